@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traced calls, attributes and operators: Numba's typing and lowering run the library's own Python.
+
+Typing runs it on leaves without values and takes the result's type; lowering runs it again on leaves that emit
+into the caller's frame. Nothing is registered for each function: anything that `seam` marks is found here.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import types, typing
+from numba.cuda.cudadecl import registry as typing_registry
+from numba.cuda.cudaimpl import registry as lowering_registry
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, fold_arguments
+from numba.cuda.typing.typeof import typeof_impl
+
+from .. import dtypes, seam
+from ..seam import CuteError
+from . import structs, tree
+from .errors import as_typing_error
+from .leaves import Number
+from .numba_types import BoundTraced, StructProxy, StructRef, Value
+from .target import current_arch
+from .tracer import Tracer
+
+# ---------------------------------------------------------------- Numba values as Python objects, and back
+
+
+def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
+    """A Numba type (and LLVM value, when lowering) as the object that traced code sees."""
+    if isinstance(ty, types.Omitted):
+        return ty.value
+    if isinstance(ty, types.Literal):
+        return ty.literal_value
+    if isinstance(ty, types.NoneType):
+        return None
+    if isinstance(ty, (types.Number, types.Boolean)):
+        return Number(ty, value)
+    if isinstance(ty, types.BaseTuple):
+        b = tracer.builder
+        return tuple(abstract(t, b and b.extract_value(value, i), tracer) for i, t in enumerate(ty))
+    if isinstance(ty, Value):
+        b = tracer.builder
+        leaves = (tree.make_leaf(t, b and b.extract_value(value, i)) for i, t in enumerate(ty.leaves))
+        return tree.unflatten(ty.spec, leaves)
+    if isinstance(ty, StructRef):
+        return StructProxy(ty, value)
+    if isinstance(ty, types.Array):
+        return _array(ty, value, tracer)
+    if isinstance(ty, types.SliceType):
+        return slice(None)
+    if isinstance(ty, types.Dispatcher):
+        return ty.dispatcher
+    raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
+
+
+def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
+    dtype = _DTYPES.get(ty.dtype)
+    if dtype is None:
+        raise CuteError(f"an array of {ty.dtype} has no CuTe element type")
+    if tracer.builder is None:
+        data: Any = Number(types.uint64)
+        shape: tuple[Any, ...] = tuple(Number(types.int64) for _ in range(ty.ndim))
+        strides: tuple[Any, ...] = shape
+    else:
+        from numba.cuda import cgutils
+        from numba.cuda.np.arrayobj import make_array
+
+        b = tracer.builder
+        array = make_array(ty)(tracer.context, b, value)
+        data = Number(types.uint64, b.ptrtoint(array.data, ir.IntType(64)))
+        shape = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
+        strides = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
+    size = dtype.bytes
+    elements = [s // size for s in strides]
+    if ty.layout == "C":
+        elements[-1:] = [1]
+    elif ty.layout == "F":
+        elements[:1] = [1]
+    return seam.ArrayView(dtype, data, shape, tuple(elements))
+
+
+_DTYPES = {
+    types.boolean: dtypes.Boolean, types.int8: dtypes.Int8, types.int16: dtypes.Int16, types.int32: dtypes.Int32,
+    types.int64: dtypes.Int64, types.uint8: dtypes.Uint8, types.uint16: dtypes.Uint16, types.uint32: dtypes.Uint32,
+    types.uint64: dtypes.Uint64, types.float16: dtypes.Float16, types.bfloat16: dtypes.BFloat16,
+    types.float32: dtypes.Float32, types.float64: dtypes.Float64,
+}  # fmt: skip
+
+
+def numba_type(obj: Any) -> types.Type:
+    """The Numba type of what traced code returned."""
+    if isinstance(obj, Number):
+        return obj.type
+    if isinstance(obj, (bool, int, str)) and not isinstance(obj, enum.Enum):
+        return types.literal(obj)
+    if obj is None:
+        return types.none
+    if isinstance(obj, float):
+        return types.float64
+    if isinstance(obj, StructProxy):
+        return obj._ty
+    if seam.is_struct_class(type(obj)):
+        return structs.type_of_instance(obj)
+    if isinstance(obj, (tuple, list)):
+        return types.BaseTuple.from_types([numba_type(x) for x in obj])
+    return Value(tree.flatten(obj, []))
+
+
+def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
+    """The LLVM value of what traced code returned, as a value of this Numba type."""
+    context, b = tracer.context, tracer.builder
+    if isinstance(ty, types.Literal) and isinstance(obj, (bool, int)):
+        return context.get_constant_generic(b, types.unliteral(ty), obj)
+    if isinstance(ty, (types.NoneType, types.Literal)):
+        return context.get_dummy_value()
+    if isinstance(ty, (types.Number, types.Boolean)):
+        return tracer.ir(obj, ty)
+    if isinstance(ty, types.BaseTuple):
+        return context.make_tuple(b, ty, [concrete(x, t, tracer) for x, t in zip(obj, ty)])
+    if isinstance(ty, StructRef):
+        return obj._ptr if isinstance(obj, StructProxy) else structs.materialize(obj, ty, tracer)
+    leaves: list[Any] = []
+    tree.flatten(obj, leaves)
+    value = context.get_value_type(ty)(None) if not leaves else ir.Constant(context.get_value_type(ty), ir.Undefined)
+    for i, (leaf, t) in enumerate(zip(leaves, ty.leaves)):
+        member = tracer.ir(leaf, types.uint64 if t is tree.nt.TENSOR_MAP else t) if _numeric(leaf) else leaf.ir
+        value = b.insert_value(value, member, i)
+    return value
+
+
+def _numeric(leaf: Any) -> bool:
+    return isinstance(leaf, (Number, dtypes.Scalar))
+
+
+# ---------------------------------------------------------------- what Numba sees as a compile-time object
+
+
+def _is_compile_time(obj: Any) -> bool:
+    if isinstance(obj, type):
+        return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
+    kinds = (dtypes.DType, seam.StaticEnum)
+    return isinstance(obj, kinds) or seam.is_static_class(type(obj)) or seam.is_traced(obj)
+
+
+def _wrap_typeof(cls: type) -> None:
+    before = typeof_impl.dispatch(cls)
+
+    def typeof_cute(val: Any, c: Any) -> Any:
+        return Value(tree.flatten(val, [])) if _is_compile_time(val) else before(val, c)
+
+    typeof_impl.register(cls)(typeof_cute)
+
+
+for _cls in (object, type, enum.Enum, enum.EnumMeta):
+    _wrap_typeof(_cls)
+
+
+# ---------------------------------------------------------------- running traced code
+
+
+def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
+    """Call `fn` with one value for each of its parameters."""
+    plain, named = [], {}
+    for p, a in zip(pysig.parameters.values(), args):
+        if p.kind is p.VAR_POSITIONAL:
+            plain.extend(a)
+        elif p.kind is p.KEYWORD_ONLY:
+            named[p.name] = a
+        else:
+            plain.append(a)
+    with seam.running(tracer):
+        return fn(*plain, **named)
+
+
+@functools.lru_cache(maxsize=None)
+def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
+    """A callable's signature, and the same with keyword-only parameters made ordinary (what Numba can fold)."""
+    sig = inspect.signature(fn)
+    if any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()):
+        raise CuteError(f"{fn!r} takes **kwargs, which a kernel cannot pass: name its parameters")
+    params = [
+        p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p for p in sig.parameters.values()
+    ]
+    required = [p for p in params if p.default is p.empty]
+    ordered = required + [p for p in params if p.default is not p.empty]
+    ordered.sort(key=lambda p: p.kind is p.VAR_POSITIONAL)
+    return sig, sig.replace(parameters=ordered, return_annotation=inspect.Signature.empty)
+
+
+def _fold(pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
+    return tuple(  # type: ignore[no-any-return]
+        fold_arguments(
+            pysig, args, dict(kws),
+            lambda index, param, value: value,
+            lambda index, param, default: types.Omitted(default),
+            lambda index, param, values: types.BaseTuple.from_types(list(values)),
+        )
+    )  # fmt: skip
+
+
+_results: dict[Any, Any] = {}
+
+
+def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
+    """The signature of calling `find(the receiver object)`, with its lowering registered under `key`.
+
+    receiver: the Numba type whose object `find` is given: the callable itself or a method's object.
+    """
+    try:
+        typing_tracer = Tracer()
+        with seam.running(typing_tracer):
+            fn = find(abstract(receiver, None, typing_tracer))
+        real, folded = _signature(fn) if _is_shared(fn) else _signature.__wrapped__(fn)
+        types_ = _fold(folded, args, kws)
+        memo = (key, types_, current_arch())
+        result = _results.get(memo)
+        if result is None:
+            names = list(folded.parameters)
+            order = [names.index(p) for p in real.parameters]
+            values = [abstract(t, None, typing_tracer) for t in types_]
+            result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
+            _register(key, receiver, find, real, order, types_)
+            _results[memo] = result
+    except CuteError as e:
+        raise as_typing_error(e) from e
+    bound = isinstance(key, tuple) and key[0] is BoundTraced
+    return typing.signature(result, *types_, recvr=receiver if bound else None).replace(pysig=folded)
+
+
+def _is_shared(fn: Any) -> bool:
+    """Whether this callable is one for all calls (bound methods are made anew for each)."""
+    return inspect.isfunction(fn) or isinstance(fn, type)
+
+
+def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> None:
+    bound = isinstance(key, tuple) and key[0] is BoundTraced
+    full = ((receiver,) if bound else ()) + types_
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        tracer = Tracer(context, builder)
+        self_value = args[0] if bound else context.get_value_type(receiver)(None)
+        values = [abstract(t, a, tracer) for t, a in zip(types_, args[1:] if bound else args)]
+        with seam.running(tracer):
+            fn = find(abstract(receiver, self_value, tracer))
+        result = run(fn, real, [values[i] for i in order], tracer)
+        return concrete(result, sig.return_type, tracer)
+
+    impl_key = (Value, receiver.spec, types_) if not bound else (*key, full)
+    selector = cuda_target.target_context._defns[impl_key]
+    if full not in [s for s, _ in selector.versions]:
+        selector.append(lower, full)
+
+
+def call_type(value: Value, args: Any, kws: Any) -> Any:
+    """The signature of calling a compile-time object from a kernel."""
+    return trace_call((Value, value.spec), value, _callee, args, kws)
+
+
+def _callee(obj: Any) -> Callable[..., Any]:
+    if not callable(obj):
+        raise CuteError(f"{obj!r} is not callable")
+    return obj  # type: ignore[no-any-return]
+
+
+def method_type(bound: BoundTraced, args: Any, kws: Any) -> Any:
+    key = (BoundTraced, bound.this, bound.attr)
+    return trace_call(key, bound.this, operator.attrgetter(bound.attr), args, kws)
+
+
+# ---------------------------------------------------------------- attributes and operators
+
+
+def _is_method(obj: Any, attr: str) -> bool:
+    if isinstance(obj, type):
+        return False
+    return inspect.isfunction(inspect.getattr_static(type(obj), attr, None))
+
+
+def _attribute(obj: Any, attr: str) -> Any:
+    try:
+        return getattr(obj, attr)
+    except AttributeError:
+        kind = obj.__name__ if isinstance(obj, type) else type(obj).__name__
+        raise CuteError(f"{kind} has no attribute {attr!r}") from None
+
+
+@typing_registry.register_attr
+class ValueAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = Value
+
+    def generic_resolve(self, typ: Value, attr: str) -> Any:
+        if attr == "__call__":  # Numba asks for it before it asks the type itself
+            return None
+        tracer = Tracer()
+        try:
+            obj = abstract(typ, None, tracer)
+            if _is_method(obj, attr):
+                return BoundTraced(typ, attr)
+            if seam.is_struct_class(obj) and structs.is_jitted(obj, attr):
+                return structs.jitted_type(obj, attr)
+            with seam.running(tracer):
+                return numba_type(_attribute(obj, attr))
+        except CuteError as e:
+            raise as_typing_error(e) from e
+
+
+@lowering_registry.lower_getattr_generic(Value)
+def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -> Any:
+    tracer = Tracer(context, builder)
+    obj = abstract(typ, val, tracer)
+    if _is_method(obj, attr):
+        return val
+    if seam.is_struct_class(obj) and structs.is_jitted(obj, attr):
+        return context.get_dummy_value()
+    with seam.running(tracer):
+        result = _attribute(obj, attr)
+        return concrete(result, numba_type(result), tracer)
+
+
+@lowering_registry.lower_constant(Value)
+def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
+    if tree.nt.TENSOR_MAP in ty.leaves:
+        raise CuteError(f"{type(obj).__name__}: a TMA atom holds a tensor map; pass it to the kernel as an argument")
+    return concrete(obj, ty, Tracer(context, builder))
+
+
+def value_cast(context: Any, builder: Any, fromty: Value, toty: Value, val: Any) -> Any:
+    """Between types that differ in what is static: constants become leaves."""
+    if fromty == toty:
+        return val
+    tracer = Tracer(context, builder)
+    leaves: list[Any] = []
+    _align(abstract(fromty, val, tracer), toty.spec, leaves)
+    value = ir.Constant(context.get_value_type(toty), ir.Undefined)
+    for i, (leaf, t) in enumerate(zip(leaves, toty.leaves)):
+        value = builder.insert_value(value, tracer.ir(leaf, t) if isinstance(leaf, (int, Number)) else leaf.ir, i)
+    return value
+
+
+def _align(obj: Any, spec: Any, leaves: list[Any]) -> None:
+    if spec[0] == "leaf":
+        leaves.append(obj)
+    elif spec[0] == "tuple":
+        for x, s in zip(obj, spec[1]):
+            _align(x, s, leaves)
+    elif spec[0] == "node":
+        for name, s in zip(tree.fields_of(spec[1]), spec[2]):
+            _align(getattr(obj, name), s, leaves)
+
+
+lowering_registry.lower_cast(Value, Value)(value_cast)
+
+
+def _getitem(obj: Any, index: Any) -> Any:
+    return obj[index]
+
+
+def _setitem(obj: Any, index: Any, value: Any) -> None:
+    obj[index] = value
+
+
+_OPERATORS: dict[Any, Callable[..., Any]] = {operator.getitem: _getitem, operator.setitem: _setitem, len: len}
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
+    _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "pow", "is_", "is_not"):
+    _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
+
+
+def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        key = op
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if not any(isinstance(a, Value) for a in args[: 1 if op in (operator.getitem, operator.setitem) else 2]):
+                return None
+            tracer = Tracer()
+            try:
+                with seam.running(tracer):
+                    result = fn(*(abstract(a, None, tracer) for a in args))
+                return typing.signature(numba_type(result), *args)
+            except CuteError as e:
+                raise as_typing_error(e) from e
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        tracer = Tracer(context, builder)
+        with seam.running(tracer):
+            result = fn(*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))
+        return concrete(result, sig.return_type, tracer)
+
+    typing_registry.register_global(op)(Template)
+    if op is operator.setitem:
+        lowering_registry.lower(op, Value, types.Any, types.Any)(lower)
+    elif op in (len, operator.neg, operator.invert):
+        lowering_registry.lower(op, Value)(lower)
+    else:
+        for sig in ((Value, Value), (Value, types.Any), (types.Any, Value)):
+            lowering_registry.lower(op, *sig)(lower)
+
+
+for _op, _fn in _OPERATORS.items():
+    _register_operator(_op, _fn)
+

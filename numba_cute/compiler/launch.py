@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a launch needs beyond Numba's: CuTe arguments, tensor maps by value, clusters, large shared memory.
+
+Plain `kernel[grid, block, stream, smem](…)` gets all of it: Numba's kernel class is extended in place, since a user
+should not need options that Numba lacks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numba.cuda.compiler as cuda_compiler
+import numba.cuda.dispatcher as cuda_dispatcher
+from cuda.core import LaunchConfig
+from cuda.core import launch as core_launch
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.cudadrv import devices, driver, nvvm
+
+from .. import dtypes
+from ..seam import CuteError
+from . import errors, tree
+from .numba_types import TENSOR_MAP_BYTES, TensorMapType, Value
+from .target import current_arch
+from .tracer import SMEM_MARK
+
+_Kernel = cuda_dispatcher._Kernel
+_I32 = ir.IntType(32)
+
+# ---------------------------------------------------------------- the kernel's own LLVM function
+
+
+class _ByValue(ir.values.ArgumentAttributes):  # type: ignore[misc]
+    """`byval` with or without its type: libNVVM reads LLVM 7's dialect below sm_100 and a newer one from there."""
+
+    def __init__(self, typed: bool) -> None:
+        super().__init__()
+        self.add("byval")
+        self.align = 64
+        self._typed = typed
+
+    def _expand(self, name: str, typ: Any) -> str:
+        return f"{name}({typ.pointee})" if name == "byval" and self._typed else name
+
+
+def _annotate(function: Any, name: str, value: Any) -> None:
+    module = function.module
+    node = module.add_metadata((function, ir.MetaDataString(module, name), value))
+    cgutils.get_or_insert_named_metadata(module, "nvvm.annotations").add(node)
+
+
+def _mark_tensor_maps(function: Any) -> None:
+    """Tensor maps are 128 bytes by value in the parameter space, which the hardware reads in place."""
+    at = [i for i, a in enumerate(function.args) if a.type == TENSOR_MAP_BYTES.as_pointer()]
+    if not at:
+        return
+    newer = int(current_arch().removeprefix("sm_").rstrip("af")) >= 100
+    for i in at:
+        function.args[i].attributes = _ByValue(newer)
+    module = function.module
+    _annotate(function, "grid_constant", module.add_metadata([_I32(i + 1) for i in at]))
+
+
+_building: list[tuple[int, int, int] | None] = []
+"""The cluster shapes of the kernels being compiled, innermost last."""
+
+
+def _set_cuda_kernel(function: Any, _original: Callable[[Any], None] = nvvm.set_cuda_kernel) -> None:
+    _original(function)
+    _mark_tensor_maps(function)
+    cluster = _building[-1] if _building else None
+    if cluster is not None:
+        for axis, n in zip("xyz", cluster):
+            _annotate(function, f"cluster_dim_{axis}", _I32(n))
+
+
+nvvm.set_cuda_kernel = _set_cuda_kernel
+assert cuda_compiler.nvvm is nvvm
+
+
+def cluster_shape(*shape: int) -> Callable[[Any], Any]:
+    """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
+
+    A plain launch then forms such clusters; the grid must be a multiple of the shape. PTX `.reqnctapercluster`,
+    sm_90.
+    """
+    dims = _cluster(shape)
+
+    def mark(kernel: Any) -> Any:
+        (kernel.py_func if hasattr(kernel, "py_func") else kernel).__cute_cluster__ = dims
+        return kernel
+
+    return mark
+
+
+def _cluster(shape: Any) -> tuple[int, int, int]:
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
+        raise CuteError(f"cluster={shape!r}: up to three positive ints")
+    dims = (*dims, 1, 1)[:3]
+    if dims[0] * dims[1] * dims[2] > 16:
+        raise CuteError(f"cluster={shape!r}: {dims[0] * dims[1] * dims[2]} CTAs; the hardware has at most 16")
+    return dims  # type: ignore[return-value]
+
+
+class building:
+    """While a kernel is compiled: its cluster shape is known to `_set_cuda_kernel`, and errors are explained."""
+
+    def __init__(self, py_func: Any) -> None:
+        self.py_func = py_func
+
+    def __enter__(self) -> None:
+        if not _building:
+            errors.forget()
+        _building.append(getattr(self.py_func, "__cute_cluster__", None))
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        _building.pop()
+        if error is not None:
+            errors.explain(error, self.py_func)
+
+
+def _init(self: Any, py_func: Any, *args: Any, _original: Any = _Kernel.__init__, **kwargs: Any) -> None:
+    with building(py_func):
+        _original(self, py_func, *args, **kwargs)
+    self.cute_smem = required_smem(self._codelibrary)
+    self.cute_cluster = getattr(py_func, "__cute_cluster__", None)
+    self.cute_smem_limit = {}
+
+
+_Kernel.__init__ = _init
+
+
+def required_smem(library: Any, ptx: str | None = None) -> int:
+    """The dynamic shared memory that the kernel's allocators use, from the marks in its PTX (see Tracer)."""
+    text = library.get_asm_str() if ptx is None else ptx
+    return max((int(n) for n in re.findall(re.escape(SMEM_MARK) + r" (\d+)", text)), default=0)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _value_args(ty: Value, val: Any, out: list[Any]) -> None:
+    leaves: list[Any] = []
+    tree.flatten(val, leaves)
+    for t, leaf in zip(ty.leaves, leaves):
+        if isinstance(t, TensorMapType):
+            out.append(tensor_map(leaf))
+        elif isinstance(leaf, dtypes.Scalar):
+            out.append(_scalar_arg(t, leaf.value))
+        else:
+            raise CuteError(f"{type(val).__name__}: {leaf!r} cannot be a kernel argument")
+
+
+def _scalar_arg(ty: types.Type, value: Any) -> Any:
+    if isinstance(ty, types.Float):
+        return {64: ctypes.c_double, 32: ctypes.c_float}[ty.bitwidth](value)
+    if ty == types.boolean:
+        return bool(value)
+    return getattr(ctypes, f"c_{ty}")(value)
+
+
+_maps: dict[Any, Any] = {}
+
+
+def tensor_map(record: Any) -> Any:
+    """The record as the 128 bytes that the hardware reads, encoded by the driver (cached: encoding takes 1 us)."""
+    from . import tensormap
+
+    found = _maps.get(record)
+    if found is None:
+        if len(_maps) > 4096:
+            _maps.clear()
+        found = _maps[record] = tensormap.encode(record)
+    return found
+
+
+def _prepare_args(self: Any, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any],
+                  _original: Any = _Kernel._prepare_args) -> None:  # fmt: skip
+    if isinstance(ty, Value):
+        _value_args(ty, val, kernelargs)
+    elif isinstance(ty, types.BaseTuple):
+        for t, v in zip(ty, val):
+            self._prepare_args(t, v, stream, retr, kernelargs)
+    else:
+        _original(self, ty, val, stream, retr, kernelargs)
+
+
+_Kernel._prepare_args = _prepare_args
+
+# ---------------------------------------------------------------- the launch
+
+
+def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:
+    """The dynamic shared memory of this launch: the kernel's own need if the user named none; limits raised."""
+    need = sharedmem or self.cute_smem
+    if need < self.cute_smem:
+        raise CuteError(
+            f"smem={sharedmem}: the kernel's allocations take {self.cute_smem} bytes of dynamic shared memory; "
+            f"pass smem={self.cute_smem}, or 0 to have it computed"
+        )
+    device = devices.get_context().device
+    if need > 48 * 1024 and self.cute_smem_limit.get(device.id, 0) < need:
+        static = cufunc.attrs.shared
+        most = device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        if need + static > most:
+            raise CuteError(
+                f"smem={need}: too much shared memory; with {static} bytes static the device's limit for a CTA is "
+                f"{most} bytes, so at most {most - static}"
+            )
+        from cuda.bindings import driver as bindings
+
+        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.driver.cuKernelSetAttribute(attribute, need, cufunc.handle, device.id)
+        self.cute_smem_limit[device.id] = need
+    return need
+
+
+def _check_grid(griddim: Any, cluster: Any) -> None:
+    for axis, g, c in zip("xyz", griddim, cluster):
+        if g % c:
+            raise CuteError(
+                f"grid={tuple(griddim)}: {axis} = {g} is not a multiple of the cluster's {c}; "
+                f"round it up to {-(-g // c) * c} and let the kernel ignore the extra CTAs"
+            )
+
+
+def _launch(self: Any, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0,
+            _original: Any = _Kernel.launch, *, cluster: Any = None, pdl: bool = False) -> None:  # fmt: skip
+    if getattr(self, "cute_cluster", None) is not None:
+        if cluster is not None and cluster != self.cute_cluster:
+            raise CuteError(f"cluster={cluster}: the kernel is compiled for clusters of {self.cute_cluster}")
+        _check_grid(griddim, self.cute_cluster)
+        cluster = None
+    cufunc = self._codelibrary.get_cufunc()
+    sharedmem = _check_smem(self, cufunc, sharedmem) if hasattr(self, "cute_smem") else sharedmem
+    if cluster is None and not pdl:
+        _original(self, args, griddim, blockdim, stream, sharedmem)
+        return
+    if cluster is not None:
+        _check_grid(griddim, cluster)
+    retr: list[Any] = []
+    kernelargs: list[Any] = []
+    for t, v in zip(self.argument_types, args):
+        self._prepare_args(t, v, stream, retr, kernelargs)
+    core_launch(stream, _config(griddim, blockdim, sharedmem, cluster, pdl), cufunc.kernel, *kernelargs)
+    for write_back in retr:
+        write_back()
+
+
+_Kernel.launch = _launch
+
+
+def _config(grid: Any, block: Any, smem: int, cluster: Any, pdl: bool) -> LaunchConfig:
+    options: dict[str, Any] = {"block": tuple(block), "shmem_size": smem}
+    if cluster is not None:  # cuda.core counts the grid in clusters
+        options["cluster"] = tuple(cluster)
+        grid = tuple(g // c for g, c in zip(grid, cluster))
+    if pdl:
+        options["is_programmatic_stream_serialization"] = True
+    return LaunchConfig(grid=tuple(grid), **options)
+
+
+class Launch:
+    """A kernel with its launch configuration; calling it launches. See `launch`."""
+
+    def __init__(self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool) -> None:
+        from numba.cuda.dispatcher import _LaunchConfiguration, normalize_kernel_dimensions
+
+        grid, block = normalize_kernel_dimensions(grid, block)
+        self.kernel, self.grid, self.block = kernel, grid, block
+        self.cluster = None if cluster is None else _cluster(cluster)
+        self.smem, self.pdl = smem, pdl
+        self.configuration = _LaunchConfiguration(kernel, grid, block, _stream(stream), smem)
+
+    def _compiled(self, args: Any) -> Any:
+        from numba.cuda.dispatcher import _LAUNCH_CONFIG_KW, _dispatcher
+
+        return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
+
+    def __call__(self, *args: Any) -> None:
+        compiled = self._compiled(args)
+        _launch(
+            compiled, args, self.grid, self.block, self.configuration.stream, self.smem,
+            cluster=self.cluster, pdl=self.pdl,
+        )  # fmt: skip
+
+    def prepare(self, *args: Any) -> Callable[[], None]:
+        """Compile, check and pack once; the call that is returned only launches, on the same arguments.
+
+        Arrays must already be on the device: nothing is copied back.
+        """
+        compiled = self._compiled(args)
+        cufunc = compiled._codelibrary.get_cufunc()
+        smem = _check_smem(compiled, cufunc, self.smem)
+        cluster = None if compiled.cute_cluster is not None else self.cluster
+        if compiled.cute_cluster is not None or self.cluster is not None:
+            _check_grid(self.grid, compiled.cute_cluster or self.cluster)
+        retr: list[Any] = []
+        packed: list[Any] = []
+        for t, v in zip(compiled.argument_types, args):
+            compiled._prepare_args(t, v, self.configuration.stream, retr, packed)
+        if retr:
+            raise CuteError("prepare() takes device arrays: a host array would have to be copied at each launch")
+        config = _config(self.grid, self.block, smem, cluster, self.pdl)
+        stream, kernel = self.configuration.stream, cufunc.kernel
+        keep = args  # what the packed pointers point to lives as long as the prepared call
+
+        def call(_keep: Any = keep) -> None:
+            core_launch(stream, config, kernel, *packed)
+
+        return call
+
+
+def _stream(stream: Any) -> Any:
+    """Numba's own streams, ints, and anything with `__cuda_stream__` (torch's and CuPy's have it or a handle)."""
+    for name in ("cuda_stream", "ptr"):
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle
+    return stream
+
+
+def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0,
+           pdl: bool = False) -> Launch:  # fmt: skip
+    """A launch with what `kernel[grid, block, stream, smem]` cannot say: ``launch(kernel, grid=…, …)(*args)``.
+
+    grid, block: ints or tuples, the grid counted in CTAs. cluster: CTAs of a cluster, as ints (sm_90). smem: bytes
+    of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs. pdl: programmatic dependent launch.
+    """
+    return Launch(kernel, grid, block, cluster, smem, stream, pdl)
+

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compile`: a kernel for any target, with no GPU."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numba.cuda.dispatcher as cuda_dispatcher
+from numba.cuda import types
+from numba.cuda.core import sigutils
+from numba.cuda.typing.typeof import Purpose, typeof
+
+from ..seam import CuteError
+from . import ptxas
+from .launch import building, required_smem
+from .target import compiling_for, parse_arch
+
+
+class PerformanceWarning(UserWarning):
+    """The assembler compiled the kernel, and says that it will be slow."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel. name: its symbol. arch: the target. ptx, cubin: the code. resources: what it uses.
+    notes: what the assembler remarked."""
+
+    name: str
+    arch: str
+    ptx: str
+    cubin: bytes
+    resources: ptxas.Resources
+    notes: tuple[str, ...]
+
+    @functools.cached_property
+    def sass(self) -> str:
+        """The machine code, disassembled (needs nvdisasm)."""
+        return ptxas.disassemble(self.cubin)
+
+
+def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
+    """Compile a kernel for a target, whatever GPU is here or none.
+
+    kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple (arrays, CuTe tensors and
+    TMA atoms, numbers), or a Numba signature. arch: "sm_80" to "sm_120a". An error names what the target lacks.
+    A note of the assembler that means lost speed becomes a PerformanceWarning.
+    """
+    parse_arch(arch)
+    py_func = getattr(kernel, "py_func", kernel)
+    if not callable(py_func):
+        raise CuteError(f"kernel={kernel!r}: compile takes a @cuda.jit kernel or a function")
+    options = dict(getattr(kernel, "targetoptions", {}))
+    argtypes = _argument_types(args)
+    with compiling_for(arch) as cc:
+        return _compile(py_func, argtypes, options, arch, cc)
+
+
+def _argument_types(args: Any) -> tuple[types.Type, ...]:
+    if isinstance(args, str) or sigutils.is_signature(args):
+        return tuple(sigutils.normalize_signature(args)[0])
+    return tuple(typeof(a, Purpose.argument) for a in args)
+
+
+def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
+    debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
+    nvvm_options: dict[str, Any] = {"fastmath": options.get("fastmath", False), "opt": 3 if options.get("opt", True) else 0}
+    if debug:
+        nvvm_options["g"] = None
+    with building(py_func):
+        cres = cuda_dispatcher.compile_cuda(
+            py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
+            fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
+        )  # fmt: skip
+        function = cres.library.get_function(cres.fndesc.llvm_func_name)
+        cuda_dispatcher.kernel_fixup(function, debug)
+        cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
+        ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
+    cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
+    result = Compiled(
+        function.name, arch, ptx, cubin, ptxas.resources(said, required_smem(None, ptx)), ptxas.notes(said)
+    )
+    warn_if_slow(py_func.__name__, result.notes)
+    return result
+
+
+def warn_if_slow(name: str, notes: tuple[str, ...]) -> None:
+    """A Python warning for each note that means lost speed."""
+    for note in notes:
+        if any(code in note for code in ptxas.SLOW_NOTES):
+            warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must happen to a kernel's IR before typing, so that what the user wrote as constant stays constant.
+
+* Nested constant tuples, and global ones that are never indexed at run time, become `build_tuple` of literals
+  (Numba keeps literals only in flat tuples written in place).
+* Arithmetic on constant ints is folded.
+* `range_constexpr` loops are unrolled: each copy of the body sees a literal index.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.cuda.compiler import CUDACompiler
+from numba.cuda.core import ir, postproc
+from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
+from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
+from numba.cuda.core.untyped_passes import IRProcessing
+
+from .. import seam
+from . import unroll
+
+_FOLDABLE = {
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift, operator.rshift,
+    operator.and_, operator.or_, operator.xor, operator.pow, operator.lt, operator.le, operator.gt, operator.ge,
+    operator.eq, operator.ne,
+}  # fmt: skip
+_CONSTANTS = (ir.Const, ir.Global, ir.FreeVar)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KeepConstants(FunctionPass):  # type: ignore[misc]
+    _name = "numba_cute_keep_constants"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        func_ir = state.func_ir
+        changed = _fold_constants(func_ir)
+        changed |= unroll.unroll_loops(func_ir, lambda var: constant(func_ir, var))
+        if changed:
+            func_ir._definitions = build_definitions(func_ir.blocks)
+        changed |= _expand_tuples(func_ir)
+        if changed:
+            func_ir._definitions = build_definitions(func_ir.blocks)
+            postproc.PostProcessor(func_ir).run()
+        return changed
+
+
+class NotConstant(Exception):
+    """A variable has no value known before typing."""
+
+
+def constant(func_ir: Any, var: Any) -> Any:
+    """The Python value of a variable that is constant in the source; NotConstant otherwise."""
+    node = guard(get_definition, func_ir, var)
+    for _ in range(64):
+        if isinstance(node, _CONSTANTS):
+            return node.value
+        if isinstance(node, ir.Var):
+            node = guard(get_definition, func_ir, node)
+            continue
+        break
+    if isinstance(node, ir.Expr):
+        if node.op == "getattr":
+            owner = constant(func_ir, node.value)
+            try:
+                return getattr(owner, node.attr)
+            except AttributeError:
+                raise NotConstant from None
+        if node.op == "binop" and node.fn in _FOLDABLE:
+            lhs, rhs = constant(func_ir, node.lhs), constant(func_ir, node.rhs)
+            if all(isinstance(x, int) for x in (lhs, rhs)):
+                return node.fn(lhs, rhs)
+        if node.op == "static_getitem":
+            return constant(func_ir, node.value)[node.index]
+        if node.op == "build_tuple":
+            return tuple(constant(func_ir, v) for v in node.items)
+    raise NotConstant
+
+
+def _fold_constants(func_ir: Any) -> bool:
+    """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants."""
+    changed = False
+    for block in func_ir.blocks.values():
+        for inst in block.body:
+            if not isinstance(inst, ir.Assign) or not isinstance(inst.value, ir.Expr):
+                continue
+            expr = inst.value
+            if expr.op not in ("binop", "getattr", "static_getitem") and not _is_const_expr(func_ir, expr):
+                continue
+            try:
+                is_call = expr.op == "call"
+                value = constant(func_ir, expr.args[0]) if is_call else _value_of(func_ir, expr)
+            except (NotConstant, ArithmeticError, LookupError, TypeError, ValueError):
+                continue
+            if type(value) in (int, bool):
+                inst.value = ir.Const(value, inst.loc)
+                func_ir._definitions[inst.target.name] = [inst.value]
+                changed = True
+    return changed
+
+
+def _is_const_expr(func_ir: Any, expr: Any) -> bool:
+    """Whether this is a call of `const_expr`."""
+    if expr.op != "call" or len(expr.args) != 1:
+        return False
+    try:
+        return bool(constant(func_ir, expr.func) is seam.const_expr)
+    except NotConstant:
+        return False
+
+
+def _value_of(func_ir: Any, expr: Any) -> Any:
+    probe = ir.Var(None, "$numba_cute_probe", expr.loc)
+    func_ir._definitions[probe.name] = [expr]
+    try:
+        return constant(func_ir, probe)
+    finally:
+        del func_ir._definitions[probe.name]
+
+
+# ---------------------------------------------------------------- tuples
+
+
+def _expand_tuples(func_ir: Any) -> bool:
+    dynamic = _indexed_at_run_time(func_ir)
+    changed = False
+    for block in func_ir.blocks.values():
+        body: list[Any] = []
+        for inst in block.body:
+            value = inst.value if isinstance(inst, ir.Assign) else None
+            is_tuple = isinstance(value, _CONSTANTS) and isinstance(value.value, tuple) and _is_plain(value.value)
+            if not is_tuple or inst.target.name in dynamic:
+                body.append(inst)
+                continue
+            changed = True
+            body.extend(_tuple_assignments(value.value, inst.target, inst.loc, block.scope))
+        block.body = body
+    return changed
+
+
+def _is_plain(value: Any) -> bool:
+    """A tuple, to any depth, of ints, None and slices: what names a shape, a coordinate, a tiler."""
+    if isinstance(value, tuple):
+        return not hasattr(value, "_fields") and all(map(_is_plain, value))
+    return value is None or type(value) in (int, bool)
+
+
+def _tuple_assignments(value: Any, target: Any, loc: Any, scope: Any) -> list[Any]:
+    out, items = [], []
+    for x in value:
+        item = scope.redefine("$numba_cute_item", loc)
+        out.extend(
+            _tuple_assignments(x, item, loc, scope) if isinstance(x, tuple) else [ir.Assign(ir.Const(x, loc), item, loc)]
+        )
+        items.append(item)
+    return [*out, ir.Assign(ir.Expr.build_tuple(items, loc), target, loc)]
+
+
+def _indexed_at_run_time(func_ir: Any) -> set[str]:
+    """Variables that are indexed by a variable or iterated over: ordinary Numba needs them homogeneous."""
+    found, copies = set(), {}
+    for block in func_ir.blocks.values():
+        for inst in block.body:
+            if not isinstance(inst, ir.Assign):
+                continue
+            value = inst.value
+            if isinstance(value, ir.Var):
+                copies[inst.target.name] = value.name
+            elif isinstance(value, ir.Expr) and value.op in ("getitem", "getiter"):
+                found.add(value.value.name)
+    for name in list(found):
+        while name in copies and copies[name] not in found:
+            name = copies[name]
+            found.add(name)
+    return found
+
+
+def _install() -> None:
+    define = CUDACompiler.define_pipelines
+
+    def define_pipelines(self: Any) -> Any:
+        pipelines = define(self)
+        for manager in pipelines:
+            manager.add_pass_after(KeepConstants, IRProcessing)
+            manager.finalize()
+        return pipelines
+
+    CUDACompiler.define_pipelines = define_pipelines
+
+
+_install()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The assembler: PTX to cubin, with what it says of registers, spills and lost speed."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..seam import CuteError
+
+# Notes that mean lost speed: setmaxnreg ignored; wgmma serialised for a call, registers, or code in between.
+SLOW_NOTES = ("C7508", "C7510", "C7511", "C7514", "C7515")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel uses: 32-bit registers a thread; bytes of spills, stack and local memory a thread, and of
+    static and dynamic shared memory a CTA (dynamic: what its SmemAllocator takes)."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    local: int
+    shared: int
+    dynamic_shared: int
+
+
+@functools.lru_cache(maxsize=None)
+def tool(name: str) -> str:
+    """The path of a CUDA tool ("ptxas", "nvdisasm"): $NUMBA_CUTE_PTXAS, the NVIDIA wheels, the toolkit, the PATH."""
+    named = os.environ.get(f"NUMBA_CUTE_{name.upper()}")
+    if named:
+        return named
+    for place in _wheel_folders():
+        if (place / name).exists():
+            return str(place / name)
+    found = shutil.which(name) or next(
+        (p for home in ("CUDA_HOME", "CUDA_PATH") if (p := f"{os.environ.get(home, '')}/bin/{name}") and Path(p).exists()),
+        None,
+    )
+    if found is None and Path(f"/usr/local/cuda/bin/{name}").exists():
+        found = f"/usr/local/cuda/bin/{name}"
+    if found is None:
+        raise CuteError(
+            f"{name} was not found: install numba-cute[cu13] (or nvidia-cuda-nvcc, nvidia-cuda-nvdisasm), or set "
+            f"NUMBA_CUTE_{name.upper()} to its path"
+        )
+    return found
+
+
+def _wheel_folders() -> list[Path]:
+    try:
+        import nvidia
+    except ImportError:
+        return []
+    return sorted(p for root in nvidia.__path__ for p in Path(root).glob("*/bin"))
+
+
+def assemble(ptx: str, arch: str, max_registers: int | None = None) -> tuple[bytes, str]:
+    """The cubin of some PTX, and what ptxas said (`-v`). A refusal is a CuteError with its first lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [tool("ptxas"), "-v", f"-arch={arch}", str(source), "-o", str(target)]
+        if max_registers:
+            command.insert(1, f"-maxrregcount={max_registers}")
+        done = subprocess.run(command, capture_output=True, text=True)
+        said = done.stdout + done.stderr
+        if done.returncode:
+            lines = [ln for ln in said.splitlines() if "error" in ln or "fatal" in ln][:5] or said.splitlines()[:5]
+            raise CuteError(f"ptxas refused the kernel for {arch}:\n  " + "\n  ".join(lines))
+        return target.read_bytes(), said
+
+
+def resources(said: str, dynamic_shared: int = 0) -> Resources:
+    """The figures in what `ptxas -v` said of the entry function."""
+
+    def number(pattern: str) -> int:
+        return max((int(n) for n in re.findall(pattern, said)), default=0)
+
+    stack = number(r"(\d+) bytes stack frame")
+    return Resources(
+        registers=number(r"Used (\d+) registers"),
+        spill_stores=number(r"(\d+) bytes spill stores"),
+        spill_loads=number(r"(\d+) bytes spill loads"),
+        stack=stack,
+        local=max(stack, number(r"(\d+) bytes lmem")),
+        shared=number(r"(\d+) bytes smem"),
+        dynamic_shared=dynamic_shared,
+    )
+
+
+def notes(said: str) -> tuple[str, ...]:
+    """The assembler's numbered notes and warnings, as it words them."""
+    return tuple(ln.strip() for ln in said.splitlines() if re.search(r"\(C\d{4}\)|warning", ln))
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code of a cubin, as nvdisasm prints it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        done = subprocess.run([tool("nvdisasm"), "-c", str(path)], capture_output=True, text=True)
+    if done.returncode:
+        raise CuteError(f"nvdisasm failed: {done.stderr.strip()[:300]}")
+    return done.stdout

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`struct` classes in kernels: fields in a slot of the caller's frame, methods traced or jitted.
+
+A constructor call is traced: Python makes the object, and it is stored into its slot where it reaches Numba. There
+is one slot for each construction site, and NVVM's SROA turns it into registers.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import cgutils, types
+from numba.cuda.cudadecl import registry as typing_registry
+from numba.cuda.cudaimpl import registry as lowering_registry
+from numba.cuda.typing.templates import AttributeTemplate
+
+from .. import dtypes, seam
+from ..seam import CuteError
+from . import calls
+from .errors import as_typing_error
+from .leaves import scalar_type
+from .numba_types import BoundJitted, BoundTraced, StructProxy, StructRef
+from .target import current_arch
+from .tracer import Tracer
+
+_I32 = ir.IntType(32)
+
+
+def _field_type(cls: type, name: str, value: Any) -> types.Type:
+    wanted = cls.__cute_types__[name]  # type: ignore[attr-defined]
+    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else calls.numba_type(value)
+
+
+def type_of_instance(obj: Any) -> StructRef:
+    """The type of a struct that traced code made."""
+    cls = type(obj)
+    return StructRef(cls, tuple((name, _field_type(cls, name, getattr(obj, name))) for name in cls.__cute_fields__))
+
+
+def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
+    """Store a struct that traced code made into a new slot of the frame."""
+    data = tracer.context.data_model_manager[ty].get_data_type()
+    slot = cgutils.alloca_once(tracer.builder, data, name=ty.cls.__name__)
+    proxy = StructProxy(ty, slot)
+    for name in ty.stored:
+        _store(proxy, name, getattr(obj, name), tracer)
+    return slot
+
+
+def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
+    index = proxy._ty.stored.index(name)
+    return tracer.builder.gep(proxy._ptr, [_I32(0), _I32(index)], inbounds=True)
+
+
+def _load(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
+    """A field as an LLVM value; an embedded struct as the address of its place."""
+    ty = proxy._ty.types[name]
+    if name not in proxy._ty.stored:
+        return None
+    place = _address(proxy, name, tracer)
+    if isinstance(ty, StructRef):
+        return place
+    return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
+
+
+def _store(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
+    ty = proxy._ty.types[name]
+    _store_ir(proxy, name, calls.concrete(value, ty, tracer), tracer)
+
+
+def _store_ir(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
+    model = tracer.context.data_model_manager[proxy._ty.types[name]]
+    tracer.builder.store(model.as_data(tracer.builder, value), _address(proxy, name, tracer))
+
+
+def _fits(ty: types.Type, have: types.Type) -> bool:
+    number = (types.Integer, types.Float, types.Boolean)
+    return ty == have or (
+        isinstance(ty, number) and not isinstance(ty, types.Literal) and isinstance(types.unliteral(have), number)
+    )
+
+
+def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
+    if name not in ref.types:
+        raise CuteError(f"{ref.cls.__name__} has no field {name!r}; its fields are {', '.join(ref.types)}")
+    if not _fits(ref.types[name], have):
+        raise CuteError(
+            f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: "
+            "annotate the field with a DType if it changes at run time"
+        )
+
+
+# ---------------------------------------------------------------- in traced code
+
+
+def proxy_get(proxy: StructProxy, name: str) -> Any:
+    """A field's value, a bound traced method, a property's value, or a class constant."""
+    ref, tracer = proxy._ty, seam.current()
+    if name in ref.types:
+        value = None if tracer.builder is None else _load(proxy, name, tracer)  # type: ignore[attr-defined]
+        return calls.abstract(ref.types[name], value, tracer)  # type: ignore[arg-type]
+    raw = inspect.getattr_static(ref.cls, name, None)
+    if isinstance(raw, property):
+        return raw.fget(proxy)  # type: ignore[misc]
+    if inspect.isfunction(raw):
+        return functools.partial(raw if seam.is_traced(raw) else _jitted_from_traced(ref, name), proxy)
+    if raw is None:
+        raise CuteError(f"{ref.cls.__name__} has no attribute {name!r}")
+    return getattr(ref.cls, name)
+
+
+def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
+    raise CuteError(
+        f"{ref.cls.__name__}.{name} holds run-time control flow and is jitted: call it from a kernel or another "
+        "jitted method, not from a traced function"
+    )
+
+
+def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
+    tracer = seam.current()
+    _check_assignment(proxy._ty, name, calls.numba_type(value))
+    if tracer.builder is not None and name in proxy._ty.stored:  # type: ignore[attr-defined]
+        _store(proxy, name, value, tracer)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- in jitted code
+
+
+@functools.lru_cache(maxsize=None)
+def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
+    """The jitted form of a method; one for each target, since Numba caches by argument types alone."""
+    return cuda.jit(device=True, forceinline=True)(fn)
+
+
+def is_jitted(cls: type, name: str) -> bool:
+    """Whether this is a static method (or function) of a struct class that Numba must compile."""
+    raw = inspect.getattr_static(cls, name, None)
+    return isinstance(raw, staticmethod) and not seam.is_traced(raw.__func__)
+
+
+def jitted_type(cls: type, name: str) -> types.Type:
+    return types.Dispatcher(_dispatcher(inspect.getattr_static(cls, name).__func__, current_arch()))
+
+
+@typing_registry.register_attr
+class StructAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = StructRef
+
+    def generic_resolve(self, typ: StructRef, attr: str) -> Any:
+        if attr in typ.types:
+            return typ.types[attr]
+        raw = inspect.getattr_static(typ.cls, attr, None)
+        if inspect.isfunction(raw):
+            if seam.is_traced(raw):
+                return BoundTraced(typ, attr)
+            return BoundJitted(typ, attr, _dispatcher(raw, current_arch()))
+        tracer = Tracer()
+        try:
+            if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
+                return jitted_type(typ.cls, attr)
+            with seam.running(tracer):
+                return calls.numba_type(proxy_get(StructProxy(typ, None), attr))
+        except CuteError as e:
+            raise as_typing_error(e) from e
+
+
+@lowering_registry.lower_getattr_generic(StructRef)
+def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: str) -> Any:
+    tracer = Tracer(context, builder)
+    raw = inspect.getattr_static(typ.cls, attr, None)
+    if attr in typ.stored:
+        return _load(StructProxy(typ, val), attr, tracer)
+    if inspect.isfunction(raw) and attr not in typ.types:
+        return val
+    if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
+        return context.get_dummy_value()
+    with seam.running(tracer):
+        result = proxy_get(StructProxy(typ, val), attr)
+        return calls.concrete(result, calls.numba_type(result), tracer)
+
+
+@lowering_registry.lower_setattr_generic(StructRef)
+def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
+    ref, have = sig.args
+    tracer = Tracer(context, builder)
+    _check_assignment(ref, attr, have)
+    if attr not in ref.stored:
+        return
+    value = args[1]
+    want = ref.types[attr]
+    if have != want:
+        value = tracer.ir(calls.abstract(have, value, tracer), want)
+    _store_ir(StructProxy(ref, args[0]), attr, value, tracer)
+

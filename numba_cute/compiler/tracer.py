@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler's `seam.Backend`: one class that types (no builder) and lowers (with one) traced code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils, nvvmutils, types
+
+from .. import dtypes, seam
+from ..isa import instr as table
+from ..seam import CuteError, Regs
+from .leaves import Number, RegFile, VectorLeaf, element_ir, joined, scalar_type, slots
+from .target import current_arch
+
+_SPACES = {"generic": 0, "gmem": 1, "smem": 3}
+_LLVM = {"i16": ir.IntType(16), "i32": ir.IntType(32), "i64": ir.IntType(64)}
+_LLVM.update({"float": ir.FloatType(), "double": ir.DoubleType()})
+_KIND_TYPES = {"u16": types.uint16, "s32": types.int32, "u64": types.uint64, "f32": types.float32}
+_KIND_TYPES.update({"f64": types.float64, "pred": types.boolean, "gmem": types.uint64, "tmap": types.uint64})
+_I32 = ir.IntType(32)
+SMEM_SYMBOL = "numba_cute_dynamic_smem"
+SMEM_MARK = "// numba_cute.smem_bytes"
+
+
+class Tracer:
+    """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
+
+    def __init__(self, context: Any = None, builder: Any = None) -> None:
+        self.context = context
+        self.builder = builder
+        self.arch = current_arch()
+
+    # ------------------------------------------------------------------ numbers
+    def number(self, ty: types.Type, emit: Callable[[Any], Any]) -> Number:
+        return Number(ty, None if self.builder is None else emit(self.builder))
+
+    def arith(self, op: str, a: Any, b: Any) -> Number:
+        ty = joined(a, b)
+        if isinstance(ty, types.Float):
+            op = {"add": "fadd", "sub": "fsub", "mul": "fmul", "fdiv": "fdiv"}.get(op, op)
+            if op not in ("fadd", "fsub", "fmul", "fdiv"):
+                raise CuteError(f"operator {op} is not for floating-point values ({ty})")
+        flags = ("nsw",) if op in ("add", "sub", "mul") and ty.signed else ()
+        return self.number(ty, lambda bld: getattr(bld, op)(self.ir(a, ty), self.ir(b, ty), flags=flags))
+
+    def ir(self, x: Any, ty: types.Type) -> Any:
+        """An int, float, bool or Number as an LLVM value of this Numba type (bools as i1)."""
+        llvm = ir.IntType(1) if ty == types.boolean else self.context.get_value_type(ty)
+        if isinstance(x, dtypes.Scalar):
+            x = x.value
+        if isinstance(x, Number):
+            if x.type == ty:
+                return x.ir
+            if types.boolean in (x.type, ty):
+                return self._bool_cast(x, ty, llvm)
+            if isinstance(x.type, types.Integer) and isinstance(ty, types.Integer):
+                return self._int_cast(x, ty, llvm)
+            return self.context.cast(self.builder, x.ir, x.type, ty)
+        if ty in (types.float16, types.bfloat16):
+            dtype = dtypes.Float16 if ty == types.float16 else dtypes.BFloat16
+            return llvm(int(dtype.numpy(x).view("uint16")))
+        return llvm(float(x)) if isinstance(ty, types.Float) else llvm(int(x))
+
+    def _int_cast(self, x: Number, ty: types.Type, llvm: Any) -> Any:
+        if x.type.bitwidth == ty.bitwidth:
+            return x.ir
+        if x.type.bitwidth > ty.bitwidth:
+            return self.builder.trunc(x.ir, llvm)
+        return (self.builder.sext if x.type.signed else self.builder.zext)(x.ir, llvm)
+
+    def _bool_cast(self, x: Number, ty: types.Type, llvm: Any) -> Any:
+        if ty == types.boolean:
+            zero = ir.Constant(x.ir.type, 0)
+            if isinstance(x.type, types.Float):
+                return self.builder.fcmp_unordered("!=", x.ir, zero)
+            return self.builder.icmp_unsigned("!=", x.ir, zero)
+        return self.builder.zext(x.ir, llvm) if isinstance(ty, types.Integer) else self.builder.uitofp(x.ir, llvm)
+
+    def cast(self, value: Any, dtype: dtypes.DType) -> Any:
+        if not isinstance(value, (int, float, Number, dtypes.Scalar)):
+            raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
+        if dtype.width == 8 and dtype.is_float:
+            raise CuteError(f"{dtype}(x): 8-bit floats convert as vectors (TensorSSA.to), not as scalars")
+        return self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
+
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        if not isinstance(a, Number) and not isinstance(b, Number):
+            return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b, ">": a > b, ">=": a >= b}[op]
+        ty = joined(a, b)
+
+        def emit(bld: Any) -> Any:
+            x, y = self.ir(a, ty), self.ir(b, ty)
+            if isinstance(ty, types.Float):
+                return bld.fcmp_unordered(op, x, y) if op == "!=" else bld.fcmp_ordered(op, x, y)
+            signed = isinstance(ty, types.Integer) and ty.signed
+            return (bld.icmp_signed if signed else bld.icmp_unsigned)(op, x, y)
+
+        return self.number(types.boolean, emit)
+
+    def select(self, cond: Any, a: Any, b: Any) -> Any:
+        if not isinstance(cond, Number):
+            return a if cond else b
+        if not isinstance(a, Number) and not isinstance(b, Number):
+            if a == b:
+                return a
+            a = self.cast(a, dtypes.Int32 if isinstance(a, int) else dtypes.Float32)
+        ty = joined(a, b)
+        return self.number(
+            ty, lambda bld: bld.select(self.ir(cond, types.boolean), self.ir(a, ty), self.ir(b, ty))
+        )
+
+    # ------------------------------------------------------------------ control flow
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        if not isinstance(cond, Number):
+            if cond:
+                then()
+        elif self.builder is None:
+            then()
+        else:
+            with self.builder.if_then(self.ir(cond, types.boolean)):
+                then()
+
+    def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+        ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
+        if self.builder is None:
+            body(Number(ty))
+            return
+        first, count = self.ir(start, ty), self.builder.sub(self.ir(stop, ty), self.ir(start, ty))
+        with cgutils.for_range(self.builder, count) as loop:
+            body(Number(ty, self.builder.add(loop.index, first)))
+
+    # ------------------------------------------------------------------ instructions
+    def issue(self, instr: table.Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        if not table.supports(self.arch, instr.target):
+            raise CuteError(
+                f"{instr.name} needs {instr.target}, and the target is {self.arch}: "
+                f"compile for {instr.target}, or use an operation that {self.arch} has"
+            )
+        results = None if self.builder is None else self._call(instr, statics, operands)
+        outs = []
+        for o in instr.operands:
+            if o.writes and not isinstance(operands.get(o.name), Regs):
+                values = [None] * o.size(statics) if results is None else results[o.name]
+                leaves = tuple(Number(_KIND_TYPES.get(o.kind.name, types.uint32), v) for v in values)
+                outs.append(leaves if o.count is not None else leaves[0])
+        return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
+
+    def _call(self, instr: table.Instr, statics: dict[str, Any], operands: dict[str, Any]) -> dict[str, list[Any]]:
+        asm = instr.assembly(statics)
+        inputs: dict[str, list[Any]] = {}
+        for o in instr.operands:
+            if o.reads:
+                inputs[o.name] = self._operand(instr, o, o.size(statics), operands[o.name])
+        args = [inputs[o.name][i] for o, i in asm.inputs]
+        rets = [_LLVM[o.kind.llvm] for o, _ in asm.outputs]
+        result = rets[0] if len(rets) == 1 else ir.LiteralStructType(rets) if rets else ir.VoidType()
+        constraints = asm.constraints
+        if not instr.pure:
+            constraints += ("," if constraints else "") + "~{memory}"
+        fn = ir.InlineAsm(
+            ir.FunctionType(result, [a.type for a in args]), asm.text, constraints, side_effect=not instr.pure
+        )
+        attrs = () if instr.issuer == table.THREAD else ("convergent",)
+        got = self.builder.call(fn, args, attrs=attrs)
+        values = [got] if len(rets) == 1 else [self.builder.extract_value(got, i) for i in range(len(rets))]
+        by_name: dict[str, list[Any]] = {}
+        for (o, _), v in zip(asm.outputs, values):
+            if o.kind is table.pred:
+                v = self.builder.icmp_unsigned("!=", v, v.type(0))
+            by_name.setdefault(o.name, []).append(v)
+        for o in instr.operands:
+            if o.writes and isinstance(operands.get(o.name), Regs):
+                self._write_words(operands[o.name], by_name[o.name])
+        return by_name
+
+    def _operand(self, instr: table.Instr, o: table.Operand, count: int, value: Any) -> list[Any]:
+        """The LLVM values of one input operand."""
+        if isinstance(value, Regs):
+            words = self._read_words(value)
+            values: list[Any] = words
+        else:
+            leaves = [value] if o.count is None else list(value)
+            values = [self._scalar_operand(instr, o, x) for x in leaves]
+        if len(values) != count:
+            raise CuteError(f"{instr.name}: operand {o.name} takes {count} registers, got {len(values)}")
+        want = _LLVM[o.kind.llvm]
+        return [v if v.type == want else self.builder.bitcast(v, want) for v in values]
+
+    def _scalar_operand(self, instr: table.Instr, o: table.Operand, x: Any) -> Any:
+        if not isinstance(x, (int, float, Number, dtypes.Scalar)):
+            raise CuteError(f"{instr.name}: operand {o.name} ({o.kind.name}) cannot be {x!r}")
+        if o.kind is table.pred:
+            return self.builder.zext(self.ir(x, types.boolean), _I32)
+        ty = _KIND_TYPES.get(o.kind.name, types.uint32)
+        if isinstance(x, Number) and x.ir.type == _LLVM[o.kind.llvm]:
+            return x.ir
+        return self.ir(x, ty)
+
+    # ------------------------------------------------------------------ registers
+    def registers(self, dtype: dtypes.DType, count: int) -> RegFile:
+        if self.builder is None:
+            return RegFile(dtype, count)
+        array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
+        return RegFile(dtype, count, cgutils.alloca_once(self.builder, array, name="registers"))
+
+    def _slot(self, file: RegFile, slot: Any) -> Any:
+        index = slot.ir if isinstance(slot, Number) else _I32(slot)
+        if isinstance(slot, Number):
+            index = self.ir(slot, types.int32)
+        return self.builder.gep(file.ir, [_I32(0), index], inbounds=True)
+
+    def _slots_of(self, regs: Regs) -> list[Any]:
+        """The slot indices of a span that starts and ends on a slot boundary."""
+        per = max(1, 32 // regs.dtype.width)
+        if not isinstance(regs.start, int) or regs.start % per or regs.count % per:
+            raise CuteError(
+                f"registers [{regs.start}, +{regs.count}) of {regs.dtype}: a vector operand needs a static start "
+                f"and a length that are multiples of {per}"
+            )
+        return list(range(regs.start // per, (regs.start + regs.count) // per))
+
+    def _read_words(self, regs: Regs) -> list[Any]:
+        return [self.builder.load(self._slot(regs.file, s)) for s in self._slots_of(regs)]
+
+    def _write_words(self, regs: Regs, words: Sequence[Any]) -> None:
+        element = element_ir(regs.file.dtype)
+        for s, word in zip(self._slots_of(regs), words):
+            value = word if word.type == element else self.builder.bitcast(word, element)
+            self.builder.store(value, self._slot(regs.file, s))
+
+    def read(self, regs: Regs) -> Number:
+        return self.number(scalar_type(regs.dtype), lambda b: self._read(regs))
+
+    def _read(self, regs: Regs) -> Any:
+        b, width = self.builder, regs.dtype.width
+        want = self.context.get_value_type(scalar_type(regs.dtype))
+        if width >= 32:
+            value = b.load(self._slot(regs.file, regs.start))
+            return value if value.type == want else b.bitcast(value, want)
+        per = 32 // width
+        word = b.load(self._slot(regs.file, regs.start // per))
+        shift = self.ir((regs.start % per) * width, types.int32)
+        value = b.trunc(b.lshr(word, shift), ir.IntType(width))
+        return b.icmp_unsigned("!=", value, value.type(0)) if regs.dtype.kind == "bool" else value
+
+    def write(self, regs: Regs, value: Any) -> None:
+        if self.builder is None:
+            return
+        b, width = self.builder, regs.dtype.width
+        bits = self._element_bits(value, regs.dtype)
+        if width >= 32:
+            b.store(bits, self._slot(regs.file, regs.start))
+            return
+        per = 32 // width
+        slot = self._slot(regs.file, regs.start // per)
+        shift = self.ir((regs.start % per) * width, types.int32)
+        mask = b.shl(_I32((1 << width) - 1), shift)
+        kept = b.and_(b.load(slot), b.not_(mask))
+        b.store(b.or_(kept, b.shl(b.zext(bits, _I32), shift)), slot)
+
+    def _element_bits(self, value: Any, dtype: dtypes.DType) -> Any:
+        """A scalar as one element in memory form (bools as i8, 16-bit floats as i16)."""
+        v = self.ir(value, scalar_type(dtype))
+        want = element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
+        if dtype.kind == "bool":
+            return self.builder.zext(v, want)
+        return v if v.type == want else self.builder.bitcast(v, want)
+
+    def fill(self, regs: Regs, value: Any) -> None:
+        for i in range(regs.count):
+            self.write(Regs(regs.file, regs.dtype, regs.start + i, 1), value)
+
+    # ------------------------------------------------------------------ vectors
+    def vector(self, regs: Regs) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(regs.dtype, regs.count)
+        return self._pack(regs.dtype, regs.count, self._read_words(regs))
+
+    def _pack(self, dtype: dtypes.DType, count: int, words: Sequence[Any]) -> VectorLeaf:
+        value = ir.Constant(ir.ArrayType(element_ir(dtype), slots(dtype, count)), ir.Undefined)
+        for i, w in enumerate(words):
+            value = self.builder.insert_value(value, w, i)
+        return VectorLeaf(dtype, count, value)
+
+    def _words(self, vector: VectorLeaf) -> list[Any]:
+        return [self.builder.extract_value(vector.ir, i) for i in range(slots(vector.dtype, vector.count))]
+
+    def unvector(self, vector: VectorLeaf, regs: Regs) -> None:
+        if self.builder is not None:
+            self._write_words(regs, self._words(vector))
+
+    def convert(self, vector: VectorLeaf, src: dtypes.DType, dst: dtypes.DType, count: int) -> VectorLeaf:
+        from . import convert
+
+        if self.builder is None:
+            convert.check(src, dst)
+            return VectorLeaf(dst, count)
+        return self._pack(dst, count, convert.words(self, self._words(vector), src, dst, count))
+
+    # ------------------------------------------------------------------ memory
+    def _pointer(self, space: str, address: Any, element: Any) -> Any:
+        ty = types.uint32 if space == "smem" else types.uint64
+        return self.builder.inttoptr(self.ir(address, ty), element.as_pointer(_SPACES[space]))
+
+    def load(self, dtype: dtypes.DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
+        if self.builder is None:
+            return tuple(Number(scalar_type(dtype)) for _ in range(count))
+        memory = self._memory_ir(dtype)
+        if count == 1:
+            values = [self.builder.load(self._pointer(space, address, memory), align=align)]
+        else:
+            vector = self.builder.load(self._pointer(space, address, ir.VectorType(memory, count)), align=align)
+            values = [self.builder.extract_element(vector, _I32(i)) for i in range(count)]
+        if dtype.kind == "bool":
+            values = [self.builder.icmp_unsigned("!=", v, v.type(0)) for v in values]
+        return tuple(Number(scalar_type(dtype), v) for v in values)
+
+    def store(self, dtype: dtypes.DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
+        if self.builder is None:
+            return
+        bits = [self._element_bits(v, dtype) for v in values]
+        self._store_vector(space, address, bits, align)
+
+    def _store_vector(self, space: str, address: Any, bits: Sequence[Any], align: int) -> None:
+        if len(bits) == 1:
+            self.builder.store(bits[0], self._pointer(space, address, bits[0].type), align=align)
+            return
+        vector = ir.Constant(ir.VectorType(bits[0].type, len(bits)), ir.Undefined)
+        for i, v in enumerate(bits):
+            vector = self.builder.insert_element(vector, v, _I32(i))
+        self.builder.store(vector, self._pointer(space, address, vector.type), align=align)
+
+    def _memory_ir(self, dtype: dtypes.DType) -> Any:
+        return element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
+
+    def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
+        if self.builder is None:
+            return
+        if dst.count * dst.dtype.width < 32:
+            values = self.load(dst.dtype, space, address, dst.count, align)
+            for i, v in enumerate(values):
+                self.write(Regs(dst.file, dst.dtype, dst.start + i, 1), v)
+            return
+        words = len(self._slots_of(dst))
+        element = element_ir(dst.dtype)
+        if words == 1:
+            self._write_words(dst, [self.builder.load(self._pointer(space, address, element), align=align)])
+            return
+        vector = self.builder.load(self._pointer(space, address, ir.VectorType(element, words)), align=align)
+        self._write_words(dst, [self.builder.extract_element(vector, _I32(i)) for i in range(words)])
+
+    def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
+        if self.builder is None:
+            return
+        if src.count * src.dtype.width < 32:
+            values = [self.read(Regs(src.file, src.dtype, src.start + i, 1)) for i in range(src.count)]
+            self.store(src.dtype, space, address, values, align)
+            return
+        self._store_vector(space, address, self._read_words(src), align)
+
+    def smem_base(self) -> Number:
+        def emit(b: Any) -> Any:
+            symbol = b.module.globals.get(SMEM_SYMBOL)
+            if symbol is None:
+                symbol = ir.GlobalVariable(b.module, ir.ArrayType(ir.IntType(8), 0), SMEM_SYMBOL, addrspace=3)
+                symbol.linkage = "external"
+                symbol.align = 1024
+            return b.ptrtoint(symbol, _I32)
+
+        return self.number(types.uint32, emit)
+
+    def smem_needs(self, total_bytes: Any) -> None:
+        """Leave the number in the PTX, where the launcher reads it (see launch.required_smem)."""
+        if self.builder is None:
+            return
+        value = self.ir(total_bytes, types.uint32)
+        fn = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [_I32]), SMEM_MARK + " $0", "n", side_effect=True)
+        self.builder.call(fn, [value])
+
+    def printf(self, fmt: str, args: Sequence[Any]) -> None:
+        if self.builder is None:
+            return
+        b, promoted = self.builder, []
+        for a in args:
+            value = a if isinstance(a, Number) else self.cast(a, dtypes.Float64 if isinstance(a, float) else dtypes.Int32)
+            wide = types.float64 if isinstance(value.type, types.Float) else types.int32
+            keep = isinstance(value.type, types.Integer) and value.type.bitwidth >= 32
+            promoted.append(value.ir if keep else self.ir(value, wide))  # C's promotions
+        frame = cgutils.alloca_once(b, ir.LiteralStructType([v.type for v in promoted] or [_I32]))
+        for i, v in enumerate(promoted):
+            b.store(v, b.gep(frame, [_I32(0), _I32(i)]))
+        text = self.context.insert_string_const_addrspace(b, fmt)
+        b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])

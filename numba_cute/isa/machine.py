@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the body of an instruction may ask of the machine that runs it. The simulator implements it.
+
+A body runs once for each issue by the row's issuer: for a thread alone, or once for all the lanes of a warp,
+warpgroup, CTA. Scalar operands of a thread are Python ints and floats. For a wider issuer each operand is a NumPy
+array with the lanes first: shape (lanes,) for a scalar, (lanes, count) for a vector; `m.uniform(x)` gives the one
+value that all lanes must share, or reports that they do not. `out` operands are returned, lanes first (the machine
+may take one value for all the lanes); `inout` operands are changed in place. The machine runs a body with
+`Instr.perform`, which passes None for an `out` operand, and the static parameters by name.
+
+Memory is accessed through `m.read` and `m.write`, which the machine records under the row's proxy (or the one
+named), so that what an instruction touches is said once, exactly, by its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+
+class Barrier(Protocol):
+    """An mbarrier object in shared memory (PTX ISA, "mbarrier")."""
+
+    def init(self, count: int) -> None: ...
+    def inval(self) -> None: ...
+    def arrive(self, count: int = 1, tx: int = 0) -> int:
+        """Add `tx` to the pending bytes, then arrive; gives the state token of the phase arrived at."""
+
+    def expect_tx(self, tx: int) -> None: ...
+    def complete_tx(self, tx: int) -> None: ...
+    def phase_done(self, parity: int) -> bool:
+        """Whether the phase of this parity has completed (the current phase has the other parity)."""
+
+
+class TensorMap(Protocol):
+    """A decoded 128-byte tensor map: dims and box innermost first."""
+
+    rank: int
+    box: tuple[int, ...]
+    box_bytes: int
+    align: int
+    """What the shared address of a box must be a multiple of: 128, or the period of the swizzle (1024, 512, 256)."""
+
+    def gather(self, at: tuple[int, ...]) -> Bytes:
+        """The box at element coordinates `at` (innermost first), swizzled as it lies in shared memory, with the
+        out-of-bounds elements filled; the access to global memory is recorded."""
+
+    def scatter(self, at: tuple[int, ...], data: Bytes, reduce: str | None = None) -> None:
+        """The other way; out-of-bounds elements are not written."""
+
+
+class Machine(Protocol):
+    lanes: int
+    """How many threads issue together."""
+    cta_rank: int
+    """The rank of the issuing CTA in its cluster."""
+
+    def uniform(self, operand: Any) -> Any: ...
+
+    # threads
+    def sreg(self, name: str) -> Any:
+        """A special register ("tid.x", "laneid", "cluster_ctarank", …): an int, or an array over lanes."""
+
+    def block(self, ready: Callable[[], bool], why: str, on: Any = None) -> None:
+        """Suspend the issuing threads until `ready()`. `why` is for the deadlock report, `on` the Barrier."""
+
+    def pause(self, why: str, on: Any = None) -> None:
+        """Give the other threads a turn: what a polling instruction does when it finds nothing, so that a loop
+        around it makes progress (and can be reported when it polls for ever)."""
+
+    def barrier(self, id: int, threads: int | None, wait: bool) -> None:
+        """Named CTA barrier `id` over `threads` threads (None: all of the CTA); arrive only unless `wait`."""
+
+    def cluster_arrive(self, release: bool = True) -> None: ...
+    def cluster_wait(self) -> None: ...
+    def set_registers(self, count: int) -> None: ...
+
+    # memory
+    def mbar(self, address: int, cta: int | None = None) -> Barrier:
+        """The barrier at a shared address; at the same address of CTA `cta` of the cluster if given."""
+
+    def mapa(self, address: int, cta: int) -> int: ...
+    def owner(self, cluster_address: int) -> tuple[int, int]:
+        """A shared::cluster address as (CTA rank, shared::cta address)."""
+
+    def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> Bytes: ...
+    def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None: ...
+    def read_rows(self, addresses: NDArray[np.int64], nbytes: int) -> Bytes:
+        """The `nbytes` at each of these shared::cta addresses (aligned to `nbytes`): shape (len(addresses), nbytes).
+        It is `read` for accesses in pieces: descriptors, ldmatrix."""
+
+    def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
+        """The same, the other way."""
+
+    def read_global(self, address: int, nbytes: int) -> Bytes: ...
+    def write_global(self, address: int, data: Bytes) -> None: ...
+    def tensor_map(self, address: int) -> TensorMap: ...
+
+    # asynchronous work: the row's done_by says which mechanism completes it
+    def later(
+        self,
+        effect: Callable[[], None],
+        *,
+        bars: list[tuple[Barrier, int]] | None = None,
+        reads: list[tuple[Any, int]] | None = None,
+        writes: list[tuple[Any, int]] | None = None,
+    ) -> None:
+        """Do `effect` at some later time: as part of the open group of the row's kind, or, for an mbarrier, then
+        complete each (barrier, bytes) of `bars`. `reads` and `writes` are the shared memory (address, bytes) in
+        use until then: shared::cluster addresses (so `mapa`'s for a peer's memory); an array of addresses stands
+        for so many pieces."""
+
+    def commit(self, group: str) -> None:
+        """Close the issuer's open group of this kind (instr.BULK_GROUP, …)."""
+
+    def wait(self, group: str, pending: int, *, read: bool = False) -> None:
+        """Suspend until at most `pending` committed groups of this kind are incomplete (with `read`: have
+        memory still to read)."""
+
+    def accumulate(self, registers: Any) -> Any:
+        """Say that `registers` (an inout operand) belong to the instruction until its group completes; gives an
+        array to be changed by the deferred effect."""
+
+    def fence(self, kind: str) -> None:
+        """A fence: "proxy.async" (shared memory at least), "proxy.async.global" (global memory alone),
+        "mbarrier_init", "acq_rel.cta", "acq_rel.cluster", "acq_rel.gpu", "acq_rel.sys", "wgmma"."""

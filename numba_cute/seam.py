@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seam between library code and what runs it.
+
+Library code is written once. It meets what runs it only here:
+
+* `traced` functions are plain Python over static structure. They run at compile time, once on symbolic leaves
+  (typing) and once on leaves that emit code (lowering); in the simulator and on the host they simply run.
+* `static` classes are immutable values: their static part lies in the Numba type, their run-time leaves in
+  registers. Methods and properties are traced.
+* `struct` classes are mutable and held by reference. Their methods hold run-time control flow and are jitted by
+  Numba as they stand; the simulator runs the same source. `traced` methods may stand beside them.
+
+A `Backend` is what a traced function asks for anything that is not arithmetic on leaves. There are three: the
+compiler's typing and lowering, and the simulator. `current()` is the one that runs now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class CuteError(Exception):
+    """The one exception of this library: what was asked, the value, the rule, and the mend."""
+
+
+class Leaf:
+    """A value known only at run time. Subclasses (the compiler's) give it operators; a plain int is static."""
+
+    __slots__ = ()
+
+
+def is_static(x: Any) -> bool:
+    """Whether nothing in `x` is known only at run time."""
+    if isinstance(x, tuple):
+        return all(map(is_static, x))
+    return not isinstance(x, Leaf)
+
+
+@dataclasses.dataclass(frozen=True)
+class Regs:
+    """`count` elements of one thread's registers, from element `start` of `file`.
+
+    file: what `Backend.registers` gave. dtype: the elements' type. An instruction's vector operands are such spans:
+    an inout operand is read and written in place.
+    """
+
+    file: Any
+    dtype: Any
+    start: Any
+    count: int
+
+
+class Backend(Protocol):
+    """What traced code may ask of what runs it. Addresses are integers: bytes, 32-bit in shared memory (the
+    shared::cta window), 64-bit in global memory."""
+
+    arch: str
+    """The target, as in "sm_90a"."""
+
+    def issue(self, instr: Any, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        """Issue one instruction of the table. Gives its `out` operands: none, one leaf, or a tuple of leaves
+        (a vector `out` operand passed as a `Regs` span is written there instead and not returned)."""
+
+    def load(self, dtype: Any, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
+        """`count` consecutive elements from "smem", "gmem" or "generic" memory, as leaves."""
+
+    def store(self, dtype: Any, space: str, address: Any, values: Sequence[Any], align: int) -> None:
+        """The same, the other way."""
+
+    def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
+        """Load `dst.count` consecutive elements into registers with one access (at most 16 bytes)."""
+
+    def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
+        """The same, the other way."""
+
+    def registers(self, dtype: Any, count: int) -> Any:
+        """A new register file of `count` elements of this thread; its contents are undefined."""
+
+    def read(self, regs: Regs) -> Any:
+        """The one element of a span of one, as a leaf."""
+
+    def write(self, regs: Regs, value: Any) -> None:
+        """Set the one element of a span of one."""
+
+    def fill(self, regs: Regs, value: Any) -> None:
+        """Set every element of a span to one value."""
+
+    def vector(self, regs: Regs) -> Any:
+        """The elements of a span as one immutable value: a leaf of `count` elements."""
+
+    def unvector(self, vector: Any, regs: Regs) -> None:
+        """Set a span from such a value."""
+
+    def convert(self, vector: Any, src: Any, dst: Any, count: int) -> Any:
+        """Such a value with each element converted, round to nearest even."""
+
+    def cast(self, value: Any, dtype: Any) -> Any:
+        """A scalar as another type; a static value becomes a run-time one."""
+
+    def select(self, cond: Any, a: Any, b: Any) -> Any:
+        """`a` if `cond` else `b`, both evaluated."""
+
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        """A run-time bool. op: "<", "<=", "==", "!=", ">", ">="."""
+
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        """Run `then` if `cond`, which may be a run-time bool."""
+
+    def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+        """Run `body(i)` for each `i` in [start, stop), either of which may be known only at run time."""
+
+    def smem_base(self) -> Any:
+        """The address of the first byte of dynamic shared memory: a multiple of 1024."""
+
+    def smem_needs(self, total_bytes: Any) -> None:
+        """Say that the kernel uses the first `total_bytes` of dynamic shared memory."""
+
+    def printf(self, fmt: str, args: Sequence[Any]) -> None:
+        """C's printf."""
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.backends: list[Any] = []
+
+
+_stack = _Stack()
+
+
+def current() -> Backend:
+    """What runs the code now; an error on the host, where there are no registers, threads or instructions."""
+    if not _stack.backends:
+        raise CuteError(
+            "this works only inside a kernel: call it from a @cuda.jit function, on a GPU or in cute.simulate"
+        )
+    return _stack.backends[-1]  # type: ignore[no-any-return]
+
+
+def current_or(default: Any) -> Any:
+    """`current()`, or `default` on the host."""
+    return _stack.backends[-1] if _stack.backends else default
+
+
+@contextmanager
+def running(backend: Any):  # type: ignore[no-untyped-def]
+    """Make `backend` the current one."""
+    _stack.backends.append(backend)
+    try:
+        yield backend
+    finally:
+        _stack.backends.pop()
+
+
+def traced(fn: T) -> T:
+    """Mark a function as compile-time Python: kernels call it, and it runs while they are compiled."""
+    fn.__cute_traced__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def static(cls: type[T]) -> type[T]:
+    """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.
+
+    A kernel holds such an object with its static part in the type. Methods and properties are traced. Checks
+    belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it.
+    """
+    if not dataclasses.is_dataclass(cls):
+        cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
+    cls.__cute_static__ = True  # type: ignore[attr-defined]
+    return cls
+
+
+@static
+class ArrayView:
+    """A Numba array that jitted code passed to traced code: element type, data address (generic), and shape and
+    strides in elements. Core functions that take tensors take these."""
+
+    dtype: Any
+    address: Any
+    shape: tuple[Any, ...]
+    stride: tuple[Any, ...]
+
+
+def is_traced(fn: Any) -> bool:
+    return getattr(fn, "__cute_traced__", False) is True
+
+
+def is_static_class(cls: Any) -> bool:
+    return isinstance(cls, type) and "__cute_static__" in cls.__dict__
+
+
+def is_struct_class(cls: Any) -> bool:
+    return isinstance(cls, type) and "__cute_struct__" in cls.__dict__
+
+
+def struct(cls: type[T]) -> type[T]:
+    """Make a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
+
+    A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor
+    was given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
+    """
+    types = {}
+    for base in reversed(cls.__mro__):
+        types.update(inspect.get_annotations(base, eval_str=True))
+    fields = list(types)
+    defaults = {f: getattr(cls, f) for f in fields if hasattr(cls, f)}
+    required = [f for f in fields if f not in defaults]
+    order = required + [f for f in fields if f in defaults]
+    cls.__cute_fields__ = tuple(order)  # type: ignore[attr-defined]
+    cls.__cute_defaults__ = defaults  # type: ignore[attr-defined]
+    cls.__cute_types__ = types  # type: ignore[attr-defined]
+    if "__init__" not in cls.__dict__:
+        cls.__init__ = _struct_init  # type: ignore[misc]
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(f, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(f, inspect.Parameter.empty))
+             for f in order]
+        )  # fmt: skip
+    cls.__setattr__ = _struct_setattr  # type: ignore[assignment,method-assign]
+    cls.__cute_struct__ = True  # type: ignore[attr-defined]
+    return cls
+
+
+@traced
+def const_expr(value: T) -> T:
+    """`value`, which must be known when the kernel is compiled: `if const_expr(FLAG):` compiles one branch alone."""
+    if not is_static(value):
+        raise CuteError(f"const_expr({value!r}): the value is known only at run time")
+    return value
+
+
+@traced
+def range_constexpr(*args: int) -> range:
+    """`range(*args)` unrolled while the kernel is compiled: each copy of the body sees its index as a literal, so
+    that it can index registers and tuples. The bounds are ints known in the source: literals, globals, closure
+    variables, and arithmetic on them."""
+    return range(*args)
+
+
+class StaticEnum(enum.Enum):
+    """An enumeration whose members are compile-time values in kernels (Numba would keep only an integer)."""
+
+
+def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
+    values = bind_fields(type(self), args, kwargs)
+    for name, value in values.items():
+        setattr(self, name, value)
+
+
+def _struct_setattr(self: Any, name: str, value: Any) -> None:
+    """A struct kept in a field is embedded there: a copy, as in a kernel, not another name for the same one."""
+    if name in type(self).__cute_fields__ and is_struct_class(type(value)):
+        copied = object.__new__(type(value))
+        for field in type(value).__cute_fields__:
+            setattr(copied, field, getattr(value, field))
+        value = copied
+    object.__setattr__(self, name, value)
+
+
+def bind_fields(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """A struct's field values from a constructor call, in field order."""
+    fields = cls.__cute_fields__
+    if len(args) > len(fields):
+        raise CuteError(f"{cls.__name__} has {len(fields)} fields ({', '.join(fields)}), got {len(args)} values")
+    values = dict(zip(fields, args))
+    for name, value in kwargs.items():
+        if name not in fields:
+            raise CuteError(f"{cls.__name__} has no field {name!r}; its fields are {', '.join(fields)}")
+        if name in values:
+            raise CuteError(f"{cls.__name__}: field {name!r} is given twice")
+        values[name] = value
+    for name in fields:
+        if name not in values:
+            if name not in cls.__cute_defaults__:
+                raise CuteError(f"{cls.__name__}: field {name!r} has no value")
+            values[name] = cls.__cute_defaults__[name]
+    return {name: values[name] for name in fields}
