@@ -196,7 +196,12 @@ def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signa
     return sig, sig.replace(parameters=ordered, return_annotation=inspect.Signature.empty)
 
 
-def _fold(pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
+def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
+    try:
+        pysig.bind(*args, **dict(kws))
+    except TypeError as e:
+        name = getattr(fn, "__qualname__", type(fn).__name__)
+        raise CuteError(f"{name}{pysig} was called with other arguments: {e}") from None
     return tuple(  # type: ignore[no-any-return]
         fold_arguments(
             pysig, args, dict(kws),
@@ -220,7 +225,7 @@ def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]
         with seam.running(typing_tracer):
             fn = find(abstract(receiver, None, typing_tracer))
         real, folded = _signature(fn) if _is_shared(fn) else _signature.__wrapped__(fn)
-        types_ = _fold(folded, args, kws)
+        types_ = _fold(fn, folded, args, kws)
         memo = (key, types_, current_arch())
         result = _results.get(memo)
         if result is None:

@@ -28,7 +28,7 @@ def check(src: dtypes.DType, dst: dtypes.DType) -> None:
 
 def _pair(dst: dtypes.DType) -> table.Instr | None:
     """The instruction that converts two f32 into one register of packed `dst`."""
-    return table.TABLE.get(f"cvt_rn_{dst.ptx}x2_f32")
+    return table.TABLE.get(f"cvt_{dst.ptx}x2_f32")
 
 
 def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.DType, count: int) -> list[Any]:

@@ -8,6 +8,7 @@ copies texts and drops causes. So what traced code raised is kept here and found
 from __future__ import annotations
 
 import linecache
+import re
 from typing import Any
 
 from numba.cuda.core.errors import TypingError
@@ -37,13 +38,15 @@ def explain(error: BaseException, py_func: Any) -> None:
     cute = error if isinstance(error, CuteError) else max(found, key=lambda e: len(str(e)), default=None)
     if cute is None:
         return
-    raised = type(cute)(f"{cute}{_where(getattr(error, 'loc', None), py_func)}")
+    raised = type(cute)(f"{cute}{_where(text, py_func)}")
     raised.explained = True  # type: ignore[attr-defined]
     raise raised from None
 
 
-def _where(loc: Any, py_func: Any) -> str:
-    if loc is None:
+def _where(text: str, py_func: Any) -> str:
+    """The user's line: the first place that Numba's message names (the innermost call that failed)."""
+    place = re.search(r" at (\S.*?) \((\d+)\)", text)
+    if place is None:
         return f"\n  in kernel {py_func.__name__}"
-    source = linecache.getline(loc.filename, loc.line).strip()
-    return f"\n  in kernel {py_func.__name__}, {loc.filename}:{loc.line}\n    {source}"
+    source = linecache.getline(place[1], int(place[2])).strip()
+    return f"\n  in kernel {py_func.__name__}, {place[1]}:{place[2]}" + (f"\n    {source}" if source else "")

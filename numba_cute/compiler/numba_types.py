@@ -234,7 +234,11 @@ class BoundTraced(types.BoundFunction):
         return BoundTraced(this, self.attr)
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
-        return None
+        """A method of an object that turned out less static than it first seemed (as a loop variable's)."""
+        if not isinstance(other, BoundTraced) or other.attr != self.attr:
+            return None
+        this = typingctx.unify_pairs(self.this, other.this)
+        return None if this is None else BoundTraced(this, self.attr)
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         from . import calls

@@ -59,8 +59,11 @@ def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
 
 
 def _argument_types(args: Any) -> tuple[types.Type, ...]:
-    if isinstance(args, str) or sigutils.is_signature(args):
+    is_types = isinstance(args, tuple) and args and all(isinstance(a, types.Type) for a in args)
+    if is_types or (not isinstance(args, tuple) and sigutils.is_signature(args)):
         return tuple(sigutils.normalize_signature(args)[0])
+    if not isinstance(args, (tuple, list)):
+        raise CuteError(f"args={args!r}: compile takes a tuple of example arguments, or a Numba signature")
     return tuple(typeof(a, Purpose.argument) for a in args)
 
 

@@ -74,8 +74,9 @@ def constant(func_ir: Any, var: Any) -> Any:
             lhs, rhs = constant(func_ir, node.lhs), constant(func_ir, node.rhs)
             if all(isinstance(x, int) for x in (lhs, rhs)):
                 return node.fn(lhs, rhs)
-        if node.op == "static_getitem":
-            return constant(func_ir, node.value)[node.index]
+        if node.op in ("getitem", "static_getitem"):
+            index = node.index if node.op == "static_getitem" else constant(func_ir, node.index)
+            return constant(func_ir, node.value)[index]
         if node.op == "build_tuple":
             return tuple(constant(func_ir, v) for v in node.items)
     raise NotConstant
@@ -89,7 +90,7 @@ def _fold_constants(func_ir: Any) -> bool:
             if not isinstance(inst, ir.Assign) or not isinstance(inst.value, ir.Expr):
                 continue
             expr = inst.value
-            if expr.op not in ("binop", "getattr", "static_getitem") and not _is_const_expr(func_ir, expr):
+            if expr.op not in ("binop", "getattr", "getitem", "static_getitem") and not _is_const_expr(func_ir, expr):
                 continue
             try:
                 is_call = expr.op == "call"

@@ -186,14 +186,11 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
 
 @lowering_registry.lower_setattr_generic(StructRef)
 def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
-    ref, have = sig.args
-    tracer = Tracer(context, builder)
-    _check_assignment(ref, attr, have)
+    """Numba has cast the value to the field's type; what the type says whole cannot change."""
+    ref, _ = sig.args
     if attr not in ref.stored:
-        return
-    value = args[1]
-    want = ref.types[attr]
-    if have != want:
-        value = tracer.ir(calls.abstract(have, value, tracer), want)
-    _store_ir(StructProxy(ref, args[0]), attr, value, tracer)
-
+        raise CuteError(
+            f"{ref.cls.__name__}.{attr} is static ({ref.types[attr]}) and cannot be assigned: annotate the field with "
+            "a DType if it changes at run time"
+        )
+    _store_ir(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))

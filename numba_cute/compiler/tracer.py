@@ -201,6 +201,8 @@ class Tracer:
 
     # ------------------------------------------------------------------ registers
     def registers(self, dtype: dtypes.DType, count: int) -> RegFile:
+        if not isinstance(count, int) or count < 1:
+            raise CuteError(f"registers: a register tensor has a static size of at least 1, got {count!r} elements")
         if self.builder is None:
             return RegFile(dtype, count)
         array = ir.ArrayType(element_ir(dtype), slots(dtype, count))

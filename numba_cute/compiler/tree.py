@@ -13,6 +13,7 @@ from typing import Any
 from numba.cuda import types
 
 from .. import dtypes, seam
+from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
 from . import numba_types as nt
 from .leaves import Number, RegFile, VectorLeaf, scalar_type
@@ -30,7 +31,7 @@ def leaf_type(leaf: seam.Leaf) -> types.Type:
         return nt.Vector(leaf.dtype, leaf.count)
     if isinstance(leaf, dtypes.Scalar):
         return scalar_type(leaf.dtype)
-    if getattr(leaf, "is_tensor_map", False):
+    if isinstance(leaf, TensorMapRecord):
         return nt.TENSOR_MAP
     raise CuteError(f"{leaf!r} ({type(leaf).__name__}) has no form in a kernel")
 

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which thread, warp, block and cluster this is (PTX ISA, "Special Registers"). Any thread may call these.
+
+Every index and size is an Int32, as threads, blocks and clusters are counted from 0 in x, then y, then z.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa
+from ..dtypes import Int32
+from ..seam import traced
+
+WARP_SIZE = 32
+WARPS_PER_WARPGROUP = 4
+THREADS_PER_WARPGROUP = 128
+
+
+def _xyz(register: str) -> tuple[Any, Any, Any]:
+    row = isa.sreg_cluster if "cluster" in register else isa.sreg
+    x, y, z = (Int32(row(register=f"{register}.{d}")) for d in "xyz")
+    return x, y, z
+
+
+@traced
+def thread_idx() -> tuple[Any, Any, Any]:
+    """The thread's (x, y, z) in its block. PTX %tid."""
+    return _xyz("tid")
+
+
+@traced
+def block_dim() -> tuple[Any, Any, Any]:
+    """Threads of a block in (x, y, z). PTX %ntid."""
+    return _xyz("ntid")
+
+
+@traced
+def block_idx() -> tuple[Any, Any, Any]:
+    """The block's (x, y, z) in the grid. PTX %ctaid."""
+    return _xyz("ctaid")
+
+
+@traced
+def grid_dim() -> tuple[Any, Any, Any]:
+    """Blocks of the grid in (x, y, z). PTX %nctaid."""
+    return _xyz("nctaid")
+
+
+@traced
+def cluster_idx() -> tuple[Any, Any, Any]:
+    """The cluster's (x, y, z) in the grid. PTX %clusterid, sm_90."""
+    return _xyz("clusterid")
+
+
+@traced
+def cluster_dim() -> tuple[Any, Any, Any]:
+    """Clusters of the grid in (x, y, z). PTX %nclusterid, sm_90."""
+    return _xyz("nclusterid")
+
+
+@traced
+def block_in_cluster_idx() -> tuple[Any, Any, Any]:
+    """The block's (x, y, z) in its cluster. PTX %cluster_ctaid, sm_90."""
+    return _xyz("cluster_ctaid")
+
+
+@traced
+def block_in_cluster_dim() -> tuple[Any, Any, Any]:
+    """Blocks of a cluster in (x, y, z). PTX %cluster_nctaid, sm_90."""
+    return _xyz("cluster_nctaid")
+
+
+@traced
+def block_idx_in_cluster() -> Any:
+    """The block's rank in its cluster, x fastest. PTX %cluster_ctarank, sm_90."""
+    return Int32(isa.sreg_cluster(register="cluster_ctarank"))
+
+
+@traced
+def cluster_size() -> Any:
+    """Blocks of a cluster. PTX %cluster_nctarank, sm_90."""
+    return Int32(isa.sreg_cluster(register="cluster_nctarank"))
+
+
+@traced
+def lane_idx() -> Any:
+    """The thread's lane in its warp, 0 to 31. PTX %laneid."""
+    return Int32(isa.sreg(register="laneid"))
+
+
+@traced
+def warp_idx() -> Any:
+    """The warp's index in its block: the thread's linear index // 32. It is the same in all lanes, which the
+    compiler knows only after `make_warp_uniform`."""
+    x, y, z = thread_idx()
+    nx, ny, _ = block_dim()
+    return (x + nx * (y + ny * z)) // WARP_SIZE
+
+
+@traced
+def dynamic_smem_size() -> Any:
+    """Bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size."""
+    return Int32(isa.sreg(register="dynamic_smem_size"))
+
+
+@traced
+def total_smem_size() -> Any:
+    """Bytes of shared memory of the block, static and dynamic. PTX %total_smem_size."""
+    return Int32(isa.sreg(register="total_smem_size"))
+
+
+@traced
+def physical_warp_id() -> Any:
+    """The warp's slot in its SM, which may change; for diagnosis. PTX %warpid."""
+    return Int32(isa.sreg_volatile(register="warpid"))
+
+
+@traced
+def nwarpid() -> Any:
+    """Warp slots of the SM; for diagnosis. PTX %nwarpid."""
+    return Int32(isa.sreg_volatile(register="nwarpid"))
+
+
+@traced
+def smid() -> Any:
+    """The SM that runs the thread now; for diagnosis. PTX %smid."""
+    return Int32(isa.sreg_volatile(register="smid"))
+
+
+@traced
+def nsmid() -> Any:
+    """SMs that `smid` may name; for diagnosis. PTX %nsmid."""
+    return Int32(isa.sreg_volatile(register="nsmid"))
+
+
+@traced
+def clock64() -> Any:
+    """The SM's cycle counter, in clocks. PTX %clock64."""
+    return isa.clock64()
+
+
+@traced
+def globaltimer() -> Any:
+    """The GPU's timer, in nanoseconds. PTX %globaltimer."""
+    return isa.globaltimer()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mbarriers: 8 bytes of shared memory that count arrivals and bytes (PTX ISA, "mbarrier").
+
+`mbar_ptr` is a Pointer to shared memory, 8-byte aligned. A phase completes when all arrivals and all bytes are in;
+phases have parity 0, 1, 0, …. Each call is of one thread; what must happen once (init, expect_tx) is for one thread
+to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa, seam
+from ..dtypes import Uint32
+from ..pointer import Pointer, shared_address
+from ..seam import CuteError, traced
+from .warp import as_bool
+
+MAX_COUNT = (1 << 20) - 1
+"""PTX ISA, "mbarrier: Contents of the mbarrier object": pending counts and transaction bytes are 20 bits."""
+
+
+def _address(bar: Any, what: str) -> Any:
+    if isinstance(bar, Pointer) and bar.alignment % 8:
+        raise CuteError(f"{what}: mbar_ptr {bar!r} must be 8-byte aligned; allocate it with byte_alignment=8")
+    return shared_address(bar, what)
+
+
+def _check(value: Any, low: int, name: str, what: str) -> None:
+    if type(value) is int and not low <= value <= MAX_COUNT:
+        raise CuteError(f"{what}: {name} {value} is not in [{low}, 2^20 - 1]; split what the barrier counts")
+
+
+def _peer(bar: Any, rank: Any) -> Any:
+    return isa.mapa(bar, Uint32(rank))
+
+
+@traced
+def mbarrier_init(mbar_ptr: Any, cnt: Any) -> None:
+    """Make a barrier whose phases complete after `cnt` arrivals (1 to 2^20 - 1).
+
+    One thread, once; then `mbarrier_init_fence` and a block or cluster barrier. PTX mbarrier.init, sm_80."""
+    _check(cnt, 1, "cnt", "mbarrier_init")
+    isa.mbarrier_init(_address(mbar_ptr, "mbarrier_init"), Uint32(cnt))
+
+
+@traced
+def mbarrier_init_fence() -> None:
+    """Make this thread's barrier initialisations visible to the cluster and to TMA. The initialising thread, before
+    a block or cluster barrier. PTX fence.mbarrier_init.release.cluster, sm_90."""
+    isa.fence_mbarrier_init()
+
+
+@traced
+def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1) -> None:
+    """Arrive `arrive_count` times, here or at the same barrier of another block of the cluster.
+
+    Releases this thread's memory accesses. PTX mbarrier.arrive, sm_80; sm_90 with a peer or a count."""
+    bar = _address(mbar_ptr, "mbarrier_arrive")
+    _check(arrive_count, 1, "arrive_count", "mbarrier_arrive")
+    once = type(arrive_count) is int and arrive_count == 1
+    if peer_cta_rank_in_cluster is not None:
+        bar = _peer(bar, peer_cta_rank_in_cluster)
+        if once:
+            isa.mbarrier_arrive_cluster(bar)
+        else:
+            isa.mbarrier_arrive_count_cluster(bar, Uint32(arrive_count))
+    elif once:
+        isa.mbarrier_arrive(bar)
+    else:
+        isa.mbarrier_arrive_count(bar, Uint32(arrive_count))
+
+
+@traced
+def mbarrier_arrive_and_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None) -> None:
+    """Add `bytes` to what this phase waits for, then arrive once. One thread: the one that issues the copies.
+    PTX mbarrier.arrive.expect_tx, sm_90."""
+    bar = _address(mbar_ptr, "mbarrier_arrive_and_expect_tx")
+    _check(bytes, 0, "bytes", "mbarrier_arrive_and_expect_tx")
+    if peer_cta_rank_in_cluster is None:
+        isa.mbarrier_arrive_expect_tx(bar, Uint32(bytes))
+    else:
+        isa.mbarrier_arrive_expect_tx_cluster(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes))
+
+
+@traced
+def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
+    """Add `bytes` to what this phase waits for, without arriving. PTX mbarrier.expect_tx, sm_90."""
+    _check(bytes, 0, "bytes", "mbarrier_expect_tx")
+    isa.mbarrier_expect_tx(_address(mbar_ptr, "mbarrier_expect_tx"), Uint32(bytes))
+
+
+@traced
+def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
+    """Wait until the phase of parity `phase` has completed. Any thread. PTX mbarrier.try_wait, sm_90."""
+    isa.mbarrier_wait_parity(_address(mbar_ptr, "mbarrier_wait"), Uint32(phase))
+
+
+@traced
+def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
+    """Whether the phase of parity `phase` has completed, after a bounded wait. PTX mbarrier.try_wait, sm_90."""
+    return as_bool(isa.mbarrier_try_wait_parity(_address(mbar_ptr, "mbarrier_try_wait"), Uint32(phase)))
+
+
+@traced
+def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Any, phase: Any) -> Any:
+    """`mbarrier_try_wait` if `cond`, else True. PTX mbarrier.try_wait, sm_90."""
+    if isinstance(cond, (bool, int)):
+        return mbarrier_try_wait(mbar_ptr, phase) if cond else True
+    b = seam.current()
+    flag = b.registers(Uint32, 1)
+    span = seam.Regs(flag, Uint32, 0, 1)
+    b.write(span, Uint32(1))
+    bar, parity = _address(mbar_ptr, "mbarrier_conditional_try_wait"), Uint32(phase)
+    b.when(cond, lambda: b.write(span, Uint32(isa.mbarrier_try_wait_parity(bar, parity))))
+    return as_bool(b.read(span))
+
+
+@traced
+def mbarrier_test_wait(mbar_ptr: Any, phase: Any) -> Any:
+    """Whether the phase of parity `phase` has completed, without waiting. PTX mbarrier.test_wait, sm_80."""
+    return as_bool(isa.mbarrier_test_wait_parity(_address(mbar_ptr, "mbarrier_test_wait"), Uint32(phase)))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers of a block and of a cluster, fences, and registers of a warpgroup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa
+from ..dtypes import Uint32
+from ..seam import CuteError, traced
+from .index import block_dim
+
+
+def _all_threads() -> Any:
+    x, y, z = block_dim()
+    return Uint32(x * y * z)
+
+
+def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
+    if type(barrier_id) is int and not 0 <= barrier_id <= 15:
+        raise CuteError(f"{what}: barrier_id {barrier_id} is not in [0, 15] (0 is what sync_threads uses)")
+    if type(threads) is int and (threads <= 0 or threads % 32):
+        raise CuteError(f"{what}: number_of_threads {threads} is not a positive multiple of 32")
+
+
+@traced
+def sync_threads() -> None:
+    """Wait for all threads of the block; orders their memory accesses. PTX barrier.cta.sync."""
+    isa.bar_sync(Uint32(0), _all_threads())
+
+
+@traced
+def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
+    """Wait at the block's named barrier `barrier_id` (0 to 15, default 0) for `number_of_threads` (a multiple of 32,
+    default all). Whole warps. PTX barrier.cta.sync."""
+    _check_barrier(barrier_id, number_of_threads, "barrier")
+    threads = _all_threads() if number_of_threads is None else Uint32(number_of_threads)
+    isa.bar_sync(Uint32(0 if barrier_id is None else barrier_id), threads)
+
+
+@traced
+def barrier_arrive(barrier_id: Any = None, number_of_threads: Any = None) -> None:
+    """Arrive at a named barrier without waiting; `number_of_threads` counts those that arrive and those that wait.
+    Whole warps. PTX barrier.cta.arrive."""
+    if number_of_threads is None:
+        raise CuteError("barrier_arrive: number_of_threads must be given: those that arrive and those that wait")
+    _check_barrier(barrier_id, number_of_threads, "barrier_arrive")
+    isa.bar_arrive(Uint32(0 if barrier_id is None else barrier_id), Uint32(number_of_threads))
+
+
+@traced
+def cluster_arrive() -> None:
+    """Arrive at the cluster's barrier, releasing memory accesses. All threads of the cluster, then `cluster_wait`.
+    PTX barrier.cluster.arrive.release, sm_90."""
+    isa.cluster_arrive()
+
+
+@traced
+def cluster_arrive_relaxed() -> None:
+    """Arrive at the cluster's barrier without ordering memory. PTX barrier.cluster.arrive.relaxed, sm_90."""
+    isa.cluster_arrive_relaxed()
+
+
+@traced
+def cluster_wait() -> None:
+    """Wait until all threads of the cluster have arrived. PTX barrier.cluster.wait.acquire, sm_90."""
+    isa.cluster_wait()
+
+
+@traced
+def fence_proxy(kind: str, space: str | None = None) -> None:
+    """Order this thread's ordinary memory accesses before later ones of TMA and wgmma.
+
+    kind: "async" (all memory), "async.global", or "async.shared" with space="cta". Each thread that wrote, before
+    the barrier that precedes the copy. PTX fence.proxy.async, sm_90."""
+    rows: dict[tuple[str, str | None], Any] = {
+        ("async", None): isa.fence_proxy_async,
+        ("async.global", None): isa.fence_proxy_async_global,
+        ("async.shared", "cta"): isa.fence_proxy_async_shared_cta,
+    }
+    if (kind, space) not in rows:
+        legal = '"async", "async.global", or "async.shared" with space="cta"'
+        raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is no proxy fence; use {legal}")
+    rows[kind, space]()
+
+
+@traced
+def fence_acq_rel_cta() -> None:
+    """Order this thread's memory accesses for threads of the block. PTX fence.acq_rel.cta."""
+    isa.fence_acq_rel(scope="cta")
+
+
+@traced
+def fence_acq_rel_cluster() -> None:
+    """Order this thread's memory accesses for threads of the cluster. PTX fence.acq_rel.cluster, sm_90."""
+    isa.fence_acq_rel_cluster()
+
+
+@traced
+def fence_acq_rel_gpu() -> None:
+    """Order this thread's memory accesses for threads of the GPU. PTX fence.acq_rel.gpu."""
+    isa.fence_acq_rel(scope="gpu")
+
+
+@traced
+def fence_acq_rel_sys() -> None:
+    """Order this thread's memory accesses for all GPUs and the host. PTX fence.acq_rel.sys."""
+    isa.fence_acq_rel(scope="sys")
+
+
+def _check_registers(count: Any, what: str) -> None:
+    if type(count) is not int or not 24 <= count <= 256 or count % 8:
+        raise CuteError(f"{what}: reg_count {count!r} must be a static multiple of 8 in [24, 256]")
+
+
+@traced
+def setmaxregister_increase(reg_count: int) -> None:
+    """Raise each thread's registers to `reg_count`, waiting until the block's pool has them. The whole warpgroup.
+    PTX setmaxnreg.inc, sm_90a."""
+    _check_registers(reg_count, "setmaxregister_increase")
+    isa.setmaxnreg_inc(count=reg_count)
+
+
+@traced
+def setmaxregister_decrease(reg_count: int) -> None:
+    """Lower each thread's registers to `reg_count`, giving the rest to the block's pool. The whole warpgroup.
+    PTX setmaxnreg.dec, sm_90a."""
+    _check_registers(reg_count, "setmaxregister_decrease")
+    isa.setmaxnreg_dec(count=reg_count)
+
+
+@traced
+def warpgroup_reg_alloc(reg_count: int) -> None:
+    """`setmaxregister_increase` under its older name."""
+    setmaxregister_increase(reg_count)
+
+
+@traced
+def warpgroup_reg_dealloc(reg_count: int) -> None:
+    """`setmaxregister_decrease` under its older name."""
+    setmaxregister_decrease(reg_count)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cute.copy` and the copies that need no atom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import layout, seam, transfer
+from .copy_atom import CopyAtom, TiledCopy
+from .pointer import AddressSpace, Pointer
+from .seam import CuteError, traced
+from .tensor import Tensor, element
+
+
+@traced
+def copy(
+    atom: Any,
+    src: Tensor,
+    dst: Tensor,
+    *,
+    pred: Tensor | None = None,
+    tma_bar_ptr: Any = None,
+    mcast_mask: Any = None,
+    cache_policy: Any = None,
+) -> None:
+    """Copy `src` to `dst` by `atom` (or a tiled copy): both (V, rest…), V the values of one instruction.
+
+    pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
+    that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
+    cache_policy: an L2 policy word for TMA. A TMA copy is executed by a whole converged warp and issued by one of its
+    lanes; it expects no bytes, commits nothing and waits for nothing.
+    """
+    atom = atom.atom if isinstance(atom, TiledCopy) else atom
+    if not isinstance(atom, CopyAtom):
+        raise CuteError(f"copy: atom {atom!r} is neither a CopyAtom nor a TiledCopy")
+    for t, name in ((src, "src"), (dst, "dst")):
+        if not isinstance(t, Tensor):
+            raise CuteError(f"copy: {name} {t!r} is not a tensor")
+    pairs = _instructions(src, dst, pred)
+    bulk = getattr(atom.op, "issue_tma", None)
+    if bulk is not None:
+        bulk(atom, pairs, tma_bar_ptr, mcast_mask, cache_policy)
+        return
+    for value, name in ((tma_bar_ptr, "tma_bar_ptr"), (mcast_mask, "mcast_mask"), (cache_policy, "cache_policy")):
+        if value is not None:
+            raise CuteError(f"copy: {name} is for TMA operations, and the atom's is {atom.op!r}")
+    for s, d, p in pairs:
+        if p is None:
+            atom.op.issue(atom, s, d)
+        else:
+            seam.current().when(p, lambda s=s, d=d: atom.op.issue(atom, s, d))  # type: ignore[misc]
+
+
+def _instructions(src: Tensor, dst: Tensor, pred: Tensor | None) -> list[tuple[Tensor, Tensor, Any]]:
+    """(src, dst, predicate) of each instruction: the slices of mode 0 over all the other modes."""
+    rests = []
+    for t, name in ((src, "src"), (dst, "dst")):
+        rank = layout.rank(t.layout)
+        rest = tuple(layout.shape(t.layout)[1:]) if rank > 1 else ()
+        if not seam.is_static(rest):
+            raise CuteError(f"copy: {name} has shape {t.shape}; its modes after the first must be static: index them")
+        rests.append(int(layout.size(rest)) if rest else 1)
+    if rests[0] != rests[1]:
+        raise CuteError(
+            f"copy: src of shape {src.shape} makes {rests[0]} instructions, but dst of shape {dst.shape} {rests[1]}"
+        )
+    if pred is not None and layout.size(pred.shape) not in (rests[0], 1):
+        raise CuteError(f"copy: pred has shape {pred.shape}, but there are {rests[0]} instructions")
+    out = []
+    for i in range(rests[0]):
+        p = None if pred is None else pred[i if layout.size(pred.shape) > 1 else 0]
+        out.append((_nth(src, i), _nth(dst, i), p))
+    return out
+
+
+def _nth(t: Tensor, i: int) -> Tensor:
+    """Instruction `i`: mode 0 at the i-th coordinate of the others."""
+    if layout.rank(t.layout) == 1:
+        return t
+    rest = layout.shape(t.layout)[1:]
+    return t[(None, *layout.idx2crd(i, rest))]  # type: ignore[no-any-return]
+
+
+@traced
+def copy_atom_call(
+    atom: CopyAtom,
+    src: Tensor,
+    dst: Tensor,
+    *,
+    pred: Tensor | None = None,
+    tma_bar_ptr: Any = None,
+    mcast_mask: Any = None,
+    cache_policy: Any = None,
+) -> None:
+    """`copy` of tensors of one mode: a single instruction."""
+    for t, name in ((src, "src"), (dst, "dst")):
+        if layout.rank(t.layout) != 1:
+            raise CuteError(f"copy_atom_call: {name} has shape {t.shape}; slice it to one mode, or use copy")
+    copy(
+        atom, src, dst, pred=pred, tma_bar_ptr=tma_bar_ptr, mcast_mask=mcast_mask, cache_policy=cache_policy
+    )  # fmt: skip
+
+
+@traced
+def prefetch(atom: CopyAtom, src: Tensor) -> None:
+    """Fetch the boxes of a TMA tensor (V, rest…) into L2. A whole converged warp; one lane issues."""
+    op = getattr(atom.op, "issue_prefetch", None)
+    if op is None:
+        raise CuteError(f"prefetch: the atom's operation {atom.op!r} is not a TMA load")
+    op(atom, [s for s, _, _ in _instructions(src, src, None)])
+
+
+def _memory(t: Tensor, what: str, name: str) -> Pointer:
+    if not isinstance(t, Tensor) or not isinstance(t.iterator, Pointer):
+        raise CuteError(f"{what}: {name} {t!r} must be a tensor in memory or registers")
+    return t.iterator
+
+
+@traced
+def autovec_copy(src: Tensor, dst: Tensor) -> None:
+    """Copy all elements by this thread, in accesses as wide as layouts and alignment prove (16 bytes at most)."""
+    a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
+    transfer.move(a, src.layout, b, dst.layout)
+
+
+@traced
+def basic_copy(src: Tensor, dst: Tensor) -> None:
+    """Copy all elements by this thread, one at a time."""
+    a, b = _memory(src, "basic_copy", "src"), _memory(dst, "basic_copy", "dst")
+    transfer.move(a, src.layout, b, dst.layout, limit=1)
+
+
+@traced
+def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
+    """Copy the elements where `pred`, a tensor of the same shape, is true; by this thread, one at a time."""
+    a, b = _memory(src, "basic_copy_if", "src"), _memory(dst, "basic_copy_if", "dst")
+    if layout.size(pred.shape) != layout.size(src.shape):
+        raise CuteError(f"basic_copy_if: pred has shape {pred.shape}, but src has {src.shape}")
+    transfer.move(a, src.layout, b, dst.layout, limit=1, pred=lambda i: _truth(pred, i))
+
+
+def _truth(pred: Tensor, i: int) -> Any:
+    at = element(pred, i)
+    return at.load() if isinstance(at, Pointer) else at
+
+
+def in_memory(t: Tensor, space: AddressSpace) -> bool:
+    """Whether a tensor lies in this memory."""
+    return isinstance(t.iterator, Pointer) and t.iterator.space is space

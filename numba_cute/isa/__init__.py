@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instruction table. Every row is an attribute of this package, called to issue it: `isa.mbarrier_init(bar, 1)`."""
+
+from typing import TYPE_CHECKING
+
+from . import (  # noqa: F401 - importing a family declares its rows
+    cache,
+    clock,
+    cluster,
+    control,
+    convert,
+    fence,
+    matrix,
+    mbarrier,
+    setmaxnreg,
+    special,
+    sync,
+    tma,
+    wgmma,
+)
+from .instr import TABLE, Instr, supports
+
+__all__ = ["TABLE", "Instr", "supports"]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Instr: ...
+
+
+globals().update(TABLE)

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coalescing, composition, complement and inverses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..seam import CuteError
+from .basis import ScaledBasis, basis_value, coord_zero
+from .int_tuple import (
+    IntTuple,
+    ceil_div_leaf,
+    ceil_div_steps,
+    div,
+    flatten_to_tuple,
+    is_one,
+    is_zero,
+    mul,
+    product,
+    same,
+    text,
+    wrap,
+)
+from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, make_layout, on_outer, outer_of, rank, size
+from .modes import ONE
+from .pure import is_static, pure
+from .swizzle import Swizzle, swizzle_of_masks
+
+Mode = tuple[Any, Any]
+"""An extent and its stride."""
+
+
+# ------------------------------------------------------------------ coalescing
+
+
+@pure
+def coalesce(input: Any, *, target_profile: IntTuple = None) -> Any:
+    """The same function on the integers with as few modes as possible; with a profile, mode by mode under it.
+
+    Modes whose extent or stride is known only at run time are merged where they provably continue each other.
+    """
+    if isinstance(input, ComposedLayout):
+        return on_outer(input, coalesce(input.outer, target_profile=target_profile))
+    layout = outer_of(input)
+    if isinstance(target_profile, tuple):
+        return _by_profile(coalesce, layout, target_profile)
+    return _layout_of(_merged(_modes(layout)))
+
+
+def _by_profile(f: Any, layout: Layout, profile: tuple[Any, ...]) -> Layout:
+    n = rank(layout)
+    if len(profile) > n:
+        raise CuteError(f"target_profile={text(profile)} has more modes than the layout {layout}")
+    parts = [f(get(layout, (i,)), target_profile=p) for i, p in enumerate(profile)]
+    return concat(parts + [get(layout, (i,)) for i in range(len(profile), n)])
+
+
+def _modes(layout: Layout) -> list[Mode]:
+    return list(zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)))
+
+
+def _merged(modes: Sequence[Mode], keep_last: bool = False) -> list[Mode]:
+    """Adjacent modes that continue each other as one, extents of 1 dropped.
+
+    keep_last: keep the last mode's stride even at extent 1, for a function that is called beyond its domain.
+    """
+    out: list[Mode] = []
+    for i, (s, d) in enumerate(modes):
+        if is_one(s) and not (keep_last and i == len(modes) - 1):
+            continue
+        if out and same(mul(out[-1][0], out[-1][1]), d):
+            out[-1] = (mul(out[-1][0], s), out[-1][1])
+        else:
+            out.append((s, d))
+    return out
+
+
+def _layout_of(modes: Sequence[Mode]) -> Layout:
+    """The flat layout of these modes: of rank 0 in shape for one, 1:0 for none."""
+    if not modes:
+        return ONE
+    if len(modes) == 1:
+        return Layout(*modes[0])
+    shape, stride = zip(*modes)
+    return Layout(shape, stride)
+
+
+@pure
+def filter_zeros(input: Any, *, target_profile: IntTuple = None) -> Any:
+    """The layout with extent 1 wherever a stride is 0."""
+    if isinstance(input, ComposedLayout):
+        return on_outer(input, filter_zeros(input.outer, target_profile=target_profile))
+    layout = outer_of(input)
+    zeros = layout.stride if target_profile is None else target_profile
+    return Layout(_ones_at_zeros(layout.shape, zeros), layout.stride)
+
+
+def _ones_at_zeros(shape: IntTuple, stride: IntTuple) -> IntTuple:
+    if isinstance(stride, tuple):
+        return tuple(map(_ones_at_zeros, shape, stride))
+    return _ones_like(shape) if is_zero(stride) else shape
+
+
+def _ones_like(shape: IntTuple) -> IntTuple:
+    return tuple(map(_ones_like, shape)) if isinstance(shape, tuple) else 1
+
+
+@pure
+def filter(input: Any, *, target_profile: IntTuple = None) -> Any:
+    """The layout without its modes of stride 0 and extent 1, coalesced; with a profile, mode by mode under it."""
+    if isinstance(input, ComposedLayout):
+        return on_outer(input, filter(input.outer, target_profile=target_profile))
+    if isinstance(target_profile, tuple):
+        return _by_profile(filter, outer_of(input), target_profile)
+    return coalesce(filter_zeros(input))
+
+
+# ------------------------------------------------------------------ composition
+
+
+@pure
+def composition(lhs: Any, rhs: Any) -> Any:
+    """The layout c -> lhs(rhs(c)), of rhs's shape or finer.
+
+    rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for the mode as it
+    is. An error where a mode of `rhs` crosses modes of `lhs` in steps that do not divide.
+    """
+    if isinstance(rhs, ComposedLayout):
+        return _compose_with_composed(lhs, rhs)
+    if isinstance(lhs, Swizzle):
+        return ComposedLayout(lhs, 0, outer_of(rhs))
+    if isinstance(lhs, ComposedLayout):
+        if isinstance(rhs, Swizzle):
+            raise CuteError(f"composition: {lhs} o {rhs}: the left side must be a plain layout")
+        return on_outer(lhs, composition(lhs.outer, rhs))
+    lhs = outer_of(lhs)
+    if rhs is None:
+        return lhs
+    if isinstance(rhs, Swizzle):
+        return _compose_with_swizzle(lhs, rhs)
+    if isinstance(rhs, tuple):
+        return tilewise(composition, lhs, rhs, "composition", drop=True)
+    return compose(lhs, as_tile(rhs))
+
+
+def as_tile(tiler: Any) -> Layout:
+    """The layout that a tiler stands for: n:1 for an integer n."""
+    return tiler if isinstance(tiler, Layout) else make_layout(tiler)
+
+
+def compose(lhs: Layout, rhs: Layout, rounding: bool = False) -> Layout:
+    """lhs o rhs. rounding: where the steps do not divide a mode that they cross, round up and stay in that mode: what
+    tiles of a ragged shape need, whose last tile in each mode reaches beyond it."""
+    try:
+        return _compose(lhs, rhs.shape, rhs.stride, None if rounding else {})
+    except _Inadmissible as e:
+        raise CuteError(f"composition: {lhs} o {rhs} is no layout: {e}") from None
+
+
+def tilewise(f: Any, layout: Layout, tiler: tuple[Any, ...], name: str, drop: bool = False) -> Layout:
+    """`f` of each mode of the layout with the tiler's; what the tiler does not reach stays (or is dropped)."""
+    n = rank(layout)
+    if len(tiler) > n:
+        raise CuteError(f"{name}: the tiler {text(tiler)} has {len(tiler)} modes, the layout {layout} only {n}")
+    parts = [f(get(layout, (i,)), t) for i, t in enumerate(tiler)]
+    if not drop:
+        parts += [get(layout, (i,)) for i in range(len(tiler), n)]
+    return concat(parts)
+
+
+class _Inadmissible(Exception):
+    """Why two layouts do not compose."""
+
+
+Reach = dict[Any, int]
+"""How far the modes of the right side reach together in each mode of the left side (its path and its index)."""
+
+
+def _compose(lhs: Layout, shape: IntTuple, stride: IntTuple, reach: Reach | None, path: Any = ()) -> Layout:
+    if isinstance(shape, tuple):
+        parts = [_compose(lhs, s, d, reach, path) for s, d in zip(shape, stride)]
+        return Layout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
+    if isinstance(stride, ScaledBasis):
+        return _compose(get(lhs, stride.mode), shape, stride.value, reach, stride.mode)
+    if is_zero(stride):
+        return Layout(shape, 0)
+    modes = _merged(_modes(lhs), keep_last=True) or [(1, 0)]
+    if len(modes) == 1:
+        return Layout(shape, mul(stride, modes[0][1]))
+    if is_one(shape):
+        return Layout(1, _stride_of_one(modes, stride))
+    return _layout_of(_compose_mode(modes, shape, stride, reach, path))
+
+
+def _stride_of_one(modes: Sequence[Mode], step: Any) -> Any:
+    """The stride for an extent of 1, which no coordinate uses: as if the steps went on beyond all modes."""
+    if not is_static((step, tuple(s for s, _ in modes))):
+        return 0
+    for s, _ in modes[:-1]:
+        step = ceil_div_leaf(abs(step), s) * (1 if step > 0 else -1)
+    return mul(step, modes[-1][1])
+
+
+def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, reach: Reach | None, path: Any) -> list[Mode]:
+    """The modes that `extent` steps of `step` make in a coalesced layout, whose last mode is not bounded."""
+    sign = -1 if type(step) is int and step < 0 else 1
+    step = mul(step, sign)
+    out: list[Mode] = []
+    for i, (s, d) in enumerate(modes[:-1]):
+        for what, x in (("its extent", s), ("the step", step)):
+            if type(x) is not int:
+                raise _Inadmissible(
+                    f"mode {i} of the left side, {text(s)}:{text(d)}, is crossed, and {what} is known only at run "
+                    "time: make it static, or tile each mode by itself"
+                )
+        if step % s == 0:
+            step //= s
+            continue
+        if type(extent) is int and (extent - 1) * step < s:
+            _extend_reach(reach, (path, i), (extent - 1) * step, s)
+            return [*out, (extent, mul(mul(step, sign), d))]
+        here = ceil_div_leaf(s, step)
+        if s % step and (reach is not None or step > s) or type(extent) is int and extent % here:
+            raise _Inadmissible(
+                f"{text(extent)} steps of {step} do not divide its mode {i}, {s}:{text(d)}: "
+                "choose extents and strides that divide the modes they cross"
+            )
+        _extend_reach(reach, (path, i), (here - 1) * step, s)
+        out.append((here, mul(mul(step, sign), d)))
+        extent, step = ceil_div_leaf(extent, here), 1
+        if is_one(extent):
+            return out
+    return [*out, (extent, mul(mul(step, sign), modes[-1][1]))]
+
+
+def _extend_reach(reach: Reach | None, mode: Any, by: int, bound: int) -> None:
+    """A sum of two modes of the right side must not carry from one mode of the left side into the next."""
+    if reach is None:
+        return
+    reach[mode] = reach.get(mode, 0) + by
+    if reach[mode] >= bound:
+        raise _Inadmissible(
+            f"the modes of the right side together reach {reach[mode]} in its mode {mode[1]}, of extent {bound}: "
+            "offsets that the right side reaches twice do not compose"
+        )
+
+
+def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
+    if isinstance(lhs, (Swizzle, ComposedLayout)):
+        return ComposedLayout(lhs, 0, rhs)
+    if not is_zero(rhs.offset):
+        return ComposedLayout(lhs, 0, rhs)
+    return composition(composition(lhs, rhs.inner), rhs.outer)
+
+
+def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
+    moved = _commuted(lhs, rhs)
+    if moved is None:
+        raise CuteError(
+            f"composition: {lhs} o {rhs}: the layout does not keep the swizzle's bits together: no layout is it"
+        )
+    return moved
+
+
+def _commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
+    """lhs o S as S' o lhs, where lhs maps the swizzle's bit fields to bit fields; None where it does not."""
+    if not lhs.all_static or lhs.maps_to_coordinates:
+        return None
+    moved = swizzle_of_masks(lhs(swizzle.y_mask), lhs(swizzle.z_mask))
+    if moved is None or any(moved(lhs(i)) != lhs(swizzle(i)) for i in range(min(size(lhs), 2 * swizzle.period))):
+        return None
+    return ComposedLayout(moved, 0, lhs)
+
+
+# ------------------------------------------------------------------ complement
+
+
+@pure
+def complement(input: Any, cotarget: Any = None) -> Layout:
+    """The layout that reaches what `input` does not, up to `cotarget` (a size, a shape, a layout; by default
+    cosize(input)): disjoint but for 0, and ordered. Rounds up where the target is not a multiple.
+
+    Needs static strides, but for a layout of one mode.
+    """
+    layout = outer_of(input)
+    if cotarget is None:
+        cotarget = cosize(filter(layout))
+    target = cotarget.shape if isinstance(cotarget, LAYOUTS) else cotarget
+    modes = [(s, d) for s, d in _merged(_modes(filter_zeros(layout))) if not is_zero(d)]
+    if len(modes) > 1 and any(type(d) is not int for _, d in modes):
+        raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
+    out: list[Mode] = []
+    reached: Any = 1
+    before = 1
+    for s, d in modes if len(modes) == 1 else sorted(modes, key=lambda m: m[1]):
+        gap = div(d, reached)
+        if type(gap) is int and gap < 1:  # the mode overlaps the ones before: beyond it there is room again
+            if d < 1 or d % before:
+                raise CuteError(f"complement: {layout} reaches offsets twice or has negative strides: none exists")
+            reached = reached + d * (s - 1)
+            continue
+        out.append((gap, reached))
+        reached, before = mul(d, s), d
+    rest = [m for m in _merged(_column_major(flatten_to_tuple(ceil_div_steps(target, reached)), reached))]
+    return _layout_of(_merged(out + rest))
+
+
+def _column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
+    out = []
+    for s in shape:
+        out.append((s, start))
+        start = mul(start, s)
+    return out
+
+
+@pure
+def ceil_div(input: IntTuple, tiler: Any) -> IntTuple:
+    """How many tiles cover `input`: the shape of the rest mode when a layout of that shape is divided by `tiler`.
+
+    tiler: an integer, a layout, or a tuple of tilers for the first modes.
+    """
+    if isinstance(tiler, tuple):
+        input = wrap(input)
+        if len(tiler) > len(input):
+            raise CuteError(f"ceil_div: tiler={text(tiler)} has more modes than input={text(input)}")
+        return tuple(map(ceil_div, input, tiler)) + input[len(tiler) :]
+    if isinstance(input, int) and isinstance(tiler, int):
+        if tiler <= 0:
+            raise CuteError(f"ceil_div: tiler={tiler} must be positive")
+        return -(-input // tiler)
+    return complement(as_tile(tiler), product(input)).shape
+
+
+# ------------------------------------------------------------------ inverses
+
+
+@pure
+def right_inverse(input: Any) -> Any:
+    """The longest layout R found with input(R(i)) == i. Follows the static strides; 1:0 where none is 1.
+
+    With basis strides, a mode for each mode of the coordinate.
+    """
+    if input is None or isinstance(input, Swizzle):
+        return input
+    if isinstance(input, ComposedLayout):
+        return _invert_composed(input, right_inverse)
+    if input.maps_to_coordinates:
+        return _basis_right_inverse(input)
+    return _follow(_merged(_modes(input)))
+
+
+def _follow(modes: Sequence[Mode]) -> Layout:
+    """The modes in the order in which each continues the one before, from stride 1 on, and where they lie."""
+    where = _column_major(tuple(s for s, _ in modes), 1)
+    out: list[Mode] = []
+    reached: Any = 1
+    while True:
+        found = [i for i, (_, d) in enumerate(modes) if type(d) is int and abs(d) == reached]
+        if not found:
+            return _layout_of(_merged(out))
+        s, d = modes[found[0]]
+        out.append((s, mul(where[found[0]][1], -1 if d < 0 else 1)))
+        if type(s) is not int or s == 1 or reached == s * abs(d):
+            return _layout_of(_merged(out))
+        reached = s * abs(d)
+
+
+def _basis_right_inverse(layout: Layout) -> Layout:
+    modes = _merged(_modes(layout))
+    where = _column_major(tuple(s for s, _ in modes), 1)
+
+    def along(zero: IntTuple, path: tuple[int, ...]) -> Layout:
+        if isinstance(zero, tuple):
+            return concat([along(z, (*path, i)) for i, z in enumerate(zero)])
+        mine = [
+            (s, basis_value(d), w)
+            for (s, d), (_, w) in zip(modes, where)
+            if isinstance(d, ScaledBasis) and d.mode == path
+        ]
+        found = _follow([(s, d) for s, d, _ in mine])
+        # `found` speaks of the modes of this path alone; in the whole layout they lie at `where`.
+        if not mine or found == ONE:
+            return ONE
+        return composition(_layout_of([(s, w) for s, _, w in mine]), found)  # type: ignore[no-any-return]
+
+    return along(coord_zero(layout.stride), ())
+
+
+@pure
+def left_inverse(input: Any) -> Any:
+    """The layout L with L(input(i)) == i, for a layout that reaches no offset twice."""
+    if input is None or isinstance(input, Swizzle):
+        return input
+    if isinstance(input, ComposedLayout):
+        return _invert_composed(input, left_inverse)
+    return _invert_left(outer_of(input))
+
+
+def _invert_left(layout: Layout) -> Layout:
+    """Undo the strides in their order: between one stride and the next, offsets count one mode's coordinate."""
+    modes = _merged(_modes(layout))
+    where = [d for _, d in _column_major(tuple(s for s, _ in modes), 1)]
+    moving = [(d, s, w) for (s, d), w in zip(modes, where) if not is_zero(d)]
+    if not all(type(d) is int for d, _, _ in moving):
+        raise CuteError(f"left_inverse: a stride of {layout} is known only at run time: static strides are needed")
+    out: list[Mode] = []
+    before, position, reached, extent = 1, 0, 1, 1
+    for d, s, w in sorted(moving, key=lambda m: m[0]):
+        if d < 0 or d % before or type(reached) is int and d < reached:
+            raise CuteError(
+                f"left_inverse: {layout} has none that is a layout: its stride {d} must be a multiple of the stride "
+                f"{before} below it, and beyond what that one reaches ({text(reached)})"
+            )
+        out.append((d // before, position))
+        before, position, reached, extent = d, w, mul(d, s), s
+    return _layout_of(_merged([*out, (extent, position)]))
+
+
+def _invert_composed(layout: ComposedLayout, inverse: Any) -> Any:
+    if not isinstance(layout.inner, Swizzle):
+        raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is no swizzle")
+    outer = inverse(layout.outer)
+    moved = _commuted(outer, layout.inner) if is_zero(layout.offset) else None
+    unswizzled = ComposedLayout(layout.inner, 0, Layout(layout.inner.period, 1))
+    return moved or ComposedLayout(outer, mul(layout.offset, -1), unswizzled)
+
+
+# ------------------------------------------------------------------ what two layouts share
+
+
+@pure
+def max_common_layout(a: Any, b: Any) -> Layout:
+    """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both."""
+    inverse = right_inverse(b)
+    first = _first_mode(a, inverse)
+    return composition(inverse, first) if first is not None else ONE
+
+
+@pure
+def max_common_vector(a: Any, b: Any) -> int:
+    """How many elements lie together, and alike, in both layouts: the size of `max_common_layout`."""
+    first = _first_mode(a, right_inverse(b))
+    return size(first) if first is not None else 1
+
+
+def _first_mode(a: Any, inverse: Layout) -> Layout | None:
+    if isinstance(a, ComposedLayout) or isinstance(inverse, ComposedLayout):
+        return None
+    common = coalesce(composition(a, inverse))
+    s, d = flatten_to_tuple(common.shape)[0], flatten_to_tuple(common.stride)[0]
+    return Layout(s, d) if type(s) is int and is_one(d) else None
+
+
+@pure
+def nullspace(input: Any) -> Layout:
+    """The layout of the coordinates that map to 0 because their stride is 0: one for each element of a class."""
+    layout = outer_of(input)
+    shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    zero = [m for m, d in zip(_column_major(shape, 1), stride) if is_zero(d)]
+    return _layout_of(zero)

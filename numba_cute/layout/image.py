@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CTAs of a cluster lie along one mode of its layout: the masks of multicast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..seam import CuteError
+from .int_tuple import IntTuple, static_int, text
+from .layout import Layout, domain, rank, size
+from .pure import is_static, pure
+
+
+@pure
+def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
+    """The 16-bit mask of the offsets that `lay` reaches from `coord` along mode `mode`.
+
+    The offsets must be below 16. `coord` may be known only at run time.
+    """
+    n = rank(lay)
+    mode = static_int(mode, "mode")
+    if not 0 <= mode < n or not isinstance(coord, tuple) or len(coord) != n:
+        raise CuteError(f"make_layout_image_mask: mode={mode}, coord={text(coord)} of the layout {lay} of rank {n}")
+    if not is_static(lay):
+        raise CuteError(f"make_layout_image_mask: {lay} must be static: a cluster's shape is known at compile time")
+    base = lay((*coord[:mode], 0, *coord[mode + 1 :])) if isinstance(domain(lay), tuple) else 0
+    row = [
+        lay(tuple(i if j == mode else 0 for j in range(n))) if isinstance(domain(lay), tuple) else lay(i)
+        for i in range(size(lay, (mode,)))
+    ]
+    mask = 0
+    for offset in row:
+        mask |= 1 << offset
+    if mask >> 16:
+        raise CuteError(f"make_layout_image_mask: mode {mode} of {lay} reaches offset {max(row)}: a mask has 16 bits")
+    return (mask << base) & 0xFFFF if is_static(base) else mask << base

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers and nested tuples of them: shapes, strides and coordinates.
+
+A leaf is an `int` (static), a `Leaf` (known at run time; never branched on), a basis stride, or None (the
+underscore of coordinates and tilers). The arithmetic here folds what is static, so that static stays static.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..seam import CuteError, Leaf, traced
+from .pure import is_static
+
+IntTuple = Any
+"""An int, a `Leaf`, or a tuple of such, to any depth."""
+
+
+def text(x: Any) -> str:
+    """CuTe's notation: (4,(2,?)), with _ for None and ? for what is known only at run time."""
+    if isinstance(x, tuple):
+        return "(" + ",".join(map(text, x)) + ")"
+    return "_" if x is None else "?" if isinstance(x, Leaf) else str(x)
+
+
+def static_int(x: Any, name: str) -> int:
+    """`x`, which must be known at compile time."""
+    if isinstance(x, Leaf):
+        raise CuteError(f"{name} is known only at run time, and must be static here: pass a literal or a constant")
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise CuteError(f"{name}={x!r} is no integer") from None
+
+
+# ------------------------------------------------------------------ leaves
+
+
+def add(a: Any, b: Any) -> Any:
+    return b if type(a) is int and a == 0 else a if type(b) is int and b == 0 else a + b
+
+
+def mul(a: Any, b: Any) -> Any:
+    if type(a) is int:
+        return b if a == 1 else 0 if a == 0 else a * b
+    if type(b) is int:
+        return a if b == 1 else 0 if b == 0 else a * b
+    return a * b if isinstance(b, Leaf) else b * a  # a basis stride multiplies from the left: a Leaf does not know it
+
+
+def div(a: Any, b: Any) -> Any:
+    if type(b) is int and b == 1 or type(a) is int and a == 0:
+        return a
+    return a // b
+
+
+def mod(a: Any, b: Any) -> Any:
+    return 0 if type(b) is int and b == 1 or type(a) is int and a == 0 else a % b
+
+
+def ceil_div_leaf(a: Any, b: Any) -> Any:
+    if type(a) is int and type(b) is int:
+        return -(-a // b)
+    if type(a) is int and a == 1:
+        return 1
+    return a if type(b) is int and b == 1 else div(add(a, add(b, -1)), b)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two leaves are known to be equal; run-time values never are."""
+    return is_static(a) and is_static(b) and bool(a == b)
+
+
+def is_one(x: Any) -> bool:
+    return type(x) is int and x == 1
+
+
+def is_zero(x: Any) -> bool:
+    return type(x) is int and x == 0
+
+
+@traced
+def get_divisibility(x: Any) -> int:
+    """The largest known divisor of a leaf: a static integer's magnitude, 1 for what is known only at run time."""
+    return abs(x) if type(x) is int else 1
+
+
+# ------------------------------------------------------------------ tuples: looking
+
+
+@traced
+def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
+    """The leaves of `a` in order, as a flat tuple even where `a` is one leaf."""
+    if not isinstance(a, tuple):
+        return (a,)
+    out: list[Any] = []
+    for x in a:
+        if isinstance(x, tuple):
+            out += flatten_to_tuple(x)
+        else:
+            out.append(x)
+    return tuple(out)
+
+
+@traced
+def product(a: IntTuple) -> Any:
+    """The product of all leaves of `a`; 1 for the empty tuple."""
+    if not isinstance(a, tuple):
+        return a
+    r: Any = 1
+    for x in a:
+        r = mul(r, product(x) if isinstance(x, tuple) else x)
+    return r
+
+
+@traced
+def product_each(a: IntTuple) -> IntTuple:
+    """The product of each mode of `a`: ((2,3),4) -> (6,4)."""
+    return tuple(product(x) for x in a) if isinstance(a, tuple) else a
+
+
+@traced
+def product_like(a: IntTuple, target_profile: IntTuple) -> IntTuple:
+    """The products of `a` down to `target_profile`, to which `a` must be weakly congruent from below."""
+    if not isinstance(target_profile, tuple):
+        return product(a)
+    _same_rank(a, target_profile, "product_like", "target_profile")
+    return tuple(product_like(x, p) for x, p in zip(a, target_profile))
+
+
+def _same_rank(a: Any, b: Any, what: str, name: str) -> None:
+    if not isinstance(a, tuple) or len(a) != len(b):
+        rank_a = len(a) if isinstance(a, tuple) else "an integer"
+        raise CuteError(
+            f"{what}: {text(a)} (rank {rank_a}) does not match {name}={text(b)} (rank {len(b)}): "
+            "give tuples of the same rank"
+        )
+
+
+def congruent(a: IntTuple, b: IntTuple) -> bool:
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(congruent, a, b))
+    return not isinstance(b, tuple)
+
+
+def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
+    return True
+
+
+@traced
+def has_underscore(a: IntTuple) -> bool:
+    """Whether some leaf of `a` is None."""
+    return any(map(has_underscore, a)) if isinstance(a, tuple) else a is None
+
+
+# ------------------------------------------------------------------ tuples: changing
+
+
+@traced
+def wrap(x: Any) -> tuple[Any, ...]:
+    """`x` as a tuple: (x,) unless it is one."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+@traced
+def unwrap(x: Any) -> Any:
+    """What a tuple of one holds, to any depth; anything else as it is."""
+    while isinstance(x, tuple) and len(x) == 1:
+        x = x[0]
+    return x
+
+
+@traced
+def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
+    """The leaves of `sequence`, arranged as in `profile`, which must have as many."""
+    want, have = len(flatten_to_tuple(profile)), len(wrap(sequence))
+    if want != have:
+        raise CuteError(f"unflatten: {have} values for profile={text(profile)}, which has {want} leaves")
+    it = iter(wrap(sequence))
+    return transform_leaf(lambda _: next(it), profile)
+
+
+@traced
+def transform_leaf(f: Callable[..., Any], a: IntTuple, b: IntTuple = (), c: IntTuple = ()) -> IntTuple:
+    """`f` of each leaf of `a`, or of the leaves of up to three congruent tuples together."""
+    others = [t for t in (b, c) if t != ()]
+    if not isinstance(a, tuple):
+        return f(a, *others)
+    for t in others:
+        _same_rank(t, a, "transform_leaf", "the first tuple")
+    return tuple(transform_leaf(f, *terms) for terms in zip(a, *others))
+
+
+@traced
+def filter_tuple(f: Callable[..., Any], a: tuple[Any, ...], b: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """The tuples that `f` gives for each mode of `a` (and of `b`), joined."""
+    out: tuple[Any, ...] = ()
+    for terms in zip(a, b) if b else zip(a):
+        out += f(*terms)
+    return out
+
+
+@traced
+def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
+    """All tuples joined into one; a leaf counts as a tuple of one."""
+    out: tuple[Any, ...] = ()
+    for t in tuples:
+        out += wrap(t)
+    return out
+
+
+@traced
+def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
+    """(x, x, ...) of `n` elements, n >= 0."""
+    n = static_int(n, "n")
+    if n < 0:
+        raise CuteError(f"n={n}: a tuple has 0 or more elements")
+    return (x,) * n
+
+
+@traced
+def repeat(x: Any, n: int) -> Any:
+    """`x` if n is 1, else (x, x, ...) of `n` elements."""
+    return x if n == 1 else repeat_as_tuple(x, n)
+
+
+@traced
+def repeat_like(x: Any, target: IntTuple) -> IntTuple:
+    """`target` with every leaf replaced by `x`."""
+    return tuple(repeat_like(x, t) for t in target) if isinstance(target, tuple) else x
+
+
+# ------------------------------------------------------------------ tuples: dividing
+
+
+@traced
+def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
+    """`lhs` with the extent `rhs` divided out, mode after mode from the left: shape_div((4,6), 8) is (1,3).
+
+    Between two static extents one must divide the other. A tuple `rhs` divides mode by mode.
+    """
+    if isinstance(lhs, tuple):
+        if isinstance(rhs, tuple):
+            _same_rank(rhs, lhs, "shape_div", "lhs")
+            return tuple(map(shape_div, lhs, rhs))
+        out = []
+        for x in lhs:
+            out.append(shape_div(x, rhs))
+            rhs = shape_div(rhs, product(x))
+        return tuple(out)
+    rhs = product(rhs)
+    if type(lhs) is not int or type(rhs) is not int:
+        return ceil_div_leaf(lhs, rhs)
+    if rhs != 0 and lhs % rhs == 0:
+        return lhs // rhs
+    if lhs != 0 and rhs % lhs == 0:
+        return 1 if (lhs < 0) == (rhs < 0) else -1
+    raise CuteError(f"shape_div: of {lhs} and {rhs} neither divides the other: choose extents that do")
+
+
+@traced
+def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Each leaf of `a` rounded up to a multiple of the corresponding mode of `b`; missing modes of `b` count as 1."""
+    if isinstance(a, tuple):
+        b = wrap(b)
+        if len(b) > len(a):
+            raise CuteError(f"round_up: b={text(b)} has more modes than a={text(a)}")
+        return tuple(map(round_up, a, b + (1,) * (len(a) - len(b))))
+    b = product(b)
+    return mul(ceil_div_leaf(a, b), b)
+
+
+def ceil_div_steps(a: IntTuple, b: Any) -> IntTuple:
+    """`a` with the extent `b` divided out from the left, rounding up: (10,24) by 5 is (2,24), by 20 is (1,12)."""
+    if not isinstance(a, tuple):
+        return ceil_div_leaf(a, b)
+    out = []
+    for x in a:
+        out.append(ceil_div_steps(x, b))
+        b = ceil_div_leaf(b, product(x))
+    return tuple(out)

@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts: functions from coordinates to offsets, given by a shape and strides, or composed of two functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from ..seam import CuteError, Leaf, static, traced
+from .basis import ScaledBasis, add_coord, checked, is_basis
+from .int_tuple import (
+    IntTuple,
+    congruent,
+    flatten_to_tuple,
+    is_one,
+    is_zero,
+    mul,
+    product,
+    static_int,
+    text,
+    weakly_congruent,
+)
+from .mapping import coordinate_of, index, offset
+from .pure import is_static, pure
+from .swizzle import IDENTITY, Swizzle
+
+
+@static
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The function from coordinates of `shape` to the inner product with `stride`, a congruent tuple.
+
+    Both are integers or nested tuples of them, static or known at run time. A coordinate may be given at any depth:
+    an integer counts with the first mode fastest. Strides may be negative, 0, or basis strides (`E`).
+    """
+
+    shape: IntTuple
+    stride: IntTuple
+
+    def __post_init__(self) -> None:
+        if not congruent(self.shape, self.stride):
+            raise CuteError(
+                f"stride={text(self.stride)} does not match shape={text(self.shape)}: "
+                "give one stride for each extent, nested in the same way"
+            )
+        for s in flatten_to_tuple(self.shape):
+            if type(s) is not int and not isinstance(s, Leaf):
+                raise CuteError(f"shape={text(self.shape)}: {s!r} is no integer; build layouts with make_layout")
+            if type(s) is int and s < 0:
+                raise CuteError(f"shape={text(self.shape)}: an extent is 0 or more, got {s}")
+        for d in flatten_to_tuple(self.stride):
+            if type(d) is not int and not isinstance(d, (Leaf, ScaledBasis)):
+                raise CuteError(f"stride={text(self.stride)}: {d!r} is no integer; build layouts with make_layout")
+
+    @functools.cached_property
+    def all_static(self) -> bool:
+        return is_static(self.shape) and is_static(self.stride)
+
+    @functools.cached_property
+    def maps_to_coordinates(self) -> bool:
+        """Whether some stride is a basis stride."""
+        return is_basis(self.stride)
+
+    @traced
+    def __call__(self, coord: IntTuple) -> Any:
+        """The offset of `coord`; a coordinate if some stride is a basis stride."""
+        if self.maps_to_coordinates:
+            return index(coord, self.shape, self.stride)
+        return offset(coord, self.shape, self.stride)
+
+    @traced
+    def __getitem__(self, mode: int) -> Layout:
+        """Mode `mode` as a layout of its own."""
+        return get(self, (mode,))  # type: ignore[no-any-return]
+
+    @traced
+    def __len__(self) -> int:
+        return rank(self)
+
+    @traced
+    def get_hier_coord(self, idx: Any) -> IntTuple:
+        """The coordinate with the profile of the shape that maps to `idx`; the layout must be compact."""
+        return coordinate_of(idx, self.shape, self.stride)
+
+    @traced
+    def get_flat_coord(self, idx: Any) -> IntTuple:
+        """The same with one integer for each mode."""
+        crd = coordinate_of(idx, self.shape, self.stride)
+        if not isinstance(self.shape, tuple):
+            return crd
+        return tuple(index(c, s, compact(s)) for c, s in zip(crd, self.shape))
+
+    def __repr__(self) -> str:
+        return f"{text(self.shape)}:{text(self.stride)}"
+
+
+@static
+@dataclasses.dataclass(frozen=True)
+class ComposedLayout:
+    """The function c -> inner(offset + outer(c)). `inner` is a Swizzle, a Layout, or another such function; `outer`
+    is the Layout whose shape and coordinates it has."""
+
+    inner: Any
+    offset: Any
+    outer: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner, (Swizzle, Layout, ComposedLayout)):
+            raise CuteError(f"inner={self.inner!r}: give a Swizzle or a layout")
+        if not isinstance(self.outer, (Layout, ComposedLayout)):
+            raise CuteError(f"outer={self.outer!r}: give a layout")
+
+    @functools.cached_property
+    def all_static(self) -> bool:
+        return is_static(self.offset) and self.outer.all_static and is_static(self.inner)
+
+    @property
+    def shape(self) -> IntTuple:
+        return self.outer.shape
+
+    @property
+    def stride(self) -> IntTuple:
+        raise CuteError(f"{self} has no strides: ask its outer layout, {self.outer}")
+
+    @traced
+    def __call__(self, coord: IntTuple) -> Any:
+        """The offset of `coord`."""
+        return self.inner(add_coord(self.offset, self.outer(coord)))
+
+    @traced
+    def __getitem__(self, mode: int) -> ComposedLayout:
+        """Mode `mode` as a composed layout of its own."""
+        return get(self, (mode,))  # type: ignore[no-any-return]
+
+    @traced
+    def __len__(self) -> int:
+        return rank(self)
+
+    def __repr__(self) -> str:
+        return f"{self.inner} o {text(self.offset)} o {self.outer}"
+
+
+LAYOUTS = (Layout, ComposedLayout)
+
+
+def on_outer(layout: ComposedLayout, outer: Any) -> ComposedLayout:
+    """`layout` with another outer layout: how operations on the domain reach into a composed layout."""
+    return ComposedLayout(layout.inner, layout.offset, outer)
+
+
+# ------------------------------------------------------------------ construction
+
+
+def compact(shape: IntTuple, start: Any = 1) -> IntTuple:
+    """Column-major strides from `start` on; extents of 1 get stride 0."""
+    if not isinstance(shape, tuple):
+        return 0 if is_one(shape) else start
+    out = []
+    for s in shape:
+        out.append(compact(s, start))
+        start = mul(start, product(s))
+    return tuple(out)
+
+
+@traced
+def make_shape(*modes: IntTuple) -> IntTuple:
+    """The tuple of `modes`, checked to be a shape."""
+    return checked(modes, "shape")
+
+
+@traced
+def make_stride(*modes: IntTuple) -> IntTuple:
+    """The tuple of `modes`, checked to be strides."""
+    return checked(modes, "stride")
+
+
+@traced
+def make_coord(*modes: IntTuple) -> IntTuple:
+    """The tuple of `modes`: integers, nested tuples of them, and None where a slice keeps a mode."""
+    return modes
+
+
+@traced
+def make_tile(*modes: Any) -> tuple[Any, ...]:
+    """The tuple of `modes`: a tiler, of an integer, a layout, None or another tiler for each mode."""
+    return modes
+
+
+@pure
+def make_layout(shape: Any, *, stride: IntTuple = None) -> Any:
+    """The layout shape:stride; without strides, column-major and compact.
+
+    A tuple of layouts in place of a shape gives the layout whose modes they are.
+    """
+    if isinstance(shape, (tuple, list)) and shape and all(isinstance(x, LAYOUTS) for x in shape):
+        return concat(tuple(shape))
+    if isinstance(shape, LAYOUTS):
+        return concat((shape,))
+    shape = checked(shape, "shape")
+    return Layout(shape, compact(shape) if stride is None else checked(stride, "stride"))
+
+
+def concat(layouts: Sequence[Any]) -> Layout:
+    """The layout whose modes are `layouts`."""
+    for x in layouts:
+        if not isinstance(x, Layout):
+            raise CuteError(f"{x} cannot become a mode of a layout: it has no strides; concatenate its outer layout")
+    return Layout(tuple([x.shape for x in layouts]), tuple([x.stride for x in layouts]))
+
+
+@pure
+def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
+    """The compact layout of `shape` in which the mode with the least `order` is contiguous, the next follows, ...
+
+    order: static integers, weakly congruent to `shape`; a mode of several extents is column-major in itself.
+    """
+    shape, order = checked(shape, "shape"), checked(order, "order")
+    flat = list(_leaves_with_order(shape, order, shape, order))
+    return Layout(shape, _ordered_strides(shape, order, flat))
+
+
+def _leaves_with_order(s: IntTuple, o: IntTuple, shape: IntTuple, order: IntTuple) -> Any:
+    if not isinstance(o, tuple):
+        yield product(s), static_int(o, "order")
+    elif not isinstance(s, tuple) or len(s) != len(o):
+        raise CuteError(f"order={text(order)} does not match shape={text(shape)}: give one rank of order for each mode")
+    else:
+        for x, y in zip(s, o):
+            yield from _leaves_with_order(x, y, shape, order)
+
+
+def _ordered_strides(s: IntTuple, o: IntTuple, flat: Sequence[tuple[Any, int]]) -> IntTuple:
+    if isinstance(o, tuple):
+        return tuple(_ordered_strides(x, y, flat) for x, y in zip(s, o))
+    return compact(s, product(tuple(n for n, rank_of in flat if rank_of < o)))
+
+
+@pure
+def make_layout_like(layout: Any) -> Layout:
+    """A compact layout of the same shape, its modes in the order of `layout`'s strides; stride 0 stays 0.
+
+    Strides known only at run time count as larger than the static ones.
+    """
+    layout = outer_of(layout)
+    strides, shapes = flatten_to_tuple(layout.stride), flatten_to_tuple(layout.shape)
+    known = sorted({abs(d) for d in strides if type(d) is int})
+    order = [known.index(abs(d)) if type(d) is int else len(known) + i for i, d in enumerate(strides)]
+    taking = [1 if is_zero(d) else s for s, d in zip(shapes, strides)]
+    flat = list(zip(taking, order))
+    new = iter([_ordered_strides(s, o, flat) for s, o in flat])
+    return Layout(layout.shape, _refill(layout.shape, new))
+
+
+def _refill(profile: IntTuple, leaves: Any) -> IntTuple:
+    return tuple(_refill(p, leaves) for p in profile) if isinstance(profile, tuple) else next(leaves)
+
+
+@pure
+def make_identity_layout(shape: IntTuple) -> Layout:
+    """The layout that maps each coordinate of `shape` to itself: (4,(2,3)):(1@0,(1@0@1,1@1@1))."""
+    shape = checked(shape, "shape")
+    return Layout(shape, _bases(shape, ()))
+
+
+def _bases(shape: IntTuple, path: tuple[int, ...]) -> IntTuple:
+    if isinstance(shape, tuple):
+        return tuple(_bases(s, (*path, i)) for i, s in enumerate(shape))
+    return ScaledBasis(1, path) if path else 1
+
+
+@traced
+def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayout:
+    """The function c -> inner(offset + outer(c)), for a Swizzle or a layout `inner`."""
+    return ComposedLayout(inner, offset, outer)
+
+
+@traced
+def get_swizzle_portion(layout: Any) -> Swizzle:
+    """The swizzle of a swizzled layout; the identity S<0,4,3> for a plain one."""
+    inner = layout.inner if isinstance(layout, ComposedLayout) else IDENTITY
+    if not isinstance(inner, Swizzle):
+        raise CuteError(f"{layout} is no swizzled layout: its inner function is {inner}")
+    return inner
+
+
+@traced
+def get_nonswizzle_portion(layout: Any) -> Layout:
+    """The layout under the swizzle; a plain layout as it is."""
+    return outer_of(layout)
+
+
+def outer_of(layout: Any) -> Layout:
+    """The plain layout that gives `layout` its domain."""
+    while isinstance(layout, ComposedLayout):
+        layout = layout.outer
+    if not isinstance(layout, Layout):
+        raise CuteError(f"{layout!r} is no layout: make one with make_layout")
+    return layout
+
+
+# ------------------------------------------------------------------ queries
+
+
+def path_of(mode: Any) -> tuple[int, ...]:
+    return tuple(mode) if isinstance(mode, (tuple, list)) else (mode,)
+
+
+@traced
+def get(input: Any, mode: Any) -> Any:
+    """Mode `mode` (an index or a path of indices) of a tuple or layout."""
+    path = path_of(mode)
+    if isinstance(input, ComposedLayout):
+        return on_outer(input, get(input.outer, path))
+    if isinstance(input, Layout):
+        return Layout(get(input.shape, path), get(input.stride, path)) if path else input
+    whole = input
+    for m in path:
+        rank_here = len(input) if isinstance(input, tuple) else 1
+        if not -rank_here <= static_int(m, "mode") < rank_here:
+            raise CuteError(f"mode={list(path)}: {text(whole)} has no such mode (rank {rank_here} where {m} is asked)")
+        input = input[m] if isinstance(input, tuple) else input
+    return input
+
+
+@traced
+def front(input: Any) -> Any:
+    """The first leaf of a tuple, or the first mode's first leaf of a layout, to any depth."""
+    while rank(input) and isinstance(domain(input), tuple):
+        input = get(input, (0,))
+    return input
+
+
+def domain(a: Any) -> IntTuple:
+    """The shape of a layout; a tuple or integer as it is."""
+    return a.shape if isinstance(a, LAYOUTS) else a
+
+
+@traced
+def shape(input: Any, *, mode: Any = ()) -> IntTuple:
+    """The shape of a layout, or of a tiler of integers and layouts; of mode `mode` if given."""
+    picked = get(input, mode)
+    return tuple(map(shape, picked)) if isinstance(picked, tuple) else domain(picked)
+
+
+@traced
+def stride(input: Any, *, mode: Any = ()) -> IntTuple:
+    """The strides of a layout, or of its mode `mode`."""
+    if not isinstance(input, LAYOUTS):
+        raise CuteError(f"stride: {input!r} is no layout")
+    return get(input, mode).stride
+
+
+@traced
+def shape_at(input: Any, mode: Any) -> IntTuple:
+    """The shape of mode `mode`."""
+    return shape(input, mode=mode)
+
+
+@traced
+def stride_at(input: Any, mode: Any) -> IntTuple:
+    """The strides of mode `mode`."""
+    return stride(input, mode=mode)
+
+
+@traced
+def rank(a: Any, mode: Any = ()) -> int:
+    """The number of modes of a tuple or layout, or of its mode `mode`; 1 for an integer."""
+    d = domain(get(a, mode))
+    return len(d) if isinstance(d, tuple) else 1
+
+
+@traced
+def depth(a: Any) -> int:
+    """How deep the tuple, or the layout's shape, is nested: 0 for an integer."""
+    d = domain(a)
+    return 1 + max(map(depth, d), default=0) if isinstance(d, tuple) else 0
+
+
+@traced
+def size(a: Any, mode: Any = ()) -> Any:
+    """The number of elements of the domain: the product of the extents, of mode `mode` if given."""
+    d = domain(get(a, mode))
+    if isinstance(d, tuple):
+        d = shape(d)
+    return product(d)
+
+
+@pure
+def cosize(a: Any, mode: Any = ()) -> Any:
+    """The size of the codomain: 1 + the largest offset, negative strides counted by their magnitude.
+
+    With basis strides the product over the modes of the coordinates.
+    """
+    layout = outer_of(get(a, mode))
+    if layout.maps_to_coordinates:
+        top = index(_last(layout.shape), layout.shape, layout.stride)
+        return product(tuple(x + 1 for x in flatten_to_tuple(top)))
+    top = index(_last(layout.shape), layout.shape, _magnitudes(layout.stride))
+    return top + 1
+
+
+def _last(shape: IntTuple) -> IntTuple:
+    return tuple(map(_last, shape)) if isinstance(shape, tuple) else 0 if is_one(shape) else shape - 1
+
+
+def _magnitudes(stride: IntTuple) -> IntTuple:
+    if isinstance(stride, tuple):
+        return tuple(map(_magnitudes, stride))
+    return abs(stride) if type(stride) is int else stride
+
+
+@traced
+def is_congruent(a: Any, b: Any) -> bool:
+    """Whether two tuples (or the shapes of layouts) are nested alike."""
+    return congruent(domain(a), domain(b))
+
+
+@traced
+def is_weakly_congruent(a: Any, b: Any) -> bool:
+    """Whether `b` is nested like `a` or deeper."""
+    return weakly_congruent(domain(a), domain(b))
+
+
+@pure
+def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
+    """The mode of stride 1 (a path where nested, None where there is none); extents of 1 are passed over."""
+    if not isinstance(shape, tuple):
+        return 0 if is_one(stride) and not is_one(shape) else None
+    for i, (s, d) in enumerate(zip(shape, stride)):
+        if isinstance(s, tuple):
+            inner = leading_dim(s, d)
+            if inner is not None:
+                return (i, *path_of(inner))
+        elif is_one(d) and not is_one(s):
+            return i
+    return None
+
+
+@traced
+def is_major(mode: Any, stride: IntTuple) -> bool:
+    """Whether the first stride of mode `mode` is the static 1."""
+    return is_one(front(get(stride, mode)))
+
+
+@traced
+def get_hier_coord(layout: Layout, idx: Any) -> IntTuple:
+    """`layout.get_hier_coord(idx)`."""
+    return layout.get_hier_coord(idx)
+
+
+@traced
+def crd2idx(coord: IntTuple, layout: Any) -> Any:
+    """The offset of `coord` in `layout`; a plain shape counts as its column-major layout."""
+    return layout(coord) if isinstance(layout, LAYOUTS) else index(coord, layout, compact(layout))
+
+
+@traced
+def size_in_bytes(dtype: Any, layout: Any) -> Any:
+    """The bytes that `cosize(layout)` elements of `dtype` take, rounded up to whole bytes. 0 where `layout` is None."""
+    if layout is None:
+        return 0
+    return (cosize(layout) * dtype.width + 7) // 8
+
+
+@traced
+def domain_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
+    """What moves the origin of `layout` to `coord`: the layout from there on, and the offset to add to its base."""
+    if isinstance(layout, ComposedLayout):
+        moved = add_coord(layout.offset, layout.outer(coord))
+        return ComposedLayout(layout.inner, moved, layout.outer), 0
+    return layout, layout(coord)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuples and layouts as sequences of modes: flatten, select, group, append, slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..seam import CuteError, traced
+from .basis import add_coord
+from .int_tuple import IntTuple, add, flatten_to_tuple, static_int, text, wrap
+from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, rank
+from .mapping import dice_modes, index, slice_modes
+from .pure import pure
+from .swizzle import Swizzle
+
+
+def modewise(f: Callable[[Any], Any], a: Any) -> Any:
+    """`f` of a tuple, or of both the shape and the strides of a layout."""
+    if isinstance(a, ComposedLayout):
+        return on_outer(a, modewise(f, a.outer))
+    return Layout(f(a.shape), f(a.stride)) if isinstance(a, Layout) else f(a)
+
+
+@pure
+def flatten(a: Any) -> Any:
+    """`a` with its nesting removed: a flat tuple, or a layout of flat shape; one leaf stays as it is."""
+    return modewise(lambda t: flatten_to_tuple(t) if isinstance(t, tuple) else t, a)
+
+
+@pure
+def select(input: Any, mode: Any) -> Any:
+    """The modes of `input` that `mode` lists, in that order."""
+    n = rank(input)
+    for m in wrap(tuple(mode) if isinstance(mode, list) else mode):
+        if not 0 <= static_int(m, "mode") < n:
+            raise CuteError(f"select: mode={text(tuple(wrap(mode)))} of {text(input)}, which has {n} modes")
+    return modewise(lambda t: tuple(wrap(t)[m] for m in wrap(tuple(mode) if isinstance(mode, list) else mode)), input)
+
+
+@pure
+def group_modes(input: Any, begin: int, end: int = -1) -> Any:
+    """`input` with its modes [begin, end) grouped into one; end = -1 stands for all that follow."""
+    n = rank(input)
+    begin, end = static_int(begin, "begin"), static_int(end, "end")
+    stop = n if end == -1 else end
+    if not 0 <= begin < stop <= n:
+        raise CuteError(f"group_modes: [{begin}, {end}) of {text(input)}: the modes are 0 to {n - 1}")
+    return modewise(lambda t: (*t[:begin], t[begin:stop], *t[stop:]) if isinstance(t, tuple) else (t,), input)
+
+
+@pure
+def append(input: Any, elem: Any, up_to_rank: int | None = None) -> Any:
+    """`input` with `elem` as a new last mode, or with as many as give it rank `up_to_rank`."""
+    return _extend(input, elem, up_to_rank, "append", lambda t, more: wrap(t) + more)
+
+
+@pure
+def prepend(input: Any, elem: Any, up_to_rank: int | None = None) -> Any:
+    """`input` with `elem` as a new first mode, or with as many as give it rank `up_to_rank`."""
+    return _extend(input, elem, up_to_rank, "prepend", lambda t, more: more + wrap(t))
+
+
+def _extend(input: Any, elem: Any, up_to_rank: int | None, name: str, join: Callable[[Any, Any], Any]) -> Any:
+    if isinstance(input, ComposedLayout):
+        return on_outer(input, _extend(input.outer, elem, up_to_rank, name, join))
+    n = 1 if up_to_rank is None else static_int(up_to_rank, "up_to_rank") - rank(input)
+    if n < 0:
+        raise CuteError(f"{name}: {text(input)} has {rank(input)} modes, more than up_to_rank={up_to_rank}")
+    if isinstance(input, Layout):
+        if not isinstance(elem, Layout):
+            raise CuteError(f"{name}: elem={elem!r} cannot be a mode of the layout {input}: give a layout")
+        if up_to_rank is not None and n == 0:
+            return input
+        return Layout(join(input.shape, (elem.shape,) * n), join(input.stride, (elem.stride,) * n))
+    return input if up_to_rank is not None and n == 0 else join(input, (elem,) * n)
+
+
+ONE = Layout(1, 0)
+
+
+@pure
+def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
+    """`t` with a last mode of extent 1 (stride 0), or as many as give it rank `up_to_rank`."""
+    return append(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)
+
+
+@pure
+def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
+    """`t` with a first mode of extent 1 (stride 0), or as many as give it rank `up_to_rank`."""
+    return prepend(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)
+
+
+# ------------------------------------------------------------------ slices
+
+
+@traced
+def slice_(src: Any, coord: IntTuple) -> Any:
+    """The modes of a tuple or layout where `coord` is None; a composed layout keeps the offset of the others."""
+    if isinstance(src, ComposedLayout):
+        return ComposedLayout(src.inner, add_coord(src.offset, src.outer(coord)), slice_(src.outer, coord))
+    return modewise(lambda t: slice_modes(coord, t), src)
+
+
+@traced
+def dice(src: Any, dicer: IntTuple) -> Any:
+    """The modes of a tuple or layout where `dicer` is not None: what `slice_` leaves out."""
+    return modewise(lambda t: dice_modes(dicer, t), src)
+
+
+@traced
+def slice_and_offset(coord: IntTuple, src: Any) -> tuple[Any, Any]:
+    """The layout of the modes where `coord` is None, and the offset of the other modes.
+
+    Of a swizzled layout, the part of the offset that could meet the swizzle stays in the layout.
+    """
+    if not isinstance(src, ComposedLayout):
+        return modewise(lambda t: slice_modes(coord, t), src), src(coord)
+    if not isinstance(src.inner, Swizzle):
+        return slice_(src, coord), 0
+    shape, stride = src.outer.shape, src.outer.stride
+    far = index(coord, shape, _pick(stride, src.inner.period, True))
+    near = index(coord, shape, _pick(stride, src.inner.period, False))
+    return ComposedLayout(src.inner, add(src.offset, near), slice_(src.outer, coord)), far
+
+
+def _pick(stride: IntTuple, period: int, multiples: bool) -> IntTuple:
+    """The strides that are (or are not) known to be multiples of `period`; 0 in place of the others."""
+    if isinstance(stride, tuple):
+        return tuple(_pick(d, period, multiples) for d in stride)
+    return stride if (type(stride) is int and stride % period == 0) == multiples else 0

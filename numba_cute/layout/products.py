@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeating layouts, and what is built from repetitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..seam import CuteError
+from .algebra import as_tile, coalesce, complement, composition, right_inverse, tilewise
+from .basis import checked
+from .divides import unpacked, zipped
+from .int_tuple import IntTuple, ceil_div_leaf, mul, product_each, text, wrap
+from .layout import (
+    ComposedLayout,
+    Layout,
+    concat,
+    cosize,
+    domain,
+    make_layout,
+    make_ordered_layout,
+    on_outer,
+    outer_of,
+    rank,
+    size,
+)
+from .modes import append_ones
+from .pure import pure
+
+
+@pure
+def logical_product(block: Any, tiler: Any) -> Any:
+    """(block, repetition): `block` repeated as `tiler` lays it out, disjoint.
+
+    tiler: a layout; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is.
+    """
+    if isinstance(block, ComposedLayout):
+        return on_outer(block, logical_product(block.outer, tiler))
+    block = outer_of(block)
+    if tiler is None:
+        return block
+    if isinstance(tiler, tuple):
+        return tilewise(logical_product, block, tiler, "logical_product")
+    tile = as_tile(tiler)
+    return concat((block, composition(complement(block, mul(size(block), cosize(tile))), tile)))
+
+
+@pure
+def zipped_product(block: Any, tiler: Any) -> Any:
+    """((blocks), (repetitions)): those of every mode gathered."""
+    if isinstance(block, ComposedLayout):
+        return on_outer(block, zipped_product(block.outer, tiler))
+    return zipped(logical_product(block, tiler), tiler)
+
+
+@pure
+def tiled_product(block: Any, tiler: Any) -> Any:
+    """((blocks), repetition, repetition, ...): as `zipped_product`, its mode 1 unpacked."""
+    return unpacked(zipped_product(block, tiler), False)
+
+
+@pure
+def flat_product(block: Any, tiler: Any) -> Any:
+    """(block, block, ..., repetition, ...): as `zipped_product`, both modes unpacked."""
+    return unpacked(zipped_product(block, tiler), True)
+
+
+def _paired(block: Layout, tiler: Layout, block_first: bool) -> Layout:
+    """The product of the two, padded to one rank, with mode i of both in mode i."""
+    n = max(rank(block), rank(tiler))
+    result = logical_product(_padded(block, n), _padded(tiler, n))
+
+    def pair(t: IntTuple) -> IntTuple:
+        return tuple(zip(*t)) if block_first else tuple(zip(t[1], t[0]))
+
+    return Layout(pair(result.shape), pair(result.stride))
+
+
+def _padded(layout: Layout, n: int) -> Layout:
+    layout = Layout(wrap(layout.shape), wrap(layout.stride))
+    return append_ones(layout, n)  # type: ignore[no-any-return]
+
+
+@pure
+def blocked_product(block: Any, tiler: Layout) -> Any:
+    """`block` repeated over `tiler`, mode by mode: mode i is (block_i, tiler_i), whole blocks side by side."""
+    if isinstance(block, ComposedLayout):
+        return on_outer(block, blocked_product(block.outer, tiler))
+    return _paired(outer_of(block), outer_of(tiler), True)
+
+
+@pure
+def raked_product(block: Any, tiler: Layout) -> Any:
+    """`block` spread over `tiler`, mode by mode: mode i is (tiler_i, block_i), the blocks interleaved."""
+    if isinstance(block, ComposedLayout):
+        return on_outer(block, raked_product(block.outer, tiler))
+    result = _paired(outer_of(block), outer_of(tiler), False)
+    return coalesce(result, target_profile=(1,) * rank(result))
+
+
+@pure
+def tile_to_shape(atom: Any, trg_shape: IntTuple, order: IntTuple) -> Any:
+    """`atom` repeated until it covers `trg_shape`, in the given order of modes; rounds up to whole atoms.
+
+    order: as in `make_ordered_layout`: the mode with the least is repeated first.
+    """
+    if isinstance(atom, ComposedLayout):
+        return on_outer(atom, tile_to_shape(atom.outer, trg_shape, order))
+    atom, trg_shape = outer_of(atom), wrap(checked(trg_shape, "trg_shape"))
+    if rank(atom) > len(trg_shape):
+        raise CuteError(f"tile_to_shape: the atom {atom} has more modes than trg_shape={text(trg_shape)}")
+    atom = _padded(atom, len(trg_shape))
+    counts = tuple(map(ceil_div_leaf, product_each(trg_shape), product_each(atom.shape)))
+    return blocked_product(atom, make_ordered_layout(counts, order))
+
+
+@pure
+def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[IntTuple, Layout]:
+    """(tiler_mn, layout_tv): the tile that the threads of `thr_layout`, each with the values of `val_layout`, cover,
+    and the layout from (thread, value) to the tile's coordinates."""
+    covered = raked_product(thr_layout, val_layout)
+    by_thread = make_layout((size(thr_layout), size(val_layout)))
+    return product_each(domain(covered)), composition(right_inverse(covered), by_thread)

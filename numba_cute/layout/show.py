@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CuTe's notation, read: what `repr` of a layout, swizzle or tuple gives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..seam import CuteError, traced
+from .basis import ScaledBasis
+from .layout import ComposedLayout, Layout
+from .swizzle import Swizzle
+
+_SWIZZLE = re.compile(r"S<(-?\d+),(-?\d+),(-?\d+)>")
+_LEAF = re.compile(r"_|-?\d+(?:@\d+)*")
+
+
+@traced
+def layout_from_str(notation: str) -> Any:
+    """What `notation` writes: a layout "(4,8):(1,4)", "S<3,4,3> o 0 o (8,64):(64,1)", a swizzle, or an int tuple.
+
+    The inverse of `repr` for everything static.
+    """
+    parts = [p.strip() for p in notation.split(" o ")]
+    if len(parts) == 1:
+        return _function(parts[0], notation)
+    if len(parts) % 2 == 0:
+        raise _error(notation, "a composed layout is written inner o offset o outer")
+    layout = _function(parts[0], notation)
+    for offset, outer in zip(parts[1::2], parts[2::2]):
+        layout = ComposedLayout(layout, _tuple(offset, notation), _function(outer, notation))
+    return layout
+
+
+def _error(notation: str, why: str) -> CuteError:
+    return CuteError(f"{notation!r} is no layout in CuTe's notation: {why}")
+
+
+def _function(part: str, notation: str) -> Any:
+    swizzle = _SWIZZLE.fullmatch(part)
+    if swizzle:
+        return Swizzle(*map(int, swizzle.groups()))
+    shape, colon, stride = part.partition(":")
+    return Layout(_tuple(shape, notation), _tuple(stride, notation)) if colon else _tuple(part, notation)
+
+
+def _tuple(part: str, notation: str) -> Any:
+    value, end = _read(part, 0, notation)
+    if end != len(part):
+        raise _error(notation, f"nothing may follow at {part[end:]!r}")
+    return value
+
+
+def _read(s: str, at: int, notation: str) -> tuple[Any, int]:
+    if not s.startswith("(", at):
+        found = _LEAF.match(s, at)
+        if not found:
+            raise _error(notation, f"an integer, _ or ( is expected at {s[at:]!r}")
+        return _leaf(found.group()), found.end()
+    items: list[Any] = []
+    at += 1
+    while not s.startswith(")", at):
+        if items:
+            if not s.startswith(",", at):
+                raise _error(notation, f", or ) is expected at {s[at:]!r}")
+            at += 1
+        item, at = _read(s, at, notation)
+        items.append(item)
+    return tuple(items), at + 1
+
+
+def _leaf(word: str) -> Any:
+    if word == "_":
+        return None
+    value, *modes = map(int, word.split("@"))
+    return ScaledBasis(value, tuple(reversed(modes))) if modes else value

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Swizzles: permutations of offsets that spread rows over the banks of shared memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from ..seam import CuteError, Leaf, static, traced
+from .int_tuple import static_int
+
+
+@static
+@dataclasses.dataclass(frozen=True)
+class Swizzle:
+    """S<bits,base,shift>: bit field Z of `bits` bits from bit `base` is xored with field Y, `shift` bits above it
+    (below it if `shift` is negative, and then Y is what changes).
+
+        0bxxxxYYYxxxZZZxx -> 0bxxxxYYYxxxAAAxx with AAA = ZZZ ^ YYY
+                      ^^ base   ^^^^^^ shift
+    """
+
+    bits: int
+    base: int
+    shift: int
+
+    def __post_init__(self) -> None:
+        for name in ("bits", "base", "shift"):
+            object.__setattr__(self, name, static_int(getattr(self, name), name))
+        if self.bits < 0 or self.base < 0:
+            raise CuteError(f"{self}: bits and base must be 0 or more")
+        if self.bits == 0:  # one identity, so that equal functions are equal
+            object.__setattr__(self, "base", 4)
+            object.__setattr__(self, "shift", 3)
+        if abs(self.shift) < self.bits:
+            raise CuteError(f"{self}: the two bit fields overlap: |shift| must be at least bits={self.bits}")
+
+    @functools.cached_property
+    def y_mask(self) -> int:
+        """The bits that are read."""
+        return ((1 << self.bits) - 1) << (self.base + max(0, self.shift))
+
+    @functools.cached_property
+    def z_mask(self) -> int:
+        """The bits that change."""
+        return ((1 << self.bits) - 1) << (self.base - min(0, self.shift))
+
+    @functools.cached_property
+    def period(self) -> int:
+        """Offsets that are multiples of this pass unchanged: S(x + k period) = S(x) + k period."""
+        return 1 << (self.base + self.bits + abs(self.shift))
+
+    @traced
+    def __call__(self, offset: Any) -> Any:
+        """Where `offset` goes. A swizzle is its own inverse."""
+        if self.bits == 0:
+            return offset
+        if not isinstance(offset, (int, Leaf)):
+            raise CuteError(f"{self} maps integer offsets, not {offset!r}")
+        bits: Any = offset
+        y = bits & self.y_mask
+        return bits ^ (y >> self.shift if self.shift >= 0 else y << -self.shift)
+
+    def __repr__(self) -> str:
+        return f"S<{self.bits},{self.base},{self.shift}>"
+
+
+IDENTITY = Swizzle(0, 4, 3)
+
+
+@traced
+def make_swizzle(b: int, m: int, s: int) -> Swizzle:
+    """S<b,m,s>; no bits, or fields that would overlap (|s| < b), give the identity S<0,4,3>, as in the CuTe DSL."""
+    b, m, s = static_int(b, "b"), static_int(m, "m"), static_int(s, "s")
+    return IDENTITY if b == 0 or abs(s) < b else Swizzle(b, m, s)
+
+
+def swizzle_of_masks(y_mask: int, z_mask: int) -> Swizzle | None:
+    """The swizzle that reads the bits of `y_mask` and changes those of `z_mask`; None where there is none."""
+    if y_mask == 0 or z_mask == 0:
+        return IDENTITY
+    y_low, z_low = (y_mask & -y_mask).bit_length() - 1, (z_mask & -z_mask).bit_length() - 1
+    bits = y_mask.bit_count()
+    if y_mask >> y_low != (1 << bits) - 1 or z_mask >> z_low != (1 << bits) - 1 or abs(y_low - z_low) < bits:
+        return None
+    return Swizzle(bits, min(y_low, z_low), y_low - z_low)

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix instructions tiled over threads: MmaAtom, TiledMma, ThrMma.
+
+Nothing here knows a particular instruction. An operation (`op`) is a static object with `traits()`, giving its tile
+and thread-value layouts, `fragment(operand, tensor)`, giving what it takes for that operand, and
+`issue(d, a, b, accumulate)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import layout
+from .layout import ComposedLayout, Layout
+from .layout.pure import pure
+from .pointer import AddressSpace
+from .seam import CuteError, StaticEnum, is_static, static, traced
+from .tensor import Tensor, make_rmem_tensor, slice_tensor
+
+
+@dataclass(frozen=True)
+class MmaTraits:
+    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; thr_id: logical to real threads; a, b,
+    c: thread-value layouts onto (M, K), (N, K), (M, N)."""
+
+    shape_mnk: tuple[int, int, int]
+    thr_id: Layout
+    a: Layout
+    b: Layout
+    c: Layout
+
+
+class Field(StaticEnum):
+    """What `TiledMma.set` can change."""
+
+    ACCUMULATE = "accum_c"
+
+
+_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+"""Which of M, N, K the operands have."""
+
+
+@static
+class MmaAtom:
+    """One matrix instruction. accumulate: whether it adds to what the accumulator holds; may be a run-time bool."""
+
+    op: Any
+    accumulate: Any = True
+
+    @property
+    def traits(self) -> MmaTraits:
+        return self.op.traits()  # type: ignore[no-any-return]
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return self.traits.shape_mnk
+
+    @property
+    def thr_id(self) -> Layout:
+        return self.traits.thr_id
+
+    @property
+    def tv_layout_A(self) -> Layout:  # noqa: N802 - CuTe's name
+        return self.traits.a
+
+    @property
+    def tv_layout_B(self) -> Layout:  # noqa: N802
+        return self.traits.b
+
+    @property
+    def tv_layout_C(self) -> Layout:  # noqa: N802
+        return self.traits.c
+
+    def set(self, field: Field, value: Any) -> MmaAtom:
+        """The atom with `field` changed. (It is returned: atoms are immutable.)"""
+        if field is not Field.ACCUMULATE:
+            raise CuteError(f"set: field {field!r} is none of {[f.name for f in Field]}")
+        return replace(self, accumulate=value)
+
+
+@pure
+def thread_fragments(lay: Any, perm: Any, atom_tile: Any, tv: Layout, threads: Any) -> Any:
+    """An operand's layout (X, Y, …) as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …)))."""
+    if layout.rank(lay) < 2:
+        raise CuteError(f"partition: {lay} has one mode; a matrix operand has at least 2")
+    permuted = layout.logical_divide(lay, perm)
+    tiled = layout.zipped_divide(permuted, tuple(layout.make_layout(n) for n in atom_tile))
+    in_threads = layout.composition(tiled, (tv, None))
+    return _zipped(in_threads, (None, tuple(layout.make_layout(n) for n in threads)))
+
+
+def _zipped(lay: Any, tiler: Any) -> Any:
+    """((V, FrgV), ((ThrX, RestX), (ThrY, RestY), …)) of `lay` divided by `tiler`, as ((V, (Thr…)), (FrgV, (Rest…)))."""
+    if isinstance(lay, ComposedLayout):
+        return layout.make_composed_layout(lay.inner, lay.offset, _zipped(lay.outer, tiler))
+    divided = layout.logical_divide(lay, tiler)
+
+    def gather(t: Any) -> Any:
+        (v, frg), modes = t
+        return (v, (modes[0][0], modes[1][0])), (frg, (modes[0][1], modes[1][1], *modes[2:]))
+
+    return Layout(gather(divided.shape), gather(divided.stride))
+
+
+@pure
+def vmnk(thr_id: Layout, atom_layout: Layout) -> Layout:
+    return layout.tiled_product(thr_id, atom_layout)
+
+
+@pure
+def tiled_tv(tiled: Any, thr: Layout, other: int | None) -> Layout:
+    """(thread, value) of a whole tile: `tiled` with its logical threads numbered as the real ones."""
+    if other is not None:
+        x, y = layout.size(thr, (1,)), layout.size(thr, (2,))
+        pick = layout.make_layout((x, y), stride=(1, 0) if other == 2 else (0, 1))
+        tiled = layout.composition(tiled, ((None, (pick, None)), None))
+    n = layout.size(thr)
+    to_logical = layout.composition(
+        layout.make_layout((n, 1), stride=(1, 0)),
+        layout.right_inverse(layout.make_layout((thr, layout.complement(thr)))),
+    )
+    return layout.composition(tiled, (to_logical, None))
+
+
+@static
+class TiledMma:
+    """A matrix instruction tiled over warps or warpgroups, and over the values of each.
+
+    atom_layout_mnk: how many of its thread groups lie along M, N, K. permutation_mnk: for each of M, N, K the tile
+    (a number, a layout, or None for atom times threads) that is dealt out at once.
+    """
+
+    atom: MmaAtom
+    atom_layout_mnk: Layout
+    permutation_mnk: tuple[Any, Any, Any] = (None, None, None)
+
+    @property
+    def op(self) -> Any:
+        return self.atom.op
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return self.atom.shape_mnk
+
+    @property
+    def thr_id(self) -> Layout:
+        return self.atom.thr_id
+
+    @property
+    def thr_layout_vmnk(self) -> Layout:
+        return vmnk(self.thr_id, self.atom_layout_mnk)
+
+    @property
+    def size(self) -> int:
+        """How many threads it takes."""
+        return layout.size(self.thr_layout_vmnk)
+
+    @property
+    def thread_count(self) -> int:
+        return self.size
+
+    def _tile(self, mode: int) -> Any:
+        """What `mode` (0, 1, 2 of M, N, K) is divided by first."""
+        perm = self.permutation_mnk[mode]
+        if perm is not None:
+            return perm
+        return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,))
+
+    def get_tile_size(self, mode_idx: int) -> int:
+        """Elements along mode 0, 1 or 2 (M, N, K) of the whole tile."""
+        return layout.size(self._tile(mode_idx))
+
+    def thrfrg(self, operand: str, lay: Any) -> Any:
+        """`thread_fragments` of operand "A", "B" or "C"."""
+        x, y = _MODES[operand]
+        thr = self.thr_layout_vmnk
+        tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+        atom_tile = (self.shape_mnk[x], self.shape_mnk[y])
+        threads = (layout.size(thr, (x + 1,)), layout.size(thr, (y + 1,)))
+        return thread_fragments(lay, (self._tile(x), self._tile(y)), atom_tile, tv, threads)
+
+    def _tiled_tv(self, operand: str) -> Layout:
+        x, y = _MODES[operand]
+        ref = layout.make_layout((self.get_tile_size(x), self.get_tile_size(y)))
+        other = {"A": 2, "B": 1, "C": None}[operand]
+        return tiled_tv(self.thrfrg(operand, ref), self.thr_layout_vmnk, other)
+
+    @property
+    def tv_layout_A_tiled(self) -> Layout:  # noqa: N802
+        return self._tiled_tv("A")
+
+    @property
+    def tv_layout_B_tiled(self) -> Layout:  # noqa: N802
+        return self._tiled_tv("B")
+
+    @property
+    def tv_layout_C_tiled(self) -> Layout:  # noqa: N802
+        return self._tiled_tv("C")
+
+    def get_slice(self, thr_idx: Any) -> ThrMma:
+        """What thread `thr_idx` (0 to size - 1) has to do."""
+        return ThrMma(self, thr_idx)
+
+    def _partition_shape(self, operand: str, shape: Any) -> Any:
+        parts = self.thrfrg(operand, layout.make_layout(shape))
+        frg = layout.shape(parts)[1]
+        return (frg[0], *frg[1])
+
+    def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
+        """The shape (V, MMA_M, MMA_K) of a thread's part of A."""
+        return self._partition_shape("A", shape_mk)
+
+    def partition_shape_B(self, shape_nk: Any) -> Any:  # noqa: N802
+        """The shape (V, MMA_N, MMA_K) of a thread's part of B."""
+        return self._partition_shape("B", shape_nk)
+
+    def partition_shape_C(self, shape_mn: Any) -> Any:  # noqa: N802
+        """The shape (V, MMA_M, MMA_N) of a thread's part of C."""
+        return self._partition_shape("C", shape_mn)
+
+    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+        """What the instruction takes for A: registers for a partition shape, or for a partitioned tensor what the
+        operation reads it as (matrix descriptors for shared memory)."""
+        return self.op.fragment("A", input)  # type: ignore[no-any-return]
+
+    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+        """The same for B."""
+        return self.op.fragment("B", input)  # type: ignore[no-any-return]
+
+    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+        """The accumulator in registers, for a partition shape or a partitioned tensor; its contents are undefined."""
+        return self.op.fragment("C", input)  # type: ignore[no-any-return]
+
+    def set(self, field: Field, value: Any) -> TiledMma:
+        """The tiled MMA with `field` changed. It is returned, not changed in place: tiled objects are immutable."""
+        return replace(self, atom=self.atom.set(field, value))
+
+    def get(self, field: Field) -> Any:
+        """The value of `field`."""
+        if field is not Field.ACCUMULATE:
+            raise CuteError(f"get: field {field!r} is none of {[f.name for f in Field]}")
+        return self.atom.accumulate
+
+
+@static
+class ThrMma:
+    """One thread's part of a TiledMma; thr_idx counts the threads of that, from 0."""
+
+    tiled_mma: TiledMma
+    thr_idx: Any
+
+    def _partition(self, operand: str, tensor: Any) -> Any:
+        if not isinstance(tensor, Tensor):
+            raise CuteError(f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes")
+        x, y = _MODES[operand]
+        parts = Tensor(tensor.iterator, self.tiled_mma.thrfrg(operand, tensor.layout))
+        coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
+        rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])
+        return slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))
+
+    def partition_A(self, input_mk: Any) -> Tensor:  # noqa: N802
+        """This thread's part (V, MMA_M, MMA_K, …) of A, a tensor (M, K, …)."""
+        return self._partition("A", input_mk)  # type: ignore[no-any-return]
+
+    def partition_B(self, input_nk: Any) -> Tensor:  # noqa: N802
+        """This thread's part (V, MMA_N, MMA_K, …) of B, a tensor (N, K, …)."""
+        return self._partition("B", input_nk)  # type: ignore[no-any-return]
+
+    def partition_C(self, input_mn: Any) -> Tensor:  # noqa: N802
+        """This thread's part (V, MMA_M, MMA_N, …) of C, a tensor (M, N, …)."""
+        return self._partition("C", input_mn)  # type: ignore[no-any-return]
+
+    def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
+        return self.tiled_mma.partition_shape_A(shape_mk)
+
+    def partition_shape_B(self, shape_nk: Any) -> Any:  # noqa: N802
+        return self.tiled_mma.partition_shape_B(shape_nk)
+
+    def partition_shape_C(self, shape_mn: Any) -> Any:  # noqa: N802
+        return self.tiled_mma.partition_shape_C(shape_mn)
+
+    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+        return self.tiled_mma.make_fragment_A(input)
+
+    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+        return self.tiled_mma.make_fragment_B(input)
+
+    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+        return self.tiled_mma.make_fragment_C(input)
+
+
+@traced
+def make_mma_atom(op: Any) -> MmaAtom:
+    """The atom of a matrix operation such as `warpgroup.MmaF16BF16Op`."""
+    if not hasattr(op, "traits") or not hasattr(op, "fragment"):
+        raise CuteError(f"make_mma_atom: op {op!r} is not a matrix operation such as warpgroup.MmaF16BF16Op(…)")
+    return MmaAtom(op)
+
+
+@traced
+def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None) -> TiledMma:
+    """Tile a matrix operation over `atom_layout_mnk` groups of its threads along M, N, K.
+
+    permutation_mnk: None, or for each of M, N, K a number, a layout, or None."""
+    atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op_or_atom)
+    groups = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else layout.make_layout(atom_layout_mnk)
+    if layout.rank(groups) != 3 or not is_static((groups.shape, groups.stride)):
+        raise CuteError(f"make_tiled_mma: atom_layout_mnk {groups} must have 3 static modes (M, N, K)")
+    perm = (None, None, None) if permutation_mnk is None else permutation_mnk
+    if not isinstance(perm, tuple) or len(perm) != 3:
+        raise CuteError(f"make_tiled_mma: permutation_mnk {perm!r} must have 3 entries (M, N, K), each may be None")
+    return TiledMma(atom, groups, tuple(layout.make_layout(p) if isinstance(p, int) else p for p in perm))  # type: ignore[arg-type]
+
+
+def register_fragment(operand: str, input: Any, dtype: Any) -> Tensor:
+    """Registers for an operand: of a partition shape, K innermost for A and B, M innermost for C."""
+    shape = input.shape if isinstance(input, Tensor) else input
+    if not isinstance(shape, tuple) or len(shape) < 3:
+        raise CuteError(f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it")
+    order = (0, 2, 1) if operand in "AB" else (0, 1, 2)
+    order += tuple(range(3, len(shape)))
+    full = tuple(_order_like(s, o) for s, o in zip(shape, order))
+    return make_rmem_tensor(layout.make_ordered_layout(shape, full), dtype)
+
+
+def _order_like(shape: Any, order: int) -> Any:
+    """The order of a mode's leaves: by mode, the first leaf first."""
+    return order if not isinstance(shape, tuple) else tuple(order for _ in shape)
+
+
+@traced
+def mma_atom_call(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """Issue one instruction: d = a @ b.T + c on the fragments of one atom, each of one mode (V). c must be d."""
+    _check_accumulators(d, c)
+    atom = atom.atom if isinstance(atom, TiledMma) else atom
+    atom.op.issue(d, a, b, atom.accumulate)
+
+
+def _check_accumulators(d: Tensor, c: Tensor) -> None:
+    if d.memspace is not AddressSpace.rmem or d.layout != c.layout or d.element_type != c.element_type:
+        raise CuteError(f"gemm: d {d!r} and c {c!r} must be one accumulator in registers; pass the same tensor twice")
+
+
+@traced
+def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """d = a @ b.T + c over fragments: (V), (V, M) and (V, N), or (V, M, K) and (V, N, K); d is (V, M, N). c must be d.
+
+    Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the others always. Executed
+    by all threads of the atom. It does not fence, commit or wait.
+    """
+    atom = atom.atom if isinstance(atom, TiledMma) else atom
+    _check_accumulators(d, c)
+    ra, rb = layout.rank(a.layout), layout.rank(b.layout)
+    if ra != rb or ra > 3:
+        raise CuteError(f"gemm: a has {ra} modes and b {rb}; give both (V), both (V, M/N), or both (V, M/N, K)")
+    if ra == 1:
+        atom.op.issue(d, a, b, atom.accumulate)
+        return
+    m, n = layout.size(a.layout, (1,)), layout.size(b.layout, (1,))
+    k = layout.size(a.layout, (2,)) if ra == 3 else 1
+    _check_extents(d, b, m, n, k, ra)
+    for kk in range(k):
+        accumulate = atom.accumulate if kk == 0 else True
+        at = (kk,) if ra == 3 else ()
+        for mm in range(m):
+            for nn in range(n):
+                atom.op.issue(d[None, mm, nn], a[(None, mm, *at)], b[(None, nn, *at)], accumulate)
+
+
+def _check_extents(d: Tensor, b: Tensor, m: Any, n: Any, k: Any, ra: int) -> None:
+    if not is_static((m, n, k)):
+        raise CuteError(f"gemm: extents ({m}, {n}, {k}) of the fragments must be static")
+    if layout.rank(d.layout) != 3 or (layout.size(d.layout, (1,)), layout.size(d.layout, (2,))) != (m, n):
+        raise CuteError(f"gemm: d has shape {d.shape}, but a and b make (V, {m}, {n})")
+    if ra == 3 and layout.size(b.layout, (2,)) != k:
+        raise CuteError(f"gemm: a has {k} steps of K, but b has {layout.size(b.layout, (2,))}")

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations and choices that all architectures share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..copy_atom import CopyTraits
+from ..dtypes import DType
+from ..layout import make_layout
+from ..seam import CuteError, StaticEnum, static
+
+
+class OperandMajorMode(StaticEnum):
+    """Along which dimension a matrix operand is contiguous: MN (0) or K (1)."""
+
+    MN = "mn"
+    K = "k"
+
+
+@static
+class CopyUniversalOp:
+    """An ordinary copy: loads and stores of up to 16 bytes, between any memories and registers. Any thread."""
+
+    def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
+        bits = num_bits_per_copy or dtype.width
+        if bits not in (8, 16, 32, 64, 128) or bits % dtype.width:
+            raise CuteError(
+                f"CopyUniversalOp: num_bits_per_copy {num_bits_per_copy} with {dtype} elements: "
+                f"use 8, 16, 32, 64 or 128 bits, a multiple of {dtype.width}"
+            )
+        tv = make_layout((1, bits // dtype.width), stride=(0, 1))
+        return CopyTraits(make_layout(1), tv, tv, tv)
+
+    def issue(self, atom: Any, src: Any, dst: Any) -> None:
+        from .. import transfer
+
+        limit = max(1, (atom.num_bits or 128) // 8)
+        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout, limit)

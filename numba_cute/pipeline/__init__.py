@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines: barriers, states, and the producers and consumers that work through them."""
+
+from .barrier import (
+    MbarrierArray,
+    NamedBarrier,
+    TmaStoreFence,
+    arrive,
+    arrive_and_wait,
+    arrive_unaligned,
+    sync,
+    wait,
+    wait_unaligned,
+)
+from .group import Agent, CooperativeGroup, PipelineOp, PipelineUserType
+from .initial_sync import agent_sync, pipeline_init_arrive, pipeline_init_wait
+from .participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
+from .pipelines import PipelineAsync, PipelineTmaAsync, PipelineTmaStore
+from .state import PipelineState, make_pipeline_state
+
+__all__ = [
+    "Agent",
+    "ConsumerHandle",
+    "CooperativeGroup",
+    "MbarrierArray",
+    "NamedBarrier",
+    "PipelineAsync",
+    "PipelineConsumer",
+    "PipelineOp",
+    "PipelineProducer",
+    "PipelineState",
+    "PipelineTmaAsync",
+    "PipelineTmaStore",
+    "PipelineUserType",
+    "ProducerHandle",
+    "TmaStoreFence",
+    "agent_sync",
+    "arrive",
+    "arrive_and_wait",
+    "arrive_unaligned",
+    "make_pipeline_state",
+    "pipeline_init_arrive",
+    "pipeline_init_wait",
+    "sync",
+    "wait",
+    "wait_unaligned",
+]

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pipelines wait on: arrays of mbarriers, named barriers, and TMA's store groups."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .. import dtypes
+from ..isa import mbarrier as isa
+from ..isa import sync as isa_sync
+from ..isa import tma as isa_tma
+from ..isa.cluster import mapa
+from ..isa.special import sreg
+from ..pointer import AddressSpace, Pointer
+from ..seam import CuteError, current, static, traced
+from .group import CooperativeGroup, PipelineOp
+from .state import check_stages
+
+MBARRIER_BYTES = 8
+MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, "Size and alignment of mbarrier object": range of the tx-count
+NAMED_BARRIERS = 16
+
+
+@static
+class MbarrierArray:
+    """One mbarrier for each stage; making one initialises them (call from all threads, or at least thread 0).
+
+    barrier_storage: a pointer to `num_stages` 64-bit words of shared memory. agent: how its arrivals are made, and
+    the group of them that completes a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad.
+    name: for the simulator's reports. A fence and a CTA or cluster barrier must follow, before any other use:
+    `pipeline_init_arrive` and `pipeline_init_wait`. PTX: mbarrier.init, sm_90.
+    """
+
+    barrier_storage: Pointer
+    num_stages: int
+    agent: tuple[PipelineOp, CooperativeGroup]
+    tx_count: int = 0
+    name: str = "mbarrier"
+
+    def __post_init__(self) -> None:
+        check_stages("MbarrierArray", "num_stages", self.num_stages)
+        p = self.barrier_storage
+        if not isinstance(p, Pointer) or p.space is not AddressSpace.smem or p.dtype.width != 64:
+            raise CuteError(
+                f"MbarrierArray: barrier_storage {p!r} must point to {self.num_stages} 64-bit words of shared memory: "
+                f"SmemAllocator().allocate_array(cute.Int64, {self.num_stages})"
+            )
+        if p.alignment % MBARRIER_BYTES:
+            raise CuteError(
+                f"MbarrierArray: barrier_storage is aligned to {p.alignment} bytes, and an mbarrier needs "
+                f"{MBARRIER_BYTES}: allocate it with byte_alignment={MBARRIER_BYTES}"
+            )
+        check_agent(self.agent, self.tx_count)
+        self.mbarrier_init()
+
+    @property
+    def op_type(self) -> PipelineOp:
+        return self.agent[0]
+
+    @property
+    def cg(self) -> CooperativeGroup:
+        return self.agent[1]
+
+    def mbarrier_init(self) -> None:
+        """Initialise the barriers (thread 0 does; no fence)."""
+        b = current()
+
+        def init() -> None:
+            for stage in range(self.num_stages):
+                if hasattr(b, "note"):
+                    b.note(self._address(stage), MBARRIER_BYTES, f"{self.name}[{stage}]")
+                isa.mbarrier_init(self._address(stage), self.cg.size)
+
+        tid = sreg(register="tid.x") | sreg(register="tid.y") | sreg(register="tid.z")
+        b.when(b.compare("==", tid, 0), init)
+
+    def recast_to_new_op_type(self, new_op_type: PipelineOp) -> MbarrierArray:
+        """The same barriers, not initialised again, with another way to arrive."""
+        check_agent((new_op_type, self.cg), self.tx_count)
+        new = object.__new__(MbarrierArray)
+        for f in dataclasses.fields(self):
+            value = (new_op_type, self.cg) if f.name == "agent" else getattr(self, f.name)
+            object.__setattr__(new, f.name, value)
+        return new
+
+    def _address(self, index: Any) -> Any:
+        return self.barrier_storage.address + index * MBARRIER_BYTES
+
+    def get_barrier(self, index: Any) -> Pointer:
+        """A pointer to the barrier of stage `index`: what `cute.copy` takes as `tma_bar_ptr`."""
+        return self.barrier_storage + index
+
+    def max(self) -> int:
+        """The most arrivals that a phase may need: 2**20 - 1."""
+        return (1 << 20) - 1
+
+    def arrive(self, index: Any, dst: Any = None) -> None:
+        """Arrive at stage `index` as `op_type` says; `dst`: the cluster rank of the CTA whose barrier it is."""
+        if self.op_type is PipelineOp.TmaLoad:
+            self.arrive_and_expect_tx(index, self.tx_count)
+        else:
+            self.arrive_mbarrier(index, dst)
+
+    def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
+        """Each calling thread arrives once, at this CTA's barrier, or at that of rank `dst_rank` in the cluster."""
+        if dst_rank is None:
+            isa.mbarrier_arrive(self._address(index))
+        else:
+            isa.mbarrier_arrive_cluster(mapa(self._address(index), dst_rank))
+
+    def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
+        """One elected lane arrives and adds `tx_count` bytes to what the phase waits for. The whole warp calls it."""
+        current().when(isa_sync.elect_sync(), lambda: isa.mbarrier_arrive_expect_tx(self._address(index), tx_count))
+
+    def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
+        """The same at the barrier of the CTA of rank `dst` in the cluster."""
+        if dst is None:
+            self.arrive_and_expect_tx(index, tx_count)
+            return
+        current().when(
+            isa_sync.elect_sync(),
+            lambda: isa.mbarrier_arrive_expect_tx_cluster(mapa(self._address(index), dst), tx_count),
+        )
+
+    def try_wait(self, index: Any, phase: Any) -> Any:
+        """Whether the phase of parity `phase` has completed, after a wait that the hardware limits."""
+        return isa.mbarrier_try_wait_parity(self._address(index), phase)
+
+    def wait(self, index: Any, phase: Any) -> None:
+        """Wait until the phase of parity `phase` of stage `index` has completed. Any thread."""
+        isa.mbarrier_wait_parity(self._address(index), phase)
+
+    def arrive_and_wait(self, index: Any, phase: Any, dst: Any = None) -> None:
+        """Arrive, and wait for the phase."""
+        self.arrive(index, dst)
+        self.wait(index, phase)
+
+
+def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> None:
+    """Errors of an MbarrierArray's way to arrive."""
+    op, group = agent if isinstance(agent, tuple) and len(agent) == 2 else (None, None)
+    if not isinstance(op, PipelineOp) or not isinstance(group, CooperativeGroup):
+        raise CuteError(f"MbarrierArray: agent {agent!r} must be a pair (PipelineOp, CooperativeGroup)")
+    if op is PipelineOp.TmaLoad:
+        check_tx_count("MbarrierArray", tx_count)
+
+
+def check_tx_count(what: str, tx_count: Any) -> None:
+    """An error if a static `tx_count` is no number of bytes that a phase can wait for."""
+    if isinstance(tx_count, int) and not 0 < tx_count <= MAX_TX_BYTES:
+        raise CuteError(
+            f"{what}: tx_count {tx_count} bytes must be 1 to {MAX_TX_BYTES}: what all copies of one stage deliver to "
+            "this CTA, multicast copies from peers and the out-of-bounds part of each box included"
+        )
+
+
+@static
+class NamedBarrier:
+    """One of the CTA's 16 hardware barriers, for `num_threads` of its threads; whole warps use it.
+
+    barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a
+    multiple of 32. PTX: barrier.cta, sm_70.
+    """
+
+    barrier_id: Any
+    num_threads: int
+
+    def __post_init__(self) -> None:
+        check_named_barrier("NamedBarrier", self.barrier_id, self.num_threads)
+
+    def arrive(self) -> None:
+        """Arrive without waiting. All 32 lanes together."""
+        isa_sync.bar_arrive(self.barrier_id, self.num_threads)
+
+    def arrive_unaligned(self) -> None:
+        """Arrive without waiting. Threads of a warp need not come together."""
+        isa_sync.barrier_cta_arrive(self.barrier_id, self.num_threads)
+
+    def wait(self) -> None:
+        """The same as `arrive_and_wait`: on a named barrier whoever waits also arrives."""
+        self.arrive_and_wait()
+
+    def wait_unaligned(self) -> None:
+        """Arrive and wait. Threads of a warp need not come together."""
+        isa_sync.barrier_cta_sync(self.barrier_id, self.num_threads)
+
+    def arrive_and_wait(self) -> None:
+        """Arrive, and wait until `num_threads` threads have; orders their memory accesses. All 32 lanes together."""
+        isa_sync.bar_sync(self.barrier_id, self.num_threads)
+
+    def sync(self) -> None:
+        """The same as `arrive_and_wait`."""
+        self.arrive_and_wait()
+
+    def get_barrier(self) -> Any:
+        """The barrier's number."""
+        return self.barrier_id
+
+    def max(self) -> int:
+        """How many named barriers a CTA has: 16."""
+        return NAMED_BARRIERS
+
+
+def check_named_barrier(what: str, barrier_id: Any, num_threads: Any) -> None:
+    """Errors of a named barrier's number and thread count, where they are static."""
+    if isinstance(barrier_id, int) and not 0 <= barrier_id < NAMED_BARRIERS:
+        raise CuteError(f"{what}: barrier_id {barrier_id} must be 0 to {NAMED_BARRIERS - 1}: a CTA has 16 of them")
+    if isinstance(num_threads, int) and (num_threads % 32 or not 0 < num_threads <= 1024):
+        raise CuteError(
+            f"{what}: num_threads {num_threads} = {num_threads // 32} * 32 + {num_threads % 32} must be a multiple "
+            "of 32 of at most 1024: whole warps arrive"
+        )
+
+
+@traced
+def arrive(barrier_id: Any, num_threads: Any) -> None:
+    """Arrive at named barrier `barrier_id` of `num_threads` threads without waiting. All 32 lanes together."""
+    NamedBarrier(barrier_id, num_threads).arrive()
+
+
+@traced
+def arrive_unaligned(barrier_id: Any, num_threads: Any) -> None:
+    """Arrive at a named barrier without waiting. Threads of a warp need not come together."""
+    NamedBarrier(barrier_id, num_threads).arrive_unaligned()
+
+
+@traced
+def wait(barrier_id: Any, num_threads: Any) -> None:
+    """The same as `arrive_and_wait`."""
+    NamedBarrier(barrier_id, num_threads).wait()
+
+
+@traced
+def wait_unaligned(barrier_id: Any, num_threads: Any) -> None:
+    """Arrive at a named barrier and wait. Threads of a warp need not come together."""
+    NamedBarrier(barrier_id, num_threads).wait_unaligned()
+
+
+@traced
+def arrive_and_wait(barrier_id: Any, num_threads: Any) -> None:
+    """Arrive at named barrier `barrier_id` and wait until `num_threads` threads have. All 32 lanes together."""
+    NamedBarrier(barrier_id, num_threads).arrive_and_wait()
+
+
+@traced
+def sync(barrier_id: Any = 0) -> None:
+    """Wait at named barrier `barrier_id` for all threads of the CTA. All 32 lanes together."""
+    NamedBarrier(barrier_id, _cta_threads()).sync()
+
+
+def _cta_threads() -> Any:
+    """The CTA's threads, rounded up to whole warps, as PTX wants the count of a named barrier."""
+    threads = sreg(register="ntid.x") * sreg(register="ntid.y") * sreg(register="ntid.z")
+    return dtypes.Int32((threads + 31) & ~31)
+
+
+@static
+class TmaStoreFence:
+    """The stores of one thread, in groups: at most `num_stages` of them may still be reading shared memory.
+
+    num_stages: 0 waits for all. The thread that issued the stores calls all of this. PTX: cp.async.bulk, sm_90.
+    """
+
+    num_stages: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.num_stages, int) or self.num_stages < 0:
+            raise CuteError(f"TmaStoreFence: num_stages {self.num_stages!r} must be a static int of at least 0")
+
+    def arrive(self) -> None:
+        """Close the group of the stores issued so far."""
+        isa_tma.cp_async_bulk_commit_group()
+
+    def wait(self) -> None:
+        """Wait until at most `num_stages - 1` groups (0 groups for 0 stages) still read shared memory."""
+        isa_tma.cp_async_bulk_wait_group_read(n=max(self.num_stages - 1, 0))
+
+    def arrive_and_wait(self) -> None:
+        """Close the group, and wait as `wait` does."""
+        self.arrive()
+        self.wait()
+
+    def tail(self) -> None:
+        """Wait until no store reads shared memory any more."""
+        isa_tma.cp_async_bulk_wait_group_read(n=0)

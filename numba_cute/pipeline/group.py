@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who takes part in a pipeline, and how it arrives."""
+
+from __future__ import annotations
+
+from ..seam import CuteError, StaticEnum, static
+
+
+class Agent(StaticEnum):
+    """The kind of unit that takes part: a thread, a CTA, or the CTAs of a cluster."""
+
+    Thread = "thread"
+    ThreadBlock = "thread block"
+    ThreadBlockCluster = "cluster"
+
+
+class PipelineOp(StaticEnum):
+    """How one side of a pipeline arrives at its barriers.
+
+    AsyncThread: threads, with mbarrier.arrive. TmaLoad: one thread arrives and says how many bytes TMA will deliver
+    (mbarrier.arrive.expect_tx); the copy itself completes the phase.
+    """
+
+    AsyncThread = "mbarrier.arrive"
+    TmaLoad = "mbarrier.arrive.expect_tx"
+
+
+class PipelineUserType(StaticEnum):
+    """The two sides of a pipeline. A producer finds all stages empty at first, and a consumer finds none full."""
+
+    Producer = "producer"
+    Consumer = "consumer"
+
+
+@static
+class CooperativeGroup:
+    """One side of a pipeline: `size` counts the arrivals that complete a phase of the barrier that it signals.
+
+    alignment: `size` must be a multiple of it, where it is given.
+    """
+
+    agent: Agent
+    size: int = 1
+    alignment: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.agent, Agent):
+            raise CuteError(f"CooperativeGroup: agent {self.agent!r} is not a member of pipeline.Agent")
+        if not isinstance(self.size, int) or not 0 < self.size < 1 << 20:
+            raise CuteError(f"CooperativeGroup: size {self.size!r} must be a static int of 1 to 2**20 - 1 arrivals")
+        if self.alignment is not None and self.size % self.alignment:
+            raise CuteError(
+                f"CooperativeGroup: size {self.size} = {self.size // self.alignment} * {self.alignment} + "
+                f"{self.size % self.alignment} is not a multiple of alignment {self.alignment}"
+            )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making fresh barriers known to all who will use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..isa import sync as isa_sync
+from ..isa.fence import fence_mbarrier_init
+from ..seam import CuteError, traced
+from .barrier import sync
+from .group import Agent
+
+
+@traced
+def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
+    """Wait for all threads of the CTA, or of the cluster (`is_relaxed`: without releasing memory accesses).
+
+    All threads call it. PTX: barrier.cta, sm_70; barrier.cluster, sm_90.
+    """
+    if group is Agent.ThreadBlock:
+        sync()
+    elif group is Agent.ThreadBlockCluster:
+        _cluster_arrive(is_relaxed)
+        isa_sync.cluster_wait()
+    else:
+        raise CuteError(f"agent_sync: group {group!r} must be Agent.ThreadBlock or Agent.ThreadBlockCluster")
+
+
+@traced
+def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = False) -> None:
+    """Fence the barriers that this thread initialised and, in a cluster, arrive without waiting for the others.
+
+    All threads call it, after the last pipeline made with `defer_sync`; `pipeline_init_wait` must follow.
+    PTX: fence.mbarrier_init, barrier.cluster.arrive, sm_90.
+    """
+    fence_mbarrier_init()
+    if cluster_size(cluster_shape_mn) > 1:
+        _cluster_arrive(is_relaxed)
+
+
+@traced
+def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
+    """Wait until all threads of the cluster, or of the CTA where there is no cluster, have come to the same call."""
+    if cluster_size(cluster_shape_mn) > 1:
+        isa_sync.cluster_wait()
+    else:
+        sync()
+
+
+def _cluster_arrive(is_relaxed: bool) -> None:
+    if is_relaxed:
+        isa_sync.cluster_arrive_relaxed()
+    else:
+        isa_sync.cluster_arrive()
+
+
+def cluster_size(shape: Any) -> int:
+    """The CTAs of a cluster of this shape: None, an int, a tuple, or a layout."""
+    if shape is None:
+        return 1
+    if hasattr(shape, "shape"):
+        shape = shape.shape
+    size = 1
+    for extent in shape if isinstance(shape, tuple) else (shape,):
+        size *= cluster_size(extent) if isinstance(extent, tuple) else extent
+    if not isinstance(size, int) or not 1 <= size <= 16:
+        raise CuteError(f"cluster shape {shape!r}: its size {size!r} must be static and 1 to 16 CTAs")
+    return size

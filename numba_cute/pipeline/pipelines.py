@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines: a circular buffer of stages, with a full and an empty barrier for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import dtypes
+from ..isa.fence import fence_mbarrier_init
+from ..isa.special import sreg, sreg_cluster
+from ..pointer import Pointer
+from ..seam import CuteError, current, static, traced
+from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
+from .group import Agent, CooperativeGroup, PipelineOp, PipelineUserType
+from .initial_sync import agent_sync, cluster_size
+from .participants import PipelineConsumer, PipelineProducer
+from .state import check_stages, make_pipeline_state
+
+WARP_SIZE = 32
+
+
+@static
+class PipelineAsync:
+    """Threads produce and threads consume. Make one with `create`.
+
+    A producer acquires a stage (waits until it is empty), fills it and commits it; a consumer waits until it is
+    full, uses it and releases it. Each side keeps its own PipelineState, or works through `make_participants()`.
+    """
+
+    sync_object_full: MbarrierArray
+    sync_object_empty: MbarrierArray
+    num_stages: int
+    producer_mask: Any = None
+    consumer_mask: Any = None
+
+    @staticmethod
+    @traced
+    def create(
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        barrier_storage: Pointer,
+        producer_mask: Any = None,
+        consumer_mask: Any = None,
+        defer_sync: bool = False,
+        name: str = "pipeline",
+    ) -> PipelineAsync:
+        """Initialise the barriers and give the pipeline. All threads call it.
+
+        num_stages: 1 or more. producer_group, consumer_group: how many arrivals fill, and empty, a stage.
+        barrier_storage: 2 * num_stages 64-bit words of shared memory. producer_mask, consumer_mask: the cluster rank
+        whose barrier producers and consumers signal (their own CTA's by default). defer_sync: the caller calls
+        `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
+        """
+        op = PipelineOp.AsyncThread
+        full, empty = _barriers(name, num_stages, barrier_storage, (op, producer_group), (op, consumer_group), 0)
+        if not defer_sync:
+            _publish(1 if producer_mask is None and consumer_mask is None else 2)
+        return PipelineAsync(full, empty, num_stages, producer_mask, consumer_mask)
+
+    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+        """Wait until stage `state.index` is empty; not if `try_acquire_token` says that it is."""
+        _wait_unless(try_acquire_token, self.sync_object_empty, state)
+
+    def producer_try_acquire(self, state: Any) -> Any:
+        """A token: whether the stage is already empty. It does not acquire it."""
+        return self.sync_object_empty.try_wait(state.index, state.phase)
+
+    def producer_commit(self, state: Any) -> None:
+        """Say that this thread has filled its part of the stage."""
+        self.sync_object_full.arrive(state.index, self.producer_mask)
+
+    def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
+        """Wait until stage `state.index` is full; not if `try_wait_token` says that it is."""
+        _wait_unless(try_wait_token, self.sync_object_full, state)
+
+    def consumer_try_wait(self, state: Any) -> Any:
+        """A token: whether the stage is already full."""
+        return self.sync_object_full.try_wait(state.index, state.phase)
+
+    def consumer_release(self, state: Any) -> None:
+        """Say that this thread has done with the stage."""
+        self.sync_object_empty.arrive(state.index, self.consumer_mask)
+
+    def producer_get_barrier(self, state: Any) -> Pointer:
+        """A pointer to the full barrier of the stage: what copies into it signal."""
+        return self.sync_object_full.get_barrier(state.index)
+
+    def producer_tail(self, state: Any) -> None:
+        """Wait until the consumers have released every stage that was filled. The producer's last call.
+
+        Without it a CTA could exit while its peers, or the async proxy, still signal its barriers. `state` ends at
+        the stage filled last.
+        """
+        for _ in range(self.num_stages - 1):
+            state.advance()
+        self.sync_object_empty.wait(state.index, state.phase)
+
+    def make_producer(self) -> PipelineProducer:
+        """The producer's view, at stage 0."""
+        state = make_pipeline_state(PipelineUserType.Producer, self.num_stages)
+        return PipelineProducer(self, state, self.sync_object_full.cg)
+
+    def make_consumer(self) -> PipelineConsumer:
+        """The consumer's view, at stage 0."""
+        state = make_pipeline_state(PipelineUserType.Consumer, self.num_stages)
+        return PipelineConsumer(self, state, self.sync_object_empty.cg)
+
+    def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
+        """Both views."""
+        return self.make_producer(), self.make_consumer()
+
+
+@static
+@dataclass(frozen=True)
+class PipelineTmaAsync(PipelineAsync):
+    """TMA produces and threads consume (Hopper's mainloop). Make one with `create`; PTX: mbarrier, sm_90.
+
+    Each consumer warp arrives once at the empty barrier of every CTA whose copies reach this one, itself included.
+    """
+
+    is_signalling_thread: Any = True
+
+    @staticmethod
+    @traced
+    def init_empty_barrier_arrive_signal(
+        cta_layout_vmnk: Any, tidx: Any, mcast_mode_mn: tuple[int, int] = (1, 1), threads_per_arrival: int = WARP_SIZE
+    ) -> tuple[Any, Any]:
+        """(rank of the CTA that this thread signals, whether it signals) when a consumer releases a stage.
+
+        Lane i of each `threads_per_arrival` threads signals CTA i, if that CTA's multicast reaches this one: it lies
+        in the same row (and B goes along M: mcast_mode_mn[0]) or the same column (A goes along N: [1]).
+        """
+        v, m, n, _ = _cluster_vmnk(cta_layout_vmnk)
+        b = current()
+        mine = dtypes.Int32(sreg_cluster(register="cluster_ctarank"))
+        lane = dtypes.Int32(tidx) % threads_per_arrival
+        size = cluster_size(cta_layout_vmnk)
+        rank = lane % size
+        here, there = _coordinate(mine, v, m), _coordinate(rank, v, m)
+        same_v, same_m, same_n = (b.compare("==", x, y) for x, y in zip(here, there))
+        reaches = b.compare("==", rank, mine)
+        if mcast_mode_mn[0]:  # along M, the CTAs of one column n share B
+            reaches = reaches | (same_v & same_n)
+        if mcast_mode_mn[1]:  # along N, the CTAs of one row m share A
+            reaches = reaches | (same_v & same_m)
+        return rank, b.compare("<", lane, size) & reaches
+
+    @staticmethod
+    @traced
+    def create(
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int,
+        barrier_storage: Pointer,
+        cta_layout_vmnk: Any = None,
+        tidx: Any = None,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        defer_sync: bool = False,
+        threads_per_arrival: int = WARP_SIZE,
+        name: str = "pipeline",
+    ) -> PipelineTmaAsync:
+        """Initialise the barriers and give the pipeline. All threads call it.
+
+        num_stages: 1 or more. producer_group: size 1, the elected lane. consumer_group: its size is the number of
+        consumer warps times the CTAs whose copies meet here (m + n - 1 of the cluster, of the modes in
+        `mcast_mode_mn`). tx_count: bytes delivered to this CTA for each stage. barrier_storage: 2 * num_stages 64-bit
+        words of shared memory. cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. defer_sync: the
+        caller calls `pipeline_init_arrive` and `pipeline_init_wait`. threads_per_arrival: consumers that release as
+        one: 32 (a warp) or 128 (a warpgroup, whose wgmma waits make it safe). name: for the simulator's reports.
+        """
+        check_tx_count("PipelineTmaAsync.create", tx_count)
+        _check_consumers(consumer_group, cta_layout_vmnk, mcast_mode_mn, threads_per_arrival)
+        full, empty = _barriers(
+            name, num_stages, barrier_storage,
+            (PipelineOp.TmaLoad, producer_group), (PipelineOp.AsyncThread, consumer_group), tx_count,
+        )  # fmt: skip
+        size = cluster_size(cta_layout_vmnk)
+        tidx = sreg(register="tid.x") if tidx is None else tidx
+        if size == 1:
+            rank: Any = None
+            signals = current().compare("==", dtypes.Int32(tidx) % threads_per_arrival, 0)
+        else:
+            rank, signals = PipelineTmaAsync.init_empty_barrier_arrive_signal(
+                cta_layout_vmnk, tidx, mcast_mode_mn, threads_per_arrival
+            )
+        if not defer_sync:
+            _publish(size)
+        return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)
+
+    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+        """Wait until the stage is empty; then one elected lane says how many bytes it will receive. A whole warp."""
+        _wait_unless(try_acquire_token, self.sync_object_empty, state)
+        self.sync_object_full.arrive(state.index)
+
+    def producer_commit(self, state: Any) -> None:
+        """Nothing: the copies themselves complete the stage."""
+
+    def consumer_release(self, state: Any) -> None:
+        """Say, to every CTA that fills it, that this warp has done with the stage. All lanes of each consumer warp.
+
+        One lane arrives for all: if they read the stage themselves (and not wgmma, after its wait), `arch.sync_warp`
+        first.
+        """
+        current().when(
+            self.is_signalling_thread, lambda: self.sync_object_empty.arrive(state.index, self.consumer_mask)
+        )
+
+
+@static
+class PipelineTmaStore:
+    """Threads fill stages of shared memory and TMA stores them; one thread issues and tracks the stores.
+
+    There are no barriers: `producer_acquire` in the issuing thread, then a named barrier, tells the writers that a
+    buffer is free again.
+    """
+
+    sync_object: TmaStoreFence
+    num_stages: int
+
+    @staticmethod
+    @traced
+    def create(*, num_stages: int, producer_group: CooperativeGroup) -> PipelineTmaStore:
+        """num_stages: how many buffers there are, 1 or more. producer_group: who writes them."""
+        check_stages("PipelineTmaStore.create", "num_stages", num_stages)
+        if not isinstance(producer_group, CooperativeGroup):
+            raise CuteError(f"PipelineTmaStore.create: producer_group {producer_group!r} is not a CooperativeGroup")
+        return PipelineTmaStore(TmaStoreFence(num_stages), num_stages)
+
+    def producer_acquire(self) -> None:
+        """Wait until at most `num_stages - 1` committed stores still read their buffers. The issuing thread."""
+        self.sync_object.wait()
+
+    def producer_commit(self) -> None:
+        """Close the group of the stores issued since the last commit. The issuing thread."""
+        self.sync_object.arrive()
+
+    def producer_tail(self) -> None:
+        """Wait until no store reads its buffer any more: before they are reused or the CTA exits."""
+        self.sync_object.tail()
+
+
+def _barriers(
+    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any
+) -> tuple[MbarrierArray, MbarrierArray]:
+    check_stages("pipeline", "num_stages", num_stages)
+    for side, (_, group) in (("producer_group", producer), ("consumer_group", consumer)):
+        if not isinstance(group, CooperativeGroup):
+            raise CuteError(f"pipeline: {side} {group!r} is not a CooperativeGroup")
+    if not isinstance(storage, Pointer):
+        raise CuteError(
+            f"pipeline: barrier_storage {storage!r} is not a pointer; it takes 2 * num_stages = {2 * num_stages} "
+            f"64-bit words: SmemAllocator().allocate_array(cute.Int64, {2 * num_stages})"
+        )
+    full = MbarrierArray(storage, num_stages, producer, tx_count, f"{name}.full")
+    return full, MbarrierArray(storage + num_stages, num_stages, consumer, 0, f"{name}.empty")
+
+
+def _wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
+    """Wait for the state's stage and phase, unless a token of an earlier try says that the phase is complete."""
+    if token is None:
+        barriers.wait(state.index, state.phase)
+    else:
+        b = current()
+        b.when(b.compare("==", token, 0), lambda: barriers.wait(state.index, state.phase))
+
+
+def _publish(size: int) -> None:
+    fence_mbarrier_init()
+    agent_sync(Agent.ThreadBlock if size == 1 else Agent.ThreadBlockCluster)
+
+
+def _cluster_vmnk(cta_layout_vmnk: Any) -> tuple[int, int, int, int]:
+    shape = cta_layout_vmnk.shape
+    if not isinstance(shape, tuple) or len(shape) != 4:
+        raise CuteError(
+            f"cta_layout_vmnk {cta_layout_vmnk}: needs four modes (V, M, N, K), as in "
+            "make_layout((1, *cluster_shape_mnk))"
+        )
+    return tuple(cluster_size(extent) for extent in shape)  # type: ignore[return-value]
+
+
+def _coordinate(rank: Any, v: int, m: int) -> tuple[Any, Any, Any]:
+    """The (v, m, n) of a CTA; ranks count V first, then M, then N (K extents are 1)."""
+    return rank % v, rank // v % m, rank // (v * m)
+
+
+def _check_consumers(group: Any, cta_layout_vmnk: Any, mcast_mode_mn: tuple[int, int], unit: int) -> None:
+    """The consumers' arrivals must come from every CTA that this one's copies reach."""
+    if unit not in (32, 128):
+        raise CuteError(f"PipelineTmaAsync.create: threads_per_arrival {unit} must be 32 (warp) or 128 (warpgroup)")
+    if cta_layout_vmnk is None or not isinstance(group, CooperativeGroup):
+        return
+    v, m, n, k = _cluster_vmnk(cta_layout_vmnk)
+    if k != 1:
+        raise CuteError(f"PipelineTmaAsync.create: cta_layout_vmnk {cta_layout_vmnk}: mode K is {k}, and must be 1")
+    along_m, along_n = (m if mcast_mode_mn[0] else 1), (n if mcast_mode_mn[1] else 1)
+    reached = along_m + along_n - 1
+    if group.size % reached:
+        raise CuteError(
+            f"PipelineTmaAsync.create: consumer_group.size {group.size} is not a multiple of {reached} = {along_m} + "
+            f"{along_n} - 1, the CTAs that share this one's copies: it is that times the number of consumer "
+            f"{'warps' if unit == 32 else 'warpgroups'}"
+        )

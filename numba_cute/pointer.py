@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed pointers: an address, what it points at, and what is known of its alignment and swizzle."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from . import dtypes, seam
+from .dtypes import DType
+from .seam import CuteError, static, traced
+
+
+class AddressSpace(seam.StaticEnum):
+    """Where a pointer points. The values are those of LLVM's NVPTX address spaces, registers aside."""
+
+    generic = 0
+    gmem = 1
+    smem = 3
+    rmem = 5
+    tmem = 6
+
+
+ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
+
+
+@static
+class Pointer:
+    """A pointer to elements of one type.
+
+    dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for
+    rmem the register file's handle. offset: elements into that file (rmem only). alignment: bytes, a power of two
+    that divides the address. swizzle: applied to the byte address when the pointer is followed, never to `address`.
+    """
+
+    dtype: DType
+    space: AddressSpace
+    address: Any
+    offset: Any = 0
+    alignment: int = 1
+    swizzle: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dtype, DType):
+            raise CuteError(f"Pointer: dtype {self.dtype!r} is not an element type; use one like cute.Float32")
+        if not isinstance(self.space, AddressSpace):
+            raise CuteError(f"Pointer: space {self.space!r} is not a member of cute.AddressSpace")
+        a = self.alignment
+        if not isinstance(a, int) or a < 1 or a & (a - 1):
+            raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
+
+    @property
+    def value_type(self) -> DType:
+        return self.dtype
+
+    @property
+    def memspace(self) -> AddressSpace:
+        return self.space
+
+    @property
+    def max_alignment(self) -> int:
+        return self.alignment
+
+    def toint(self) -> Any:
+        """The byte address, before the swizzle."""
+        return self.address
+
+    def align(self, min_align: int) -> Pointer:
+        """The first address from here on that is a multiple of `min_align` bytes."""
+        if min_align < 1 or min_align & (min_align - 1):
+            raise CuteError(f"align: min_align {min_align} bytes is not a power of two")
+        if self.alignment >= min_align:
+            return self
+        address = (self.address + (min_align - 1)) & -min_align
+        return dataclasses.replace(self, address=address, alignment=min_align)
+
+    def __add__(self, offset: Any) -> Pointer:
+        return advance(self, offset, offset if isinstance(offset, int) else 1)
+
+    def __sub__(self, offset: Any) -> Pointer:
+        return self + (0 - offset)
+
+    def load(self) -> Any:
+        """The element pointed at."""
+        return self.load_vector(1)[0]
+
+    def store(self, value: Any) -> None:
+        """Set the element pointed at."""
+        self.store_vector((value,))
+
+    def load_vector(self, count: int) -> tuple[Any, ...]:
+        """`count` consecutive elements, in one access where the alignment allows."""
+        b = seam.current()
+        if self.space is AddressSpace.rmem:
+            return tuple(b.read(seam.Regs(self.address, self.dtype, self.offset + i, 1)) for i in range(count))
+        return b.load(self.dtype, self.space.name, physical(self), count, access_alignment(self))
+
+    def store_vector(self, values: tuple[Any, ...]) -> None:
+        """Set consecutive elements, in one access where the alignment allows."""
+        b = seam.current()
+        if self.space is AddressSpace.rmem:
+            for i, v in enumerate(values):
+                b.write(seam.Regs(self.address, self.dtype, self.offset + i, 1), v)
+        else:
+            b.store(self.dtype, self.space.name, physical(self), values, access_alignment(self))
+
+    def __repr__(self) -> str:
+        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
+        return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}>"
+
+
+@traced
+def advance(ptr: Pointer, offset: Any, multiple: int) -> Pointer:
+    """`ptr + offset`, where `offset` (elements) is known to be a multiple of `multiple` (0: the offset is 0)."""
+    if isinstance(offset, int) and offset == 0:
+        return ptr
+    if ptr.space is AddressSpace.rmem:
+        return Pointer(ptr.dtype, ptr.space, ptr.address, ptr.offset + offset, ptr.alignment, ptr.swizzle)
+    size = ptr.dtype.bytes
+    if ADDRESS_BITS[ptr.space.name] == 64 and isinstance(offset, seam.Leaf):
+        offset = dtypes.Int64(offset)
+    alignment = math.gcd(ptr.alignment, multiple * size)
+    return Pointer(ptr.dtype, ptr.space, ptr.address + offset * size, ptr.offset, alignment, ptr.swizzle)
+
+
+def physical(ptr: Pointer) -> Any:
+    """The byte address that an access through `ptr` touches: swizzled."""
+    if ptr.swizzle is None or ptr.swizzle.bits == 0:
+        return ptr.address
+    return ptr.swizzle(ptr.address)
+
+
+def access_alignment(ptr: Pointer) -> int:
+    """Bytes by which the accessed address is aligned: a swizzle moves the bits from `base` on."""
+    if ptr.swizzle is None or ptr.swizzle.bits == 0:
+        return ptr.alignment
+    return min(ptr.alignment, 1 << ptr.swizzle.base)
+
+
+@traced
+def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -> Pointer:
+    """The same address with another element type or swizzle (`swizzle_` None keeps none, as a fresh view)."""
+    if not isinstance(ptr, Pointer):
+        raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
+    return dataclasses.replace(ptr, dtype=dtype or ptr.dtype, swizzle=swizzle_)
+
+
+@traced
+def make_ptr(
+    dtype: DType,
+    value: Any,
+    mem_space: AddressSpace = AddressSpace.generic,
+    assumed_align: int | None = None,
+) -> Pointer:
+    """A pointer from a byte address (`value`); `assumed_align` (bytes) defaults to the element's size."""
+    if mem_space is AddressSpace.rmem:
+        raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")
+    align = dtype.bytes if assumed_align is None else assumed_align
+    if align % dtype.bytes:
+        raise CuteError(f"make_ptr: assumed_align {align} bytes is not a multiple of {dtype}'s {dtype.bytes} bytes")
+    if type(value) is int and value % align:
+        raise CuteError(f"make_ptr: address {value:#x} is not a multiple of assumed_align = {align} bytes")
+    if seam.current_or(None) is None and type(value) is int:
+        value = (dtypes.Int64 if ADDRESS_BITS[mem_space.name] == 64 else dtypes.Int32)(value)
+    return Pointer(dtype, mem_space, value, 0, align)
+
+
+@traced
+def shared_address(x: Any, what: str) -> Any:
+    """The shared-memory address in `x`, a Pointer to smem or an address as an integer."""
+    if not isinstance(x, Pointer):
+        return x
+    if x.space is not AddressSpace.smem:
+        raise CuteError(f"{what}: {x!r} must point to shared memory (AddressSpace.smem)")
+    return x.address

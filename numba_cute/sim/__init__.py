@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator: runs a kernel's own Python, one greenlet a CUDA thread, and explains what goes wrong."""
+
+from .. import seam
+from .launch import Simulated, simulate
+from .report import (
+    BarrierError,
+    DeadlockError,
+    DivergenceError,
+    OutOfBoundsError,
+    RaceError,
+    SimError,
+)
+
+
+def name_range(address: int, nbytes: int, name: str) -> None:
+    """Name `nbytes` of the CTA's shared memory at `address`, for reports; nothing outside of the simulator."""
+    note = getattr(seam.current_or(None), "note", None)
+    if note is not None:
+        note(address, nbytes, name)
+
+
+__all__ = [
+    "BarrierError",
+    "DeadlockError",
+    "DivergenceError",
+    "OutOfBoundsError",
+    "RaceError",
+    "SimError",
+    "Simulated",
+    "name_range",
+    "simulate",
+]

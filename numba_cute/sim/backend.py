@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator as what traced code asks (seam.Backend). Leaves are Python ints, floats and bools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, Scalar
+from ..isa.instr import THREAD, Instr, supports
+from ..seam import CuteError, Regs
+from .collective import issue_alone, issue_together, span
+from .hazards import Region
+from .machine import Machine
+from .memory import SMEM_BASE
+from .report import OutOfBoundsError, RaceError
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+_SATURATES = ("e4m3", "e5m2")  # cvt to fp8 has only .satfinite
+
+
+def as_number(value: Any, dtype: DType) -> Any:
+    """A scalar of a type, wrapped or rounded as the GPU's conversion does: integers wrap, floats truncate."""
+    if isinstance(value, Scalar):
+        value = value.value
+    if dtype.kind == "bool":
+        return bool(value)
+    if dtype.is_integer:
+        bits = int(value) & ((1 << dtype.width) - 1)
+        return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
+    if dtype.width == 64:
+        return float(value)
+    if dtype.width == 32:
+        with np.errstate(over="ignore"):
+            return float(np.float32(value))
+    return as_array(np.array([value], np.float32), dtype)[0]
+
+
+def as_array(values: Any, dtype: DType) -> Any:
+    """An array converted: to nearest even, integers from floats too; fp8 saturates."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.is_integer and np.asarray(values).dtype.kind not in "iub":
+            info = np.iinfo(dtype.numpy)
+            values = np.clip(np.rint(np.nan_to_num(np.asarray(values, np.float64))), info.min, info.max)
+        if dtype.ptx in _SATURATES:
+            top = {"e4m3": 448.0, "e5m2": 57344.0}[dtype.ptx]
+            values = np.clip(np.asarray(values, np.float32), -top, top)
+        return np.asarray(values).astype(dtype.numpy)
+
+
+class SimBackend:
+    """What runs traced code in the simulator; `run.thread` is the thread that asks."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.arch: str = run.arch
+        self._supported: dict[str, bool] = {}
+
+    # instructions
+    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        ok = self._supported.get(instr.target)
+        if ok is None:
+            ok = self._supported[instr.target] = supports(self.arch, instr.target)
+        if not ok:
+            raise CuteError(
+                f"{instr.name} needs {instr.target}, but the kernel is simulated for {self.arch}; "
+                f"pass simulate(kernel, arch={instr.target!r})"
+            )
+        if instr.issuer == THREAD:
+            return issue_alone(self.run, instr, statics, operands)
+        return issue_together(self.run, instr, statics, operands)
+
+    def _machine(self) -> Machine:
+        return Machine(self.run, None, [self.run.thread])
+
+    # memory
+    def _bytes(self, space: str, address: int, nbytes: int, align: int, write: bool) -> Any:
+        """The memory of one access, checked and recorded."""
+        m = self._machine()
+        if align > 1 and address % min(align, 16):
+            raise OutOfBoundsError(
+                f"misaligned: {m.describe()} accesses {space} address {address:#x} at {m.place}, "
+                f"which was promised to be a multiple of {align} bytes"
+            )
+        if space == "gmem" or (space == "generic" and (address >> 32 or self.run.memory.find(address))):
+            return self.run.memory.view(address, nbytes, m)
+        rank, at = m.owner(address)
+        smem = self.run.thread.cta.cluster.ctas[rank].smem
+        smem.check(at, nbytes, m)
+        region = Region(at, nbytes)
+        if write:
+            smem.shadow.generic_write(region, m)
+        else:
+            smem.shadow.generic_read(region, m)
+        return smem.data[at : at + nbytes]
+
+    def load(self, dtype: DType, space: str, address: int, count: int, align: int) -> tuple[Any, ...]:
+        raw = self._bytes(space, address, count * dtype.bytes, align, False)
+        return tuple(raw.copy().view(dtype.numpy).tolist())
+
+    def store(self, dtype: DType, space: str, address: int, values: Sequence[Any], align: int) -> None:
+        data = np.array([as_number(v, dtype) for v in values], dtype.numpy)
+        self._bytes(space, address, data.nbytes, align, True)[...] = data.view(np.uint8)
+
+    def copy_to_regs(self, space: str, address: int, dst: Regs, align: int) -> None:
+        part = self._registers(dst, "writes")
+        part.view(np.uint8)[...] = self._bytes(space, address, part.nbytes, align, False)
+
+    def copy_from_regs(self, src: Regs, space: str, address: int, align: int) -> None:
+        part = self._registers(src, "reads")
+        self._bytes(space, address, part.nbytes, align, True)[...] = part.view(np.uint8)
+
+    # registers
+    def registers(self, dtype: DType, count: int) -> Any:
+        """One row of a slab that the threads of a warpgroup share, so that its instructions gather nothing."""
+        t = self.run.thread
+        unit = t.warpgroup or t.warp
+        kind = (dtype.name, count)
+        nth = t.files.get(kind, 0)
+        t.files[kind] = nth + 1
+        slabs = t.cta.slabs
+        key = (id(unit), kind, nth)
+        entry = slabs.get(key)
+        if entry is None:
+            slab = np.full((len(unit.threads), count * dtype.bytes), 0xFF, np.uint8).view(dtype.numpy).copy()
+            entry = slabs[key] = [slab, 0]
+        entry[1] += 1
+        if entry[1] == len(unit.threads):
+            del slabs[key]
+        return entry[0][t.index - unit.threads[0].index]
+
+    def _registers(self, regs: Regs, verb: str) -> Any:
+        """A span of registers, unless a wgmma that is not waited for still owns it."""
+        wg = self.run.thread.warpgroup
+        if wg is not None and wg.busy:
+            for _, start, end, pending in wg.busy.get(id(regs.file.base), ()):
+                if regs.start < end and start < regs.start + regs.count:
+                    m = self._machine()
+                    raise RaceError(
+                        f"race: {m.describe()} {verb} accumulator registers at {m.place}\n"
+                        f"  but {pending.machine.row.name} issued at {pending.machine.place} still writes them; commit "
+                        f"it (wgmma.commit_group) and wait (wgmma.wait_group) first"
+                    )
+        return span(regs)
+
+    def read(self, regs: Regs) -> Any:
+        return self._registers(regs, "reads").tolist()[0]
+
+    def write(self, regs: Regs, value: Any) -> None:
+        self._registers(regs, "writes")[0] = as_number(value, regs.dtype)
+
+    def fill(self, regs: Regs, value: Any) -> None:
+        self._registers(regs, "writes")[...] = as_number(value, regs.dtype)
+
+    def vector(self, regs: Regs) -> Any:
+        return self._registers(regs, "reads").copy()
+
+    def unvector(self, vector: Any, regs: Regs) -> None:
+        self._registers(regs, "writes")[...] = vector
+
+    def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
+        return as_array(vector, dst)
+
+    # scalars
+    def cast(self, value: Any, dtype: DType) -> Any:
+        return as_number(value, dtype)
+
+    def select(self, cond: Any, a: Any, b: Any) -> Any:
+        return a if cond else b
+
+    def compare(self, op: str, a: Any, b: Any) -> bool:
+        return bool(_COMPARE[op](a, b))
+
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        if cond:
+            then()
+
+    def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+        for i in range(start, stop):
+            body(i)
+
+    # shared memory
+    def smem_base(self) -> int:
+        return SMEM_BASE
+
+    def smem_needs(self, total_bytes: int) -> None:
+        self.run.thread.cta.smem.needs(int(total_bytes))
+
+    def note(self, address: int, nbytes: int, name: str) -> None:
+        """Name `nbytes` of shared memory at `address`, for reports."""
+        self.run.thread.cta.note(int(address), int(nbytes), name)
+
+    def printf(self, fmt: str, args: Sequence[Any]) -> None:
+        print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % tuple(args), end="")

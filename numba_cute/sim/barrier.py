@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mbarriers, the CTA's named barriers and the cluster's barrier, exact (PTX ISA, "mbarrier", "bar")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .report import BarrierError, Place, count, who
+
+MAX_COUNT = (1 << 20) - 1
+"""The greatest expected count, and the bound of the pending bytes either way (PTX ISA, "mbarrier": contents)."""
+
+
+class MBarrier:
+    """The state of one mbarrier: its phase as a full number, pending arrivals and pending bytes."""
+
+    __slots__ = ("address", "cta", "expected", "pending", "tx", "phase", "waiters", "announced", "delivered",
+                 "arrivals", "before", "live")  # fmt: skip
+
+    def __init__(self, address: int, cta: Any) -> None:
+        self.address, self.cta, self.live = address, cta, False
+        self.expected = self.pending = self.tx = self.phase = 0
+        self.waiters: list[Any] = []
+        self.announced = self.delivered = 0  # bytes in this phase
+        self.arrivals: list[tuple[Any, Place, int]] = []  # in this phase: thread, place, count
+        self.before: list[tuple[Any, Place, int]] = []  # in the phase before
+
+    def __str__(self) -> str:
+        return f"mbarrier {self.cta.name(self.address)}"
+
+    def begin(self, expected: int) -> None:
+        self.live = True
+        self.expected = self.pending = expected
+        self.tx = self.phase = self.announced = self.delivered = 0
+        self.arrivals, self.before = [], []
+
+    def settle(self, run: Any, by: str) -> None:
+        """Complete the phase if nothing is pending, and wake those that wait."""
+        if self.pending or self.tx:
+            return
+        late = run.cluster.inflight.credits(self, self.phase)
+        if late:
+            sent = self.delivered + late
+            raise BarrierError(
+                f"{self}: too few bytes announced: phase {self.phase} completes (by {by}) after "
+                f"{self.delivered} bytes, "
+                f"but copies of {count(late, 'byte')} more were issued to it and are in flight; the expected bytes "
+                f"(tx_count) are {self.announced}, the copies deliver {sent}: {sent - self.announced} bytes too many"
+            )
+        self.phase += 1
+        self.pending = self.expected
+        self.announced = self.delivered = 0
+        self.before, self.arrivals = self.arrivals or self.before, []
+        waiters, self.waiters = self.waiters, []
+        for t in waiters:
+            run.cluster.wake(t)
+
+    def missing(self) -> str:
+        """What the current phase still lacks, in words."""
+        lacks = []
+        if self.pending:
+            lacks.append(f"{self.pending} of {count(self.expected, 'arrival')} missing")
+        if self.tx > 0:
+            lacks.append(
+                f"{count(self.tx, 'byte')} missing: {self.announced} announced (expect_tx), {self.delivered} delivered"
+            )
+        if self.tx < 0:
+            lacks.append(
+                f"{count(-self.tx, 'byte')} too many: {self.announced} announced (expect_tx), "
+                f"{self.delivered} delivered"
+            )
+        return "; ".join(lacks) or "nothing is missing"
+
+
+class BarrierHandle:
+    """An mbarrier as one issue of an instruction sees it (isa.machine.Barrier)."""
+
+    __slots__ = ("bar", "machine")
+
+    def __init__(self, bar: MBarrier, machine: Any) -> None:
+        self.bar, self.machine = bar, machine
+
+    def _live(self, what: str) -> MBarrier:
+        if not self.bar.live:
+            m = self.machine
+            raise BarrierError(
+                f"{self.bar} is not initialised: {m.describe()} {what} at {m.place}; one thread must mbarrier_init it "
+                f"first, then fence (fence_mbarrier_init) and a CTA or cluster barrier"
+            )
+        return self.bar
+
+    def _fail(self, what: str) -> BarrierError:
+        return BarrierError(f"{self.bar}: {what}; {self.machine.describe()} at {self.machine.place}")
+
+    def init(self, expected: int) -> None:
+        if not 1 <= expected <= MAX_COUNT:
+            raise self._fail(f"arrival count {expected} is not in 1 to {MAX_COUNT}")
+        if self.bar.live:
+            raise self._fail("initialised again while it is a barrier; mbarrier_inval it first")
+        self.bar.begin(expected)
+        self.machine.run.events += 1
+
+    def inval(self) -> None:
+        bar = self._live("invalidates it")
+        if bar.waiters:
+            raise self._fail(f"invalidated while {who(bar.waiters)} wait for it")
+        bar.live = False
+
+    def arrive(self, n: int = 1, tx: int = 0) -> int:
+        bar, m = self._live("arrives"), self.machine
+        if tx:
+            self.expect_tx(tx)
+        if not 1 <= n <= bar.pending:
+            before = ", ".join(f"thread {t.index} at {p}" for t, p, _ in bar.arrivals[-4:])
+            raise self._fail(
+                f"{count(n, 'arrival')} in phase {bar.phase}, which has {bar.pending} of {bar.expected} pending: more "
+                f"arrivals than the barrier was initialised for" + (f" (so far: {before})" if before else "")
+            )
+        token = bar.phase
+        bar.pending -= n
+        bar.arrivals.append((m.threads[0], m.place, n))
+        m.run.events += 1
+        bar.settle(m.run, f"an arrival at {m.place}" if not bar.pending else "")
+        return token
+
+    def expect_tx(self, tx: int) -> None:
+        bar = self._live("expects bytes")
+        bar.announced += tx
+        self._add(bar, tx)
+
+    def complete_tx(self, tx: int) -> None:
+        bar = self._live("delivers bytes")
+        bar.delivered += tx
+        self._add(bar, -tx)
+        bar.settle(self.machine.run, f"the bytes of the copy at {self.machine.place}")
+
+    def _add(self, bar: MBarrier, tx: int) -> None:
+        if abs(bar.tx + tx) > MAX_COUNT:
+            raise self._fail(f"{bar.tx + tx} pending bytes exceed the range of +-{MAX_COUNT}")
+        bar.tx += tx
+        self.machine.run.events += 1
+
+    def phase_done(self, parity: int) -> bool:
+        if parity not in (0, 1):
+            raise self._fail(f"waits for parity {parity}, which is neither 0 nor 1")
+        done = (self._live("waits").phase & 1) != parity
+        if done:
+            self.machine.acquire()
+        return done
+
+
+class Rally:
+    """One use of a named barrier: it ends when `expected` threads have arrived."""
+
+    __slots__ = ("id", "expected", "arrived", "waiting", "done", "values", "who")
+
+    def __init__(self, id: int, expected: int | None) -> None:
+        self.id, self.expected, self.arrived, self.done = id, expected, 0, False
+        self.waiting: list[Any] = []
+        self.who: list[Any] = []
+        self.values: list[Any] = []  # of syncthreads_count and the like
+
+
+class NamedBarriers:
+    """The 16 barriers of a CTA."""
+
+    def __init__(self, cta: Any) -> None:
+        self.cta = cta
+        self.open: dict[int, Rally] = {}
+
+    def arrive(self, m: Any, id: int, expected: int | None, wait: bool, value: Any = None) -> Rally:
+        """Arrive with all of `m`'s threads, and wait for the others if `wait`."""
+        if not 0 <= id <= 15:
+            raise BarrierError(f"named barrier {id} is not in 0 to 15; {m.describe()} at {m.place}")
+        if expected is not None and (expected < 1 or expected % 32):
+            raise BarrierError(f"named barrier {id}: {expected} threads is no multiple of 32; at {m.place}")
+        rally = self.open.setdefault(id, Rally(id, expected))
+        if rally.expected != expected:
+            raise BarrierError(
+                f"named barrier {id}: {m.describe()} arrives for {expected or 'all'} threads at {m.place}, but "
+                f"{who(rally.who)} arrived for {rally.expected or 'all'}"
+            )
+        rally.arrived += len(m.threads)
+        rally.who.extend(m.threads)
+        rally.values.append(value)
+        if expected is not None and rally.arrived > expected:
+            raise BarrierError(f"named barrier {id}: {rally.arrived} threads arrived for {expected}; at {m.place}")
+        m.run.events += 1
+        self.check(rally)
+        if wait and not rally.done:
+            t = m.run.thread
+            rally.waiting.append(t)
+            t.suspend("syncthreads" if expected is None else f"named barrier {id}", rally, m)
+        if wait:
+            m.acquire()
+        return rally
+
+    def check(self, rally: Rally) -> None:
+        """End the rally if all have come. Threads that exited count as come where all of the CTA are meant."""
+        need = self.cta.live if rally.expected is None else rally.expected
+        if rally.arrived < need or not rally.arrived:
+            return
+        rally.done = True
+        del self.open[rally.id]
+        for t in rally.waiting:
+            self.cta.cluster.wake(t)
+
+    def thread_exited(self) -> None:
+        for rally in [r for r in self.open.values() if r.expected is None]:
+            self.check(rally)
+
+
+class ClusterBarrier:
+    """barrier.cluster: every thread of the cluster arrives once, then waits once."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster = cluster
+        self.phase = 0
+        self.arrived = 0
+        self.waiting: list[Any] = []
+
+    def arrive(self, m: Any) -> None:
+        for t in m.threads:
+            if t.cluster_phase is not None:
+                raise BarrierError(
+                    f"barrier.cluster: {who([t])} arrives twice without waiting in between; at {m.place}"
+                )
+            t.cluster_phase = self.phase
+        self.arrived += len(m.threads)
+        m.run.events += 1
+        self.check()
+
+    def check(self) -> None:
+        if self.arrived and self.arrived >= len(self.cluster.live):
+            self.phase += 1
+            self.arrived = 0
+            waiting, self.waiting = self.waiting, []
+            for t in waiting:
+                self.cluster.wake(t)
+
+    def wait(self, m: Any) -> None:
+        for t in m.threads:
+            if t.cluster_phase is None:
+                raise BarrierError(f"barrier.cluster: {who([t])} waits without having arrived; at {m.place}")
+        token = m.threads[0].cluster_phase
+        while self.phase == token:
+            self.waiting.append(m.run.thread)
+            m.run.thread.suspend("barrier.cluster.wait", self, m)
+        for t in m.threads:
+            t.cluster_phase = None
+        m.acquire()

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads, warps, CTAs and clusters, and the scheduler that runs one cluster: one greenlet a thread.
+
+A thread runs until it must wait; nothing else interrupts it, so that a run is deterministic. A seed changes which
+ready thread goes next. When no thread can run, work in flight completes, one operation at a time; when there is none
+either, the kernel is dead and the report says why.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from greenlet import greenlet
+
+from ..isa.instr import CTA, WARP, WARPGROUP
+from .barrier import ClusterBarrier, MBarrier, NamedBarriers
+from .deadlock import deadlock
+from .inflight import Groups, InFlight
+from .memory import GlobalMemory, SharedMemory
+from .report import BarrierError, Place, SimError, count, place_of
+
+IDLE_TURNS = 200_000
+"""How many turns polling threads get while nothing at all happens before they count as stuck (about a second)."""
+
+
+class Unit:
+    """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
+
+    __slots__ = ("kind", "threads", "meets", "groups", "busy")
+
+    def __init__(self, kind: str, threads: list[Thread]) -> None:
+        self.kind, self.threads = kind, threads
+        self.meets: dict[Any, Any] = {}
+        self.groups: dict[str, Groups] = {}
+        self.busy: dict[int, list[tuple[Any, int, int, Any]]] = {}  # register slabs that wgmma still writes
+
+
+class Wait:
+    """Why a thread does not run."""
+
+    __slots__ = ("why", "on", "machine", "ready")
+
+    def __init__(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None) -> None:
+        self.why, self.on, self.machine, self.ready = why, on, machine, ready
+
+
+class Thread:
+    """One CUDA thread."""
+
+    __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "fence",
+                 "acquired", "cluster_phase", "files", "registers")  # fmt: skip
+
+    def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
+        self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
+        self.warp: Unit
+        self.warpgroup: Unit | None = None
+        self.greenlet: Any = None
+        self.wait: Wait | None = None
+        self.groups: dict[str, Groups] = {}
+        self.fence = self.acquired = 0  # times of the last fence.proxy.async, and of the last synchronisation
+        self.cluster_phase: int | None = None
+        self.files: dict[Any, int] = {}  # register files of each kind given so far
+        self.registers: int | None = None
+
+    def unit(self, issuer: str, what: str) -> Unit:
+        """Those with whom this thread issues an instruction of that issuer."""
+        if issuer == WARP:
+            return self.warp
+        if issuer == WARPGROUP:
+            if self.warpgroup is None:
+                raise SimError(
+                    f"{what} is issued by a warpgroup of 128 threads, but thread {self.index} is in an incomplete one: "
+                    f"the block has {count(len(self.cta.threads), 'thread')}; use a multiple of 128"
+                )
+            return self.warpgroup
+        return self.cta.unit if issuer == CTA else self.cta.cluster.unit
+
+    def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
+        """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
+        self.wait = Wait(why, on, machine, ready)
+        self.cta.cluster.scheduler.switch()
+
+    @property
+    def place(self) -> Place:
+        """Where the thread is suspended."""
+        return place_of(self.greenlet.gr_frame)
+
+
+class Cta:
+    """A CTA: its threads, shared memory and barriers."""
+
+    def __init__(self, cluster: Cluster, rank: int, index: tuple[int, int, int], run: Run) -> None:
+        self.cluster, self.rank, self.index = cluster, rank, index
+        bx, by, bz = run.block
+        self.threads = [Thread(self, n, (n % bx, n // bx % by, n // (bx * by))) for n in range(bx * by * bz)]
+        self.live = len(self.threads)
+        self.smem = SharedMemory(self, run.smem)
+        self.mbarriers: dict[int, MBarrier] = {}
+        self.named = NamedBarriers(self)
+        self.unit = Unit(CTA, self.threads)
+        self.warps = [self._unit(WARP, at, 32) for at in range(0, self.live, 32)]
+        self.warpgroups = [self._unit(WARPGROUP, at, 128) for at in range(0, self.live - 127, 128)]
+        self.names: list[tuple[int, int, str]] = []
+        self.slabs: dict[Any, list[Any]] = {}
+
+    def _unit(self, kind: str, at: int, size: int) -> Unit:
+        unit = Unit(kind, self.threads[at : at + size])
+        for t in unit.threads:
+            if kind == WARP:
+                t.warp = unit
+            else:
+                t.warpgroup = unit
+        return unit
+
+    def mbarrier(self, address: int) -> MBarrier:
+        bar = self.mbarriers.get(address)
+        if bar is None:
+            if address % 8:
+                raise BarrierError(f"mbarrier {self.name(address)}: its address is no multiple of 8")
+            bar = self.mbarriers[address] = MBarrier(address, self)
+        return bar
+
+    def note(self, address: int, nbytes: int, name: str) -> None:
+        if (address, nbytes, name) not in self.names:
+            self.names.append((address, nbytes, name))
+
+    def name(self, address: int) -> str:
+        """A shared address in words: the smallest named range that holds it, and the address."""
+        held = [(n, a, name) for a, n, name in self.names if a <= address < a + n]
+        where = f"{address:#x}" + (f" of CTA {self.rank}" if self.cluster.size > 1 else "")
+        if not held:
+            return f"at {where}"
+        nbytes, start, name = min(held, key=lambda h: h[0])
+        bar = self.mbarriers.get(address)
+        offset = address - start
+        inside = f"[{offset // 8}]" if bar is not None and nbytes > 8 else f" + {offset} bytes" if offset else ""
+        return f"{name}{inside} ({where})"
+
+
+class Run:
+    """One launch: what all its clusters share, and the thread that runs now."""
+
+    def __init__(
+        self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
+        cluster: tuple[int, int, int], smem: int, seed: int | None, mode: str, memory: GlobalMemory,
+        maps: dict[int, Any],
+    ) -> None:  # fmt: skip
+        self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
+        self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
+        self.rng = random.Random(seed) if seed is not None else None
+        self.thread: Any = None
+        self.cluster: Any = None
+        self.events = 0  # counts everything that may let a polling thread go on
+        self.clock = 0
+        self.acquired_fence = 0  # the latest synchronisation that some thread's fence.proxy.async followed
+        self._writers: list[tuple[Any, Place]] = []
+        self._writer: dict[tuple[int, int, Place], int] = {}
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def remember(self, machine: Any) -> int:
+        """A number for this thread at this line, for `recall`."""
+        t, place = machine.threads[0], machine.place
+        key = (id(t), 0, place)
+        at = self._writer.get(key)
+        if at is None:
+            at = self._writer[key] = len(self._writers)
+            self._writers.append((t, place))
+        return at
+
+    def recall(self, number: int) -> tuple[Any, Place]:
+        return self._writers[number]
+
+
+class Cluster:
+    """The CTAs that run at once, their greenlets and what they wait for."""
+
+    def __init__(self, run: Run, coord: tuple[int, int, int]) -> None:
+        self.run, self.coord = run, coord
+        cx, cy, cz = run.cluster_shape
+        self.size = cx * cy * cz
+        self.inflight = InFlight()
+        self.ctas = []
+        for rank in range(self.size):
+            at = (rank % cx, rank // cx % cy, rank // (cx * cy))
+            index = tuple(c * n + i for c, n, i in zip(coord, run.cluster_shape, at))
+            self.ctas.append(Cta(self, rank, index, run))  # type: ignore[arg-type]
+        self.threads = [t for c in self.ctas for t in c.threads]
+        self.unit = Unit("cluster", self.threads)
+        self.live = set(self.threads)
+        self.barrier = ClusterBarrier(self)
+        self.ready: deque[Thread] = deque(self.threads)
+        self.polled: list[Thread] = []
+        self.pollers: list[Thread] = []
+        self.scheduler: Any = None
+        self._idle = (0, 0)
+
+    def execute(self, start: Callable[[Thread], Callable[[], Any]]) -> None:
+        """Run every thread to its end; `start(thread)` gives what it executes."""
+        run = self.run
+        run.cluster = self
+        self.scheduler = greenlet.getcurrent()
+        for t in self.threads:
+            t.greenlet = greenlet(start(t))
+        try:
+            while self.live:
+                t = self._next()
+                if t is None:
+                    if not self._advance():
+                        raise deadlock(self)
+                    continue
+                run.thread = t
+                t.wait = None
+                t.greenlet.switch()
+                if t.greenlet.dead:
+                    self._exited(t)
+            self.inflight.flush()
+            self._check_end()
+        finally:
+            self._kill()
+
+    def _next(self) -> Thread | None:
+        if not self.ready:
+            return None
+        rng = self.run.rng
+        if rng is None:
+            return self.ready.popleft()
+        if self.run.mode == "random" and rng.random() < 0.05:
+            self.inflight.complete_some(rng)
+        at = rng.randrange(len(self.ready))
+        self.ready.rotate(-at)
+        t = self.ready.popleft()
+        self.ready.rotate(at)
+        return t
+
+    def _advance(self) -> bool:
+        """No thread is ready: let something happen."""
+        still = []
+        for t in self.polled:
+            (self.ready if t.wait is None or t.wait.ready is None or t.wait.ready() else still).append(t)
+        self.polled = still
+        if self.ready:
+            return True
+        done = self.inflight.complete_copy(self.run.rng)
+        if not self.pollers:
+            return done
+        turns = self._idle[1] + len(self.pollers) if self._idle[0] == self.run.events else 0
+        self._idle = (self.run.events, turns)
+        if turns > IDLE_TURNS:
+            return False
+        self.ready.extend(self.pollers)
+        self.pollers = []
+        return True
+
+    def wake(self, t: Thread) -> None:
+        self.ready.append(t)
+
+    def _exited(self, t: Thread) -> None:
+        self.live.discard(t)
+        t.cta.live -= 1
+        self.run.events += 1
+        t.cta.named.thread_exited()
+        self.barrier.check()
+
+    def _check_end(self) -> None:
+        for cta in self.ctas:
+            for bar in cta.mbarriers.values():
+                if bar.live and bar.tx:
+                    raise BarrierError(f"{bar}: the kernel ended in phase {bar.phase} with {bar.missing()}")
+
+    def _kill(self) -> None:
+        for t in self.threads:
+            if t.greenlet is not None and not t.greenlet.dead and t.greenlet:
+                self.run.thread = t
+                t.greenlet.throw()
+            t.greenlet = None
+        self.run.thread = None
+
+
+def coordinates(shape: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """All coordinates of a shape, x fastest."""
+    return [(int(x), int(y), int(z)) for z, y, x in np.ndindex(shape[2], shape[1], shape[0])]

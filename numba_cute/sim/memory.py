@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memories: a CTA's shared window, and the global memory that the arguments brought."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..isa.machine import Bytes
+from .hazards import Shadow
+from .report import OutOfBoundsError, SimError
+
+SMEM_BASE = 1024
+"""Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
+SMEM_LIMIT = SMEM_BASE + 227 * 1024
+SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
+POISON = 0xFF  # NaN in every floating-point type
+
+
+class SharedMemory:
+    """The shared memory of one CTA: dynamic from SMEM_BASE up, static from the top down."""
+
+    def __init__(self, cta: Any, dynamic: int) -> None:
+        self.cta = cta
+        self.data: Bytes = np.full(SMEM_WINDOW, POISON, np.uint8)
+        self.shadow = Shadow(SMEM_WINDOW, cta)
+        self.dynamic = dynamic
+        self.static = 0
+        self.arrays: dict[Any, NDArray[Any]] = {}
+
+    def needs(self, nbytes: int) -> None:
+        """The kernel uses the first `nbytes` of dynamic shared memory."""
+        self.dynamic = max(self.dynamic, nbytes)
+        self._check_capacity()
+
+    def static_array(self, key: Any, shape: Any, dtype: Any) -> NDArray[Any]:
+        """The array of one `cuda.shared.array` line: the same for all threads of the CTA."""
+        found = self.arrays.get(key)
+        if found is None:
+            count = int(np.prod(shape))
+            nbytes = count * np.dtype(dtype).itemsize
+            self.static += -(-nbytes // 128) * 128
+            self._check_capacity()
+            at = SMEM_LIMIT - self.static
+            found = self.arrays[key] = self.data[at : at + nbytes].view(dtype).reshape(shape)
+            self.cta.note(at, nbytes, "cuda.shared.array")
+        return found
+
+    def dynamic_array(self, dtype: Any) -> NDArray[Any]:
+        nbytes = self.dynamic // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
+        return self.data[SMEM_BASE : SMEM_BASE + nbytes].view(dtype)
+
+    def _check_capacity(self) -> None:
+        if self.dynamic + self.static > SMEM_LIMIT - SMEM_BASE:
+            raise SimError(
+                f"shared memory: {self.dynamic} bytes dynamic and {self.static} static exceed the "
+                f"{SMEM_LIMIT - SMEM_BASE} bytes of a CTA; use fewer stages or smaller tiles"
+            )
+
+    def check(self, address: int, nbytes: int, machine: Any) -> None:
+        inside = address >= SMEM_BASE and address + nbytes <= SMEM_BASE + self.dynamic
+        if not inside and not (SMEM_LIMIT - self.static <= address and address + nbytes <= SMEM_LIMIT):
+            raise OutOfBoundsError(
+                f"shared memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
+                f"but CTA {self.cta.rank} has {self.dynamic} bytes of dynamic shared memory from {SMEM_BASE:#x} on "
+                f"and {self.static} static; the nearest buffer is {self.cta.name(address)}"
+            )
+
+    def check_rows(self, addresses: NDArray[np.int64], nbytes: int, machine: Any) -> None:
+        if addresses.size:
+            self.check(int(addresses.min()), nbytes, machine)
+            self.check(int(addresses.max()), nbytes, machine)
+            if (addresses % nbytes).any():
+                bad = int(addresses[addresses % nbytes != 0][0])
+                raise OutOfBoundsError(
+                    f"misaligned: {machine.describe()} accesses rows of {nbytes} bytes, one at {bad:#x}, which is no "
+                    f"multiple of {nbytes}, at {machine.place}"
+                )
+
+
+class Allocation:
+    """One range of global memory that the kernel may use."""
+
+    __slots__ = ("address", "nbytes", "name", "owner", "data")
+
+    def __init__(self, address: int, nbytes: int, name: str, owner: Any) -> None:
+        self.address, self.nbytes, self.name, self.owner = address, nbytes, name, owner
+        raw = (ctypes.c_uint8 * nbytes).from_address(address) if nbytes else b""
+        self.data: Bytes = np.frombuffer(raw, np.uint8)
+
+    @property
+    def end(self) -> int:
+        return self.address + self.nbytes
+
+
+def array_range(a: NDArray[Any]) -> tuple[int, int]:
+    """The first address of an array's elements, and their extent in bytes."""
+    low = high = int(a.ctypes.data)
+    if a.size == 0:
+        return low, 0
+    for n, stride in zip(a.shape, a.strides):
+        reach = (n - 1) * stride
+        low, high = low + min(0, reach), high + max(0, reach)
+    return low, high + a.itemsize - low
+
+
+class GlobalMemory:
+    """The buffers that the kernel was given, by address. Everything else is out of bounds."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._buffers: list[Allocation] = []
+
+    def add(self, address: int, nbytes: int, name: str, owner: Any) -> None:
+        """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run."""
+        held = self.find(address)
+        if nbytes == 0 or (held is not None and address + nbytes <= held.end):
+            return
+        start, end, owners = (held.address if held else address), address + nbytes, [owner]
+        at = bisect.bisect_left(self._starts, start)
+        while at < len(self._buffers) and self._buffers[at].address < end:  # absorb what it overlaps
+            end = max(end, self._buffers[at].end)
+            owners.append(self._buffers[at].owner)
+            del self._starts[at], self._buffers[at]
+        self._starts.insert(at, start)
+        self._buffers.insert(at, Allocation(start, end - start, name, owners))
+
+    def add_array(self, a: NDArray[Any], name: str) -> None:
+        self.add(*array_range(a), name, a)
+
+    def find(self, address: int) -> Allocation | None:
+        at = bisect.bisect_right(self._starts, address) - 1
+        return self._buffers[at] if at >= 0 and address < self._buffers[at].end else None
+
+    def view(self, address: int, nbytes: int, machine: Any) -> Bytes:
+        """The memory itself."""
+        a = self.find(address)
+        if a is None or address + nbytes > a.end:
+            raise OutOfBoundsError(
+                f"global memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
+                f"which is {self.nearest(address, nbytes)}"
+            )
+        return a.data[address - a.address : address - a.address + nbytes]
+
+    def nearest(self, address: int, nbytes: int) -> str:
+        """Where an address lies, as seen from the nearest buffer."""
+        if not self._buffers:
+            return "outside of all memory: the kernel was given no array"
+        a = min(self._buffers, key=lambda b: max(b.address - address, address + nbytes - b.end))
+        if address < a.address:
+            where = f"{a.address - address} bytes before the start"
+        else:
+            where = f"{address + nbytes - a.end} bytes beyond the end"
+        return f"{where} of {a.name} ({a.nbytes} bytes at {a.address:#x})"

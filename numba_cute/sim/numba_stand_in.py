@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator offers in the place of `numba.cuda`: a kernel's own names, on the thread that runs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from .machine import Machine
+from .report import DivergenceError, SimError, who
+
+_FULL = 0xFFFFFFFF
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """The NumPy type of a Numba type, a DType, a stand-in type or a NumPy type."""
+    inner = getattr(dtype, "numpy", None)
+    if inner is not None:
+        return np.dtype(inner)
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        return np.dtype(str(dtype))
+
+
+class NumbaType:
+    """A Numba scalar type: called, it converts, as in a kernel."""
+
+    def __init__(self, name: str) -> None:
+        self.dtype = np.dtype("bool" if name in ("bool", "boolean") else name)
+
+    def __call__(self, value: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return np.asarray(value).astype(self.dtype)[()]
+
+    def __repr__(self) -> str:
+        return str(self.dtype)
+
+
+class _Dim3:
+    """threadIdx and the like."""
+
+    def __init__(self, read: Any) -> None:
+        self._read = read
+
+    x = property(lambda self: self._read()[0])
+    y = property(lambda self: self._read()[1])
+    z = property(lambda self: self._read()[2])
+
+
+class _Shared:
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def array(self, shape: Any, dtype: Any, alignas: int | None = None) -> Any:
+        """One array for the CTA for each line of code that asks; shape 0 is all of dynamic shared memory."""
+        smem = self._run.thread.cta.smem
+        if shape in (0, (0,)):
+            return smem.dynamic_array(numpy_dtype(dtype))
+        frame = sys._getframe(1)
+        return smem.static_array((frame.f_code, frame.f_lasti), shape, numpy_dtype(dtype))
+
+
+class _Local:
+    @staticmethod
+    def array(shape: Any, dtype: Any, alignas: int | None = None) -> Any:
+        t = numpy_dtype(dtype)
+        return np.full(int(np.prod(shape)) * t.itemsize, 0xFF, np.uint8).view(t).reshape(shape)
+
+
+class _Const:
+    @staticmethod
+    def array_like(a: Any) -> Any:
+        return a
+
+
+class _Atomic:
+    """Atomics: a thread is never interrupted, so each is a read and a write. Each gives the old value."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def _update(self, array: Any, at: Any, new: Any) -> Any:
+        old = array[at]
+        with np.errstate(over="ignore"):
+            array[at] = new(old)
+        if array[at] == old:  # nothing changed, so this may be a loop that polls
+            Machine(self._run, None, [self._run.thread]).pause("an atomic that changes nothing")
+        else:
+            self._run.events += 1
+        return old
+
+    def add(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: old + old.dtype.type(value))
+
+    def sub(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: old - old.dtype.type(value))
+
+    def max(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: max(old, value))
+
+    def min(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: min(old, value))
+
+    def nanmax(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: np.fmax(old, value))
+
+    def nanmin(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: np.fmin(old, value))
+
+    def and_(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: old & old.dtype.type(value))
+
+    def or_(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: old | old.dtype.type(value))
+
+    def xor(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: old ^ old.dtype.type(value))
+
+    def inc(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: 0 if old >= value else old + 1)
+
+    def dec(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: value if old == 0 or old > value else old - 1)
+
+    def exch(self, array: Any, at: Any, value: Any) -> Any:
+        return self._update(array, at, lambda old: value)
+
+    def cas(self, array: Any, at: Any, old: Any, value: Any) -> Any:
+        return self._update(array, at, lambda now: value if now == old else now)
+
+    def compare_and_swap(self, array: Any, old: Any, value: Any) -> Any:
+        return self.cas(array, 0, old, value)
+
+
+class _Exchange:
+    """Lanes of a warp on their way to a shuffle or vote with one mask."""
+
+    kind = "warp"
+
+    def __init__(self, threads: list[Any]) -> None:
+        self.unit = self
+        self.threads = threads
+        self.values: dict[int, Any] = {}
+        self.done = False
+
+    def absent(self) -> list[Any]:
+        return [t for t in self.threads if t.lane not in self.values]
+
+
+class CudaStandIn:
+    """The names of `numba.cuda` that a kernel may use; others are the real module's."""
+
+    def __init__(self, run: Any, real: Any, replace: Any) -> None:
+        self._run, self._real, self._replace = run, real, replace
+        self.threadIdx = _Dim3(lambda: run.thread.tid)
+        self.blockIdx = _Dim3(lambda: run.thread.cta.index)
+        self.blockDim = _Dim3(lambda: run.block)
+        self.gridDim = _Dim3(lambda: run.grid)
+        self.shared, self.local, self.const, self.atomic = _Shared(run), _Local(), _Const(), _Atomic(run)
+        self.warpsize = 32
+
+    def __getattr__(self, name: str) -> Any:
+        return self._replace(getattr(self._real, name))
+
+    @property
+    def laneid(self) -> int:
+        return self._run.thread.lane  # type: ignore[no-any-return]
+
+    def grid(self, ndim: int) -> Any:
+        t = self._run.thread
+        at = tuple(b * n + i for b, n, i in zip(t.cta.index, self._run.block, t.tid))
+        return at[0] if ndim == 1 else at[:ndim]
+
+    def gridsize(self, ndim: int) -> Any:
+        size = tuple(g * b for g, b in zip(self._run.grid, self._run.block))
+        return size[0] if ndim == 1 else size[:ndim]
+
+    # barriers
+    def _sync(self, value: Any) -> list[Any]:
+        m = Machine(self._run, None, [self._run.thread])
+        return m.cta.named.arrive(m, 0, None, True, value).values  # type: ignore[no-any-return]
+
+    def syncthreads(self) -> None:
+        self._sync(None)
+
+    def syncthreads_count(self, predicate: Any) -> int:
+        return sum(bool(v) for v in self._sync(predicate))
+
+    def syncthreads_and(self, predicate: Any) -> int:
+        return int(all(bool(v) for v in self._sync(predicate)))
+
+    def syncthreads_or(self, predicate: Any) -> int:
+        return int(any(bool(v) for v in self._sync(predicate)))
+
+    def _fence(self) -> None:
+        Machine(self._run, None, [self._run.thread]).pause("threadfence")
+
+    threadfence = threadfence_block = threadfence_system = _fence
+
+    def nanosleep(self, ns: Any) -> None:
+        self._fence()
+
+    # warps
+    def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
+        """The values of all lanes of `mask`, by lane, once all have come."""
+        t = self._run.thread
+        mask = int(mask) & _FULL
+        if not mask >> t.lane & 1:
+            raise DivergenceError(f"{what}: {who([t])} is not in its own mask {mask:#x}")
+        key = (what, mask)
+        meet = t.warp.meets.get(key)
+        if meet is None:
+            meet = t.warp.meets[key] = _Exchange([u for u in t.warp.threads if mask >> u.lane & 1])
+        meet.values[t.lane] = value
+        if len(meet.values) < len(meet.threads):
+            t.suspend(what, meet, None)
+        else:
+            del t.warp.meets[key]
+            for u in meet.threads:
+                if u is not t:
+                    t.cta.cluster.wake(u)
+        return meet.values  # type: ignore[no-any-return]
+
+    def syncwarp(self, mask: Any = _FULL) -> None:
+        self._meet("syncwarp", mask, None)
+
+    def _shuffle(self, what: str, mask: Any, value: Any, source: int) -> Any:
+        return self._meet(what, mask, value).get(source, value)
+
+    def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
+        return self._shuffle("shfl_sync", mask, value, int(lane) & 31)
+
+    def shfl_up_sync(self, mask: Any, value: Any, delta: Any) -> Any:
+        return self._shuffle("shfl_up_sync", mask, value, self.laneid - int(delta))
+
+    def shfl_down_sync(self, mask: Any, value: Any, delta: Any) -> Any:
+        return self._shuffle("shfl_down_sync", mask, value, self.laneid + int(delta))
+
+    def shfl_xor_sync(self, mask: Any, value: Any, lane: Any) -> Any:
+        return self._shuffle("shfl_xor_sync", mask, value, self.laneid ^ int(lane))
+
+    def all_sync(self, mask: Any, predicate: Any) -> bool:
+        return all(bool(v) for v in self._meet("all_sync", mask, predicate).values())
+
+    def any_sync(self, mask: Any, predicate: Any) -> bool:
+        return any(bool(v) for v in self._meet("any_sync", mask, predicate).values())
+
+    def eq_sync(self, mask: Any, predicate: Any) -> bool:
+        return len({bool(v) for v in self._meet("eq_sync", mask, predicate).values()}) == 1
+
+    def ballot_sync(self, mask: Any, predicate: Any) -> int:
+        return sum(1 << lane for lane, v in self._meet("ballot_sync", mask, predicate).items() if v)
+
+    def match_any_sync(self, mask: Any, value: Any) -> int:
+        return sum(1 << lane for lane, v in self._meet("match_any_sync", mask, value).items() if v == value)
+
+    def match_all_sync(self, mask: Any, value: Any) -> tuple[int, bool]:
+        same = all(v == value for v in self._meet("match_all_sync", mask, value).values())
+        return (int(mask) & _FULL if same else 0), same
+
+    def lanemask_lt(self) -> int:
+        return (1 << self.laneid) - 1
+
+    def activemask(self) -> int:
+        raise SimError("activemask: what is active together is not defined; pass the mask that you mean")
+
+    # arithmetic
+    @staticmethod
+    def _bits(x: Any) -> tuple[int, int]:
+        width = np.asarray(x).dtype.itemsize * 8
+        return int(x) & ((1 << width) - 1), width
+
+    def popc(self, x: Any) -> int:
+        return bin(self._bits(x)[0]).count("1")
+
+    def clz(self, x: Any) -> int:
+        bits, width = self._bits(x)
+        return width - bits.bit_length()
+
+    def ffs(self, x: Any) -> int:
+        bits, _ = self._bits(x)
+        return (bits & -bits).bit_length()
+
+    def brev(self, x: Any) -> int:
+        bits, width = self._bits(x)
+        return int(f"{bits:0{width}b}"[::-1], 2)
+
+    @staticmethod
+    def fma(a: Any, b: Any, c: Any) -> Any:
+        kind = np.result_type(a, b, c)
+        return kind.type(np.longdouble(a) * np.longdouble(b) + np.longdouble(c))
+
+    @staticmethod
+    def cbrt(x: Any) -> Any:
+        return math.copysign(abs(x) ** (1 / 3), x)
+
+    @staticmethod
+    def selp(cond: Any, a: Any, b: Any) -> Any:
+        return a if cond else b

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel's function with its surroundings replaced: numba.cuda by the stand-in, dispatchers by their Python.
+
+Nothing here imports Numba: a kernel that uses it has brought it.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+from .. import seam
+from .numba_stand_in import CudaStandIn, NumbaType
+
+_STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
+          "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
+          "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "all_sync", "any_sync", "eq_sync",
+          "ballot_sync", "match_any_sync", "match_all_sync", "lanemask_lt", "activemask", "threadfence",
+          "threadfence_block", "threadfence_system", "nanosleep", "fma", "popc", "clz", "ffs", "brev", "cbrt",
+          "selp")  # fmt: skip
+
+
+def python_function(kernel: Any) -> FunctionType:
+    """The Python function of a dispatcher (`py_func`), of numba's simulated kernel (`fn`), or itself."""
+    for name in ("py_func", "fn"):
+        fn = getattr(kernel, name, None)
+        if isinstance(fn, FunctionType):
+            return fn
+    if isinstance(kernel, FunctionType):
+        return kernel
+    raise seam.CuteError(f"simulate: {kernel!r} is neither a @cuda.jit kernel nor a Python function")
+
+
+class _Module:
+    """A module, some of whose names are replaced."""
+
+    def __init__(self, real: ModuleType, replace: Any) -> None:
+        self._real, self._replace = real, replace
+
+    def __getattr__(self, name: str) -> Any:
+        return self._replace(getattr(self._real, name))
+
+
+class Rebuilder:
+    """Replaces what one run's functions refer to. `unwrap` is applied to static objects (see launch.py)."""
+
+    def __init__(self, run: Any, unwrap: Any) -> None:
+        self.run, self.unwrap = run, unwrap
+        self.cuda = CudaStandIn(run, sys.modules.get("numba.cuda"), self.replace)
+        self._functions: dict[int, Any] = {}
+        self._globals: dict[int, dict[str, Any]] = {}
+        self._keep: list[Any] = []  # so that no id is reused
+        self._stubs: dict[int, Any] = {}
+        real = sys.modules.get("numba.cuda")
+        for name in _STUBS:
+            stub = getattr(real, name, None)
+            if stub is not None:
+                self._stubs[id(stub)] = getattr(self.cuda, name)
+        for group in ("atomic", "shared", "local"):
+            for name, stub in vars(getattr(real, group, object)).items() if real is not None else ():
+                mine = getattr(getattr(self.cuda, group), name, None)
+                if mine is not None and not name.startswith("_"):
+                    self._stubs[id(stub)] = mine
+
+    def function(self, fn: FunctionType) -> FunctionType:
+        """`fn`, its globals and closure replaced."""
+        found = self._functions.get(id(fn))
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+        self._keep.append(fn)
+        names = _names(fn.__code__)
+        space = self._globals.get(id(fn.__globals__))
+        if space is None:
+            space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
+        cells = tuple(CellType() for _ in fn.__closure__ or ())
+        new = FunctionType(fn.__code__, space, fn.__name__, fn.__defaults__, cells or None)
+        new.__kwdefaults__ = fn.__kwdefaults__
+        self._functions[id(fn)] = new  # before its surroundings: it may call itself
+        for name in names:
+            if name in fn.__globals__:
+                space[name] = self.replace(fn.__globals__[name], names)
+        for cell, old in zip(cells, fn.__closure__ or ()):
+            try:
+                cell.cell_contents = self.replace(old.cell_contents, names)
+            except ValueError:  # an empty cell stays empty
+                continue
+        return new
+
+    def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
+        """What stands for `value` in the simulator; `names` are the attributes that the code mentions."""
+        stub = self._stubs.get(id(value))
+        if stub is not None:
+            return stub
+        if isinstance(value, ModuleType):
+            return self._module(value, names)
+        if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
+            return value
+        if isinstance(value, tuple) and type(value) is tuple:
+            return tuple(self.replace(v, names) for v in value)
+        if isinstance(getattr(value, "py_func", None), FunctionType):
+            return self.function(value.py_func)
+        kind = type(value)
+        if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
+            return NumbaType(str(value))
+        if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
+            return NumbaType("bool")
+        return self.unwrap(value)
+
+    def _module(self, module: ModuleType, names: frozenset[str]) -> Any:
+        if module.__name__ == "numba.cuda":
+            return self.cuda
+        if module.__name__ == "numba" or module.__name__.startswith("numba."):
+            return _Module(module, self.replace)
+        if module.__name__.split(".")[0] == "numba_cute":
+            return module
+        for name in names:
+            member = vars(module).get(name)
+            if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member):
+                return _Module(module, self.replace)
+        return module
+
+
+def _is_cuda(member: Any) -> bool:
+    return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
+
+
+def _names(code: CodeType) -> frozenset[str]:
+    """Every global and attribute that a function's code, and the code inside it, mentions."""
+    names = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            names |= _names(const)
+    return frozenset(names)

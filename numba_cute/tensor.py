@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors: an iterator (what lies at the origin) and a layout (where the rest lies from there)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import dtypes, layout, seam, transfer
+from .dtypes import DType
+from .layout import ComposedLayout, Layout
+from .pointer import AddressSpace, Pointer, advance, recast_ptr
+from .seam import CuteError, static, traced
+from .vector import TensorSSA
+
+
+@static
+class Tensor:
+    """A tensor: `iterator` at the origin and the `layout` of the rest.
+
+    The iterator is a Pointer, a coordinate (a tuple: the tensor's elements are then coordinates, as of an identity
+    or a TMA tensor), or a matrix descriptor. `t[i, j]` loads or stores one element, or gives the coordinate;
+    `t[None, k]` is the tensor that keeps the modes marked None.
+    """
+
+    iterator: Any
+    layout: Any
+
+    @property
+    def shape(self) -> Any:
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        return self.layout.stride
+
+    @property
+    def element_type(self) -> DType:
+        if isinstance(self.iterator, tuple):
+            return dtypes.Int32
+        return self.iterator.dtype  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        return self.element_type
+
+    @property
+    def memspace(self) -> AddressSpace:
+        if not isinstance(self.iterator, Pointer):
+            raise CuteError(f"memspace: {self!r} has no memory; its elements are coordinates or descriptors")
+        return self.iterator.space
+
+    def __getitem__(self, coord: Any) -> Any:
+        coord = check_coord(coord, self.layout)
+        if has_none(coord):
+            return slice_tensor(self, coord)
+        at = element(self, coord)
+        return at.load() if isinstance(at, Pointer) else at
+
+    def __setitem__(self, coord: Any, value: Any) -> None:
+        coord = check_coord(coord, self.layout)
+        if has_none(coord):
+            part = slice_tensor(self, coord)
+            part.store(value) if isinstance(value, TensorSSA) else part.fill(value)
+            return
+        at = element(self, coord)
+        if not isinstance(at, Pointer):
+            raise CuteError(f"{self!r}[{coord}] = …: the tensor's elements are coordinates and cannot be set")
+        at.store(value)
+
+    def load(self) -> TensorSSA:
+        """All elements as one immutable vector in registers, in colexicographic order; the layout is static."""
+        count = static_size(self, "load")
+        regs = self if dense(self) else make_rmem_tensor_like(self)
+        if regs is not self:
+            transfer.move(self.iterator, self.layout, regs.iterator, regs.layout)
+        return TensorSSA(seam.current().vector(span(regs, count)), self.shape, self.element_type)
+
+    def store(self, value: TensorSSA) -> None:
+        """Set all elements from such a vector: of the same number of elements and the same type."""
+        count = static_size(self, "store")
+        if not isinstance(value, TensorSSA):
+            raise CuteError(f"store: {value!r} is no TensorSSA; use t.fill(x), or t[i, j] = x for one element")
+        if layout.size(value.shape) != count:
+            raise CuteError(f"store: value of shape {value.shape} does not fit a tensor of shape {self.shape}")
+        if value.dtype != self.element_type:
+            raise CuteError(f"store: {value.dtype} into {self.element_type} elements; convert with .to(dtype)")
+        regs = self if dense(self) else make_rmem_tensor_like(self)
+        seam.current().unvector(value.vector, span(regs, count))
+        if regs is not self:
+            transfer.move(regs.iterator, regs.layout, self.iterator, self.layout)
+
+    def fill(self, value: Any) -> None:
+        """Set every element to `value`; the layout is static."""
+        count = static_size(self, "fill")
+        if self.memspace is AddressSpace.rmem and layout.cosize(self.layout) == count:
+            seam.current().fill(span(self, count), value)
+            return
+        for i in range(count):
+            element(self, i).store(value)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.iterator!r}, {self.layout})"
+
+
+def has_none(coord: Any) -> bool:
+    return coord is None or (isinstance(coord, tuple) and any(map(has_none, coord)))
+
+
+def check_coord(coord: Any, of: Any) -> Any:
+    rank = layout.rank(of)
+    if isinstance(coord, tuple) and len(coord) != rank:
+        raise CuteError(f"coordinate {coord}: {len(coord)} modes, but {of} has {rank}; give one for each, None for all")
+    return coord
+
+
+def static_size(t: Tensor, what: str) -> int:
+    if not seam.is_static(t.shape):
+        raise CuteError(f"{what}: the shape {t.shape} must be static; slice a static tile first")
+    return int(layout.size(t.shape))
+
+
+def dense(t: Tensor) -> bool:
+    """Whether `t` is in registers, its elements next to each other in coordinate order."""
+    if not isinstance(t.iterator, Pointer) or t.iterator.space is not AddressSpace.rmem:
+        return False
+    flat = layout.coalesce(t.layout)
+    return layout.size(flat) == 1 or flat.stride in (1, (1,))
+
+
+def span(t: Tensor, count: int) -> seam.Regs:
+    p = t.iterator
+    return seam.Regs(p.address, p.dtype, p.offset, count)
+
+
+# Addressing
+
+
+def _wide(x: Any) -> Any:
+    return dtypes.Int64(x) if isinstance(x, seam.Leaf) else x
+
+
+def _wide_offset(coord: Any, shape: Any, stride: Any) -> Any:
+    """The linear offset of a coordinate (None counts as 0), in 64 bits wherever it is known only at run time."""
+    if coord is None:
+        return 0
+    if isinstance(shape, tuple):
+        if not isinstance(coord, tuple):
+            coord = layout.idx2crd(coord, shape)
+        total: Any = 0
+        for c, s, d in zip(coord, shape, stride):
+            total = total + _wide_offset(c, s, d)
+        return total
+    while isinstance(coord, tuple):
+        (coord,) = coord
+    if isinstance(coord, int) and coord == 0:
+        return 0
+    return _wide(coord) * stride
+
+
+def _multiple(coord: Any, shape: Any, stride: Any) -> int:
+    """A number known to divide the offset of a coordinate."""
+    if coord is None or (isinstance(coord, int) and coord == 0):
+        return 0
+    if isinstance(shape, tuple):
+        coords = coord if isinstance(coord, tuple) else (1,) * len(shape)
+        return math.gcd(*(_multiple(c, s, d) for c, s, d in zip(coords, shape, stride)))
+    while isinstance(coord, tuple):
+        (coord,) = coord
+    known = [x for x in (coord, stride) if isinstance(x, int)]
+    return math.prod(known) if known else 1
+
+
+def _needs_64_bits(t: Tensor) -> bool:
+    """Whether an offset into `t` may exceed 31 bits (and a pointer can take more)."""
+    p, lay = t.iterator, t.layout
+    if not isinstance(p, Pointer) or p.space not in (AddressSpace.gmem, AddressSpace.generic):
+        return False
+    if not isinstance(lay, Layout):
+        return False
+    return not seam.is_static((lay.shape, lay.stride)) or layout.cosize(lay) * p.dtype.bytes >= 1 << 31
+
+
+def add(iterator: Any, offset: Any, multiple: int = 1) -> Any:
+    """The iterator moved on: a pointer by elements, a coordinate by a coordinate, a descriptor by its own units."""
+    if isinstance(iterator, Pointer):
+        return advance(iterator, offset, multiple)
+    if isinstance(iterator, tuple):
+        return layout.add_coord(iterator, offset)
+    return iterator + offset
+
+
+def element(t: Tensor, coord: Any) -> Any:
+    """The iterator at one coordinate."""
+    if _needs_64_bits(t):
+        offset = _wide_offset(coord, t.shape, t.stride)
+    else:
+        offset = layout.crd2idx(coord, t.layout)
+    multiple = _multiple(coord, t.shape, t.stride) if _linear(t) else 1
+    return add(t.iterator, offset, multiple)
+
+
+def _linear(t: Tensor) -> bool:
+    return isinstance(t.layout, Layout) and isinstance(t.iterator, Pointer)
+
+
+def slice_tensor(t: Tensor, coord: Any) -> Tensor:
+    """The modes of `t` marked None in `coord`, at the others' place."""
+    if _needs_64_bits(t):
+        rest, offset = layout.slice_(t.layout, coord), _wide_offset(coord, t.shape, t.stride)
+    else:
+        rest, offset = layout.slice_and_offset(coord, t.layout)
+    multiple = _multiple(coord, t.shape, t.stride) if _linear(t) else 1
+    return Tensor(add(t.iterator, offset, multiple), rest)
+
+
+# Making tensors
+
+
+@traced
+def make_tensor(iterator: Any, layout: Any) -> Tensor:
+    """A tensor from a Pointer (or a coordinate tuple, or a descriptor) and a Layout (or a shape, then compact
+    and column-major)."""
+    return Tensor(_iterator(iterator), _layout(layout))
+
+
+def _iterator(x: Any) -> Any:
+    if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
+        return x
+    raise CuteError(f"make_tensor: iterator {x!r} is neither a Pointer nor a coordinate tuple")
+
+
+def _layout(x: Any) -> Any:
+    return x if isinstance(x, (Layout, ComposedLayout)) else layout.make_layout(x)
+
+
+@traced
+def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
+    """A tensor in this thread's registers, its contents undefined; the layout (or shape) is static."""
+    lay = _layout(layout_or_shape)
+    if not seam.is_static((lay.shape, lay.stride)):
+        raise CuteError(f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time")
+    if not isinstance(dtype, DType):
+        raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    file = seam.current().registers(dtype, int(layout.cosize(lay)))
+    return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
+
+
+@traced
+def make_fragment(layout_or_shape: Any, dtype: DType) -> Tensor:
+    """`make_rmem_tensor` under its older name."""
+    return make_rmem_tensor(layout_or_shape, dtype)
+
+
+def like_layout(src: Any) -> Layout:
+    """A compact layout of the same shape: mode 0 first, the other modes in the order of their strides."""
+    lay = src.layout if isinstance(src, Tensor) else src
+    if not isinstance(lay, Layout):
+        return layout.make_layout(lay.shape if isinstance(lay, ComposedLayout) else lay)
+    if layout.rank(lay) < 2 or layout.is_basis(lay.stride) or not seam.is_static(lay.stride):
+        return layout.make_layout(lay.shape)
+    rest = layout.make_ordered_layout(lay.shape[1:], lay.stride[1:])
+    return layout.tiled_product(layout.make_layout(lay.shape[0]), rest)
+
+
+@traced
+def make_rmem_tensor_like(src: Any, dtype: DType | None = None) -> Tensor:
+    """Registers of the shape (and order) of `src`, a tensor or a layout; `dtype` defaults to the tensor's."""
+    if dtype is None and not isinstance(src, Tensor):
+        raise CuteError("make_rmem_tensor_like: src is a layout, so dtype must be given")
+    return make_rmem_tensor(like_layout(src), dtype or src.element_type)
+
+
+@traced
+def make_fragment_like(src: Any, dtype: DType | None = None) -> Tensor:
+    """`make_rmem_tensor_like` under its older name."""
+    return make_rmem_tensor_like(src, dtype)
+
+
+@traced
+def make_identity_tensor(shape: Any) -> Tensor:
+    """The tensor of `shape` whose element at each coordinate is that coordinate."""
+    lay = layout.make_identity_layout(shape)
+    return Tensor(layout.repeat_like(0, shape) if isinstance(shape, tuple) else (0,), lay)
+
+
+@traced
+def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
+    """The same memory as elements of another width; mode 0 must divide where they grow."""
+    p = src.iterator
+    if not isinstance(p, Pointer):
+        raise CuteError(f"recast_tensor: {src!r} has no memory")
+    if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
+        raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
+    lay = layout.recast_layout(dtype.width, p.dtype.width, src.layout)
+    return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)
+
+
+@traced
+def domain_offset(coord: Any, tensor: Any) -> Any:
+    """The tensor moved so that its origin is at `coord` of the old one; of a layout, (layout, offset)."""
+    if not isinstance(tensor, Tensor):
+        return layout.domain_offset(coord, tensor)
+    if isinstance(tensor.layout, ComposedLayout):
+        moved, offset = layout.domain_offset(coord, tensor.layout)
+        return Tensor(add(tensor.iterator, offset), moved)
+    return Tensor(element(tensor, coord), tensor.layout)

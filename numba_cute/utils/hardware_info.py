@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the GPU has: processors, cache, and room for clusters."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..seam import CuteError
+
+
+class HardwareInfo:
+    """Facts about one GPU, asked of the CUDA driver. device_id: its ordinal."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        try:
+            from cuda.core import Device
+
+            self.device: Any = Device(device_id)
+            self.device.set_current()
+        except Exception as e:
+            raise CuteError(f"HardwareInfo: device_id {device_id}: no such GPU here ({e})") from e
+
+    def get_device_multiprocessor_count(self) -> int:
+        """How many SMs the GPU has."""
+        return int(self.device.properties.multiprocessor_count)
+
+    def get_l2_cache_size_in_bytes(self) -> int:
+        """Bytes of the L2 cache."""
+        return int(self.device.properties.l2_cache_size)
+
+    def get_max_active_clusters(self, cluster_size: int) -> int:
+        """How many clusters of `cluster_size` CTAs the GPU runs at once, one CTA to an SM.
+
+        Uneven GPCs may leave SMs idle for clusters of more than two. It needs NVRTC, which the cu12 and cu13
+        extras install.
+        """
+        if not isinstance(cluster_size, int) or not 1 <= cluster_size <= 16:
+            raise CuteError(f"get_max_active_clusters: cluster_size {cluster_size!r} must be 1 to 16 CTAs")
+        if cluster_size == 1:
+            return self.get_device_multiprocessor_count()
+        return _max_active_clusters(int(self.device.device_id), cluster_size)
+
+
+@functools.cache
+def _max_active_clusters(device_id: int, cluster_size: int) -> int:
+    from cuda.core import Device, LaunchConfig, Program, ProgramOptions
+
+    device = Device(device_id)
+    major, minor = device.compute_capability
+    program = Program(
+        'extern "C" __global__ void probe() {}', code_type="c++", options=ProgramOptions(arch=f"sm_{major}{minor}")
+    )
+    kernel = program.compile("cubin").get_kernel("probe")
+    # All of an SM's shared memory, so that no two CTAs share one: what a persistent kernel does.
+    room = device.properties.max_shared_memory_per_block_optin
+    kernel.attributes.max_dynamic_shared_size_bytes = room
+    config = LaunchConfig(grid=1, cluster=cluster_size, block=128, shmem_size=room)  # the grid counts clusters
+    return int(kernel.occupancy.max_active_clusters(config, stream=device.default_stream))

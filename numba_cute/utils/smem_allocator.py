@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamic shared memory, given out from its beginning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes, layout, seam
+from ..dtypes import DType
+from ..layout import ComposedLayout, Layout
+from ..pointer import AddressSpace, Pointer
+from ..seam import CuteError, struct, traced
+from ..tensor import Tensor
+
+
+@struct
+class SmemAllocator:
+    """Gives out the block's dynamic shared memory, one allocation after another.
+
+    Every thread makes its own and asks for the same allocations in the same order, so that all agree on the
+    addresses. Sizes and alignments are static; the launch is given the total. `name` is what the simulator's
+    reports call an allocation.
+    """
+
+    offset: dtypes.Int32 = 0  # type: ignore[valid-type]
+
+    @traced
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Pointer:
+        """`size_or_type` bytes (or room for one element of a type); a Pointer to Uint8 (or to the type)."""
+        if isinstance(size_or_type, DType):
+            return take(self, size_or_type, size_or_type.bytes, max(byte_alignment, size_or_type.bytes), name)
+        return take(self, dtypes.Uint8, size_or_type, byte_alignment, name)
+
+    @traced
+    def allocate_array(self, element_type: DType, num_elems: int = 1, byte_alignment: int = 1,
+                       name: str | None = None) -> Pointer:  # fmt: skip
+        """`num_elems` elements, aligned to one at least."""
+        size = element_type.bytes
+        return take(self, element_type, num_elems * size, max(byte_alignment, size), name)
+
+    @traced
+    def allocate_tensor(self, element_type: DType, layout: Any, byte_alignment: int = 1, swizzle: Any = None,
+                        name: str | None = None) -> Tensor:  # fmt: skip
+        """A tensor of a static `layout`; `swizzle` moves the bytes of its addresses (`layout` is then the outer
+        part of a swizzled layout)."""
+        return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
+
+
+def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
+    if isinstance(lay, ComposedLayout) and swizzle is None:
+        raise CuteError(
+            f"allocate_tensor: layout {lay} is swizzled; give layout=layout.outer and swizzle=layout.inner"
+        )
+    lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
+    if not seam.is_static((lay.shape, lay.stride)):
+        raise CuteError(f"allocate_tensor: layout {lay} must be static: the size of shared memory is")
+    size = dtype.bytes
+    ptr = take(self, dtype, int(layout.cosize(lay)) * size, max(align, size), name)
+    if swizzle is not None and swizzle.bits:
+        if align % swizzle.period:
+            raise CuteError(
+                f"allocate_tensor: byte_alignment {align} is not a multiple of {swizzle.period}, "
+                f"the period of {swizzle} in bytes; give byte_alignment=1024"
+            )
+        ptr = Pointer(dtype, ptr.space, ptr.address, 0, ptr.alignment, swizzle)
+    return Tensor(ptr, lay)
+
+
+def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str | None) -> Pointer:
+    """The next `nbytes`, aligned to `align`; records what the kernel needs."""
+    if type(nbytes) is not int or nbytes < 0:
+        raise CuteError(f"SmemAllocator: size {nbytes!r} must be a static number of bytes")
+    if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
+        raise CuteError(f"SmemAllocator: byte_alignment {align!r} must be a power of two, at most 1024")
+    b = seam.current()
+    start = (self.offset + align - 1) & -align
+    self.offset = start + nbytes
+    b.smem_needs(self.offset)
+    address = b.smem_base() + start
+    note = getattr(b, "note", None)
+    if note is not None:
+        note(address, nbytes, name)
+    return Pointer(dtype, AddressSpace.smem, address, 0, align)

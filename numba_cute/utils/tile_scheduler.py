@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Persistent tile schedulers: each cluster of a grid that fills the GPU once works through many output tiles."""
+
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import Int32
+from ..seam import CuteError, current, static, struct, traced
+
+
+@static
+class WorkTileInfo:
+    """One piece of work: the CTA's tile coordinate `tile_idx` (m, n, l), and whether there is such a tile at all.
+
+    In a cluster the tile may lie beyond the problem's last row or column of tiles: peers still need its copies.
+    """
+
+    tile_idx: tuple
+    is_valid_tile: Any
+
+
+@static
+class PersistentTileSchedulerParams:
+    """The tiles of a problem and the order in which they are done; made on the host and passed to the kernel.
+
+    problem_shape_ntile_mnl: tiles along M, N and the batch L; each an int (static) or Int32(n) (known at run time,
+    so that the kernel need not be compiled again). cluster_shape_mnk: CTAs of a cluster, K being 1. swizzle_size:
+    how many clusters along N (along M if `raster_along_m` is False) are done side by side before the order goes on
+    along the other mode; groups that share operands in L2. The last group may be narrower.
+    """
+
+    problem_shape_ntile_mnl: tuple
+    cluster_shape_mnk: tuple
+    swizzle_size: int = 1
+    raster_along_m: bool = True
+
+    def __post_init__(self) -> None:
+        name = "PersistentTileSchedulerParams"
+        if not isinstance(self.problem_shape_ntile_mnl, tuple) or len(self.problem_shape_ntile_mnl) != 3:
+            raise CuteError(f"{name}: problem_shape_ntile_mnl {self.problem_shape_ntile_mnl!r} is not (m, n, l)")
+        if any(isinstance(n, int) and n < 1 for n in self.problem_shape_ntile_mnl):
+            raise CuteError(f"{name}: problem_shape_ntile_mnl {self.problem_shape_ntile_mnl} has a mode below 1")
+        c = self.cluster_shape_mnk
+        if not isinstance(c, tuple) or len(c) != 3 or not all(isinstance(x, int) and x > 0 for x in c) or c[2] != 1:
+            raise CuteError(f"{name}: cluster_shape_mnk {c!r} must be static (m, n, 1), of at least 1 each")
+        if not isinstance(self.swizzle_size, int) or self.swizzle_size < 1:
+            raise CuteError(f"{name}: swizzle_size {self.swizzle_size!r} must be a static int of at least 1")
+
+    @property
+    def problem_shape_ncluster_mnl(self) -> tuple:
+        """Clusters along M, N and L: the tiles divided by the cluster's shape, rounded up."""
+        m, n, batch = self.problem_shape_ntile_mnl
+        cm, cn, _ = self.cluster_shape_mnk
+        return (m + (cm - 1)) // cm, (n + (cn - 1)) // cn, batch
+
+    def get_grid_shape(self, max_active_clusters: int) -> tuple[int, int, int]:
+        """The grid: a cluster's (m, n), times as many clusters as there is work for, at most `max_active_clusters`."""
+        if max_active_clusters < 1:
+            raise CuteError(f"get_grid_shape: max_active_clusters {max_active_clusters} must be at least 1")
+        m, n, batch = (int(x) for x in self.problem_shape_ncluster_mnl)
+        cm, cn, _ = self.cluster_shape_mnk
+        return cm, cn, min(m * n * batch, max_active_clusters)
+
+    def decode(self, index: Any) -> tuple:
+        """The cluster coordinate (m, n, l) of the `index`-th piece of work."""
+        m, n, batch = self.problem_shape_ncluster_mnl
+        layer: Any = 0
+        if not (isinstance(batch, int) and batch == 1):
+            layer, index = index // (m * n), index % (m * n)
+        if self.raster_along_m:
+            cn, cm = _grouped(index, n, m, self.swizzle_size)
+        else:
+            cm, cn = _grouped(index, m, n, self.swizzle_size)
+        return cm, cn, layer
+
+
+def _grouped(index: Any, extent: Any, other: Any, group: int) -> tuple[Any, Any]:
+    """(x, y) of the `index`-th place: x runs within groups of `group`, then y over `other`, then the next group."""
+    which, rest = index // (other * group), index % (other * group)
+    if group == 1:
+        return which, rest
+    b = current()
+    first = which * group
+    left = extent - first
+    width = b.select(b.compare("<", left, group), left, group)
+    return first + rest % width, rest // width
+
+
+@struct
+class StaticPersistentTileScheduler:
+    """Gives each cluster its tiles: the first by its place in the grid, then always as many further as there are
+    clusters. Each warp that follows the schedule keeps its own; `create` makes one."""
+
+    params: Any
+    num_persistent_clusters: Int32
+    current_work_linear_idx: Int32
+    cta_m: Int32
+    cta_n: Int32
+    num_tiles_executed: Int32
+
+    @staticmethod
+    @traced
+    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple):
+        """The scheduler of this CTA; block_idx and grid_dim are `arch.block_idx()` and `arch.grid_dim()` of a grid
+        of the shape that `params.get_grid_shape` gives."""
+        if not isinstance(params, PersistentTileSchedulerParams):
+            raise CuteError(f"StaticPersistentTileScheduler: params {params!r} is not a PersistentTileSchedulerParams")
+        cm, cn, _ = params.cluster_shape_mnk
+        x, y, z = (dtypes.Int32(i) for i in block_idx)
+        clusters = dtypes.Int32(grid_dim[2])
+        return StaticPersistentTileScheduler(params, clusters, z, x % cm, y % cn, 0)
+
+    @traced
+    def get_current_work(self):
+        """The tile to do now, as a WorkTileInfo."""
+        params = self.params
+        cm, cn, _ = params.cluster_shape_mnk
+        m, n, batch = params.problem_shape_ncluster_mnl
+        index = self.current_work_linear_idx
+        at_m, at_n, at_l = params.decode(index)
+        valid = current().compare("<", index, m * n * batch)
+        return WorkTileInfo((at_m * cm + self.cta_m, at_n * cn + self.cta_n, at_l), valid)
+
+    @traced
+    def initial_work_tile_info(self):
+        """The first tile."""
+        return self.get_current_work()
+
+    @traced
+    def advance_to_next_work(self, *, advance_count: int = 1):
+        """Go on to the next tile, or to the `advance_count`-th from here."""
+        self.current_work_linear_idx = self.current_work_linear_idx + self.num_persistent_clusters * advance_count
+        self.num_tiles_executed = self.num_tiles_executed + 1

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one fixture of kernel tests: `run` takes a kernel through the simulator, the assembler and the GPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+
+Place = Callable[[np.ndarray], Any]
+POISON = 0xA5
+
+
+def poison(array: np.ndarray) -> None:
+    """Fill with what no kernel computes: NaN where the type has one, 0xA5 bytes elsewhere."""
+    if np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_:
+        array.view(np.uint8)[...] = POISON
+    else:
+        array[...] = np.array(np.nan, dtype=array.dtype)
+
+
+def assert_close(got: np.ndarray, want: np.ndarray, *, rtol: float = 0.0, atol: float = 0.0) -> None:
+    """Compare element by element in float64 and show the first bad coordinate (a global score hides a lost tile)."""
+    assert got.shape == want.shape, f"shapes {got.shape} and {want.shape} differ"
+    g, w = got.astype(np.float64), want.astype(np.float64)
+    bad = ~(np.abs(g - w) <= atol + rtol * np.abs(w))  # also true for NaN
+    if bad.any():
+        at = tuple(int(x) for x in np.argwhere(bad)[0])
+        raise AssertionError(
+            f"{int(bad.sum())} of {bad.size} elements are wrong; the first is at {at}: got {g[at]!r}, want {w[at]!r} "
+            f"(rtol {rtol:g}, atol {atol:g})"
+        )
+
+
+@dataclass
+class Places:
+    """Where a kernel's arrays live: `place(array)` gives what the kernel is called with, the same one each time."""
+
+    move: Callable[[np.ndarray], Any]
+    moved: dict[int, tuple[np.ndarray, Any]] = field(default_factory=dict)
+
+    def __call__(self, array: np.ndarray) -> Any:
+        return self.moved.setdefault(id(array), (array, self.move(array)))[1]
+
+    def arguments(self, args: Sequence[Any]) -> list[Any]:
+        """Arrays are placed; a plain function is called with `place`, to make tensors, TMA atoms and the like."""
+        placed = []
+        for a in args:
+            if isinstance(a, np.ndarray):
+                placed.append(self(a))
+            elif isinstance(a, type(lambda: None)) and not getattr(a, "__cute_traced__", False):
+                placed.append(a(self))
+            else:
+                placed.append(a)
+        return placed
+
+
+def _torch_device(array: np.ndarray) -> Any:
+    import torch
+
+    if array.dtype.kind in "fiub" and array.dtype.isbuiltin == 1:
+        return torch.from_numpy(np.ascontiguousarray(array)).cuda()
+    named = {"bfloat16": torch.bfloat16, "float8_e4m3fn": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2}
+    bits = torch.from_numpy(np.ascontiguousarray(array).view(f"i{array.dtype.itemsize}"))
+    return bits.view(named[array.dtype.name]).cuda()
+
+
+def _back(array: np.ndarray, tensor: Any) -> None:
+    import torch
+
+    ints = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[array.dtype.itemsize]
+    array.view(f"i{array.dtype.itemsize}")[...] = tensor.contiguous().view(ints).cpu().numpy()
+
+
+class Simulator:
+    """Runs the kernel's Python in the simulator, on the arrays themselves."""
+
+    name = "simulator"
+
+    def __call__(
+        self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
+        check: Callable[[], None] | None = None, cluster: Any = None, smem: int = 0, arch: str = "sm_90a",
+    ) -> None:  # fmt: skip
+        for out in outputs:
+            poison(out)
+        simulated = cute.simulate(kernel) if cluster is None else cute.simulate(kernel, cluster=cluster)
+        simulated[grid, block, 0, smem](*Places(lambda a: a).arguments(args))
+        if check is not None:
+            check()
+
+
+class Assembler:
+    """Compiles and assembles the kernel for its target, and rejects what means lost speed."""
+
+    name = "assembler"
+
+    def __call__(
+        self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
+        check: Callable[[], None] | None = None, cluster: Any = None, smem: int = 0, arch: str = "sm_90a",
+    ) -> None:  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a note that means lost speed is a warning: see cute.compile
+            compiled = cute.compile(kernel, tuple(Places(lambda a: a).arguments(args)), arch=arch)
+        found = compiled.resources
+        assert (found.spill_stores, found.spill_loads) == (0, 0), f"it spills: {found}"
+        assert found.local == 0, f"{found.local} bytes of local memory: {found}"
+
+
+class Gpu:
+    """Launches the kernel on the GPU, on copies of the arrays, and brings the outputs back."""
+
+    name = "gpu"
+
+    def __call__(
+        self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
+        check: Callable[[], None] | None = None, cluster: Any = None, smem: int = 0, arch: str = "sm_90a",
+    ) -> None:  # fmt: skip
+        _need_gpu(arch)
+        import torch
+
+        for out in outputs:
+            poison(out)
+        places = Places(_torch_device)
+        placed = places.arguments(args)
+        cute.launch(kernel, grid=grid, block=block, cluster=cluster, smem=smem)(*placed)
+        torch.cuda.synchronize()
+        for out in outputs:
+            _back(out, places(out))
+        if check is not None:
+            check()
+
+
+def _need_gpu(arch: str) -> None:
+    from numba import cuda
+
+    pytest.importorskip("torch", reason="device arrays are made with torch")
+    if not cuda.is_available():
+        pytest.skip(f"needs a GPU that runs {arch}")
+    major, minor = cuda.get_current_device().compute_capability
+    least = int("".join(c for c in arch.removeprefix("sm_") if c.isdigit()))
+    exact = arch[-1] in "af"
+    if (major * 10 + minor != least) if exact else (major * 10 + minor < least):
+        pytest.skip(f"needs a GPU that runs {arch}, and this one is sm_{major}{minor}")
+
+
+WAYS = {"simulator": Simulator(), "assembler": Assembler(), "gpu": Gpu()}
+
+
+@pytest.fixture(params=["simulator", "assembler", pytest.param("gpu", marks=pytest.mark.gpu)])
+def run(request: pytest.FixtureRequest) -> Any:
+    """`run(kernel, grid, block, args, outputs=…, check=…, cluster=…, smem=…, arch=…)`, once in each way to run.
+
+    args: scalars, layouts and the like as they are; NumPy arrays; or functions of `place` that make an argument
+    from arrays: ``lambda place: cute.runtime.from_dlpack(place(a))``. outputs: the arrays that the kernel writes;
+    they are poisoned first and hold the result when `check()` is called (which the assembler does not do).
+    """
+    return WAYS[request.param]
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers that depend on the test's name alone."""
+    return np.random.default_rng(list(request.node.nodeid.encode()))

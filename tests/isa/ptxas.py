@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the cases of rows as PTX kernels, and assembling them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from numba_cute.isa.instr import Assembly, Instr
+
+_SLOT = re.compile(r"\$(\d+)")
+
+
+@cache
+def find_ptxas() -> str | None:
+    """The assembler of the nvidia-cuda-nvcc wheel, or of the PATH."""
+    spec = find_spec("nvidia")
+    for root in spec.submodule_search_locations if spec else ():
+        for path in sorted(Path(root).glob("*/bin/ptxas")):
+            return str(path)
+    return shutil.which("ptxas")
+
+
+@cache
+def ptx_version() -> str:
+    """The PTX version that the assembler knows: CUDA 13.x is PTX 9.x, CUDA 12.x is PTX 8.x."""
+    text = subprocess.run([find_ptxas(), "--version"], capture_output=True, text=True, check=True).stdout
+    major, minor = map(int, re.search(r"release (\d+)\.(\d+)", text).groups())
+    return f"{major - 4}.{minor}"
+
+
+def entry(asms: list[Assembly], name: str) -> str:
+    """A kernel that loads the inputs from memory, issues cases that have the same operands, and stores the outputs."""
+    asm, lines = asms[0], []
+    slots = [f"%o{i}" for i in range(len(asm.outputs))]
+    for operand, index in asm.inputs:
+        slots.append(slots[asm.outputs.index((operand, index))] if operand.writes else f"%i{len(slots)}")
+    registers = dict(zip(slots, [operand.kind.ptx for operand, _ in asm.outputs + asm.inputs]))
+    lines += [f".reg {ptx} {register};" for register, ptx in registers.items()]
+    inputs = slots[len(asm.outputs) :]
+    lines += [f"ld.global{registers[r]} {r}, [%base+{8 * i}];" for i, r in enumerate(inputs)]
+    lines += [_SLOT.sub(lambda m: slots[int(m.group(1))], a.text) for a in asms]
+    lines += [f"st.global{registers[r]} [%base+{8 * i}], {r};" for i, r in enumerate(slots[: len(asm.outputs)])]
+    head = f".visible .entry {name}(.param .b64 p) .maxntid 128 .minnctapersm 1 {{\n"
+    return head + ".reg .b64 %base; ld.param.b64 %base, [p];\n" + "\n".join(lines) + "\nret; }\n"
+
+
+def entries(rows: Iterable[Instr]) -> str:
+    """Kernels with every case of the rows; cases with the same operands share one, for speed."""
+    text = []
+    for row in rows:
+        alike: dict[tuple, list[Assembly]] = {}
+        for case in row.cases:
+            asm = row.assembly(case)
+            alike.setdefault((asm.outputs, asm.inputs), []).append(asm)
+        text += [entry(asms, f"{row.name}_{i}") for i, asms in enumerate(alike.values())]
+    return "".join(text)
+
+
+def assemble(target: str, rows: Iterable[Instr], folder: Path) -> str:
+    """Assemble every case of the rows; gives what the assembler said against it, or nothing."""
+    source = folder / f"{target}.ptx"
+    source.write_text(f".version {ptx_version()}\n.target {target}\n.address_size 64\n{entries(rows)}")
+    command = [find_ptxas(), "-O1", f"-arch={target}", str(source), "-o", str(folder / "out.cubin")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stdout + done.stderr

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bodies mean, on the least machine; hazards and waiting are the simulator's tests."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from numba_cute import isa
+from numba_cute.isa.atoms import elements, ldmatrix_b16, wgmma_m64k16
+from numba_cute.isa.bits import WgmmaDescriptor
+from numba_cute.seam import CuteError
+
+from .fake import CTA_STRIDE, Machine, TensorMap
+
+TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
+
+
+def small(rng, shape, dtype):
+    """Small integers and halves: exact in every type here, and so are their sums."""
+    return (rng.integers(-8, 9, shape) / 2).astype(dtype)
+
+
+def place(m, at, matrix, swizzle, mn_major):
+    """Lay an (mn, 16) operand out as a user would: swizzle atoms of 8 rows, one after the other, the elements of a row
+    contiguous. Gives the descriptor. Written from the PTX ISA's figures, one element at a time."""
+    mn, k = matrix.shape
+    rows, columns = (k, mn) if mn_major else (mn, k)
+    width = max(swizzle, 16) // 2  # elements in a row of the atom
+    atom = 8 * width * 2
+    across = max(columns // width, 1)
+    for r in range(rows):
+        for c in range(columns):
+            byte = at + (r // 8 * across + c // width) * atom + r % 8 * width * 2 + c % width * 2
+            if swizzle:
+                byte ^= (byte >> 7 & swizzle // 16 - 1) << 4
+            m.shared[0][byte : byte + 2] = np.array([matrix.T[r, c] if mn_major else matrix[r, c]]).view(np.uint8)
+    next_column, next_row = atom, atom * across
+    if mn_major and not swizzle:  # without swizzle the two strides change places
+        next_column, next_row = next_row, next_column
+    return WgmmaDescriptor(at, next_column, next_row, 0, swizzle).encode()
+
+
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+@pytest.mark.parametrize("trans_a, trans_b", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("n, ab", [(64, "bf16"), (128, "f16")])
+def test_wgmma_multiplies_operands_in_every_canonical_layout(rng, swizzle, trans_a, trans_b, n, ab):
+    m = Machine(lanes=128)
+    a, b = small(rng, (64, 16), TYPES[ab]), small(rng, (n, 16), TYPES[ab])
+    da, db = place(m, 0, a, swizzle, trans_a), place(m, 1 << 15, b, swizzle, trans_b)
+    c = small(rng, (64, n), np.float32)
+    index = elements(wgmma_m64k16(n).c)
+    acc = c.ravel(order="F")[index]
+    signed = np.full(128, da, np.uint64).view(np.int64)  # a 64-bit word may come as either
+    m.issue(isa.wgmma_ss, acc, signed, np.full(128, db), np.ones(128, np.int32),
+            n=n, ab=ab, trans_a=trans_a, trans_b=trans_b)  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64).T + c
+    assert np.array_equal(acc, want.ravel(order="F")[index])
+
+
+@pytest.mark.parametrize("n", [8, 24, 256])
+@pytest.mark.parametrize("scale_a, scale_b", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+@pytest.mark.parametrize("ab", ["bf16", "f16"])
+def test_wgmma_takes_a_from_registers_negates_and_drops_the_old_accumulator(rng, n, scale_a, scale_b, ab):
+    m = Machine(lanes=128)
+    a, b = small(rng, (64, 16), TYPES[ab]), small(rng, (n, 16), TYPES[ab])
+    registers = np.ascontiguousarray(a.ravel(order="F")[elements(wgmma_m64k16(n, True).a)]).view(np.uint32)
+    acc = np.full((128, n // 2), np.nan, np.float32)
+    m.issue(isa.wgmma_rs, acc, registers, np.full(128, place(m, 0, b, 32, False)), np.zeros(128, np.int32),
+            n=n, ab=ab, trans_b=0, scale_a=scale_a, scale_b=scale_b)  # fmt: skip
+    want = scale_a * scale_b * (a.astype(np.float64) @ b.astype(np.float64).T)
+    assert np.array_equal(acc, want.ravel(order="F")[elements(wgmma_m64k16(n).c)])
+
+
+@pytest.mark.parametrize("a_in_registers", [False, True])
+@pytest.mark.parametrize("use_acc", [0, 1])
+def test_wgmma_with_an_f16_accumulator_packs_two_elements_a_register(rng, a_in_registers, use_acc):
+    m, n = Machine(lanes=128), 16
+    a, b, c = (small(rng, s, np.float16) for s in ((64, 16), (n, 16), (64, n)))
+    atom = wgmma_m64k16(n, True)
+    acc = np.ascontiguousarray(c.ravel(order="F")[elements(atom.c)]).view(np.uint32)
+    db, flag = np.full(128, place(m, 1 << 14, b, 0, True)), np.full(128, use_acc)
+    if a_in_registers:
+        words = np.ascontiguousarray(a.ravel(order="F")[elements(atom.a)]).view(np.uint32)
+        m.issue(isa.wgmma_f16_rs, acc, words, db, flag, n=n, trans_b=1)
+    else:
+        m.issue(isa.wgmma_f16_ss, acc, np.full(128, place(m, 0, a, 64, False)), db, flag, n=n, trans_a=0, trans_b=1)
+    want = (a.astype(np.float64) @ b.astype(np.float64).T + use_acc * c).astype(np.float16)
+    assert np.array_equal(acc.view(np.float16), want.ravel(order="F")[elements(atom.c)])
+
+
+def test_wgmma_passes_infinities_and_nans_on():
+    m, n = Machine(lanes=128), 8
+    a, b = np.zeros((64, 16), np.float16), np.ones((n, 16), np.float16)
+    a[0, 0], a[1, 1] = np.inf, np.nan
+    acc = np.full((128, 4), -np.inf, np.float32)
+    words = [np.full(128, place(m, at, x, 32, False)) for at, x in ((0, a), (1 << 14, b))]
+    m.issue(isa.wgmma_ss, acc, *words, np.ones(128), n=n, ab="f16", trans_a=0, trans_b=0)
+    assert np.isnan(acc[:8, :2]).all() and np.isneginf(acc[8:]).all() and np.isneginf(acc[:8, 2:]).all()
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_wgmma_steps_along_k_by_advancing_the_start_within_a_swizzle_row(rng, step):
+    m, n = Machine(lanes=128), 8
+    a, b = small(rng, (64, 64), np.float16), small(rng, (n, 64), np.float16)
+    da, db = (place(m, at, x, 128, False) + 2 * step for at, x in ((0, a), (1 << 14, b)))
+    acc = np.empty((128, 4), np.float32)
+    m.issue(isa.wgmma_ss, acc, np.full(128, da), np.full(128, db), np.zeros(128), n=n, ab="f16", trans_a=0, trans_b=0)
+    k = slice(16 * step, 16 * step + 16)
+    want = a[:, k].astype(np.float64) @ b[:, k].astype(np.float64).T
+    assert np.array_equal(acc, want.ravel(order="F")[elements(wgmma_m64k16(n).c)])
+
+
+def test_wgmma_says_which_memory_it_reads():
+    m = Machine(lanes=128)
+    descriptors = [np.full(128, WgmmaDescriptor(at, 16, 1024, 0, 128).encode()) for at in (0, 1 << 14)]
+    m.issue(isa.wgmma_ss, np.zeros((128, 32), np.float32), *descriptors, np.ones(128), n=64, ab="f16", trans_a=0, trans_b=0)  # fmt: skip  # noqa: E501
+    (_, _, ((a_at, a_bytes), (b_at, _)), _) = m.log[-1]
+    touched = (a_at[:, None] + np.arange(a_bytes)).ravel()
+    want = np.arange(64)[:, None] * 128 + ((np.arange(64)[:, None] % 8 * 16) & 96) + np.arange(32)
+    assert np.array_equal(np.sort(touched), np.sort(want.ravel()))
+    assert a_at.max() < b_at.min()
+
+
+def test_wgmma_refuses_a_descriptor_whose_pattern_starts_off_its_boundary():
+    m = Machine(lanes=128)
+    word = np.full(128, WgmmaDescriptor(128, 16, 1024, 1, 128).encode())
+    with pytest.raises(CuteError, match="base_offset 1: .* multiple of 1024 bytes"):
+        m.issue(isa.wgmma_ss, np.zeros((128, 4), np.float32), word, word, np.ones(128), n=8, ab="f16", trans_a=0, trans_b=0)  # fmt: skip  # noqa: E501
+
+
+@pytest.mark.parametrize("num", [1, 2, 4])
+@pytest.mark.parametrize("trans", [False, True])
+def test_stmatrix_writes_what_ldmatrix_reads(rng, num, trans):
+    m = Machine(lanes=32)
+    addresses = rng.permutation(64)[:32] * 16
+    words = rng.integers(0, 1 << 32, (32, num), np.uint32)
+    m.issue(isa.stmatrix, addresses, words, num=num, trans=trans)
+    assert np.array_equal(m.issue(isa.ldmatrix, addresses, num=num, trans=trans), words)
+    rows = np.stack([m.read(a, 16).view(np.uint16) for a in addresses[: 8 * num]])
+    assert np.array_equal(rows.ravel()[elements(ldmatrix_b16(num, trans).dst)], words.view(np.uint16))
+
+
+@pytest.mark.parametrize(
+    "mode, offset, clamp, source",
+    [
+        ("idx", 5, 31, lambda t: 5),
+        ("idx", 3, 31 | 24 << 8, lambda t: t // 8 * 8 + 3),
+        ("up", 1, 0, lambda t: max(t - 1, 0)),
+        ("down", 4, 31, lambda t: t + 4 if t + 4 < 32 else t),
+        ("down", 4, 31 | 24 << 8, lambda t: t + 4 if t % 8 < 4 else t),
+        ("bfly", 16, 31, lambda t: t ^ 16),
+    ],
+)
+def test_shfl_reads_the_lane_that_the_ptx_isa_says(mode, offset, clamp, source):
+    value = np.arange(32, dtype=np.uint32) + 100
+    got = Machine(32).issue(isa.shfl_sync, value, np.full(32, offset), np.full(32, clamp), mode=mode)
+    assert got.tolist() == [100 + source(t) for t in range(32)]
+
+
+def test_votes_and_election():
+    m, flags = Machine(32), np.arange(32) % 3 == 0
+    assert set(m.issue(isa.vote_ballot, flags).tolist()) == {sum(1 << t for t in range(0, 32, 3))}
+    assert not m.issue(isa.vote_all, flags).any() and m.issue(isa.vote_any, flags).all()
+    assert m.issue(isa.elect_sync).sum() == 1
+
+
+@pytest.mark.parametrize(
+    "op, type, want",
+    [("add", "u32", (sum(range(31)) - 1) % 2**32), ("min", "s32", -1 % 2**32), ("min", "u32", 0), ("max", "s32", 30),
+     ("max", "u32", 2**32 - 1), ("and", "b32", 0), ("or", "b32", 2**32 - 1), ("xor", "b32", 31 ^ 2**32 - 1)],
+)  # fmt: skip
+def test_redux_reduces_as_its_type(op, type, want):
+    values = np.array([*range(31), 2**32 - 1], np.uint32)
+    assert set(Machine(32).issue(isa.redux_sync, values, op=op, type=type).tolist()) == {want}
+
+
+@pytest.mark.parametrize(
+    "row, value, half",
+    [
+        (isa.cvt_bf16x2_f32, 1.0, 0x3F80), (isa.cvt_bf16x2_f32, 1.00390625, 0x3F80), (isa.cvt_bf16x2_f32, -2.5, 0xC020),
+        (isa.cvt_bf16x2_f32, float("nan"), 0x7FFF), (isa.cvt_bf16x2_f32, float("inf"), 0x7F80),
+        (isa.cvt_f16x2_f32, 1.0, 0x3C00), (isa.cvt_f16x2_f32, 65520.0, 0x7C00), (isa.cvt_f16x2_f32, 2.0**-24, 1),
+        (isa.cvt_f16x2_f32, float("nan"), 0x7FFF),
+    ],
+)  # fmt: skip
+def test_cvt_packs_low_then_high(row, value, half):
+    assert Machine().issue(row, value, 0.0) == half
+    assert Machine().issue(row, 0.0, value) == half << 16
+
+
+def test_tma_load_fills_every_cta_of_the_mask_and_completes_its_own_barrier(rng):
+    m = Machine(ctas=4)
+    m.maps[1 << 40] = TensorMap(rng.integers(0, 256, 512, np.uint8))
+    m.issue(isa.cp_async_bulk_tensor_g2s_multicast, 256, 1 << 40, (128,), 64, 0b1010, rank=1)
+    for cta in range(4):
+        hit = cta in (1, 3)
+        want = m.maps[1 << 40].data[128:256] if hit else np.zeros(128, np.uint8)
+        assert np.array_equal(m.read(256, 128, cta=cta), want)
+        assert ((cta, 64) in m.bars) == hit
+    assert m.bars[3, 64].calls == [("complete_tx", 128)]
+    assert [w[0] for w in m.log[-1][3]] == [256 + CTA_STRIDE, 256 + 3 * CTA_STRIDE]
+
+
+def test_tma_load_to_a_peer_needs_the_barrier_beside_the_data():
+    m = Machine(ctas=2)
+    m.maps[0] = TensorMap(np.zeros(256, np.uint8))
+    with pytest.raises(CuteError, match="dst is in CTA 1 but bar in CTA 0"):
+        m.issue(isa.cp_async_bulk_tensor_g2s, CTA_STRIDE, 0, (0,), 64, rank=1)
+
+
+@pytest.mark.parametrize(
+    "row, operands, statics",
+    [
+        (isa.cp_async_bulk_tensor_g2s, (64, 0, (0,), 0), {"rank": 1}),
+        (isa.cp_async_bulk_tensor_s2g, (0, (0,), 64), {"rank": 1}),
+        (isa.cp_async_bulk_g2s, (8, 0, 16, 0), {}),
+        (isa.cp_async_bulk_s2g, (0, 0, 24), {}),
+    ],
+)
+def test_bulk_copies_refuse_misaligned_addresses_and_sizes(row, operands, statics):
+    m = Machine()
+    m.maps[0] = TensorMap(np.zeros(256, np.uint8))
+    with pytest.raises(CuteError, match="must be a multiple of"):
+        m.issue(row, *operands, **statics)
+
+
+def test_tma_store_and_reduction(rng):
+    m = Machine()
+    data = rng.integers(0, 100, 128, np.uint8)
+    m.write(128, data)
+    m.maps[0] = TensorMap(np.ones(256, np.uint8))
+    m.issue(isa.cp_async_bulk_tensor_s2g, 0, (128,), 128, rank=1)
+    m.issue(isa.cp_reduce_async_bulk_tensor_s2g, 0, (0,), 128, rank=1, op="add")
+    assert np.array_equal(m.maps[0].data, np.concatenate([data + 1, data]))
+
+
+def test_bulk_copies_move_bytes(rng):
+    m = Machine(ctas=2)
+    m.memory[:64] = rng.integers(0, 256, 64, np.uint8)
+    m.issue(isa.cp_async_bulk_g2s, 0, 0, 64, 512)
+    m.issue(isa.cp_async_bulk_s2s, CTA_STRIDE + 64, 0, 64, CTA_STRIDE + 512)
+    assert np.array_equal(m.read(64, 64, cta=1), m.memory[:64])
+    m.issue(isa.cp_async_bulk_s2g, 1024, 0, 64)
+    assert np.array_equal(m.memory[1024:1088], m.memory[:64])
+    assert m.bars[0, 512].calls == m.bars[1, 512].calls == [("complete_tx", 64)]
+
+
+def test_a_barrier_of_a_peer_is_reached_through_mapa():
+    m = Machine(ctas=2)
+    peer = m.issue(isa.mapa, 8, 1)
+    m.issue(isa.mbarrier_arrive_expect_tx_cluster, peer, 256)
+    assert m.bars == {(1, 8): m.mbar(8, 1)} and m.mbar(8, 1).calls == [("arrive", ("tx", 256))]
+    assert m.issue(isa.getctarank, peer) == 1
+
+
+@pytest.mark.parametrize(
+    "store, load, value",
+    [(isa.st_shared_cluster_b32, isa.ld_shared_cluster_b32, 0xDEADBEEF),
+     (isa.st_shared_cluster_b64, isa.ld_shared_cluster_b64, 2**63 + 5),
+     (isa.st_shared_cluster_f32, isa.ld_shared_cluster_f32, -0.5)],
+)  # fmt: skip
+def test_loads_give_what_was_stored_in_a_peers_memory(store, load, value):
+    m = Machine(ctas=2)
+    m.issue(store, CTA_STRIDE + 16, value)
+    assert m.issue(load, CTA_STRIDE + 16) == value
+    assert m.issue(load, 16) == 0
+
+
+@pytest.mark.parametrize("row", [isa.mbarrier_test_wait_parity, isa.mbarrier_try_wait_parity])
+def test_polling_lets_others_run_only_when_the_phase_is_open(row):
+    m = Machine()
+    assert m.issue(row, 8, 0) == 0 and m.log[0][0] == "pause"
+    m.log.clear()
+    m.mbar(8).done = True
+    assert m.issue(row, 8, 0) == 1 and m.log == []
+
+
+def test_waiting_blocks_until_the_phase_is_done():
+    m = Machine()
+    m.issue(isa.mbarrier_wait_parity, 8, 0)
+    (name, ready, _, on) = m.log[0]
+    assert name == "block" and on is m.mbar(8) and not ready()
+    m.mbar(8).done = True
+    assert ready()
+
+
+def test_trap_ends_the_kernel():
+    with pytest.raises(CuteError, match="trap"):
+        Machine().issue(isa.trap)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pipeline that cannot work is refused where it is made, with the arithmetic."""
+
+import numpy as np
+import pytest
+
+from numba_cute import dtypes, pipeline, seam, utils
+from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, NamedBarrier, PipelineOp, PipelineTmaStore
+from numba_cute.pipeline.initial_sync import cluster_size
+from numba_cute.pointer import AddressSpace, Pointer
+
+ONE = CooperativeGroup(Agent.Thread)
+TMA = (PipelineOp.TmaLoad, ONE)
+
+
+def storage(space=AddressSpace.smem, dtype=dtypes.Int64, alignment=8):
+    return Pointer(dtype, space, 1024, 0, alignment)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: CooperativeGroup("thread"), "agent 'thread'"),
+        (lambda: CooperativeGroup(Agent.Thread, 0), "size 0 must be"),
+        (lambda: CooperativeGroup(Agent.Thread, 33, 32), "33 = 1 * 32 + 1"),
+        (lambda: MbarrierArray(storage(), 0, TMA, 128), "num_stages 0"),
+        (lambda: MbarrierArray(storage(), 2, TMA, 0), "tx_count 0 bytes must be 1 to 1048575"),
+        (lambda: MbarrierArray(storage(), 2, TMA, 1 << 20), "tx_count 1048576"),
+        (lambda: MbarrierArray(storage(AddressSpace.gmem), 2, TMA, 8), "shared memory"),
+        (lambda: MbarrierArray(storage(dtype=dtypes.Int32), 2, TMA, 8), "64-bit words"),
+        (lambda: MbarrierArray(storage(alignment=4), 2, TMA, 8), "aligned to 4 bytes"),
+        (lambda: MbarrierArray(storage(), 2, PipelineOp.TmaLoad, 8), "pair"),
+        (lambda: NamedBarrier(16, 128), "barrier_id 16 must be 0 to 15"),
+        (lambda: NamedBarrier(1, 100), "100 = 3 * 32 + 4"),
+        (lambda: NamedBarrier(1, 0), "num_threads 0"),
+        (lambda: pipeline.TmaStoreFence(-1), "num_stages -1"),
+        (lambda: PipelineTmaStore.create(num_stages=0, producer_group=ONE), "num_stages 0"),
+        (lambda: pipeline.make_pipeline_state("producer", 2), "PipelineUserType"),
+        (lambda: pipeline.agent_sync(Agent.Thread), "Agent.ThreadBlock"),
+        (lambda: cluster_size((4, 8)), "size 32"),
+    ],
+)
+def test_wrong_configuration_is_refused(make, says):
+    with pytest.raises(seam.CuteError) as e:
+        make()
+    assert says in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda p: p((4, 4), (1, 1, 1)), "is not (m, n, l)"),
+        (lambda p: p((4, 0, 1), (1, 1, 1)), "mode below 1"),
+        (lambda p: p((4, 4, 1), (2, 1, 2)), "cluster_shape_mnk (2, 1, 2)"),
+        (lambda p: p((4, 4, 1), (1, 1, 1), 0), "swizzle_size 0"),
+        (lambda p: p((4, 4, 1), (1, 1, 1)).get_grid_shape(0), "max_active_clusters 0"),
+    ],
+)
+def test_wrong_schedule_is_refused(make, says):
+    with pytest.raises(seam.CuteError) as e:
+        make(utils.PersistentTileSchedulerParams)
+    assert says in str(e.value)
+
+
+class _Arithmetic:
+    """The part of a backend that a schedule's order needs, on ints."""
+
+    select = staticmethod(lambda c, a, b: a if c else b)
+    compare = staticmethod(lambda op, a, b: a < b)
+
+
+@pytest.mark.parametrize("along_m", [True, False])
+@pytest.mark.parametrize("group", [1, 2, 4, 8])
+@pytest.mark.parametrize("tiles", [(1, 1, 1), (5, 3, 1), (16, 7, 2), (9, 9, 3)])
+def test_schedule_visits_every_cluster_once_and_keeps_groups_together(tiles, group, along_m):
+    params = utils.PersistentTileSchedulerParams(tiles, (2, 1, 1), group, along_m)
+    m, n, batch = params.problem_shape_ncluster_mnl
+    with seam.running(_Arithmetic()):
+        order = [params.decode(i) for i in range(m * n * batch)]
+    assert sorted(order) == [(x, y, z) for x in range(m) for y in range(n) for z in range(batch)]
+    grouped = np.array([c[1] if along_m else c[0] for c in order]).reshape(batch, -1)
+    assert (np.diff(grouped // group, axis=1) >= 0).all(), "a group is finished before the next begins"
+
+
+def test_grid_is_no_larger_than_the_work():
+    params = utils.PersistentTileSchedulerParams((3, 2, 1), (2, 1, 1))
+    assert params.get_grid_shape(66) == (2, 1, 4)
+    assert params.get_grid_shape(3) == (2, 1, 3)

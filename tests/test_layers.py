@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layer rules of docs/architecture.md, and the size budgets."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "numba_cute"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# What each layer may import of this package; `core` is everything that is no layer of its own.
+MAY_IMPORT = {
+    "seam": set(),
+    "layout": {"seam"},
+    "dtypes": {"seam"},
+    "isa": {"seam", "layout", "dtypes"},
+    "compiler": {"seam", "layout", "dtypes", "isa"},
+    "sim": {"seam", "layout", "dtypes", "isa"},
+    "core": {"seam", "layout", "dtypes", "isa", "core"},
+}
+# The two places that hand a kernel to the compiler or the simulator, behind the seam.
+ENTRY_POINTS = {"__init__.py", "runtime.py"}
+
+THIRD_PARTY = {
+    "numba": "compiler",
+    "llvmlite": "compiler",
+    "cuda": "compiler",
+    "greenlet": "sim",
+}
+
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 60
+LONG_FILES: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {
+    "examples/hopper_gemm.py:make_kernel": "one kernel, shown whole",
+    "examples/hopper_gemm.py:gemm": "one kernel, shown whole",
+    "tests/kernels/raw_gemm.py:make_raw_kernel": "the raw twin of the example's kernel",
+    "tests/kernels/raw_gemm.py:raw_gemm": "the raw twin of the example's kernel",
+}
+
+# An instruction of PTX at the start of a string or after a brace, semicolon or predicate.
+PTX = re.compile(
+    r"(^|[;{}\n]|@!?%?\w+)\s*(mbarrier|wgmma|tcgen05|cp\.async|fence|barrier|bar|mapa|setmaxnreg|ldmatrix|stmatrix|elect"
+    r"|prefetch|ld|st|mov|mma|red|atom|cvt|griddepcontrol|membar)\.[a-z_0-9:.]+[ \t]*[^;\n]*;"
+)
+
+
+def layer(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return first if first in MAY_IMPORT else "core"
+
+
+def imports(path: Path):
+    """(absolute module, line) of every import in a file, names imported from a package included."""
+    package = ("numba_cute", *path.relative_to(PACKAGE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            for alias in node.names:
+                yield f"{module}.{alias.name}", node.lineno
+
+
+def layer_of_module(module: str) -> str:
+    rest = module.split(".")[1:]
+    return rest[0] if rest and rest[0] in MAY_IMPORT else "core"
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_layer_imports_only_what_stands_above_it(path):
+    here = layer(path)
+    bad = []
+    for module, line in imports(path):
+        if module.split(".")[0] == "numba_cute":
+            there = layer_of_module(module)
+            is_entry = relative(path).removeprefix("numba_cute/") in ENTRY_POINTS and there in ("compiler", "sim")
+            if there != here and there not in MAY_IMPORT[here] and not is_entry:
+                bad.append(f"{relative(path)}:{line}: {here} imports {module}")
+        elif module.split(".")[0] in THIRD_PARTY and here != THIRD_PARTY[module.split(".")[0]]:
+            bad.append(f"{relative(path)}:{line}: {module} belongs in {THIRD_PARTY[module.split('.')[0]]}/ only")
+        elif here in ("seam", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
+            bad.append(f"{relative(path)}:{line}: {here} uses the standard library only, not {module}")
+    assert not bad
+
+
+def strings(path: Path):
+    """Every string constant of a file that is no docstring."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docs = {id(n.body[0].value) for n in ast.walk(tree)
+            if isinstance(n, documented) and n.body and isinstance(n.body[0], ast.Expr)}  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value, node.lineno
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if layer(p) != "isa"], ids=relative)
+def test_ptx_text_stands_only_in_the_instruction_table(path):
+    bad = [f"{relative(path)}:{line}: {text!r}" for text, line in strings(path) if PTX.search(text)]
+    assert not bad
+
+
+def test_ptx_pattern_finds_an_instruction_and_no_prose():
+    assert PTX.search("mbarrier.arrive.shared::cta.b64 _, [$0];")
+    assert PTX.search("{ .reg .pred p; wgmma.fence.sync.aligned; }")
+    assert not PTX.search("add a fence.proxy.async before the TMA store")
+
+
+@pytest.mark.parametrize(
+    "path", [*SOURCES, *sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests").rglob("*.py"))], ids=relative
+)
+def test_size_budgets_and_licence_header(path):
+    text = path.read_text()
+    lines = text.splitlines()
+    if lines:
+        assert lines[0] == "# SPDX-License-Identifier: Apache-2.0", f"{relative(path)} lacks the SPDX header"
+    assert len(lines) <= MAX_FILE_LINES or relative(path) in LONG_FILES, f"{relative(path)}: {len(lines)} lines"
+    bad = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MAX_FUNCTION_LINES and f"{relative(path)}:{node.name}" not in LONG_FUNCTIONS:
+                bad.append(f"{relative(path)}:{node.lineno}: {node.name} has {length} lines")
+    assert not bad
+
+
+def test_exceptions_to_the_budgets_are_still_needed():
+    stale = [name for name in LONG_FILES if len((ROOT / name).read_text().splitlines()) <= MAX_FILE_LINES]
+    for entry in LONG_FUNCTIONS:
+        file, name = entry.split(":")
+        tree = ast.parse((ROOT / file).read_text())
+        spans = [n.end_lineno - n.lineno + 1 for n in ast.walk(tree) if getattr(n, "name", "") == name]
+        if not any(s > MAX_FUNCTION_LINES for s in spans):
+            stale.append(entry)
+    assert not stale
