@@ -36,7 +36,7 @@ def copy(
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
-    pairs = _instructions(src, dst, pred)
+    pairs = _instructions(atom, src, dst, pred)
     bulk = getattr(atom.op, "issue_tma", None)
     if bulk is not None:
         bulk(atom, pairs, tma_bar_ptr, mcast_mask, cache_policy)
@@ -51,34 +51,41 @@ def copy(
             seam.current().when(p, lambda s=s, d=d: atom.op.issue(atom, s, d))  # type: ignore[misc]
 
 
-def _instructions(src: Tensor, dst: Tensor, pred: Tensor | None) -> list[tuple[Tensor, Tensor, Any]]:
-    """(src, dst, predicate) of each instruction: the slices of mode 0 over all the other modes."""
-    rests = []
-    for t, name in ((src, "src"), (dst, "dst")):
-        rank = layout.rank(t.layout)
-        rest = tuple(layout.shape(t.layout)[1:]) if rank > 1 else ()
-        if not seam.is_static(rest):
-            raise CuteError(f"copy: {name} has shape {t.shape}; its modes after the first must be static: index them")
-        rests.append(int(layout.size(rest)) if rest else 1)
-    if rests[0] != rests[1]:
+def _instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) -> list[tuple[Tensor, Tensor, Any]]:
+    """(src, dst, predicate) of each instruction."""
+    lists = []
+    for t, name, tv in ((src, "src", atom.layout_src_tv), (dst, "dst", atom.layout_dst_tv)):
+        if not seam.is_static(t.shape):
+            raise CuteError(f"copy: {name} has shape {t.shape}; it must be static: index its run-time modes")
+        lists.append(_split(t, int(layout.size(tv, (1,))), name))
+    srcs, dsts = lists
+    if len(srcs) != len(dsts):
         raise CuteError(
-            f"copy: src of shape {src.shape} makes {rests[0]} instructions, but dst of shape {dst.shape} {rests[1]}"
+            f"copy: src of shape {src.shape} makes {len(srcs)} instructions, but dst of shape {dst.shape} {len(dsts)}"
         )
-    if pred is not None and layout.size(pred.shape) not in (rests[0], 1):
-        raise CuteError(f"copy: pred has shape {pred.shape}, but there are {rests[0]} instructions")
-    out = []
-    for i in range(rests[0]):
-        p = None if pred is None else pred[i if layout.size(pred.shape) > 1 else 0]
-        out.append((_nth(src, i), _nth(dst, i), p))
-    return out
+    if pred is None:
+        return [(s, d, None) for s, d in zip(srcs, dsts)]
+    count = int(layout.size(pred.shape))
+    if len(srcs) % count:
+        raise CuteError(f"copy: pred has shape {pred.shape}, but there are {len(srcs)} instructions to guard")
+    each = len(srcs) // count
+    return [(s, d, _truth(pred, i // each)) for i, (s, d) in enumerate(zip(srcs, dsts))]
 
 
-def _nth(t: Tensor, i: int) -> Tensor:
-    """Instruction `i`: mode 0 at the i-th coordinate of the others."""
-    if layout.rank(t.layout) == 1:
-        return t
-    rest = layout.shape(t.layout)[1:]
-    return t[(None, *layout.idx2crd(i, rest))]  # type: ignore[no-any-return]
+def _split(t: Tensor, values: int, name: str) -> list[Tensor]:
+    """The parts of `values` elements: mode 0 over all the others, or, where it holds more, over its own modes."""
+    rank = layout.rank(t.layout)
+    if rank > 1:
+        count = int(layout.size(t.shape[1:]))
+        parts = [t[(None, *layout.idx2crd(i, t.shape[1:]))] for i in range(count)]
+        return [p for part in parts for p in _split(part, values, name)]
+    if int(layout.size(t.layout)) == values:
+        return [t]
+    inner = layout.unwrap(t.shape)
+    if not isinstance(inner, tuple) or len(inner) < 2:
+        raise CuteError(f"copy: {name} has {layout.size(t.layout)} values, {t.layout}, but the atom copies {values}")
+    opened = t.layout if isinstance(t.layout.shape, tuple) and len(t.layout.shape) > 1 else t.layout[0]
+    return _split(Tensor(t.iterator, opened), values, name)
 
 
 @traced
@@ -107,7 +114,7 @@ def prefetch(atom: CopyAtom, src: Tensor) -> None:
     op = getattr(atom.op, "issue_prefetch", None)
     if op is None:
         raise CuteError(f"prefetch: the atom's operation {atom.op!r} is not a TMA load")
-    op(atom, [s for s, _, _ in _instructions(src, src, None)])
+    op(atom, [s for s, _, _ in _instructions(atom, src, src, None)])
 
 
 def _memory(t: Tensor, what: str, name: str) -> Pointer:

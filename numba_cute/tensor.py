@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import dtypes, layout, seam, transfer
+from . import dtypes, layout, marking, seam, transfer
 from .dtypes import DType
 from .layout import ComposedLayout, Layout
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
@@ -98,6 +98,35 @@ class Tensor:
             return
         for i in range(count):
             element(self, i).store(value)
+
+    def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
+        """The tensor with all extents and strides as run-time values but the stride 1 of mode `leading_dim` (default:
+        the mode that has it). On the host; one compiled kernel then serves all shapes."""
+        return self._with_layout(marking.layout_dynamic(self.layout, leading_dim))
+
+    def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
+        """The tensor with the extent of `mode` as a run-time value, and the strides that it decides.
+
+        stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: what
+        the extent is a multiple of, which is checked. On the host."""
+        return self._with_layout(marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
+
+    def _with_layout(self, lay: Layout) -> Tensor:
+        out = Tensor(self.iterator, lay)
+        object.__setattr__(out, "_source", getattr(self, "_source", None))
+        return out
+
+    def __cute_allocations__(self) -> list[tuple[int, int, str, Any]]:
+        """(address, bytes, name, owner) of the memory that this tensor of the host refers to."""
+        p = self.iterator
+        if not isinstance(p, Pointer) or not isinstance(p.address, dtypes.Scalar) or not isinstance(self.layout, Layout):
+            return []
+        shape, stride = layout.flatten_to_tuple(self.shape), layout.flatten_to_tuple(self.stride)
+        reach = [(int(s) - 1) * int(d) * p.dtype.bytes for s, d in zip(shape, stride)]
+        low = sum(r for r in reach if r < 0)
+        high = sum(r for r in reach if r > 0) + p.dtype.bytes
+        empty = any(int(s) == 0 for s in shape)
+        return [] if empty else [(int(p.address) + low, high - low, "", getattr(self, "_source", None))]
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
@@ -225,9 +254,22 @@ def make_tensor(iterator: Any, layout: Any) -> Tensor:
 
 
 def _iterator(x: Any) -> Any:
+    view = _array_view(x)
+    if view is not None:
+        return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=view.dtype.bytes)
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
     raise CuteError(f"make_tensor: iterator {x!r} is neither a Pointer nor a coordinate tuple")
+
+
+def _array_view(x: Any) -> seam.ArrayView | None:
+    """A Numba array that a kernel passes, as compiled code sees it or (NumPy's) as the simulator does."""
+    if isinstance(x, seam.ArrayView):
+        return x
+    if not hasattr(x, "__array_interface__"):
+        return None
+    strides = tuple(s // x.itemsize for s in x.strides)
+    return seam.ArrayView(dtypes.from_numpy(x.dtype), x.__array_interface__["data"][0], x.shape, strides)
 
 
 def _layout(x: Any) -> Any:

@@ -80,7 +80,7 @@ def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
         shape = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
         strides = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
     size = dtype.bytes
-    elements = [s // size for s in strides]
+    elements: list[Any] = [tracer.arith("sdiv", s, size) for s in strides]
     if ty.layout == "C":
         elements[-1:] = [1]
     elif ty.layout == "F":

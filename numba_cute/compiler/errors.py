@@ -8,6 +8,7 @@ copies texts and drops causes. So what traced code raised is kept here and found
 from __future__ import annotations
 
 import linecache
+import os
 import re
 from typing import Any
 
@@ -40,7 +41,7 @@ def explain(error: BaseException, py_func: Any) -> None:
         return
     raised = type(cute)(f"{cute}{_where(text, py_func)}")
     raised.explained = True  # type: ignore[attr-defined]
-    raise raised from None
+    raise raised from (cute if os.environ.get("NUMBA_CUTE_TRACEBACK") else None)
 
 
 def _where(text: str, py_func: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda.core import StridedMemoryView
+from cuda.core.utils import StridedMemoryView
 from cuda.core import _tensor_map as core
 
 from .. import dtypes

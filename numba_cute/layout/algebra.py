@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError
-from .basis import ScaledBasis, basis_value, coord_zero
+from .basis import ScaledBasis, basis_value, checked, coord_zero
 from .int_tuple import (
     IntTuple,
     ceil_div_leaf,
@@ -146,14 +147,17 @@ def composition(lhs: Any, rhs: Any) -> Any:
 
 def as_tile(tiler: Any) -> Layout:
     """The layout that a tiler stands for: n:1 for an integer n."""
-    return tiler if isinstance(tiler, Layout) else make_layout(tiler)
+    return tiler if isinstance(tiler, Layout) else make_layout(checked(tiler, "tiler"))
 
 
-def compose(lhs: Layout, rhs: Layout, rounding: bool = False) -> Layout:
-    """lhs o rhs. rounding: where the steps do not divide a mode that they cross, round up and stay in that mode: what
-    tiles of a ragged shape need, whose last tile in each mode reaches beyond it."""
+def compose(lhs: Layout, rhs: Layout, rounding: bool = False, carrying: bool = False) -> Layout:
+    """lhs o rhs, with what divisions and products of layouts allow beyond a composition.
+
+    rounding: where the steps do not divide a mode that they cross, round up and stay in that mode: the last tile of a
+    ragged mode reaches beyond it. carrying: the modes of `rhs` need not stay within the modes of `lhs` together.
+    """
     try:
-        return _compose(lhs, rhs.shape, rhs.stride, None if rounding else {})
+        return _compose(lhs, rhs.shape, rhs.stride, _Crossing(rounding, carrying, {}), ())
     except _Inadmissible as e:
         raise CuteError(f"composition: {lhs} o {rhs} is no layout: {e}") from None
 
@@ -173,16 +177,29 @@ class _Inadmissible(Exception):
     """Why two layouts do not compose."""
 
 
-Reach = dict[Any, int]
-"""How far the modes of the right side reach together in each mode of the left side (its path and its index)."""
+@dataclasses.dataclass
+class _Crossing:
+    """What a composition may do, and how far the modes of its right side reach together in each mode of the left."""
+
+    rounding: bool
+    carrying: bool
+    reached: dict[Any, int]
+
+    def reach(self, path: tuple[int, ...], mode: int, by: int, bound: int) -> None:
+        total = self.reached[path, mode] = self.reached.get((path, mode), 0) + by
+        if total >= bound and not self.carrying:
+            raise _Inadmissible(
+                f"the modes of the right side together reach {total} in its mode {mode}, of extent {bound}: choose "
+                "modes that do not carry into the next one"
+            )
 
 
-def _compose(lhs: Layout, shape: IntTuple, stride: IntTuple, reach: Reach | None, path: Any = ()) -> Layout:
+def _compose(lhs: Layout, shape: IntTuple, stride: IntTuple, crossing: _Crossing, path: Any) -> Layout:
     if isinstance(shape, tuple):
-        parts = [_compose(lhs, s, d, reach, path) for s, d in zip(shape, stride)]
+        parts = [_compose(lhs, s, d, crossing, path) for s, d in zip(shape, stride)]
         return Layout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
     if isinstance(stride, ScaledBasis):
-        return _compose(get(lhs, stride.mode), shape, stride.value, reach, stride.mode)
+        return _compose(get(lhs, stride.mode), shape, stride.value, crossing, stride.mode)
     if is_zero(stride):
         return Layout(shape, 0)
     modes = _merged(_modes(lhs), keep_last=True) or [(1, 0)]
@@ -190,7 +207,7 @@ def _compose(lhs: Layout, shape: IntTuple, stride: IntTuple, reach: Reach | None
         return Layout(shape, mul(stride, modes[0][1]))
     if is_one(shape):
         return Layout(1, _stride_of_one(modes, stride))
-    return _layout_of(_compose_mode(modes, shape, stride, reach, path))
+    return _layout_of(_compose_mode(modes, shape, stride, crossing, path))
 
 
 def _stride_of_one(modes: Sequence[Mode], step: Any) -> Any:
@@ -202,7 +219,7 @@ def _stride_of_one(modes: Sequence[Mode], step: Any) -> Any:
     return mul(step, modes[-1][1])
 
 
-def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, reach: Reach | None, path: Any) -> list[Mode]:
+def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, crossing: _Crossing, path: Any) -> list[Mode]:
     """The modes that `extent` steps of `step` make in a coalesced layout, whose last mode is not bounded."""
     sign = -1 if type(step) is int and step < 0 else 1
     step = mul(step, sign)
@@ -218,32 +235,20 @@ def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, reach: Reach | 
             step //= s
             continue
         if type(extent) is int and (extent - 1) * step < s:
-            _extend_reach(reach, (path, i), (extent - 1) * step, s)
+            crossing.reach(path, i, (extent - 1) * step, s)
             return [*out, (extent, mul(mul(step, sign), d))]
         here = ceil_div_leaf(s, step)
-        if s % step and (reach is not None or step > s) or type(extent) is int and extent % here:
+        if s % step and (not crossing.rounding or step > s) or type(extent) is int and extent % here:
             raise _Inadmissible(
                 f"{text(extent)} steps of {step} do not divide its mode {i}, {s}:{text(d)}: "
                 "choose extents and strides that divide the modes they cross"
             )
-        _extend_reach(reach, (path, i), (here - 1) * step, s)
+        crossing.reach(path, i, (here - 1) * step, s)
         out.append((here, mul(mul(step, sign), d)))
         extent, step = ceil_div_leaf(extent, here), 1
         if is_one(extent):
             return out
     return [*out, (extent, mul(mul(step, sign), modes[-1][1]))]
-
-
-def _extend_reach(reach: Reach | None, mode: Any, by: int, bound: int) -> None:
-    """A sum of two modes of the right side must not carry from one mode of the left side into the next."""
-    if reach is None:
-        return
-    reach[mode] = reach.get(mode, 0) + by
-    if reach[mode] >= bound:
-        raise _Inadmissible(
-            f"the modes of the right side together reach {reach[mode]} in its mode {mode[1]}, of extent {bound}: "
-            "offsets that the right side reaches twice do not compose"
-        )
 
 
 def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
@@ -258,7 +263,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
     moved = _commuted(lhs, rhs)
     if moved is None:
         raise CuteError(
-            f"composition: {lhs} o {rhs}: the layout does not keep the swizzle's bits together: no layout is it"
+            f"composition: {lhs} o {rhs} is no swizzle: the layout must map the swizzle's bits to bits in order"
         )
     return moved
 
@@ -432,24 +437,37 @@ def _invert_composed(layout: ComposedLayout, inverse: Any) -> Any:
 @pure
 def max_common_layout(a: Any, b: Any) -> Layout:
     """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both."""
-    inverse = right_inverse(b)
-    first = _first_mode(a, inverse)
-    return composition(inverse, first) if first is not None else ONE
+    inverse = None if isinstance(a, ComposedLayout) or isinstance(b, ComposedLayout) else right_inverse(b)
+    return ONE if inverse is None else _layout_of(_merged(_identity_part(a, inverse)))
+
+
+def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
+    """The first modes of `inverse`, the last of them in part, that `a` maps to consecutive offsets."""
+    out: list[Mode] = []
+    reached = 1
+    for s, d in _modes(inverse):
+        if type(s) is not int:
+            return out
+        for n in (n for n in range(s, 1, -1) if s % n == 0):
+            try:
+                part = coalesce(composition(a, Layout(n, d)))
+            except CuteError:
+                continue
+            if part == Layout(n, reached):
+                out.append((n, d))
+                reached *= n
+                break
+        else:
+            return out
+        if n < s:
+            return out
+    return out
 
 
 @pure
 def max_common_vector(a: Any, b: Any) -> int:
     """How many elements lie together, and alike, in both layouts: the size of `max_common_layout`."""
-    first = _first_mode(a, right_inverse(b))
-    return size(first) if first is not None else 1
-
-
-def _first_mode(a: Any, inverse: Layout) -> Layout | None:
-    if isinstance(a, ComposedLayout) or isinstance(inverse, ComposedLayout):
-        return None
-    common = coalesce(composition(a, inverse))
-    s, d = flatten_to_tuple(common.shape)[0], flatten_to_tuple(common.stride)[0]
-    return Layout(s, d) if type(s) is int and is_one(d) else None
+    return size(max_common_layout(a, b))  # type: ignore[no-any-return]
 
 
 @pure

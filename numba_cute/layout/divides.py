@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, traced
-from .algebra import as_tile, complement, compose, tilewise
+from .algebra import as_tile, coalesce, complement, compose, tilewise
 from .int_tuple import IntTuple, product_each, text, wrap
-from .layout import ComposedLayout, Layout, concat, on_outer, outer_of, rank, shape, size
+from .layout import ComposedLayout, Layout, concat, on_outer, outer_of, rank, shape
 from .mapping import dice_modes
 from .modes import slice_and_offset
 from .pure import pure
@@ -28,7 +28,7 @@ def logical_divide(target: Any, tiler: Any) -> Any:
     if isinstance(tiler, tuple):
         return tilewise(logical_divide, target, tiler, "logical_divide")
     tile = as_tile(tiler)
-    return compose(target, concat((tile, complement(tile, size(target)))), rounding=True)
+    return compose(target, concat((tile, complement(tile, coalesce(target).shape))), rounding=True, carrying=True)
 
 
 def zip_by(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:

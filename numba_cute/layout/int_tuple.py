@@ -218,7 +218,7 @@ def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
     """(x, x, ...) of `n` elements, n >= 0."""
     n = static_int(n, "n")
     if n < 0:
-        raise CuteError(f"n={n}: a tuple has 0 or more elements")
+        raise CuteError(f"repeat_as_tuple: n={n}: a tuple has 0 or more elements")
     return (x,) * n
 
 

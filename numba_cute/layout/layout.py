@@ -319,7 +319,7 @@ def get(input: Any, mode: Any) -> Any:
     for m in path:
         rank_here = len(input) if isinstance(input, tuple) else 1
         if not -rank_here <= static_int(m, "mode") < rank_here:
-            raise CuteError(f"mode={list(path)}: {text(whole)} has no such mode (rank {rank_here} where {m} is asked)")
+            raise CuteError(f"mode={list(path)}: {text(whole)} has no mode {m} there, only 0 to {rank_here - 1}")
         input = input[m] if isinstance(input, tuple) else input
     return input
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..seam import CuteError, traced
 from .basis import add_coord
 from .int_tuple import IntTuple, add, flatten_to_tuple, static_int, text, wrap
-from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, rank
+from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, path_of, rank
 from .mapping import dice_modes, index, slice_modes
 from .pure import pure
 from .swizzle import Swizzle
@@ -31,11 +31,10 @@ def flatten(a: Any) -> Any:
 @pure
 def select(input: Any, mode: Any) -> Any:
     """The modes of `input` that `mode` lists, in that order."""
-    n = rank(input)
-    for m in wrap(tuple(mode) if isinstance(mode, list) else mode):
-        if not 0 <= static_int(m, "mode") < n:
-            raise CuteError(f"select: mode={text(tuple(wrap(mode)))} of {text(input)}, which has {n} modes")
-    return modewise(lambda t: tuple(wrap(t)[m] for m in wrap(tuple(mode) if isinstance(mode, list) else mode)), input)
+    n, path = rank(input), path_of(mode)
+    if not all(0 <= static_int(m, "mode") < n for m in path):
+        raise CuteError(f"select: mode={list(path)}: the modes of {text(input)} are 0 to {n - 1}")
+    return modewise(lambda t: tuple(wrap(t)[m] for m in path), input)
 
 
 @pure

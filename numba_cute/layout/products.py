@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError
-from .algebra import as_tile, coalesce, complement, composition, right_inverse, tilewise
+from .algebra import as_tile, coalesce, complement, compose, composition, right_inverse, tilewise
 from .basis import checked
 from .divides import unpacked, zipped
 from .int_tuple import IntTuple, ceil_div_leaf, mul, product_each, text, wrap
@@ -29,7 +29,8 @@ from .pure import pure
 
 @pure
 def logical_product(block: Any, tiler: Any) -> Any:
-    """(block, repetition): `block` repeated as `tiler` lays it out, disjoint.
+    """(block, repetition): `block` repeated as `tiler` lays it out, disjoint where the tiler's modes fit those that
+    `block` leaves free.
 
     tiler: a layout; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is.
     """
@@ -41,7 +42,7 @@ def logical_product(block: Any, tiler: Any) -> Any:
     if isinstance(tiler, tuple):
         return tilewise(logical_product, block, tiler, "logical_product")
     tile = as_tile(tiler)
-    return concat((block, composition(complement(block, mul(size(block), cosize(tile))), tile)))
+    return concat((block, compose(complement(block, mul(size(block), cosize(tile))), tile, carrying=True)))
 
 
 @pure

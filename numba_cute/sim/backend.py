@@ -113,11 +113,11 @@ class SimBackend:
         self._bytes(space, address, data.nbytes, align, True)[...] = data.view(np.uint8)
 
     def copy_to_regs(self, space: str, address: int, dst: Regs, align: int) -> None:
-        part = self._registers(dst, "writes")
+        part = self._registers(dst, "written")
         part.view(np.uint8)[...] = self._bytes(space, address, part.nbytes, align, False)
 
     def copy_from_regs(self, src: Regs, space: str, address: int, align: int) -> None:
-        part = self._registers(src, "reads")
+        part = self._registers(src, "read")
         self._bytes(space, address, part.nbytes, align, True)[...] = part.view(np.uint8)
 
     # registers
@@ -147,26 +147,26 @@ class SimBackend:
                 if regs.start < end and start < regs.start + regs.count:
                     m = self._machine()
                     raise RaceError(
-                        f"race: {m.describe()} {verb} accumulator registers at {m.place}\n"
+                        f"race: accumulator registers are {verb} by {m.describe()} at {m.place}\n"
                         f"  but {pending.machine.row.name} issued at {pending.machine.place} still writes them; commit "
                         f"it (wgmma.commit_group) and wait (wgmma.wait_group) first"
                     )
         return span(regs)
 
     def read(self, regs: Regs) -> Any:
-        return self._registers(regs, "reads").tolist()[0]
+        return self._registers(regs, "read").tolist()[0]
 
     def write(self, regs: Regs, value: Any) -> None:
-        self._registers(regs, "writes")[0] = as_number(value, regs.dtype)
+        self._registers(regs, "written")[0] = as_number(value, regs.dtype)
 
     def fill(self, regs: Regs, value: Any) -> None:
-        self._registers(regs, "writes")[...] = as_number(value, regs.dtype)
+        self._registers(regs, "written")[...] = as_number(value, regs.dtype)
 
     def vector(self, regs: Regs) -> Any:
-        return self._registers(regs, "reads").copy()
+        return self._registers(regs, "read").copy()
 
     def unvector(self, vector: Any, regs: Regs) -> None:
-        self._registers(regs, "writes")[...] = vector
+        self._registers(regs, "written")[...] = vector
 
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
         return as_array(vector, dst)

@@ -80,7 +80,8 @@ class BarrierHandle:
     def __init__(self, bar: MBarrier, machine: Any) -> None:
         self.bar, self.machine = bar, machine
 
-    def _live(self, what: str) -> MBarrier:
+    def live(self, what: str) -> MBarrier:
+        """The barrier, if it is one; an error if it was never initialised, or invalidated."""
         if not self.bar.live:
             m = self.machine
             raise BarrierError(
@@ -101,13 +102,13 @@ class BarrierHandle:
         self.machine.run.events += 1
 
     def inval(self) -> None:
-        bar = self._live("invalidates it")
+        bar = self.live("invalidates it")
         if bar.waiters:
             raise self._fail(f"invalidated while {who(bar.waiters)} wait for it")
         bar.live = False
 
     def arrive(self, n: int = 1, tx: int = 0) -> int:
-        bar, m = self._live("arrives"), self.machine
+        bar, m = self.live("arrives"), self.machine
         if tx:
             self.expect_tx(tx)
         if not 1 <= n <= bar.pending:
@@ -124,12 +125,12 @@ class BarrierHandle:
         return token
 
     def expect_tx(self, tx: int) -> None:
-        bar = self._live("expects bytes")
+        bar = self.live("expects bytes")
         bar.announced += tx
         self._add(bar, tx)
 
     def complete_tx(self, tx: int) -> None:
-        bar = self._live("delivers bytes")
+        bar = self.live("delivers bytes")
         bar.delivered += tx
         self._add(bar, -tx)
         bar.settle(self.machine.run, f"the bytes of the copy at {self.machine.place}")
@@ -143,7 +144,7 @@ class BarrierHandle:
     def phase_done(self, parity: int) -> bool:
         if parity not in (0, 1):
             raise self._fail(f"waits for parity {parity}, which is neither 0 nor 1")
-        done = (self._live("waits").phase & 1) != parity
+        done = (self.live("waits").phase & 1) != parity
         if done:
             self.machine.acquire()
         return done

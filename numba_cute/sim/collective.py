@@ -82,19 +82,21 @@ def issue_alone(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, 
 class Meet:
     """The threads of a unit on their way to one instruction that they issue together."""
 
-    __slots__ = ("unit", "row", "case", "operands", "arrived", "outs")
+    __slots__ = ("unit", "row", "case", "operands", "arrived", "outs", "by")
 
     def __init__(self, unit: Any, row: Instr, case: dict[str, Any]) -> None:
         self.unit, self.row, self.case = unit, row, case
         self.operands: list[dict[str, Any] | None] = [None] * len(unit.threads)
         self.arrived = 0
         self.outs: Any = None
+        self.by: Any = None  # the thread that runs the body
 
     def absent(self) -> list[Any]:
         return [t for t, ops in zip(self.unit.threads, self.operands) if ops is None]
 
     def perform(self, run: Any) -> None:
         """Run the body for all; the last to arrive does it."""
+        self.by = run.thread
         m = Machine(run, self.row, self.unit.threads, self.unit)
         copied: list[tuple[str, Any]] = []
         values = {o.name: self._gather(o, m, copied) for o in self.row.operands if o.reads}

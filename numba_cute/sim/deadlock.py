@@ -8,45 +8,66 @@ from typing import Any
 from .barrier import ClusterBarrier, MBarrier, Rally
 from .report import DeadlockError, Place, count, who
 
+_MOST = 4  # places named in one list
+Places = dict[Any, Place]
+
 
 def deadlock(cluster: Any) -> DeadlockError:
     """Describe a cluster in which no thread can go on and nothing is in flight."""
     stuck = sorted(cluster.live, key=lambda t: (t.cta.rank, t.index))
-    ctas = ", ".join(str(c.index) for c in cluster.ctas)
+    blocks = ", ".join(str(c.index) for c in cluster.ctas)
     lines = [
-        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {ctas}: "
+        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {blocks}: "
         f"{count(len(stuck), 'thread')} can never go on, and nothing is in flight"
     ]
     places = {t: t.place for t in stuck}
     groups: dict[Any, list[Any]] = {}
     for t in stuck:
-        on = t.wait.on if t.wait else None
-        groups.setdefault((id(getattr(on, "bar", on)), places[t], t.wait.why if t.wait else ""), []).append(t)
-    for (_, place, why), threads in groups.items():
+        wait = _wait(t)
+        on = getattr(wait.on, "bar", wait.on)
+        one = on if isinstance(on, (MBarrier, Rally)) else type(on)
+        groups.setdefault((_rank(on), id(one), wait.why, places[t]), []).append(t)
+    for (_, _, why, place), threads in sorted(groups.items(), key=lambda g: g[0][0]):
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
     return DeadlockError("\n".join(lines))
 
 
-def _cause(threads: list[Any], why: str, places: dict[Any, Place]) -> list[str]:
-    on = threads[0].wait.on
-    bar = getattr(on, "bar", on)
-    if isinstance(bar, MBarrier):
-        return _mbarrier(bar, why, places)
-    if isinstance(bar, Rally):
-        need = bar.expected or bar.expected is None and "all"
-        return [f"for {why} of {need} threads: {bar.arrived} have arrived" + _others(bar.who, threads, places)]
-    if isinstance(bar, ClusterBarrier):
-        absent = [t for t in places if t.cluster_phase != bar.phase]
-        return [f"for {why}: {count(bar.arrived, 'thread')} arrived; " + _missing(absent, places)]
-    meet = on
-    if hasattr(meet, "absent"):
-        absent = meet.absent()
-        return [f"for {why}, which {meet.unit.kind}s execute together; " + _missing(absent, places)]
+def _wait(t: Any) -> Any:
+    """What a thread waits for: if others run an instruction for it, what that waits for."""
+    wait = t.wait
+    while getattr(wait.on, "by", None) not in (None, t):
+        t = wait.on.by
+        wait = t.wait
+    return wait
+
+
+def _rank(on: Any) -> int:
+    """What to report first: what is most likely the cause."""
+    return next((i for i, kind in enumerate((MBarrier, Rally)) if isinstance(on, kind)), 2)
+
+
+def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
+    on = _wait(threads[0]).on
+    on = getattr(on, "bar", on)
+    if isinstance(on, MBarrier):
+        return _mbarrier(on, why, places)
+    if isinstance(on, Rally):
+        have = set(on.who)
+        absent = [t for t in threads[0].cta.threads if t not in have]
+        need = on.expected or len(threads[0].cta.threads)
+        return [f"for {why}: {on.arrived} of {need} threads have arrived; " + _missing(absent, places)]
+    if isinstance(on, ClusterBarrier):
+        absent = [t for t in places if t.cluster_phase != on.phase]
+        return [f"for {why}: {count(on.arrived, 'thread')} arrived; " + _missing(absent, places)]
+    if hasattr(on, "absent"):
+        meets = {id(m): m for m in (_wait(t).on for t in threads)}
+        absent = [t for m in meets.values() for t in m.absent()]
+        return [f"for {why}, which all lanes of a {on.unit.kind} execute together; " + _missing(absent, places)]
     return [f"for {why}"]
 
 
-def _mbarrier(bar: MBarrier, why: str, places: dict[Any, Place]) -> list[str]:
+def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
     lines = [f"for {bar} ({why}), phase {bar.phase} (parity {bar.phase & 1}) to complete: {bar.missing()}"]
     if bar.arrivals:
         lines.append("arrived in this phase: " + _arrivals(bar.arrivals, places))
@@ -57,30 +78,21 @@ def _mbarrier(bar: MBarrier, why: str, places: dict[Any, Place]) -> list[str]:
     return lines
 
 
-def _arrivals(arrivals: list[tuple[Any, Place, int]], places: dict[Any, Place]) -> str:
+def _arrivals(arrivals: list[tuple[Any, Place, int]], places: Places) -> str:
     by: dict[Place, list[Any]] = {}
     for t, place, _ in arrivals:
         by.setdefault(place, []).append(t)
     out = []
-    for place, threads in list(by.items())[:4]:
-        now = {places.get(t) for t in threads}
-        then = "exited since" if now == {None} else f"now at {' and '.join(sorted(str(p) for p in now if p))}"
-        out.append(f"{who(threads)} at {place} ({then})")
+    for place, threads in list(by.items())[:_MOST]:
+        now = sorted({places[t].short if t in places else "" for t in threads})
+        out.append(f"{who(threads)} at {place.short} (" + (f"now at {', '.join(now)}" if now[-1] else "exited") + ")")
     return "; ".join(out)
 
 
-def _others(arrived: list[Any], waiting: list[Any], places: dict[Any, Place]) -> str:
-    """Who else of the CTA has not come, and where it is."""
-    have = set(arrived)
-    absent = [t for t in waiting[0].cta.threads if t not in have]
-    return "; " + _missing(absent, places) if absent else ""
-
-
-def _missing(absent: list[Any], places: dict[Any, Place]) -> str:
-    if not absent:
-        return "none is missing"
-    by: dict[Any, list[Any]] = {}
+def _missing(absent: list[Any], places: Places) -> str:
+    """Threads that have not come, and where they are."""
+    by: dict[str, list[Any]] = {}
     for t in absent:
-        by.setdefault(places.get(t), []).append(t)
-    words = [f"{who(ts)}, which {'exited' if p is None else f'is at {p}'}" for p, ts in list(by.items())[:4]]
-    return "missing: " + "; ".join(words)
+        by.setdefault(f"now at {places[t].short}" if t in places else "exited", []).append(t)
+    words = [f"{who(threads)} ({where})" for where, threads in list(by.items())[:_MOST]]
+    return "missing: " + "; ".join(words) if words else "none is missing"

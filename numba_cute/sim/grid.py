@@ -206,15 +206,15 @@ class Cluster:
         run = self.run
         run.cluster = self
         self.scheduler = greenlet.getcurrent()
-        for t in self.threads:
-            t.greenlet = greenlet(start(t))
+        for thread in self.threads:
+            thread.greenlet = greenlet(start(thread))
         try:
             while self.live:
                 t = self._next()
                 if t is None:
-                    if not self._advance():
-                        raise deadlock(self)
-                    continue
+                    if self._advance():
+                        continue
+                    raise deadlock(self)
                 run.thread = t
                 t.wait = None
                 t.greenlet.switch()
@@ -241,7 +241,7 @@ class Cluster:
 
     def _advance(self) -> bool:
         """No thread is ready: let something happen."""
-        still = []
+        still: list[Thread] = []
         for t in self.polled:
             (self.ready if t.wait is None or t.wait.ready is None or t.wait.ready() else still).append(t)
         self.polled = still

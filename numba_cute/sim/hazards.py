@@ -55,7 +55,7 @@ class Shadow:
     # generic proxy
     def generic_read(self, region: Region, machine: Any) -> None:
         if self.busy and self.writing[region.index].any():
-            self._in_flight(region, self.writing, "reads", machine)
+            self._in_flight(region, self.writing, "read", machine)
 
     def generic_write(self, region: Region, machine: Any) -> None:
         if self.busy:
@@ -67,7 +67,7 @@ class Shadow:
         """Report a write to memory that something in flight uses."""
         for held in (self.reading, self.writing):
             if held[region.index].any():
-                self._in_flight(region, held, "writes", machine)
+                self._in_flight(region, held, "written", machine)
 
     def _in_flight(self, region: Region, held: NDArray[np.int16], verb: str, machine: Any) -> None:
         address = region.at(int(np.flatnonzero(held[region.index])[0]))
@@ -79,7 +79,7 @@ class Shadow:
             mend = f"commit it and wait with {mend} before this line"
         state = "still reads" if reads else "has still to write"
         raise RaceError(
-            f"race: {machine.describe()} {verb} shared memory {self.cta.name(address)} at {machine.place}\n"
+            f"race: shared memory {self.cta.name(address)} is {verb} by {machine.describe()} at {machine.place}\n"
             f"  but {op.describe() if op else 'an operation in flight'} {state} it; {mend}"
         )
 
@@ -101,8 +101,8 @@ class Shadow:
             if stamp >> _SHIFT > writer.fence:
                 address = region.at(int(np.flatnonzero(stamps == stamp)[0]))
                 raise RaceError(
-                    f"missing fence.proxy.async: {machine.describe()} reads shared memory "
-                    f"{self.cta.name(address)} with {machine.row.name} (async proxy) at {machine.place}\n"
+                    f"missing fence.proxy.async: shared memory {self.cta.name(address)} is read through the async "
+                    f"proxy by {machine.row.name}, issued by {machine.describe()} at {machine.place}\n"
                     f"  but thread {writer.index} of CTA {writer.cta.rank} wrote it with the generic proxy at {place}\n"
                     f"  and executed no fence.proxy.async since; each writing thread must execute it (for example "
                     f"cute.arch.fence_proxy_async) after its writes and before the barrier"

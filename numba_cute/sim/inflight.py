@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .barrier import BarrierHandle, MBarrier
@@ -74,7 +74,7 @@ class Groups:
             op.complete()
         self.open = []
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Op]:
         for group in self.committed:
             yield from group
         yield from self.open

@@ -33,7 +33,8 @@ def simulate(
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
-    kernel: a @cuda.jit kernel or a plain Python function. cluster: CTAs of a cluster, an int or up to three.
+    kernel: a @cuda.jit kernel or a plain Python function. cluster: CTAs of a cluster, an int or up to three (None:
+    the kernel's own, or 1).
     seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
@@ -44,7 +45,9 @@ def simulate(
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
     if mode == "random" and seed is None:
         seed = 0
-    shape = _dim3("cluster", getattr(kernel, "__cute_cluster__", None) or 1 if cluster is None else cluster)
+    if cluster is None:
+        cluster = getattr(python_function(kernel), "__cute_cluster__", None) or 1
+    shape = _dim3("cluster", cluster)
     return Simulated(kernel, shape, seed, arch, mode, progress)
 
 
@@ -125,7 +128,8 @@ def _dim3(name: str, value: Any) -> tuple[int, int, int]:
     dims = tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else (int(value),)
     if not 1 <= len(dims) <= 3 or min(dims) < 1:
         raise CuteError(f"{name} {value!r} must be one to three positive numbers")
-    return (*dims, 1, 1)[:3]
+    x, y, z = (*dims, 1, 1)[:3]
+    return x, y, z
 
 
 class Arguments:

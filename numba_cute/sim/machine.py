@@ -120,7 +120,8 @@ class Machine:
         return BarrierHandle(owner.mbarrier(address), self)
 
     def mapa(self, address: int, cta: int) -> int:
-        return (address & ((1 << _PEER) - 1)) | (self._peer(cta).rank + 1) << _PEER
+        rank: int = self._peer(cta).rank
+        return (address & ((1 << _PEER) - 1)) | (rank + 1) << _PEER
 
     def owner(self, cluster_address: int) -> tuple[int, int]:
         rank = cluster_address >> _PEER
@@ -205,7 +206,7 @@ class Machine:
             else:
                 cta.smem.shadow.exclusive(region, self)
         for handle, _ in bars or ():
-            handle.phase_done(0)  # reports a barrier that was never initialised
+            handle.live("names it")
         kind = self.row.done_by if self.row else None
         place = self.place  # while the issuing frame is there
         group = kind if kind is not None and kind != MBARRIER else None

@@ -89,8 +89,7 @@ class Allocation:
 
     def __init__(self, address: int, nbytes: int, name: str, owner: Any) -> None:
         self.address, self.nbytes, self.name, self.owner = address, nbytes, name, owner
-        raw = (ctypes.c_uint8 * nbytes).from_address(address) if nbytes else b""
-        self.data: Bytes = np.frombuffer(raw, np.uint8)
+        self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
     @property
     def end(self) -> int:

@@ -17,13 +17,12 @@ _FULL = 0xFFFFFFFF
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     """The NumPy type of a Numba type, a DType, a stand-in type or a NumPy type."""
-    inner = getattr(dtype, "numpy", None)
-    if inner is not None:
-        return np.dtype(inner)
+    found: np.dtype[Any]
     try:
-        return np.dtype(dtype)
+        found = np.dtype(getattr(dtype, "numpy", dtype))
     except TypeError:
-        return np.dtype(str(dtype))
+        found = np.dtype(str(dtype))
+    return found
 
 
 class NumbaType:
@@ -140,6 +139,7 @@ class _Exchange:
     """Lanes of a warp on their way to a shuffle or vote with one mask."""
 
     kind = "warp"
+    by = None
 
     def __init__(self, threads: list[Any]) -> None:
         self.unit = self

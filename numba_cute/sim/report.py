@@ -48,11 +48,15 @@ class Place(NamedTuple):
     function: str
     inside: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def short(self) -> str:
         near = os.path.relpath(self.file) if self.file.startswith(os.getcwd() + os.sep) else self.file
+        return f"{near}:{self.line}"
+
+    def __str__(self) -> str:
         source = linecache.getline(self.file, self.line).strip()
-        within = f" in {self.inside}" if self.inside else ""
-        return f"{near}:{self.line} ({self.function}{within})" + (f": {source}" if source else "")
+        within = f", in {self.inside}" if self.inside else ""
+        return f"{self.short} ({self.function}{within})" + (f": `{source}`" if source else "")
 
 
 NOWHERE = Place("<unknown>", 0, "?")
@@ -68,7 +72,7 @@ def place_of(frame: FrameType | None) -> Place:
             library = _is_library.setdefault(code, code.co_filename.startswith(_PACKAGE))
         if not library:
             return Place(code.co_filename, frame.f_lineno, code.co_name, inside)
-        inside = code.co_name
+        inside = "" if code.co_name == "__call__" else code.co_name
         frame = frame.f_back
     return NOWHERE
 

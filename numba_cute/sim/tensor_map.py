@@ -63,7 +63,7 @@ class SimTensorMap:
             r.dtype.numpy,
             raw,
             0,
-            tuple(reversed(strides)),  # type: ignore[arg-type]
+            tuple(reversed(strides)),
         )
         return view, tuple(where)
 

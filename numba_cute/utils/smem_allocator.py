@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import linecache
+import re
+import sys
 from typing import Any
 
 from .. import dtypes, layout, seam
@@ -79,5 +82,17 @@ def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str |
     address = b.smem_base() + start
     note = getattr(b, "note", None)
     if note is not None:
-        note(address, nbytes, name)
+        note(address, nbytes, name or _assigned_name())
     return Pointer(dtype, AddressSpace.smem, address, 0, align)
+
+
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*(:[^=]+)?=[^=]")
+
+
+def _assigned_name() -> str:
+    """What the kernel's line that asks for memory assigns it to: the simulator runs that line as Python."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numba_cute."):
+        frame = frame.f_back
+    found = _ASSIGNMENT.match(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+    return found[1] if found else f"shared memory of line {frame.f_lineno}"

@@ -1,0 +1,26 @@
+# make demo: the main job. make test: everything that CI checks. Each sets up a fresh machine by itself.
+# Needs python3 (3.10 to 3.13) with venv, and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/hopper_gemm.py
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist loadscope
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install -q -e ".[cu13]" --group test
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info out .pytest_cache .ruff_cache .mypy_cache .hypothesis

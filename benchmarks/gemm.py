@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Hopper GEMM against cuBLAS and Triton on one GPU, interleaved in one process, in two regimes.
+
+burst: a second of rest, 3 launches to warm up, 10 timed. sustained: the GPU is kept busy for seconds first, and then
+the contenders take turns of a quarter of a second without a pause; power limits the clock. Each round rotates the
+order; what counts is the median of the per-round ratios to cuBLAS.
+
+    python benchmarks/gemm.py                                   both dtypes at 4096 and 8192: about three minutes
+    python benchmarks/gemm.py --sizes 4096 --dtypes bf16 --rounds 7 --regimes sustained
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import math
+import platform
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "examples"))
+
+import numba_cute as cute  # noqa: E402
+from numba_cute import utils  # noqa: E402
+
+import hopper_gemm  # noqa: E402
+
+BURST_REST, BURST_WARM, BURST_LAUNCHES = 1.0, 3, 10
+SUSTAINED_WARM, TURN = 3.0, 0.25
+TORCH = {"bf16": torch.bfloat16, "f16": torch.float16}
+CUTE = {torch.bfloat16: cute.BFloat16, torch.float16: cute.Float16}
+L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
+
+
+# ---------------------------------------------------------------- contenders: make(a, b, c) gives a launch
+
+
+def ours(a, b, c):
+    clusters = utils.HardwareInfo().get_max_active_clusters(hopper_gemm.CLUSTER_M)
+    args, grid = hopper_gemm.arguments(a, b, c, CUTE[a.dtype], clusters)
+    return cute.launch(hopper_gemm.gemm, grid=grid, block=hopper_gemm.THREADS).prepare(*args)
+
+
+def cublas(a, b, c):
+    transposed = b.T
+    return lambda: torch.matmul(a, transposed, out=c)
+
+
+def triton_maker(a, b, c):
+    """Triton's persistent TMA matmul with the best of a few tiles for this problem, as a maker of launches."""
+    import triton
+
+    from triton_gemm import CONFIGS, launcher
+
+    def seconds(config):
+        try:
+            launch = launcher(a, b, c, config)
+            launch()
+            return triton.testing.do_bench(launch, warmup=50, rep=100)
+        except Exception as e:
+            tqdm.write(f"triton {config}: {type(e).__name__}: {str(e).splitlines()[0][:100]}")
+            return math.inf
+
+    best = min(CONFIGS, key=seconds)
+    tqdm.write(f"triton: best of {len(CONFIGS)} configurations is {best}")
+    return lambda a, b, c: launcher(a, b, c, best)
+
+
+# ---------------------------------------------------------------- the GPU's clock and power
+
+
+class Monitor:
+    """Samples of (time, SM clock in MHz, power in W), ten a second, from a running nvidia-smi."""
+
+    def __init__(self):
+        self.samples = []
+        command = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "100"]
+        try:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        except OSError:
+            self.process = None
+            return
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with contextlib.suppress(ValueError):
+                clock, power = (float(x) for x in line.split(","))
+                self.samples.append((time.time(), clock, power))
+
+    def between(self, start, end):
+        """Mean clock and power of a span of time."""
+        inside = [s for s in self.samples if start <= s[0] <= end]
+        if not inside:
+            return None
+        return {"sm_mhz": statistics.mean(s[1] for s in inside), "watts": statistics.mean(s[2] for s in inside)}
+
+    def close(self):
+        if self.process is not None:
+            self.process.terminate()
+
+
+# ---------------------------------------------------------------- measuring
+
+
+def timed(launches, count):
+    """Seconds for each of `count` launches, taken in turn from `launches` (one for each set of buffers)."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for i in range(count):
+        launches[i % len(launches)]()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e-3 / count
+
+
+def rotated(names, round_):
+    return names[round_ % len(names) :] + names[: round_ % len(names)]
+
+
+def burst_round(contenders, order, bar):
+    seconds = {}
+    for name in order:
+        time.sleep(BURST_REST)
+        timed(contenders[name], BURST_WARM)
+        seconds[name] = timed(contenders[name], BURST_LAUNCHES)
+        bar.update()
+    return seconds
+
+
+def sustained_round(contenders, order, bar, counts):
+    seconds = {}
+    for name in order:
+        seconds[name] = timed(contenders[name], counts[name])
+        bar.update()
+    return seconds
+
+
+def measure(contenders, regime, rounds, monitor, flops, bar):
+    """TFLOP/s of each contender in each round, ratios to cuBLAS, and the GPU's clock and power."""
+    names = list(contenders)
+    if regime == "sustained":
+        per = {name: timed(launches, 20) for name, launches in contenders.items()}
+        counts = {name: max(20, int(TURN / s)) for name, s in per.items()}
+        until = time.time() + SUSTAINED_WARM
+        while time.time() < until:
+            for name in names:
+                timed(contenders[name], counts[name])
+    start, all_rounds = time.time(), []
+    for r in range(rounds):
+        order = rotated(names, r)
+        if regime == "sustained":
+            all_rounds.append(sustained_round(contenders, order, bar, counts))
+        else:
+            all_rounds.append(burst_round(contenders, order, bar))
+    result = {"regime": regime, "gpu": monitor.between(start, time.time()), "contenders": {}}
+    for name in names:
+        rates = [flops / s[name] * 1e-12 for s in all_rounds]
+        ratios = [s["cublas"] / s[name] for s in all_rounds]
+        result["contenders"][name] = {
+            "tflops": rates,
+            "tflops_median": statistics.median(rates),
+            "ratio_to_cublas_median": statistics.median(ratios),
+            "ratio_to_cublas_spread": [min(ratios), max(ratios)],
+        }
+    return result
+
+
+def errors(makers, size, dtype):
+    """Each contender's relative error against float64, on a poisoned output."""
+    a, b = (torch.randn(size, size, device="cuda", dtype=TORCH[dtype]) for _ in range(2))
+    want = a.double() @ b.double().T
+    found = {}
+    for name, make in makers.items():
+        c = torch.full((size, size), math.nan, device="cuda", dtype=TORCH[dtype])
+        make(a, b, c)()
+        found[name] = float(torch.linalg.norm(c.double() - want) / torch.linalg.norm(want))
+    return found
+
+
+def benchmark(size, dtype, options, monitor, bar):
+    need = 3 * size * size * 2
+    sets = max(2, math.ceil(L2_TIMES_TWO / need))
+    buffers = [
+        [torch.randn(size, size, device="cuda", dtype=TORCH[dtype]) for _ in range(2)]
+        + [torch.empty(size, size, device="cuda", dtype=TORCH[dtype])]
+        for _ in range(sets)
+    ]
+    start = time.perf_counter()
+    ours(*buffers[0])()
+    torch.cuda.synchronize()
+    compile_seconds = time.perf_counter() - start
+    makers = {"ours": ours, "cublas": cublas}
+    if "triton" in options.contenders:
+        makers["triton"] = triton_maker(*buffers[0])
+    contenders = {name: [make(*buffer) for buffer in buffers] for name, make in makers.items()}
+    result = {"m": size, "n": size, "k": size, "dtype": dtype, "first_call_seconds": compile_seconds}
+    result["relative_error"] = errors(makers, size, dtype)
+    result["regimes"] = [
+        measure(contenders, regime, options.rounds, monitor, 2 * size**3, bar) for regime in options.regimes
+    ]
+    return result
+
+
+def machine():
+    """The GPU, its driver, and the versions of everything that matters."""
+
+    def installed(name):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return None
+
+    packages = ("numba-cute", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvvm", "torch", "triton")
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "driver": subprocess.run(query, capture_output=True, text=True).stdout.strip().splitlines()[:1],
+        "cuda_of_torch": torch.version.cuda,
+        "cublas_of_torch": installed("nvidia-cublas-cu12") or installed("nvidia-cublas"),
+        "python": platform.python_version(),
+        "versions": {p: installed(p) for p in packages},
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def report(result):
+    for regime in result["regimes"]:
+        gpu = regime["gpu"]
+        state = f", {gpu['sm_mhz']:.0f} MHz, {gpu['watts']:.0f} W" if gpu else ""
+        print(f"{result['dtype']} {result['m']}^3, {regime['regime']}{state}")
+        for name, r in regime["contenders"].items():
+            low, high = r["ratio_to_cublas_spread"]
+            print(
+                f"    {name:8} {r['tflops_median']:6.0f} TFLOP/s   {r['ratio_to_cublas_median']:.3f} of cuBLAS "
+                f"({low:.3f} to {high:.3f})   error {result['relative_error'][name]:.2e}"
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[4096, 8192], help="M = N = K")
+    parser.add_argument("--dtypes", nargs="+", choices=list(TORCH), default=list(TORCH))
+    parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["burst", "sustained"])
+    parser.add_argument("--contenders", nargs="*", choices=("triton",), default=["triton"], help="besides cuBLAS")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=None, help="default: benchmarks/results/gemm_<gpu>.json")
+    options = parser.parse_args()
+    problems = [(size, dtype) for size in options.sizes for dtype in options.dtypes]
+    turns = (2 + len(options.contenders)) * options.rounds * len(options.regimes) * len(problems)
+    monitor, results = Monitor(), []
+    with tqdm(total=turns, unit="turn", smoothing=0) as bar:
+        for size, dtype in problems:
+            bar.set_description(f"{dtype} {size}")
+            results.append(benchmark(size, dtype, options, monitor, bar))
+            torch.cuda.empty_cache()
+    monitor.close()
+    for result in results:
+        report(result)
+    gpu = torch.cuda.get_device_name().lower().replace(" ", "_")
+    out = options.out or ROOT / "benchmarks" / "results" / f"gemm_{gpu}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n")
+    print(f"wrote {out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an array of another library lies: through NumPy's, CUDA's and DLPack's protocols, with no import of it."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from . import dtypes
+from .dtypes import DType
+from .seam import CuteError
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """address: bytes, of the first element; strides: elements; owner: what must live on while it is used."""
+
+    dtype: DType
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    owner: Any
+
+
+_BY_NAME = {np.dtype(d.numpy).name: d for d in dtypes.ALL if d is not dtypes.TFloat32}
+
+
+def _dtype(x: Any) -> DType:
+    """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
+    name = str(getattr(x, "name", None) or x).removeprefix("torch.")
+    if name not in _BY_NAME:
+        raise CuteError(f"from_dlpack: dtype {x} has no CuTe element type; known are {', '.join(sorted(_BY_NAME))}")
+    return _BY_NAME[name]
+
+
+def inspect_array(x: Any) -> ArrayInfo:
+    """What `x` is, by the first protocol that it has."""
+    if isinstance(x, np.ndarray):
+        return _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
+    if callable(getattr(x, "data_ptr", None)) and callable(getattr(x, "stride", None)):  # torch
+        return ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
+    interface = getattr(x, "__cuda_array_interface__", None)
+    if interface is not None:
+        known = interface["typestr"][1] != "V"
+        dtype = _dtype(np.dtype(interface["typestr"])) if known else _dtype(x.dtype)
+        return _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)
+    if hasattr(x, "__dlpack__"):
+        return _from_capsule(x)
+    raise CuteError(
+        f"from_dlpack: {type(x).__name__} is no array; it needs __dlpack__, __cuda_array_interface__ or to be of NumPy"
+    )
+
+
+def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: Any) -> ArrayInfo:
+    if strides is None:
+        strides, step = [], dtype.bytes
+        for s in reversed(shape):
+            strides.insert(0, step)
+            step *= s
+    if any(d % dtype.bytes for d in strides):
+        raise CuteError(f"from_dlpack: strides {tuple(strides)} bytes are not multiples of {dtype}'s {dtype.bytes} bytes")
+    return ArrayInfo(dtype, int(address), tuple(map(int, shape)), tuple(int(d) // dtype.bytes for d in strides), owner)
+
+
+class _DLTensor(ctypes.Structure):
+    """dlpack.h, DLTensor, at the start of a DLManagedTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_CODES: dict[tuple[int, int], Any] = {(4, 16): ml_dtypes.bfloat16, (6, 8): np.bool_}
+_CODES.update({(10, 8): ml_dtypes.float8_e4m3fn, (12, 8): ml_dtypes.float8_e5m2})
+_CODES.update({(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)})
+_CODES.update({(1, 8 * n): np.dtype(f"u{n}") for n in (1, 2, 4, 8)})
+_CODES.update({(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)})
+"""dlpack.h, DLDataTypeCode, and bits."""
+
+_CUDA = 2
+
+
+def _from_capsule(x: Any) -> ArrayInfo:
+    device = x.__dlpack_device__()[0]
+    capsule = x.__dlpack__(stream=-1) if int(device) == _CUDA else x.__dlpack__()
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    t = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
+    found = _CODES.get((t.code, t.bits)) if t.lanes == 1 else None
+    if found is None:
+        raise CuteError(f"from_dlpack: DLPack type code {t.code}, {t.bits} bits, {t.lanes} lanes has no element type")
+    shape = tuple(t.shape[i] for i in range(t.ndim))
+    address = int(t.data or 0) + int(t.byte_offset)
+    dtype = _dtype(np.dtype(found))
+    if not t.strides:
+        return _in_elements(dtype, address, shape, None, (x, capsule))
+    return ArrayInfo(dtype, address, shape, tuple(t.strides[i] for i in range(t.ndim)), (x, capsule))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one warp does together: 8 by 8 matrices between shared memory and registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa, seam
+from ..copy_atom import CopyAtom, CopyTraits
+from ..dtypes import DType
+from ..isa import atoms
+from ..layout import Layout, make_layout, recast_layout, size
+from ..layout.pure import pure
+from ..pointer import AddressSpace, Pointer, access_alignment, physical
+from ..seam import CuteError, static
+from ..tensor import Tensor, dense
+
+__all__ = ["LdMatrix8x8x16bOp", "StMatrix8x8x16bOp"]
+
+
+@pure
+def _traits(load: bool, transpose: bool, num: int, width: int) -> CopyTraits:
+    """The thread-value layouts in elements of `width` bits (PTX ISA, figure "mma.m8n8k16 fragment", in isa.atoms)."""
+    atom = (atoms.ldmatrix_b16 if load else atoms.stmatrix_b16)(num, transpose)
+
+    def recast(lay: Layout) -> Layout:
+        return lay if width == 16 else recast_layout(width, 16, lay)
+
+    src, dst = recast(atom.src), recast(atom.dst)
+    return CopyTraits(make_layout(32), src, dst, dst if load else src)
+
+
+def _check(op: Any, what: str) -> None:
+    if op.num_matrices not in (1, 2, 4) or type(op.num_matrices) is not int:
+        raise CuteError(f"{what}: num_matrices {op.num_matrices!r} must be 1, 2 or 4")
+    if type(op.transpose) is not bool:
+        raise CuteError(f"{what}: transpose {op.transpose!r} must be True or False")
+
+
+def _widths(op: Any, dtype: DType, what: str) -> None:
+    if dtype.width not in ((16,) if op.transpose else (8, 16, 32)):
+        legal = "16-bit elements" if op.transpose else "elements of 8, 16 or 32 bits"
+        raise CuteError(f"{what}(transpose={op.transpose}): {dtype} elements; it moves {legal}")
+
+
+def _registers(t: Tensor, num: int, what: str) -> seam.Regs:
+    p = t.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or not dense(t):
+        raise CuteError(f"{what}: {t!r} must be consecutive registers; retile the fragment for this copy")
+    return seam.Regs(p.address, p.dtype, p.offset, num * 32 // p.dtype.width)
+
+
+def _row(t: Tensor, what: str) -> Any:
+    """The shared address of this lane's row of 16 bytes."""
+    p = t.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem:
+        raise CuteError(f"{what}: {t!r} must lie in shared memory")
+    if access_alignment(p) % 16 or size(t.layout) * p.dtype.width != 128:
+        raise CuteError(f"{what}: {t!r} must be a row of 16 bytes, 16-byte aligned; use a layout whose rows are")
+    return physical(p)
+
+
+@static
+class LdMatrix8x8x16bOp:
+    """Load `num_matrices` (1, 2, 4) 8 by 8 matrices of 16-bit elements, transposed if asked. A whole converged warp.
+    PTX ldmatrix, sm_75."""
+
+    transpose: bool = False
+    num_matrices: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self, "LdMatrix8x8x16bOp")
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        _widths(self, dtype, "LdMatrix8x8x16bOp")
+        return _traits(True, self.transpose, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+
+    def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        regs = _registers(dst, self.num_matrices, "ldmatrix: dst")
+        isa.ldmatrix(dst=regs, addr=_row(src, "ldmatrix: src"), num=self.num_matrices, trans=self.transpose)
+
+
+@static
+class StMatrix8x8x16bOp:
+    """Store `num_matrices` (1, 2, 4) 8 by 8 matrices of 16-bit elements, transposed if asked. A whole converged warp.
+    A TMA store that reads them needs `arch.fence_proxy` in each lane first. PTX stmatrix, sm_90."""
+
+    transpose: bool = False
+    num_matrices: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self, "StMatrix8x8x16bOp")
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        _widths(self, dtype, "StMatrix8x8x16bOp")
+        return _traits(False, self.transpose, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+
+    def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        regs = _registers(src, self.num_matrices, "stmatrix: src")
+        isa.stmatrix(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices, trans=self.transpose)
