@@ -130,7 +130,7 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
                 stage = consumer.wait_and_advance()
                 warpgroup.fence()
                 for kb in cute.range_constexpr(K_BLOCKS):
-                    mma_k = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0 or kb > 0)
+                    mma_k = tiled_mma.set(warpgroup.Field.ACCUMULATE, k + kb > 0)
                     cute.gemm(mma_k, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)

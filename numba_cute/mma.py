@@ -318,15 +318,23 @@ def register_fragment(operand: str, input: Any, dtype: Any) -> Tensor:
     shape = input.shape if isinstance(input, Tensor) else input
     if not isinstance(shape, tuple) or len(shape) < 3:
         raise CuteError(f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it")
-    order = (0, 2, 1) if operand in "AB" else (0, 1, 2)
-    order += tuple(range(3, len(shape)))
-    full = tuple(_order_like(s, o) for s, o in zip(shape, order))
-    return make_rmem_tensor(layout.make_ordered_layout(shape, full), dtype)
+    order = (1, 0) if operand in "AB" else (0, 1)
+    lay = operand_layout(shape, (*order, *range(2, len(shape) - 1)))
+    return make_rmem_tensor(lay, dtype)
 
 
-def _order_like(shape: Any, order: int) -> Any:
-    """The order of a mode's leaves: by mode, the first leaf first."""
-    return order if not isinstance(shape, tuple) else tuple(order for _ in shape)
+@pure
+def operand_layout(shape: Any, order: tuple[int, ...]) -> Layout:
+    """A compact layout of (V, rest…): V first, the others in `order`, whole modes at a time."""
+    sizes = tuple(map(layout.size, shape[1:]))
+    steps = layout.make_ordered_layout(sizes, order).stride
+    v = layout.size(shape[0])
+    modes = [layout.make_layout(shape[0])]
+    for s, d in zip(shape[1:], steps):
+        compact = layout.make_layout(s)
+        scaled = layout.transform_leaf(lambda x, d=d: x * d * v, compact.stride)
+        modes.append(Layout(s, scaled))
+    return layout.make_layout(tuple(modes))  # type: ignore[no-any-return]
 
 
 @traced

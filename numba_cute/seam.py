@@ -100,7 +100,7 @@ class Backend(Protocol):
         """Set a span from such a value."""
 
     def convert(self, vector: Any, src: Any, dst: Any, count: int) -> Any:
-        """Such a value with each element converted, round to nearest even."""
+        """Such a value with each element converted: to nearest even, and floats to integers towards zero."""
 
     def cast(self, value: Any, dtype: Any) -> Any:
         """A scalar as another type; a static value becomes a run-time one."""

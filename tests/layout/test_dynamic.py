@@ -6,10 +6,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Dyn, any_layouts, known, values
 
 from numba_cute import layout as cl
 from numba_cute.seam import CuteError
+
+from .strategies import Dyn, any_layouts, known, values
 
 M, N = 96, 40
 ROW = cl.make_layout((M, N), stride=(N, 1))

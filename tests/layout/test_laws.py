@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numba_cute import layout as cl
 from numba_cute.seam import CuteError
 
-from strategies import any_layouts, compact_layouts, injective_layouts, shapes, swizzles, values
+from .strategies import any_layouts, compact_layouts, injective_layouts, shapes, swizzles, values
 
 
 def compose_or_skip(a, b):

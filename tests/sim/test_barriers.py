@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mbarriers, named barriers, cluster barriers, and threads that do not meet: right kernels silent, broken ones named."""
+"""mbarriers, named and cluster barriers, threads that do not meet: right kernels silent, broken ones named."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,8 @@ def test_deadlock_names_barrier_place_phase_and_arrivals():
         launch(kernel)
     text = str(caught.value)
     for words in (
-        "warp 0 (32 threads) wait", "test_barriers.py:", "`mbarrier.mbarrier_wait_parity(BAR, 0)`", "work.ready[0] (0x400)",
+        "warp 0 (32 threads) wait", "test_barriers.py:", "`mbarrier.mbarrier_wait_parity(BAR, 0)`",
+        "work.ready[0] (0x400)",
         "phase 0 (parity 0)", "1 of 2 arrivals missing", "thread 33 (warp 1) at", "(exited)",
     ):  # fmt: skip
         assert words in text

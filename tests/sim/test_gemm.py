@@ -67,7 +67,9 @@ def test_broken_gemm_is_reported(name, rng):
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [n for n in BROKEN if "wait" not in n])  # whether data came in time is chance there
+@pytest.mark.parametrize(
+    "name", ["no release", "tx_count too great", "tx_count too small", "no proxy fence", "no init"]
+)
 def test_broken_gemm_is_reported_in_any_order(name, rng):
     with pytest.raises(SimError):
         run(256, 256, 320, rng, BROKEN[name][0], seed=5)

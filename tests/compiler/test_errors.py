@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong in a kernel is one CuteError with the user's line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import isa, seam
+from tests.compiler.test_structs import Counter
+from tests.compiler.test_values import Kind, code, pair
+
+
+@seam.traced
+def refuses(x):
+    raise cute.CuteError(f"x={x}: it must be 4; pass 4")
+
+
+@seam.traced
+def decides(x):
+    return 1 if x > 3 else 2
+
+
+@seam.traced
+def tensor_core():
+    isa.wgmma_fence()
+
+
+@cuda.jit
+def refused(out, n):
+    refuses(3)
+
+
+@cuda.jit
+def unknown_attribute(out, n):
+    out[0] = pair(n).nothing
+
+
+@cuda.jit
+def wrong_arguments(out, n):
+    out[0] = code(Kind.A, n)
+
+
+@cuda.jit
+def static_field(out, n):
+    c = Counter(1, 3)
+    c.limit = n
+
+
+@cuda.jit
+def run_time_decision(out, n):
+    out[0] = decides(n)
+
+
+@cuda.jit
+def run_time_unroll(out, n):
+    for i in cute.range_constexpr(n):
+        out[i] = 0
+
+
+@cuda.jit
+def run_time_registers(out, n):
+    cute.make_rmem_tensor(n, cute.Float32)
+
+
+@cuda.jit
+def uses_wgmma(out, n):
+    tensor_core()
+
+
+MESSAGES = {
+    refused: ["x=3: it must be 4; pass 4", "refuses(3)", "test_errors.py:"],
+    unknown_attribute: ["Pair has no attribute 'nothing'", "out[0] = pair(n).nothing"],
+    wrong_arguments: ["code(kind)", "too many positional arguments", "code(Kind.A, n)"],
+    static_field: ["Counter.limit is static", "annotate the field with a DType"],
+    run_time_decision: ["cannot decide compile-time control flow", "decides(n)"],
+    run_time_unroll: ["range_constexpr", "range() for a run-time count"],
+    run_time_registers: ["static", "make_rmem_tensor(n, cute.Float32)"],
+}
+
+
+@pytest.mark.parametrize("kernel", MESSAGES, ids=lambda k: k.py_func.__name__)
+def test_message(kernel):
+    with pytest.raises(cute.CuteError) as caught:
+        cute.compile(kernel, "void(int32[::1], int32)")
+    for part in MESSAGES[kernel]:
+        assert part in str(caught.value)
+    assert f"in kernel {kernel.py_func.__name__}" in str(caught.value)
+
+
+def test_an_instruction_that_the_target_lacks_is_named():
+    with pytest.raises(cute.CuteError, match=r"wgmma_fence needs sm_90a, and the target is sm_80"):
+        cute.compile(uses_wgmma, "void(int32[::1], int32)", arch="sm_80")
+    cute.compile(uses_wgmma, "void(int32[::1], int32)", arch="sm_90a")
+
+
+@pytest.mark.parametrize(
+    ("args", "arch", "message"),
+    [
+        ("void(int32[::1], int32)", "sm_99", "not a known target"),
+        ("void(int32[::1], int32)", 90, "not a known target"),
+        (np.zeros(3), "sm_90a", "a tuple of example arguments"),
+    ],
+)
+def test_compile_checks_its_arguments(args, arch, message):
+    with pytest.raises(cute.CuteError, match=message):
+        cute.compile(uses_wgmma, args, arch=arch)
+
+
+def test_two_targets_in_one_process_do_not_mix():
+    @cuda.jit
+    def kernel(out, n):
+        c = Counter(n, 100)
+        c.bump()
+        out[0] = c.n
+
+    for arch in ("sm_80", "sm_90a", "sm_100a", "sm_80"):
+        assert f".target {arch}" in cute.compile(kernel, "void(int32[::1], int32)", arch=arch).ptx
