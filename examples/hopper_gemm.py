@@ -35,6 +35,7 @@ GROUP_M = 8  # tiles along M that are done side by side, so that they share B in
 STORE_N, STORE_STAGES = 64, 2  # the output leaves in pieces of 64 columns, two in flight
 K_BLOCKS = TILE_K // 16  # 16: the K of one wgmma
 STORES = TILE_N // STORE_N
+STORE_VALUES = 64 * STORE_N // 128  # of a piece in each thread
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 THREADS, CONSUMER_WARPS = 384, 8
 STAGE_BYTES = (TILE_M + TILE_N) * TILE_K * 2
@@ -112,6 +113,7 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
         to_smem = cute.make_tiled_copy_S(to_smem, cute.make_tiled_copy_C_atom(to_smem, tiled_mma))
         tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
         tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
+        pieces = cute.make_tensor(acc.iterator, cute.make_layout((STORE_VALUES, STORES)))
         gC = cute.local_tile(mC, (64, STORE_N), (None, None))
         sC_group = cute.local_tile(sC, (64, STORE_N), (group, 0))
         tCsC, tCgC = cpasync.tma_partition(
@@ -141,8 +143,7 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
             released.release()
 
             for piece in cute.range_constexpr(STORES):
-                part = cute.make_tensor(acc.iterator + piece * cute.size(tRS_rC), tRS_rC.layout)
-                tRS_rC.store(part.load().to(dtype))
+                tRS_rC.store(pieces[None, piece].load().to(dtype))
                 if stores_issuer:
                     stores.producer_acquire()  # the buffer has been read by the store before the last
                 together.arrive_and_wait()

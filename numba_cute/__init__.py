@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
-from . import arch, nvgpu, pipeline, utils
+from . import arch, nvgpu, pipeline, runtime, utils
 from .algebra import (
     coalesce,
     composition,
@@ -28,7 +28,7 @@ from .algebra import (
     tiled_divide,
     zipped_divide,
 )
-from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, launch
+from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, cudasim, launch
 from .copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call, prefetch
 from .copy_atom import (
     CopyAtom,
@@ -156,6 +156,10 @@ from .tensor import (
 from .vector import TensorSSA
 
 __version__ = "0.1.0"
+
+if cudasim.enabled():
+    cudasim.install(simulate)
+del cudasim
 
 __all__ = [
     "AddressSpace",

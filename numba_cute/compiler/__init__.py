@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only part that knows Numba, llvmlite and the CUDA tools. Importing it teaches Numba this library's types."""
 
-from . import calls, launch, passes, structs  # noqa: F401  (they register themselves with Numba)
-from .launch import cluster_shape
-from .launch import launch as launch
-from .offline import Compiled, PerformanceWarning, compile
+from . import cudasim
+from .cluster import cluster_shape
 
-__all__ = ["Compiled", "PerformanceWarning", "cluster_shape", "compile", "launch"]
+if cudasim.enabled():
+    from .cudasim import compile, launch
+else:
+    from . import calls, passes, structs  # noqa: F401  (they register themselves with Numba)
+    from .launch import launch
+    from .offline import compile  # type: ignore[assignment]
+from .result import Compiled, PerformanceWarning
+
+__all__ = ["Compiled", "PerformanceWarning", "cluster_shape", "compile", "cudasim", "launch"]

@@ -23,6 +23,7 @@ from numba.cuda.cudadrv import devices, driver, nvvm
 from .. import dtypes
 from ..seam import CuteError
 from . import errors, tree
+from .cluster import checked_cluster
 from .numba_types import TENSOR_MAP_BYTES, TensorMapType, Value
 from .target import current_arch
 from .tracer import SMEM_MARK
@@ -79,31 +80,6 @@ def _set_cuda_kernel(function: Any, _original: Callable[[Any], None] = nvvm.set_
 
 nvvm.set_cuda_kernel = _set_cuda_kernel
 assert cuda_compiler.nvvm is nvvm
-
-
-def cluster_shape(*shape: int) -> Callable[[Any], Any]:
-    """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
-
-    A plain launch then forms such clusters; the grid must be a multiple of the shape. PTX `.reqnctapercluster`,
-    sm_90.
-    """
-    dims = _cluster(shape)
-
-    def mark(kernel: Any) -> Any:
-        (kernel.py_func if hasattr(kernel, "py_func") else kernel).__cute_cluster__ = dims
-        return kernel
-
-    return mark
-
-
-def _cluster(shape: Any) -> tuple[int, int, int]:
-    dims = (shape,) if isinstance(shape, int) else tuple(shape)
-    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
-        raise CuteError(f"cluster={shape!r}: up to three positive ints")
-    dims = (*dims, 1, 1)[:3]
-    if dims[0] * dims[1] * dims[2] > 16:
-        raise CuteError(f"cluster={shape!r}: {dims[0] * dims[1] * dims[2]} CTAs; the hardware has at most 16")
-    return dims  # type: ignore[return-value]
 
 
 class building:
@@ -272,7 +248,7 @@ class Launch:
 
         grid, block = normalize_kernel_dimensions(grid, block)
         self.kernel, self.grid, self.block = kernel, grid, block
-        self.cluster = None if cluster is None else _cluster(cluster)
+        self.cluster = None if cluster is None else checked_cluster(cluster)
         self.smem, self.pdl = smem, pdl
         self.configuration = _LaunchConfiguration(kernel, grid, block, _stream(stream), smem)
 

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numba.cuda.dispatcher as cuda_dispatcher
@@ -16,29 +14,8 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ..seam import CuteError
 from . import ptxas
 from .launch import building, required_smem
+from .result import Compiled, PerformanceWarning
 from .target import compiling_for, parse_arch
-
-
-class PerformanceWarning(UserWarning):
-    """The assembler compiled the kernel, and says that it will be slow."""
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A compiled kernel. name: its symbol. arch: the target. ptx, cubin: the code. resources: what it uses.
-    notes: what the assembler remarked."""
-
-    name: str
-    arch: str
-    ptx: str
-    cubin: bytes
-    resources: ptxas.Resources
-    notes: tuple[str, ...]
-
-    @functools.cached_property
-    def sass(self) -> str:
-        """The machine code, disassembled (needs nvdisasm)."""
-        return ptxas.disassemble(self.cubin)
 
 
 def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:

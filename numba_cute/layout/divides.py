@@ -94,21 +94,23 @@ def local_tile(layout: Any, tiler: Any, coord: IntTuple, proj: IntTuple = None) 
 @traced
 def inner_partition(layout: Any, tiler: Any, coord: IntTuple) -> tuple[Any, Any]:
     """The tile at `coord` of the rests of `zipped_divide(layout, tiler)`, and its offset."""
-    tiles = zipped_divide(layout, tiler)
-    return slice_and_offset(((None,) * rank(tiles, (0,)), _padded(coord, rank(tiles, (1,)))), _openable(tiles))
+    tiles = _open_tiles(layout, tiler)
+    return slice_and_offset(((None,) * rank(tiles, 0), _padded(coord, rank(tiles, 1))), tiles)
 
 
 @traced
 def outer_partition(layout: Any, tiler: Any, coord: IntTuple) -> tuple[Any, Any]:
     """What lies at `coord` of each tile of `zipped_divide(layout, tiler)`, and its offset."""
+    tiles = _open_tiles(layout, tiler)
+    return slice_and_offset((_padded(coord, rank(tiles, 0)), (None,) * rank(tiles, 1)), tiles)
+
+
+@pure
+def _open_tiles(layout: Any, tiler: Any) -> Any:
+    """`zipped_divide`, with both modes tuples, so that slices can open them."""
+    if isinstance(layout, ComposedLayout):
+        return on_outer(layout, _open_tiles(layout.outer, tiler))
     tiles = zipped_divide(layout, tiler)
-    return slice_and_offset((_padded(coord, rank(tiles, (0,))), (None,) * rank(tiles, (1,))), _openable(tiles))
-
-
-def _openable(tiles: Any) -> Any:
-    """`tiles` with both modes tuples, so that slices can open them."""
-    if isinstance(tiles, ComposedLayout):
-        return on_outer(tiles, _openable(tiles.outer))
     return Layout(tuple(map(wrap, tiles.shape)), tuple(map(wrap, tiles.stride)))
 
 

@@ -51,13 +51,17 @@ def mul(a: Any, b: Any) -> Any:
 
 
 def div(a: Any, b: Any) -> Any:
+    """a / b towards zero, so that a layout maps -i to the negative of what it maps i to."""
     if type(b) is int and b == 1 or type(a) is int and a == 0:
         return a
-    return a // b
+    return -(-a // b) if type(a) is int and a < 0 else a // b
 
 
 def mod(a: Any, b: Any) -> Any:
-    return 0 if type(b) is int and b == 1 or type(a) is int and a == 0 else a % b
+    """What `div` leaves over."""
+    if type(b) is int and b == 1 or type(a) is int and a == 0:
+        return 0
+    return -(-a % b) if type(a) is int and a < 0 else a % b
 
 
 def ceil_div_leaf(a: Any, b: Any) -> Any:
@@ -185,22 +189,22 @@ def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
 
 
 @traced
-def transform_leaf(f: Callable[..., Any], a: IntTuple, b: IntTuple = (), c: IntTuple = ()) -> IntTuple:
-    """`f` of each leaf of `a`, or of the leaves of up to three congruent tuples together."""
-    others = [t for t in (b, c) if t != ()]
-    if not isinstance(a, tuple):
-        return f(a, *others)
+def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
+    """`f` of each leaf of a tuple, or of the leaves of several congruent tuples together."""
+    first, *others = terms
+    if not isinstance(first, tuple):
+        return f(*terms)
     for t in others:
-        _same_rank(t, a, "transform_leaf", "the first tuple")
-    return tuple(transform_leaf(f, *terms) for terms in zip(a, *others))
+        _same_rank(t, first, "transform_leaf", "the first tuple")
+    return tuple(transform_leaf(f, *modes) for modes in zip(*terms))
 
 
 @traced
-def filter_tuple(f: Callable[..., Any], a: tuple[Any, ...], b: tuple[Any, ...] = ()) -> tuple[Any, ...]:
-    """The tuples that `f` gives for each mode of `a` (and of `b`), joined."""
+def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tuples that `f` gives for each mode of `terms` together, joined."""
     out: tuple[Any, ...] = ()
-    for terms in zip(a, b) if b else zip(a):
-        out += f(*terms)
+    for modes in zip(*terms):
+        out += f(*modes)
     return out
 
 

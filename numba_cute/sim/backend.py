@@ -30,12 +30,14 @@ _SATURATES = ("e4m3", "e5m2")  # cvt to fp8 has only .satfinite
 
 
 def as_number(value: Any, dtype: DType) -> Any:
-    """A scalar of a type, wrapped or rounded as the GPU's conversion does: integers wrap, floats truncate."""
+    """A scalar of a type as the GPU converts it: integers wrap; floats become integers towards zero, saturating."""
     if isinstance(value, Scalar):
         value = value.value
     if dtype.kind == "bool":
         return bool(value)
     if dtype.is_integer:
+        if isinstance(value, float) or getattr(value, "dtype", None) is not None:
+            return as_array(np.asarray(value), dtype).item()
         bits = int(value) & ((1 << dtype.width) - 1)
         return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
     if dtype.width == 64:

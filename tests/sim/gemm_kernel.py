@@ -39,7 +39,8 @@ class Broken:
     init: bool = True
 
 
-def make_kernel(broken: Broken):
+def make_produce(broken: Broken):
+    @cuda.jit(device=True)
     def produce(a_map, b_map, k_tiles, m0, n0, rank):
         phase, stage = 1, 0
         for k in range(k_tiles):
@@ -53,6 +54,11 @@ def make_kernel(broken: Broken):
             if stage == STAGES:
                 stage, phase = 0, phase ^ 1
 
+    return produce
+
+
+def make_consume(broken: Broken):
+    @cuda.jit(device=True)
     def consume(acc, k_tiles, wg):
         phase, stage = 0, 0
         for k in range(k_tiles):
@@ -73,6 +79,11 @@ def make_kernel(broken: Broken):
             if stage == STAGES:
                 stage, phase = 0, phase ^ 1
 
+    return consume
+
+
+def make_epilogue(broken: Broken):
+    @cuda.jit(device=True)
     def epilogue(acc, c_map, m0, n0, wg):
         b = seam.current()
         t = cuda.threadIdx.x % 128
@@ -99,7 +110,11 @@ def make_kernel(broken: Broken):
         if not broken.wait_store:
             b.store(F32, "smem", C_AT, (0.0,), 4)
 
-    produce_, consume_, epilogue_ = (cuda.jit(device=True)(f) for f in (produce, consume, epilogue))
+    return epilogue
+
+
+def make_kernel(broken: Broken):
+    produce, consume, epilogue = make_produce(broken), make_consume(broken), make_epilogue(broken)
 
     @cuda.jit
     def gemm(a_map, b_map, c_map, k_tiles):
@@ -120,12 +135,12 @@ def make_kernel(broken: Broken):
         if t < 128:
             setmaxnreg.setmaxnreg_dec(count=40)
             if t == 0:
-                produce_(a_map, b_map, k_tiles, m0, n0, rank)
+                produce(a_map, b_map, k_tiles, m0, n0, rank)
         else:
             setmaxnreg.setmaxnreg_inc(count=232)
             acc = seam.Regs(seam.current().registers(F32, BN // 2), F32, 0, BN // 2)
-            consume_(acc, k_tiles, t // 128 - 1)
-            epilogue_(acc, c_map, m0, n0, t // 128 - 1)
+            consume(acc, k_tiles, t // 128 - 1)
+            epilogue(acc, c_map, m0, n0, t // 128 - 1)
         sync.cluster_arrive()
         sync.cluster_wait()
 

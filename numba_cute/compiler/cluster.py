@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cluster shapes, as a part of the kernel or of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..seam import CuteError
+
+
+def cluster_shape(*shape: int) -> Callable[[Any], Any]:
+    """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
+
+    A plain launch then forms such clusters; the grid must be a multiple of the shape. PTX `.reqnctapercluster`,
+    sm_90.
+    """
+    dims = checked_cluster(shape)
+
+    def mark(kernel: Any) -> Any:
+        (kernel.py_func if hasattr(kernel, "py_func") else kernel).__cute_cluster__ = dims
+        return kernel
+
+    return mark
+
+
+def checked_cluster(shape: Any) -> tuple[int, int, int]:
+    """A cluster shape as three ints, or an error that says what is wrong with it."""
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
+        raise CuteError(f"cluster={shape!r}: up to three positive ints")
+    dims = (*dims, 1, 1)[:3]
+    if dims[0] * dims[1] * dims[2] > 16:
+        raise CuteError(f"cluster={shape!r}: {dims[0] * dims[1] * dims[2]} CTAs; the hardware has at most 16")
+    return dims  # type: ignore[return-value]

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compiling gives."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from . import ptxas
+
+
+class PerformanceWarning(UserWarning):
+    """The assembler compiled the kernel, and says that it will be slow."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled kernel. name: its symbol. arch: the target. ptx, cubin: the code. resources: what it uses.
+    notes: what the assembler remarked."""
+
+    name: str
+    arch: str
+    ptx: str
+    cubin: bytes
+    resources: ptxas.Resources
+    notes: tuple[str, ...]
+
+    @functools.cached_property
+    def sass(self) -> str:
+        """The machine code, disassembled (needs nvdisasm)."""
+        return ptxas.disassemble(self.cubin)
