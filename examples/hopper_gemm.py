@@ -103,7 +103,7 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
     else:
         arch.setmaxregister_increase(CONSUMER_REGISTERS)
         group = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * group of the tile
-        mma = tiled_mma.get_slice(group * 128)
+        mma = tiled_mma.get_slice(cute.Int32(group * 128))
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = cute.make_rmem_tensor(tiled_mma.partition_shape_C((TILE_M, TILE_N)), cute.Float32)
@@ -127,20 +127,21 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
 
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
-            released = consumer.clone()  # follows one stage behind, while the tensor cores still read it
+            previous = consumer.wait()
             for k in range(k_tiles):
                 stage = consumer.wait_and_advance()
                 warpgroup.fence()
-                for kb in cute.range_constexpr(K_BLOCKS):
-                    mma_k = tiled_mma.set(warpgroup.Field.ACCUMULATE, k + kb > 0)
-                    cute.gemm(mma_k, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
+                first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
+                cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
+                for kb in cute.range_constexpr(1, K_BLOCKS):
+                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
                 warpgroup.commit_group()
-                warpgroup.wait_group(1)
+                warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
                 if k > 0:
-                    released.release()
-                    released.advance()
+                    previous.release()
+                previous = stage
             warpgroup.wait_group(0)
-            released.release()
+            previous.release()
 
             for piece in cute.range_constexpr(STORES):
                 tRS_rC.store(pieces[None, piece].load().to(dtype))
@@ -227,7 +228,7 @@ def simulate(args, dtype):
     kernel_args, grid = arguments(a, b, c, dtype, most_clusters=1)
     print(f"simulating {m} x {n} x {k} {args.dtype}: {math.prod(grid)} CTAs in clusters of {CLUSTER_M}")
     start = time.perf_counter()
-    cute.simulate(gemm, progress=sys.stderr.isatty() or args.progress)[grid, THREADS](*kernel_args)
+    cute.simulate(gemm, progress=sys.stderr.isatty())[grid, THREADS](*kernel_args)
     seconds = time.perf_counter() - start
     print(f"relative error against float64: {check(a, b, c):.2e}   ({seconds:.1f} s)")
 

@@ -99,7 +99,7 @@ def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK.
     """
     if proj is not None:
-        tiler, coord = layout.dice(proj, tiler), layout.dice(proj, coord)
+        tiler, coord = layout.dice(tiler, proj), layout.dice(coord, proj)
     tiled = _opened(zipped_divide(input, tiler))
     tile_modes = (None,) * layout.rank(shape(tiled)[0])
     rest = shape(tiled)[1]
@@ -115,7 +115,7 @@ def local_partition(target: Any, tiler: Any, index: Any, proj: Any = None) -> An
     """What thread `index` of the threads laid out by `tiler` takes of `target`: one element of each tile of the
     shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
     if proj is not None:
-        tiler = layout.dice(proj, tiler)
+        tiler = layout.dice(tiler, proj)
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)
     tiled = _opened(zipped_divide(target, layout.product_each(threads.shape)))
     coord = threads.get_flat_coord(index)

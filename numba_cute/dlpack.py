@@ -62,7 +62,9 @@ def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: An
             strides.insert(0, step)
             step *= s
     if any(d % dtype.bytes for d in strides):
-        raise CuteError(f"from_dlpack: strides {tuple(strides)} bytes are not multiples of {dtype}'s {dtype.bytes} bytes")
+        raise CuteError(
+            f"from_dlpack: strides {tuple(strides)} bytes are not multiples of {dtype}'s {dtype.bytes} bytes"
+        )
     return ArrayInfo(dtype, int(address), tuple(map(int, shape)), tuple(int(d) // dtype.bytes for d in strides), owner)
 
 

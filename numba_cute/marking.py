@@ -38,7 +38,9 @@ def layout_dynamic(lay: Any, leading_dim: int | None) -> Layout:
     shape, stride = _flat(lay, "mark_layout_dynamic")
     lead = leading_of(shape, stride) if leading_dim is None else leading_dim
     if not -len(shape) <= lead < len(shape):
-        raise CuteError(f"mark_layout_dynamic: leading_dim {leading_dim} is not a mode of {lay}, which has {len(shape)}")
+        raise CuteError(
+            f"mark_layout_dynamic: leading_dim {leading_dim} is not a mode of {lay}, which has {len(shape)}"
+        )
     lead %= len(shape)
     if stride[lead] != 1:
         raise CuteError(f"mark_layout_dynamic: leading_dim {leading_dim} has stride {stride[lead]} in {lay}, not 1")
@@ -54,12 +56,16 @@ def compact_shape_dynamic(lay: Any, mode: int, stride_order: Any, divisibility: 
     if type(mode) is not int or not 0 <= mode < len(shape):
         raise CuteError(f"{what}: mode {mode!r} is not a mode of {lay}, which has {len(shape)}")
     if type(divisibility) is not int or divisibility < 1 or int(shape[mode]) % divisibility:
-        raise CuteError(f"{what}: extent {shape[mode]} of mode {mode} is not a multiple of divisibility {divisibility!r}")
+        raise CuteError(
+            f"{what}: extent {shape[mode]} of mode {mode} is not a multiple of divisibility {divisibility!r}"
+        )
     order = _outermost_first(shape, stride, stride_order, what)
     expected = 1
     for m in reversed(order):
         if int(stride[m]) != expected and int(shape[m]) != 1:
-            raise CuteError(f"{what}: layout {lay} is not compact in stride_order {tuple(order)} (outermost mode first)")
+            raise CuteError(
+                f"{what}: layout {lay} is not compact in stride_order {tuple(order)} (outermost mode first)"
+            )
         expected *= int(shape[m])
     for m in order[: order.index(mode)]:
         stride[m] = _dynamic(stride[m], Int64)

@@ -252,7 +252,9 @@ class ThrMma:
 
     def _partition(self, operand: str, tensor: Any) -> Any:
         if not isinstance(tensor, Tensor):
-            raise CuteError(f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes")
+            raise CuteError(
+                f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes"
+            )
         x, y = _MODES[operand]
         parts = Tensor(tensor.iterator, self.tiled_mma.thrfrg(operand, tensor.layout))
         coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
@@ -317,7 +319,9 @@ def register_fragment(operand: str, input: Any, dtype: Any) -> Tensor:
     """Registers for an operand: of a partition shape, K innermost for A and B, M innermost for C."""
     shape = input.shape if isinstance(input, Tensor) else input
     if not isinstance(shape, tuple) or len(shape) < 3:
-        raise CuteError(f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it")
+        raise CuteError(
+            f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it"
+        )
     order = (1, 0) if operand in "AB" else (0, 1)
     lay = operand_layout(shape, (*order, *range(2, len(shape) - 1)))
     return make_rmem_tensor(lay, dtype)

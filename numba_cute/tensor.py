@@ -119,7 +119,7 @@ class Tensor:
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any]]:
         """(address, bytes, name, owner) of the memory that this tensor of the host refers to."""
         p = self.iterator
-        if not isinstance(p, Pointer) or not isinstance(p.address, dtypes.Scalar) or not isinstance(self.layout, Layout):
+        if not _linear(self) or not isinstance(p.address, dtypes.Scalar):
             return []
         shape, stride = layout.flatten_to_tuple(self.shape), layout.flatten_to_tuple(self.stride)
         reach = [(int(s) - 1) * int(d) * p.dtype.bytes for s, d in zip(shape, stride)]

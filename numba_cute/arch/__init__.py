@@ -9,8 +9,8 @@ from .bulk import (
 )
 from .index import (
     THREADS_PER_WARPGROUP,
-    WARPS_PER_WARPGROUP,
     WARP_SIZE,
+    WARPS_PER_WARPGROUP,
     block_dim,
     block_idx,
     block_idx_in_cluster,

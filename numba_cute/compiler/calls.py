@@ -383,6 +383,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "po
 def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
     class Template(AbstractTemplate):  # type: ignore[misc]
         key = op
+        prefer_literal = True
 
         def generic(self, args: Any, kws: Any) -> Any:
             if not any(isinstance(a, Value) for a in args[: 1 if op in (operator.getitem, operator.setitem) else 2]):

@@ -78,26 +78,37 @@ def _find(func_ir: Any, constant: Callable[[Any], Any]) -> Any:
 
 def _unroll(func_ir: Any, entry: int, found: tuple[int, Any], header: int, loop: Any) -> None:
     blocks, (at, indices) = func_ir.blocks, found
-    head = blocks[header]
+    chain = _headers(blocks, header)
+    head = blocks[chain[-1]]
     first, after = head.terminator.truebr, head.terminator.falsebr
-    body = sorted(set(loop.body) - {header})
+    body = sorted(set(loop.body) - set(chain))
     own = _own_variables(blocks, header, loop)
     step = max(blocks) + 1
     exit_label = (len(indices) + 1) * step
     for k, index in enumerate(indices):
         relabel = {label: (k + 1) * step + label for label in body}
-        relabel[header] = (k + 2) * step + header if k + 1 < len(indices) else exit_label
+        relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(indices) else exit_label))
         names = {name: head.scope.redefine(name, head.loc) for name in own}
         blocks[(k + 1) * step + header] = _opening(head, index, relabel[first], names)
         for label in body:
             blocks[relabel[label]] = _copied(blocks[label], relabel, names)
     blocks[exit_label] = _opening(head, None, after, {})
-    for label in [header, *body]:
+    for label in [*chain, *body]:
         del blocks[label]
     before = blocks[entry]
     before.body = _without_iterator(before.body[:-1], at)
     before.append(ir.Jump(step + header if indices else exit_label, before.loc))
     func_ir.blocks = rename_labels(blocks)
+
+
+def _headers(blocks: dict[int, Any], header: int) -> list[int]:
+    """The loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before it."""
+    chain = [header]
+    while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
+        chain.append(blocks[chain[-1]].terminator.target)
+    if not isinstance(blocks[chain[-1]].terminator, ir.Branch):
+        raise CuteError("range_constexpr: this loop has a form that cannot be unrolled")
+    return chain
 
 
 def _own_variables(blocks: dict[int, Any], header: int, loop: Any) -> list[str]:

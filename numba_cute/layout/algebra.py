@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError
-from .basis import ScaledBasis, basis_value, checked, coord_zero
+from ..seam import CuteError, Leaf
+from .basis import ScaledBasis, basis_value, coord_zero
 from .int_tuple import (
     IntTuple,
     ceil_div_leaf,
@@ -20,10 +21,11 @@ from .int_tuple import (
     mul,
     product,
     same,
+    static_int,
     text,
     wrap,
 )
-from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, make_layout, on_outer, outer_of, rank, size
+from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, on_outer, outer_of, rank, size
 from .modes import ONE
 from .pure import is_static, pure
 from .swizzle import Swizzle, swizzle_of_masks
@@ -147,7 +149,10 @@ def composition(lhs: Any, rhs: Any) -> Any:
 
 def as_tile(tiler: Any) -> Layout:
     """The layout that a tiler stands for: n:1 for an integer n."""
-    return tiler if isinstance(tiler, Layout) else make_layout(checked(tiler, "tiler"))
+    if isinstance(tiler, Layout):
+        return tiler
+    n = tiler if isinstance(tiler, Leaf) else static_int(tiler, "tiler")
+    return Layout(n, 0 if is_one(n) else 1)
 
 
 def compose(lhs: Layout, rhs: Layout, rounding: bool = False, carrying: bool = False) -> Layout:
@@ -270,7 +275,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
 
 def _commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
     """lhs o S as S' o lhs, where lhs maps the swizzle's bit fields to bit fields; None where it does not."""
-    if not lhs.all_static or lhs.maps_to_coordinates:
+    if not is_static(lhs) or lhs.maps_to_coordinates:
         return None
     moved = swizzle_of_masks(lhs(swizzle.y_mask), lhs(swizzle.z_mask))
     if moved is None or any(moved(lhs(i)) != lhs(swizzle(i)) for i in range(min(size(lhs), 2 * swizzle.period))):
@@ -344,7 +349,8 @@ def ceil_div(input: IntTuple, tiler: Any) -> IntTuple:
 def right_inverse(input: Any) -> Any:
     """The longest layout R found with input(R(i)) == i. Follows the static strides; 1:0 where none is 1.
 
-    With basis strides, a mode for each mode of the coordinate.
+    With basis strides, a mode for each mode of the coordinate. A negative stride is followed by its magnitude, and
+    gives a negative one: right where no other mode is beside it.
     """
     if input is None or isinstance(input, Swizzle):
         return input
@@ -436,9 +442,20 @@ def _invert_composed(layout: ComposedLayout, inverse: Any) -> Any:
 
 @pure
 def max_common_layout(a: Any, b: Any) -> Layout:
-    """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both."""
-    inverse = None if isinstance(a, ComposedLayout) or isinstance(b, ComposedLayout) else right_inverse(b)
-    return ONE if inverse is None else _layout_of(_merged(_identity_part(a, inverse)))
+    """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both.
+
+    A swizzle keeps together what lies within its lowest bits, wherever these are aligned.
+    """
+    together = 0
+    for x in (a, b):
+        if isinstance(x, ComposedLayout):
+            if not isinstance(x.inner, Swizzle):
+                return ONE
+            together = math.gcd(together, 1 << x.inner.base) if x.inner.bits else together
+    common = _layout_of(_merged(_identity_part(outer_of(a), right_inverse(outer_of(b)))))
+    if together == 0 or together >= size(common):
+        return common
+    return composition(common, math.gcd(size(common), together))  # type: ignore[no-any-return]
 
 
 def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:

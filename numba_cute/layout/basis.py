@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf, static, traced
 from .int_tuple import IntTuple, add, mul, static_int, text
-from .pure import is_static
 
 
 @static
@@ -31,10 +29,8 @@ class ScaledBasis:
                 f"mode={text(self.mode)}: a basis stride names a mode by a path of indices >= 0, as in E(0)"
             )
         object.__setattr__(self, "mode", mode)
-
-    @functools.cached_property
-    def all_static(self) -> bool:
-        return is_static(self.value)
+        if not isinstance(self.value, Leaf):
+            object.__setattr__(self, "value", static_int(self.value, "value"))
 
     @traced
     def __mul__(self, factor: Any) -> ScaledBasis:
@@ -91,11 +87,13 @@ def checked(x: Any, name: str) -> IntTuple:
         raise CuteError(f"{name}={x!r} is no integer or tuple of integers: give ints, nested as you like") from None
 
 
+@traced
 def is_basis(stride: IntTuple) -> bool:
     """Whether some leaf of `stride` is a basis stride."""
     return any(map(is_basis, stride)) if isinstance(stride, tuple) else isinstance(stride, ScaledBasis)
 
 
+@traced
 def add_coord(a: IntTuple, b: IntTuple) -> IntTuple:
     """The sum of two coordinates, mode by mode; missing modes, and a plain 0, count as zeros."""
     if isinstance(a, ScaledBasis):
@@ -114,6 +112,7 @@ def add_coord(a: IntTuple, b: IntTuple) -> IntTuple:
     return tuple(map(add_coord, a[:n], b[:n])) + a[n:] + b[n:]
 
 
+@traced
 def as_coord(e: Any) -> IntTuple:
     """The coordinate that a basis stride stands for: 4@1 is (0,4)."""
     if not isinstance(e, ScaledBasis):

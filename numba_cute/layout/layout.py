@@ -23,7 +23,7 @@ from .int_tuple import (
     weakly_congruent,
 )
 from .mapping import coordinate_of, index, offset
-from .pure import is_static, pure
+from .pure import pure
 from .swizzle import IDENTITY, Swizzle
 
 
@@ -53,10 +53,6 @@ class Layout:
         for d in flatten_to_tuple(self.stride):
             if type(d) is not int and not isinstance(d, (Leaf, ScaledBasis)):
                 raise CuteError(f"stride={text(self.stride)}: {d!r} is no integer; build layouts with make_layout")
-
-    @functools.cached_property
-    def all_static(self) -> bool:
-        return is_static(self.shape) and is_static(self.stride)
 
     @functools.cached_property
     def maps_to_coordinates(self) -> bool:
@@ -111,10 +107,6 @@ class ComposedLayout:
             raise CuteError(f"inner={self.inner!r}: give a Swizzle or a layout")
         if not isinstance(self.outer, (Layout, ComposedLayout)):
             raise CuteError(f"outer={self.outer!r}: give a layout")
-
-    @functools.cached_property
-    def all_static(self) -> bool:
-        return is_static(self.offset) and self.outer.all_static and is_static(self.inner)
 
     @property
     def shape(self) -> IntTuple:

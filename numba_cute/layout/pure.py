@@ -3,36 +3,55 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..seam import Leaf, traced
+from ..seam import Leaf, is_static_class, traced
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@traced
 def is_static(x: Any) -> bool:
-    """Whether nothing in `x` (an int tuple, a layout, a tiler) is known only at run time."""
+    """Whether nothing in `x` (an int tuple, a layout, a tiler, any immutable object) is known only at run time."""
     if type(x) is int:
         return True
     if isinstance(x, tuple):
         return all(map(is_static, x))
-    return not isinstance(x, Leaf) and getattr(x, "all_static", True)
+    held: dict[str, Any] = getattr(x, "__dict__", {})
+    if _VERDICT in held:  # what is immutable is looked through once
+        return bool(held[_VERDICT])
+    if isinstance(x, Leaf) or not is_static_class(type(x)):
+        return not isinstance(x, Leaf)
+    verdict = held[_VERDICT] = all(is_static(getattr(x, f.name)) for f in dataclasses.fields(x))
+    return verdict
+
+
+_VERDICT = "__cute_all_static__"
+
+
+def _keepable(x: Any) -> bool:
+    """Whether a result for `x` may be kept: nothing known only at run time, and no True or 1.0, which equal 1, inside
+    a tuple (elsewhere the cache tells types apart)."""
+    if isinstance(x, tuple):
+        return all([type(y) is int or (not isinstance(y, (bool, float)) and _keepable(y)) for y in x])
+    return is_static(x)
 
 
 def pure(fn: F) -> F:
     """A traced function whose results for static arguments are kept: in the simulator every thread of a kernel
     repeats the same set-up. A call that involves a `Leaf` is never kept: lowering emits code at each."""
-    remembered = functools.lru_cache(maxsize=4096)(fn)
+    remembered = functools.lru_cache(maxsize=4096, typed=True)(fn)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         for a in args:
-            if not is_static(a):
+            if not _keepable(a):
                 return fn(*args, **kwargs)
         for a in kwargs.values():
-            if not is_static(a):
+            if not _keepable(a):
                 return fn(*args, **kwargs)
         try:
             return remembered(*args, **kwargs)

@@ -166,23 +166,26 @@ def tma_partition(
             "both be the whole tile; group their tile modes with group_modes(t, 0, n)"
         )
     elements = layout.size(atom.layout_src_tv, (1,))
-    by_box = tile_by_box(tile, elements)
-    offset = layout.crd2idx(cta_coord, cta_layout) * (elements // layout.cosize(cta_layout))
-    return _by_boxes(smem_tensor, by_box, offset), _by_boxes(gmem_tensor, by_box, offset)
+    parts = layout.cosize(cta_layout)
+    by_box, by_part = tile_by_box(tile, elements, 1), tile_by_box(tile, elements, parts)
+    part = layout.crd2idx(cta_coord, cta_layout)
+    return _by_boxes(smem_tensor, by_box, by_part, part), _by_boxes(gmem_tensor, by_box, by_part, part)
 
 
 @pure
-def tile_by_box(tile: Any, elements: int) -> Any:
-    """From (element of a box, box) to the tile's coordinate, in the order of shared memory."""
+def tile_by_box(tile: Any, elements: int, parts: int) -> Any:
+    """From ((element of a part of a box, part), box) to the tile's coordinate, in the order of shared memory."""
     inverse = layout.right_inverse(layout.get_nonswizzle_portion(tile))
     whole = layout.tile_to_shape(layout.make_layout((inverse,)), layout.size(tile), (0,))
-    return layout.logical_divide(layout.coalesce(whole), layout.make_layout(elements))
+    return layout.logical_divide(layout.coalesce(whole), layout.make_layout((elements // parts, parts)))
 
 
-def _by_boxes(t: Tensor, by_box: Any, offset: Any) -> Tensor:
+def _by_boxes(t: Tensor, by_box: Any, by_part: Any, part: Any) -> Tensor:
+    """The tile by boxes, starting at this block's part (its stride is static, so that the alignment stays known)."""
     rest = layout.rank(t.layout) - 1
-    lay = layout.coalesce(layout.composition(t.layout, (by_box, *(None,) * rest)), target_profile=((1, 1),))
-    return domain_offset(((offset, 0), *(0,) * rest), Tensor(t.iterator, lay))
+    whole = layout.coalesce(layout.composition(t.layout, (by_box, *(None,) * rest)), target_profile=((1, 1),))
+    by_parts = Tensor(t.iterator, layout.composition(t.layout, (by_part, *(None,) * rest)))
+    return Tensor(domain_offset((((0, part), 0), *(0,) * rest), by_parts).iterator, whole)
 
 
 @traced

@@ -79,7 +79,7 @@ def _strides(v: Layout, major: int, swizzle: int, width: int) -> tuple[int, int]
                     raise CuteError(
                         f"wgmma operand of layout {v} with a {swizzle}-byte swizzle: element ({i}, {j}) lies at byte "
                         f"{at(i, j)}, but a {'K' if major == K_MAJOR else 'MN'}-major operand has it at "
-                        f"{wanted[r, c] + e * size}; make the layout by tile_to_shape of warpgroup.make_smem_layout_atom"
+                        f"{wanted[r, c] + e * size}; tile_to_shape warpgroup.make_smem_layout_atom"
                     )
     return leading, stride
 

@@ -76,7 +76,9 @@ def _split(smem_layout: Any) -> tuple[str, Layout]:
     _need(isinstance(smem_layout, ComposedLayout), f"smem_layout {smem_layout!r} is not a layout")
     s = smem_layout.inner
     ok = isinstance(s, Swizzle) and (s.bits == 0 or (s.base, s.shift) == (4, 3)) and s.bits in _SWIZZLES
-    _need(ok, f"smem_layout {smem_layout}: TMA's swizzles are S<0,4,3> to S<3,4,3>, on bytes; take make_smem_layout_atom")
+    _need(
+        ok, f"smem_layout {smem_layout}: TMA's swizzles are S<0,4,3> to S<3,4,3>, on bytes; take make_smem_layout_atom"
+    )
     return _SWIZZLES[s.bits], smem_layout.outer
 
 
@@ -110,7 +112,9 @@ def _box(gmem: Layout, smem: Layout, cta_tiler: Any) -> tuple[list[int], list[Sc
         if not (_is(s, 1) or _is(d, 0) or e in modes):
             box.append(1)
             modes.append(e)
-    _need(len(modes) <= 5, f"gmem_tensor {gmem} needs {len(modes)} dimensions of TMA, which has 5; slice or merge modes")
+    _need(
+        len(modes) <= 5, f"gmem_tensor {gmem} needs {len(modes)} dimensions of TMA, which has 5; slice or merge modes"
+    )
     return box, modes
 
 

@@ -23,8 +23,8 @@ from .inflight import Groups, InFlight
 from .memory import GlobalMemory, SharedMemory
 from .report import BarrierError, Place, SimError, count, place_of
 
-IDLE_TURNS = 200_000
-"""How many turns polling threads get while nothing at all happens before they count as stuck (about a second)."""
+IDLE_TURNS = 100_000
+"""How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
 
 
 class Unit:

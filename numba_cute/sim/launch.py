@@ -83,11 +83,12 @@ class Simulated:
         arguments = Arguments(memory, maps)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
-        body = Rebuilder(run, partial(arguments.take, name="a global")).function(fn)
+        rebuilder = Rebuilder(run, partial(arguments.take, name="a global"))
+        body = rebuilder.function(fn)
         clusters = coordinates(tuple(g // c for g, c in zip(grid, self.cluster)))  # type: ignore[arg-type]
 
         def start(thread: Thread) -> Callable[[], Any]:
-            return partial(_thread, body, run, thread, values)
+            return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
 
         with seam.running(SimBackend(run)):
             for coord in self._shown(clusters):
@@ -101,10 +102,10 @@ class Simulated:
         return iter(tqdm(clusters, desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
 
 
-def _thread(body: Any, run: Run, thread: Thread, values: list[Any]) -> None:
+def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> None:
     """What a thread's greenlet executes."""
     try:
-        body(*[own(v) for v in values])
+        body(*values())
     except Exception as e:
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
         if run.rng is not None:
@@ -112,16 +113,6 @@ def _thread(body: Any, run: Run, thread: Thread, values: list[Any]) -> None:
         if not isinstance(e, SimError) and hasattr(e, "add_note"):
             e.add_note(at)
         raise
-
-
-def own(value: Any) -> Any:
-    """A kernel argument as one thread has it: structs are each thread's own copy."""
-    if not seam.is_struct_class(type(value)):
-        return value
-    copy = object.__new__(type(value))
-    for name, field in vars(value).items():
-        object.__setattr__(copy, name, own(field))
-    return copy
 
 
 def _dim3(name: str, value: Any) -> tuple[int, int, int]:

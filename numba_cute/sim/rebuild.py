@@ -50,6 +50,7 @@ class Rebuilder:
         self.cuda = CudaStandIn(run, sys.modules.get("numba.cuda"), self.replace)
         self._functions: dict[int, Any] = {}
         self._globals: dict[int, dict[str, Any]] = {}
+        self._classes: dict[type, type] = {}
         self._keep: list[Any] = []  # so that no id is reused
         self._stubs: dict[int, Any] = {}
         real = sys.modules.get("numba.cuda")
@@ -96,6 +97,8 @@ class Rebuilder:
             return self._module(value, names)
         if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
             return value
+        if seam.is_struct_class(value):
+            return self.struct_class(value)
         if isinstance(value, tuple) and type(value) is tuple:
             return tuple(self.replace(v, names) for v in value)
         if isinstance(getattr(value, "py_func", None), FunctionType):
@@ -106,6 +109,31 @@ class Rebuilder:
         if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
             return NumbaType("bool")
         return self.unwrap(value)
+
+    def struct_class(self, cls: type) -> type:
+        """A user's struct class with its jitted methods rebuilt; the library's own are as they are."""
+        if cls.__module__.split(".")[0] == "numba_cute":
+            return cls
+        found = self._classes.get(cls)
+        if found is None:
+            found = self._classes[cls] = type(
+                cls.__name__, (cls,), {"__module__": cls.__module__, "__cute_struct__": True}
+            )
+            for base in reversed(cls.__mro__):
+                for name, member in vars(base).items():
+                    own = base.__module__ not in ("builtins", seam.__name__)
+                    if own and isinstance(member, FunctionType) and not seam.is_traced(member):
+                        setattr(found, name, self.function(member))
+        return found
+
+    def own(self, value: Any) -> Any:
+        """A kernel argument as one thread has it: structs are each thread's own copy."""
+        if not seam.is_struct_class(type(value)):
+            return value
+        copy = object.__new__(self.struct_class(type(value)))
+        for name, field in vars(value).items():
+            object.__setattr__(copy, name, self.own(field))
+        return copy
 
     def _module(self, module: ModuleType, names: frozenset[str]) -> Any:
         if module.__name__ == "numba.cuda":

@@ -109,9 +109,18 @@ def _of_one_cta(threads: Sequence[Any]) -> str:
     whole = [w for w, some in lanes.items() if len(some) == min(32, size - 32 * w)]
     words = []
     if whole:
-        words.append(f"warp{'s' if len(whole) > 1 else ''} {ranges(whole)}")
-    words += [f"lanes {ranges(some)} of warp {w}" for w, some in sorted(lanes.items()) if w not in whole]
+        words.append(_noun("warp", whole))
+    parts: dict[tuple[int, ...], list[int]] = {}
+    for w, some in sorted(lanes.items()):
+        if w not in whole:
+            parts.setdefault(tuple(sorted(some)), []).append(w)
+    for some_lanes, warps in parts.items():
+        words.append(f"{_noun('lane', some_lanes)} of {_noun('warp', warps)}")
     return f"{', '.join(words)} ({len(threads)} threads)"
+
+
+def _noun(noun: str, numbers: Sequence[int]) -> str:
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
 def count(n: int, noun: str) -> str:

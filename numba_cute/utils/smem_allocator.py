@@ -51,9 +51,7 @@ class SmemAllocator:
 
 def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
     if isinstance(lay, ComposedLayout) and swizzle is None:
-        raise CuteError(
-            f"allocate_tensor: layout {lay} is swizzled; give layout=layout.outer and swizzle=layout.inner"
-        )
+        raise CuteError(f"allocate_tensor: layout {lay} is swizzled; give layout=layout.outer and swizzle=layout.inner")
     lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
     if not seam.is_static((lay.shape, lay.stride)):
         raise CuteError(f"allocate_tensor: layout {lay} must be static: the size of shared memory is")

@@ -36,6 +36,11 @@ def consumer_group(warp):
 
 
 @traced
+def lane_index():
+    return thread() % 32
+
+
+@traced
 def consumer_thread():
     return thread() - 128
 
@@ -186,7 +191,7 @@ def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k_tiles):
     else:
         set_registers(232, True)
         group = consumer_group(warp)
-        lane = tid % 32
+        lane = lane_index()
         stage, phase = cute.Int32(0), cute.Int32(0)
         acc = accumulators()
         while below(index, cluster_rows, tiles_n):

@@ -170,5 +170,6 @@ def test_results_that_involve_run_time_leaves_are_never_kept():
     a = cl.make_layout((m, 4), stride=(4, 1))
     first, second = cl.logical_divide(a, (2, 2)), cl.logical_divide(a, (2, 2))
     assert first is not second and first.shape[0][1] is not second.shape[0][1]
+    assert not cl.is_static(cl.E(0) * m) and not cl.is_static(cl.make_composed_layout(cl.make_swizzle(1, 2, 3), m, a))
     static = cl.make_layout((8, 4))
     assert cl.logical_divide(static, (2, 2)) is cl.logical_divide(static, (2, 2))

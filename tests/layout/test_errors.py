@@ -197,8 +197,8 @@ ERRORS = [
         "composition: (6,4):(1,7) o S<1,0,2> is no swizzle: the layout must map the swizzle's bits to bits in order",
     ),
     (
-        lambda: cl.composition(L("(6,4):(1,7)"), "8"),
-        "tiler='8' is no integer or tuple of integers: give ints, nested as you like",
+        lambda: cl.composition(L("(6,4):(1,7)"), [2, 2]),
+        "tiler=[2, 2] is no integer",
     ),
     (
         lambda: cl.complement(L("(4,4):(4,6)"), 64),

@@ -163,6 +163,9 @@ def test_inverses():
     assert cl.nullspace(L("(2,3,4):(1,0,2)")) == L("3:2")
     assert cl.max_common_layout(L("(4,8):(1,4)"), L("(4,8):(1,16)")) == L("4:1")
     assert cl.max_common_vector(L("(4,8):(1,4)"), L("(4,8):(8,1)")) == 1
+    swizzled = L("S<3,3,3> o 0 o (64,8):(1,64)")
+    assert cl.max_common_vector(swizzled, L("(64,8):(1,100)")) == 8, "a swizzle keeps 2^base elements together"
+    assert cl.max_common_layout(L("(4,8):(1,100)"), swizzled) == L("4:1")
 
 
 def test_divides():

@@ -105,7 +105,7 @@ def test_left_inverse_undoes_the_layout(a):
     assert [inverse(x) for x in values(a)] == list(range(cl.size(a)))
 
 
-@given(any_layouts())
+@given(any_layouts(min_stride=0))
 def test_right_inverse_is_undone_by_the_layout(a):
     inverse = cl.right_inverse(a)
     assert [a(inverse(i)) for i in range(cl.size(inverse))] == list(range(cl.size(inverse)))

@@ -201,7 +201,10 @@ class Counter:
     n: dtypes.Int32
 
     def step(self):
-        self.n += 1
+        self.n += square(1)
+
+    def lane(self):
+        return self.n + cuda.laneid
 
 
 def test_each_thread_has_its_own_struct():
@@ -213,6 +216,16 @@ def test_each_thread_has_its_own_struct():
     out, counter = np.zeros(32), Counter(4)
     simulate(kernel)[1, 32](out, counter)
     assert (out == 5).all() and counter.n == 4
+
+
+def test_methods_of_structs_use_numba_too():
+    def kernel(out):
+        counter = Counter(100)
+        out[cuda.threadIdx.x] = counter.lane()
+
+    out = np.zeros(32)
+    simulate(kernel)[1, 32](out)
+    np.testing.assert_array_equal(out, np.arange(32) + 100)
 
 
 def test_an_exception_in_a_kernel_arrives():
