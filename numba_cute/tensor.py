@@ -112,9 +112,7 @@ class Tensor:
         return self._with_layout(marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
 
     def _with_layout(self, lay: Layout) -> Tensor:
-        out = Tensor(self.iterator, lay)
-        object.__setattr__(out, "_source", getattr(self, "_source", None))
-        return out
+        return same_source(self, Tensor(self.iterator, lay))
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any]]:
         """(address, bytes, name, owner) of the memory that this tensor of the host refers to."""
@@ -130,6 +128,15 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
+
+
+def same_source(src: Tensor, out: Tensor) -> Tensor:
+    """`out`, keeping alive what `src` does (an array of the host). It is no field: it must neither be compared nor go
+    to a kernel."""
+    owner = getattr(src, "_source", None)
+    if owner is not None:
+        object.__setattr__(out, "_source", owner)
+    return out
 
 
 def has_none(coord: Any) -> bool:
@@ -335,7 +342,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
         raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
     lay = layout.recast_layout(dtype.width, p.dtype.width, src.layout)
-    return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)
+    return same_source(src, Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay))
 
 
 @traced

@@ -34,7 +34,7 @@ def test_public_module_lists_its_names_once(module):
     assert len(set(names)) == len(names) > 0
 
 
-@pytest.mark.parametrize(("module", "name"), public_names())
+@pytest.mark.parametrize(("module", "name"), list(public_names()))
 def test_public_name_resolves_and_has_a_docstring(module, name):
     value = getattr(importlib.import_module(module), name)
     if inspect.isclass(value):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..dtypes import DType, Uint64
+from ..dtypes import DType, Uint32, Uint64
 from ..isa.bits import WgmmaDescriptor, encode_address
 from ..isa.canonical import K_MAJOR, MN_MAJOR, chunk_offsets
 from ..layout import ComposedLayout, Layout
@@ -37,7 +37,7 @@ class SmemDescriptor:
 
     def word(self) -> Any:
         """The 64-bit descriptor."""
-        return Uint64(self.low) | (self.high << 32)
+        return Uint64(Uint32(self.low)) | (self.high << 32)
 
 
 def swizzle_bytes(ptr: Pointer, what: str) -> int:

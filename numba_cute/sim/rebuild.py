@@ -121,7 +121,7 @@ class Rebuilder:
             )
             for base in reversed(cls.__mro__):
                 for name, member in vars(base).items():
-                    own = base.__module__ not in ("builtins", seam.__name__)
+                    own = base.__module__.split(".")[0] not in ("builtins", "numba_cute")
                     if own and isinstance(member, FunctionType) and not seam.is_traced(member):
                         setattr(found, name, self.function(member))
         return found
@@ -130,7 +130,7 @@ class Rebuilder:
         """A kernel argument as one thread has it: structs are each thread's own copy."""
         if not seam.is_struct_class(type(value)):
             return value
-        copy = object.__new__(self.struct_class(type(value)))
+        copy: Any = object.__new__(self.struct_class(type(value)))
         for name, field in vars(value).items():
             object.__setattr__(copy, name, self.own(field))
         return copy

@@ -36,6 +36,12 @@ def consumer_group(warp):
 
 
 @traced
+def signals():
+    """Whether this lane releases stages: lane i of each warp tells CTA i."""
+    return current().compare("<", thread() % 32, CLUSTER_M)
+
+
+@traced
 def lane_index():
     return thread() % 32
 
@@ -126,14 +132,19 @@ def accumulators():
 
 
 @traced
-def multiply(acc, base, stage, group, dtype, more):
+def operands(base, group):
+    """The start addresses of stage 0 of this warpgroup's rows of A, and of B, in the 16-byte units of descriptors."""
+    return tuple(((base + at) & 0x3FFFF) >> 4 for at in (group * (64 * TILE_K * 2), B_AT))
+
+
+@traced
+def multiply(acc, first, stage, dtype, more):
     """One stage: 64 rows of A times all of B, in four steps along K."""
-    a = ((base + stage * A_BYTES + group * (64 * TILE_K * 2)) & 0x3FFFF) >> 4
-    b = ((base + B_AT + stage * B_BYTES) & 0x3FFFF) >> 4
+    a, b = first[0] + stage * (A_BYTES >> 4), first[1] + stage * (B_BYTES >> 4)
     registers = Regs(acc, cute.Float32, 0, 128)
     isa.wgmma_fence()
     for step in range(4):
-        a_desc, b_desc = (cute.Uint64(x + STEP * step) | (DESCRIPTOR_HIGH << 32) for x in (a, b))
+        a_desc, b_desc = (cute.Uint64(cute.Uint32(x + STEP * step)) | (DESCRIPTOR_HIGH << 32) for x in (a, b))
         keep = more if step == 0 else True
         isa.wgmma_ss(registers, a_desc, b_desc, keep, n=TILE_N, ab=dtype.ptx, trans_a=0, trans_b=0)
     isa.wgmma_commit_group()
@@ -145,11 +156,9 @@ def wait_multiplied(pending):
 
 
 @traced
-def release(base, stage, lane):
-    """Lane i of each warp tells CTA i."""
-    b = current()
-    there = EMPTY_AT + 8 * stage + base
-    b.when(b.compare("<", lane, CLUSTER_M), lambda: isa.mbarrier_arrive_cluster(isa.mapa(there, lane)))
+def release(base, stage, lane, signals):
+    there = base + EMPTY_AT + 8 * stage
+    current().when(signals, lambda: isa.mbarrier_arrive_cluster(isa.mapa(there, lane)))
 
 
 @traced
@@ -191,7 +200,8 @@ def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k_tiles):
     else:
         set_registers(232, True)
         group = consumer_group(warp)
-        lane = lane_index()
+        lane, signal = lane_index(), signals()
+        first = operands(base, group)
         stage, phase = cute.Int32(0), cute.Int32(0)
         acc = accumulators()
         while below(index, cluster_rows, tiles_n):
@@ -199,14 +209,14 @@ def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k_tiles):
             previous = stage
             for k in range(k_tiles):
                 wait_full(base, stage, phase)
-                multiply(acc, base, stage, group, dtype, k > 0)
+                multiply(acc, first, stage, dtype, k > 0)
                 wait_multiplied(1)
                 if k > 0:
-                    release(base, previous, lane)
+                    release(base, previous, lane, signal)
                 previous = stage
                 stage, phase = advance(stage, phase)
             wait_multiplied(0)
-            release(base, previous, lane)
+            release(base, previous, lane, signal)
             for i in cute.range_constexpr(128):
                 out[m, n, i, consumer_thread()] = accumulator(acc, i)
             index += clusters()

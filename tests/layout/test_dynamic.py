@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numba_cute import layout as cl
-from numba_cute.seam import CuteError
+from numba_cute.seam import CuteError, running
 
 from .strategies import Dyn, any_layouts, known, values
 
@@ -128,6 +128,32 @@ def test_identity_layouts_of_dynamic_shapes_give_coordinates():
     assert known(offset) == (64, 24) and known(tile((1, 2))) == (1, 2)
     assert known(cl.add_coord(offset, tile((1, 2)))) == (65, 26)
     assert known(identity(Dyn(M + 5))) == (5, 1)
+
+
+class Backend:
+    """The two questions that the algebra asks of what runs it."""
+
+    def compare(self, op, a, b):
+        assert op == "<"
+        return Dyn(int(known(a) < known(b)))
+
+    def select(self, cond, a, b):
+        return Dyn(int(known(a) if known(cond) else known(b)))
+
+
+@pytest.mark.parametrize(("coord", "inside"), [((3, 4), True), ((4, 4), False), ((3, 5), False)])
+def test_dynamic_coordinates_are_compared_at_run_time(coord, inside):
+    with running(Backend()):
+        hidden = (Dyn(coord[0]), Dyn(coord[1]))
+        assert known(cl.elem_less(hidden, (4, Dyn(5)))) == inside
+        assert known(cl.elem_less((coord[0], hidden[1]), (4, 5))) == inside
+        assert cl.elem_less((hidden[0], 9), (4, 5)) is False, "one static mode outside decides"
+
+
+def test_dynamic_coordinates_advance_without_a_branch():
+    assert known(cl.increment_coord((Dyn(3), (Dyn(1), 0)), (4, (2, 3)))) == (0, (0, 1))
+    assert known(cl.increment_coord((Dyn(2), (Dyn(1), 0)), (4, (2, 3)))) == (3, (1, 0))
+    assert known(cl.make_layout_image_mask(cl.make_layout((2, 4)), (Dyn(1), 0), 1)) == 0b10101010
 
 
 def test_complement_of_one_dynamic_mode():

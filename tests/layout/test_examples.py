@@ -58,6 +58,10 @@ def test_queries(query, value):
     assert query(L("(4,(2,3)):(1,(30,12))")) == value
 
 
+def test_shapes_of_tilers():
+    assert cl.shape((L("4:2"), 3)) == (4, 3) and cl.size((L("4:2"), (3, L("2:1")))) == 24
+
+
 def test_sizes_in_bytes():
     class Bits4:
         width = 4

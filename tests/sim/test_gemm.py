@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from gemm_kernel import Broken, run
+from .gemm_kernel import Broken, run
 
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
 
