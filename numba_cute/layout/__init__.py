@@ -1,19 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout algebra: pure Python over ints, and over values known only at run time."""
 
-from .algebra import (
-    ceil_div,
-    coalesce,
-    complement,
-    composition,
-    filter,
-    filter_zeros,
-    left_inverse,
-    max_common_layout,
-    max_common_vector,
-    nullspace,
-    right_inverse,
-)
+from .algebra import ceil_div, coalesce, complement, composition, filter, filter_zeros
 from .basis import E, ScaledBasis, add_coord, as_coord, basis_get, basis_value, is_basis
 from .divides import (
     flat_divide,
@@ -46,6 +34,7 @@ from .int_tuple import (
     unwrap,
     wrap,
 )
+from .inverses import left_inverse, max_common_layout, max_common_vector, nullspace, right_inverse
 from .layout import (
     ComposedLayout,
     Layout,

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coalescing, composition, complement and inverses."""
+"""Coalescing, composition and complement."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf
-from .basis import ScaledBasis, basis_value, coord_zero
+from .basis import ScaledBasis
 from .int_tuple import (
     IntTuple,
     ceil_div_leaf,
@@ -48,7 +47,7 @@ def coalesce(input: Any, *, target_profile: IntTuple = None) -> Any:
     layout = outer_of(input)
     if isinstance(target_profile, tuple):
         return _by_profile(coalesce, layout, target_profile)
-    return _layout_of(_merged(_modes(layout)))
+    return flat_layout(merged(modes_of(layout)))
 
 
 def _by_profile(f: Any, layout: Layout, profile: tuple[Any, ...]) -> Layout:
@@ -59,11 +58,11 @@ def _by_profile(f: Any, layout: Layout, profile: tuple[Any, ...]) -> Layout:
     return concat(parts + [get(layout, (i,)) for i in range(len(profile), n)])
 
 
-def _modes(layout: Layout) -> list[Mode]:
+def modes_of(layout: Layout) -> list[Mode]:
     return list(zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)))
 
 
-def _merged(modes: Sequence[Mode], keep_last: bool = False) -> list[Mode]:
+def merged(modes: Sequence[Mode], keep_last: bool = False) -> list[Mode]:
     """Adjacent modes that continue each other as one, extents of 1 dropped.
 
     keep_last: keep the last mode's stride even at extent 1, for a function that is called beyond its domain.
@@ -79,7 +78,7 @@ def _merged(modes: Sequence[Mode], keep_last: bool = False) -> list[Mode]:
     return out
 
 
-def _layout_of(modes: Sequence[Mode]) -> Layout:
+def flat_layout(modes: Sequence[Mode]) -> Layout:
     """The flat layout of these modes: of rank 0 in shape for one, 1:0 for none."""
     if not modes:
         return ONE
@@ -189,6 +188,13 @@ class _Crossing:
     rounding: bool
     carrying: bool
     reached: dict[Any, int]
+    signs: set[bool] = dataclasses.field(default_factory=set)
+
+    def go(self, step: Any) -> None:
+        if type(step) is int:
+            self.signs.add(step < 0)
+        if len(self.signs) > 1 and not self.carrying:
+            raise _Inadmissible("the right side steps both ways through its modes: choose strides of one sign")
 
     def reach(self, path: tuple[int, ...], mode: int, by: int, bound: int) -> None:
         total = self.reached[path, mode] = self.reached.get((path, mode), 0) + by
@@ -207,12 +213,13 @@ def _compose(lhs: Layout, shape: IntTuple, stride: IntTuple, crossing: _Crossing
         return _compose(get(lhs, stride.mode), shape, stride.value, crossing, stride.mode)
     if is_zero(stride):
         return Layout(shape, 0)
-    modes = _merged(_modes(lhs), keep_last=True) or [(1, 0)]
+    modes = merged(modes_of(lhs), keep_last=True) or [(1, 0)]
     if len(modes) == 1:
         return Layout(shape, mul(stride, modes[0][1]))
     if is_one(shape):
         return Layout(1, _stride_of_one(modes, stride))
-    return _layout_of(_compose_mode(modes, shape, stride, crossing, path))
+    crossing.go(stride)
+    return flat_layout(_compose_mode(modes, shape, stride, crossing, path))
 
 
 def _stride_of_one(modes: Sequence[Mode], step: Any) -> Any:
@@ -265,7 +272,7 @@ def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
 
 
 def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
-    moved = _commuted(lhs, rhs)
+    moved = commuted(lhs, rhs)
     if moved is None:
         raise CuteError(
             f"composition: {lhs} o {rhs} is no swizzle: the layout must map the swizzle's bits to bits in order"
@@ -273,7 +280,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
     return moved
 
 
-def _commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
+def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
     """lhs o S as S' o lhs, where lhs maps the swizzle's bit fields to bit fields; None where it does not."""
     if not is_static(lhs) or lhs.maps_to_coordinates:
         return None
@@ -297,7 +304,7 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
     if cotarget is None:
         cotarget = cosize(filter(layout))
     target = cotarget.shape if isinstance(cotarget, LAYOUTS) else cotarget
-    modes = [(s, d) for s, d in _merged(_modes(filter_zeros(layout))) if not is_zero(d)]
+    modes = [(s, d) for s, d in merged(modes_of(filter_zeros(layout))) if not is_zero(d)]
     if len(modes) > 1 and any(type(d) is not int for _, d in modes):
         raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
     out: list[Mode] = []
@@ -312,11 +319,11 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
             continue
         out.append((gap, reached))
         reached, before = mul(d, s), d
-    rest = [m for m in _merged(_column_major(flatten_to_tuple(ceil_div_steps(target, reached)), reached))]
-    return _layout_of(_merged(out + rest))
+    rest = [m for m in merged(column_major(flatten_to_tuple(ceil_div_steps(target, reached)), reached))]
+    return flat_layout(merged(out + rest))
 
 
-def _column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
+def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
     out = []
     for s in shape:
         out.append((s, start))
@@ -340,157 +347,3 @@ def ceil_div(input: IntTuple, tiler: Any) -> IntTuple:
             raise CuteError(f"ceil_div: tiler={tiler} must be positive")
         return -(-input // tiler)
     return complement(as_tile(tiler), product(input)).shape
-
-
-# ------------------------------------------------------------------ inverses
-
-
-@pure
-def right_inverse(input: Any) -> Any:
-    """The longest layout R found with input(R(i)) == i. Follows the static strides; 1:0 where none is 1.
-
-    With basis strides, a mode for each mode of the coordinate. A negative stride is followed by its magnitude, and
-    gives a negative one: right where no other mode is beside it.
-    """
-    if input is None or isinstance(input, Swizzle):
-        return input
-    if isinstance(input, ComposedLayout):
-        return _invert_composed(input, right_inverse)
-    if input.maps_to_coordinates:
-        return _basis_right_inverse(input)
-    return _follow(_merged(_modes(input)))
-
-
-def _follow(modes: Sequence[Mode]) -> Layout:
-    """The modes in the order in which each continues the one before, from stride 1 on, and where they lie."""
-    where = _column_major(tuple(s for s, _ in modes), 1)
-    out: list[Mode] = []
-    reached: Any = 1
-    while True:
-        found = [i for i, (_, d) in enumerate(modes) if type(d) is int and abs(d) == reached]
-        if not found:
-            return _layout_of(_merged(out))
-        s, d = modes[found[0]]
-        out.append((s, mul(where[found[0]][1], -1 if d < 0 else 1)))
-        if type(s) is not int or s == 1 or reached == s * abs(d):
-            return _layout_of(_merged(out))
-        reached = s * abs(d)
-
-
-def _basis_right_inverse(layout: Layout) -> Layout:
-    modes = _merged(_modes(layout))
-    where = _column_major(tuple(s for s, _ in modes), 1)
-
-    def along(zero: IntTuple, path: tuple[int, ...]) -> Layout:
-        if isinstance(zero, tuple):
-            return concat([along(z, (*path, i)) for i, z in enumerate(zero)])
-        mine = [
-            (s, basis_value(d), w)
-            for (s, d), (_, w) in zip(modes, where)
-            if isinstance(d, ScaledBasis) and d.mode == path
-        ]
-        found = _follow([(s, d) for s, d, _ in mine])
-        # `found` speaks of the modes of this path alone; in the whole layout they lie at `where`.
-        if not mine or found == ONE:
-            return ONE
-        return composition(_layout_of([(s, w) for s, _, w in mine]), found)  # type: ignore[no-any-return]
-
-    return along(coord_zero(layout.stride), ())
-
-
-@pure
-def left_inverse(input: Any) -> Any:
-    """The layout L with L(input(i)) == i, for a layout that reaches no offset twice."""
-    if input is None or isinstance(input, Swizzle):
-        return input
-    if isinstance(input, ComposedLayout):
-        return _invert_composed(input, left_inverse)
-    return _invert_left(outer_of(input))
-
-
-def _invert_left(layout: Layout) -> Layout:
-    """Undo the strides in their order: between one stride and the next, offsets count one mode's coordinate."""
-    modes = _merged(_modes(layout))
-    where = [d for _, d in _column_major(tuple(s for s, _ in modes), 1)]
-    moving = [(d, s, w) for (s, d), w in zip(modes, where) if not is_zero(d)]
-    if not all(type(d) is int for d, _, _ in moving):
-        raise CuteError(f"left_inverse: a stride of {layout} is known only at run time: static strides are needed")
-    out: list[Mode] = []
-    before, position, reached, extent = 1, 0, 1, 1
-    for d, s, w in sorted(moving, key=lambda m: m[0]):
-        if d < 0 or d % before or type(reached) is int and d < reached:
-            raise CuteError(
-                f"left_inverse: {layout} has none that is a layout: its stride {d} must be a multiple of the stride "
-                f"{before} below it, and beyond what that one reaches ({text(reached)})"
-            )
-        out.append((d // before, position))
-        before, position, reached, extent = d, w, mul(d, s), s
-    return _layout_of(_merged([*out, (extent, position)]))
-
-
-def _invert_composed(layout: ComposedLayout, inverse: Any) -> Any:
-    if not isinstance(layout.inner, Swizzle):
-        raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is no swizzle")
-    outer = inverse(layout.outer)
-    moved = _commuted(outer, layout.inner) if is_zero(layout.offset) else None
-    unswizzled = ComposedLayout(layout.inner, 0, Layout(layout.inner.period, 1))
-    return moved or ComposedLayout(outer, mul(layout.offset, -1), unswizzled)
-
-
-# ------------------------------------------------------------------ what two layouts share
-
-
-@pure
-def max_common_layout(a: Any, b: Any) -> Layout:
-    """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both.
-
-    A swizzle keeps together what lies within its lowest bits, wherever these are aligned.
-    """
-    together = 0
-    for x in (a, b):
-        if isinstance(x, ComposedLayout):
-            if not isinstance(x.inner, Swizzle):
-                return ONE
-            together = math.gcd(together, 1 << x.inner.base) if x.inner.bits else together
-    common = _layout_of(_merged(_identity_part(outer_of(a), right_inverse(outer_of(b)))))
-    if together == 0 or together >= size(common):
-        return common
-    return composition(common, math.gcd(size(common), together))  # type: ignore[no-any-return]
-
-
-def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
-    """The first modes of `inverse`, the last of them in part, that `a` maps to consecutive offsets."""
-    out: list[Mode] = []
-    reached = 1
-    for s, d in _modes(inverse):
-        if type(s) is not int:
-            return out
-        for n in (n for n in range(s, 1, -1) if s % n == 0):
-            try:
-                part = coalesce(composition(a, Layout(n, d)))
-            except CuteError:
-                continue
-            if part == Layout(n, reached):
-                out.append((n, d))
-                reached *= n
-                break
-        else:
-            return out
-        if n < s:
-            return out
-    return out
-
-
-@pure
-def max_common_vector(a: Any, b: Any) -> int:
-    """How many elements lie together, and alike, in both layouts: the size of `max_common_layout`."""
-    return size(max_common_layout(a, b))  # type: ignore[no-any-return]
-
-
-@pure
-def nullspace(input: Any) -> Layout:
-    """The layout of the coordinates that map to 0 because their stride is 0: one for each element of a class."""
-    layout = outer_of(input)
-    shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
-    zero = [m for m, d in zip(_column_major(shape, 1), stride) if is_zero(d)]
-    return _layout_of(zero)

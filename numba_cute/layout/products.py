@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError
-from .algebra import as_tile, coalesce, complement, compose, composition, right_inverse, tilewise
+from .algebra import as_tile, coalesce, complement, compose, composition, tilewise
 from .basis import checked
 from .divides import unpacked, zipped
 from .int_tuple import IntTuple, ceil_div_leaf, mul, product_each, text, wrap
+from .inverses import right_inverse
 from .layout import (
     ComposedLayout,
     Layout,

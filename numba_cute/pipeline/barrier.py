@@ -107,7 +107,7 @@ class MbarrierArray:
         if dst_rank is None:
             isa.mbarrier_arrive(self._address(index))
         else:
-            isa.mbarrier_arrive_cluster(mapa(self._address(index), dst_rank))
+            isa.mbarrier_arrive_peer(mapa(self._address(index), dst_rank))
 
     def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
         """One elected lane arrives and adds `tx_count` bytes to what the phase waits for. The whole warp calls it."""

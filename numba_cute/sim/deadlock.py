@@ -27,9 +27,13 @@ def deadlock(cluster: Any) -> DeadlockError:
         on = getattr(wait.on, "bar", wait.on)
         one = on if isinstance(on, (MBarrier, Rally)) else type(on)
         groups.setdefault((_rank(on), id(one), wait.why, places[t]), []).append(t)
-    for (_, _, why, place), threads in sorted(groups.items(), key=lambda g: g[0][0]):
+    ordered = sorted(groups.items(), key=lambda g: g[0][0])
+    for (rank, _, why, place), threads in ordered:
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
+        bar = getattr(_wait(threads[0]).on, "bar", None)
+        if isinstance(bar, MBarrier) and rank == ordered[0][0][0]:  # what follows from the cause needs no mending
+            lines.append(f"    mend: {_mend(bar)}")
     return DeadlockError("\n".join(lines))
 
 
@@ -44,7 +48,9 @@ def _wait(t: Any) -> Any:
 
 def _rank(on: Any) -> int:
     """What to report first: what is most likely the cause."""
-    return next((i for i, kind in enumerate((MBarrier, Rally)) if isinstance(on, kind)), 2)
+    if isinstance(on, MBarrier):
+        return 0 if on.tx else 1
+    return 2 if isinstance(on, Rally) else 3
 
 
 def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
@@ -76,6 +82,18 @@ def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
     else:
         lines.append("nobody ever arrived")
     return lines
+
+
+def _mend(bar: MBarrier) -> str:
+    if bar.tx:
+        return (
+            f"announce the {bar.delivered} bytes that the copies deliver in a phase (tx_count, expect_tx), or issue "
+            f"the copies that are missing"
+        )
+    return (
+        f"let as many threads arrive in each phase as the barrier was initialised for ({bar.expected}): a consumer "
+        f"releases what it has read, a producer commits or announces its bytes"
+    )
 
 
 def _arrivals(arrivals: list[tuple[Any, Place, int]], places: Places) -> str:

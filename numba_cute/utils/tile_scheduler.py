@@ -116,9 +116,9 @@ class StaticPersistentTileScheduler:
         params = self.params
         cm, cn, _ = params.cluster_shape_mnk
         m, n, batch = params.problem_shape_ncluster_mnl
-        index = self.current_work_linear_idx
-        at_m, at_n, at_l = params.decode(index)
-        valid = current().compare("<", index, m * n * batch)
+        index, b = self.current_work_linear_idx, current()
+        valid = b.compare("<", index, m * n * batch)
+        at_m, at_n, at_l = params.decode(b.select(valid, index, 0))  # past the end, the last group has no width
         return WorkTileInfo((at_m * cm + self.cta_m, at_n * cn + self.cta_n, at_l), valid)
 
     @traced

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example's GEMM: right on ragged shapes, as fast as its assembly says, and explained when it is broken."""
+
+import inspect
+import linecache
+import re
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "examples"), str(Path(__file__).resolve().parent)]
+
+import hopper_gemm  # noqa: E402
+import raw_gemm  # noqa: E402
+
+DTYPES = [cute.BFloat16, cute.Float16]
+
+
+def kernel_arguments(a, b, c, dtype, most_clusters=1):
+    """The example's arguments with the arrays placed where the kernel runs; all made at the first one's call."""
+    made = {}
+
+    def all_of(place):
+        if not made:
+            made["args"] = hopper_gemm.arguments(place(a), place(b), place(c), dtype, most_clusters)[0]
+        return made["args"]
+
+    count = len(inspect.signature(hopper_gemm.gemm.py_func).parameters)
+    return [lambda place, i=i: all_of(place)[i] for i in range(count)]
+
+
+def grid_of(a, b, c, dtype, most_clusters=1):
+    return hopper_gemm.arguments(a, b, c, dtype, most_clusters)[1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=repr)
+@pytest.mark.parametrize("shape", [(8, 8, 8), (200, 264, 136), (130, 520, 72)], ids=lambda s: "x".join(map(str, s)))
+def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
+    a, b, c = hopper_gemm.problem(*shape, dtype)
+    run(
+        hopper_gemm.gemm, grid_of(a, b, c, dtype), hopper_gemm.THREADS, kernel_arguments(a, b, c, dtype),
+        outputs=[c], check=lambda: hopper_gemm.check(a, b, c),
+    )  # fmt: skip
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES, ids=repr)
+def test_gemm_is_right_over_many_rounds_of_tiles(run, dtype):
+    if run.name != "gpu":
+        pytest.skip("1000 x 1048 x 1016 is for the GPU; the simulator has the smaller ragged shapes")
+    a, b, c = hopper_gemm.problem(1000, 1048, 1016, dtype)
+    run(
+        hopper_gemm.gemm, grid_of(a, b, c, dtype, 2), hopper_gemm.THREADS, kernel_arguments(a, b, c, dtype, 2),
+        outputs=[c], check=lambda: hopper_gemm.check(a, b, c),
+    )  # fmt: skip
+
+
+def test_gemm_of_256_512_128_takes_less_than_ten_seconds_in_the_simulator():
+    a, b, c = hopper_gemm.problem(256, 512, 128, cute.BFloat16)
+    args, grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 1)
+    start = time.process_time()  # the machine may be shared
+    cute.simulate(hopper_gemm.gemm)[grid, hopper_gemm.THREADS](*args)
+    assert time.process_time() - start < 10
+    assert hopper_gemm.check(a, b, c) < 3e-3
+
+
+# ---------------------------------------------------------------- the abstractions cost nothing
+
+
+def mainloop(sass):
+    """The instructions of the innermost loop that multiplies."""
+    labels, instructions = {}, []
+    for line in sass.splitlines():
+        if label := re.match(r"\s*(\.L_\w+):", line):
+            labels[label[1]] = len(instructions)
+        elif instruction := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line):
+            instructions.append(instruction[1])
+    loops = []
+    for end, text in enumerate(instructions):
+        target = re.search(r"BRA.*\((\.L_\w+)\)", text)
+        if target and labels.get(target[1], end + 1) <= end:
+            body = instructions[labels[target[1]] : end + 1]
+            if any("HGMMA" in x for x in body):
+                loops.append(body)
+    return min(loops, key=len)
+
+
+def compiled(kernel, args):
+    return cute.compile(kernel, tuple(args), arch="sm_90a")
+
+
+@pytest.fixture(scope="module")
+def example():
+    arrays = hopper_gemm.problem(256, 512, 128, cute.BFloat16)
+    args, _ = hopper_gemm.arguments(*arrays, cute.BFloat16, 1)
+    return args, compiled(hopper_gemm.gemm, args)
+
+
+def test_gemm_compiles_to_registers_alone(example):
+    _, code = example
+    r = code.resources
+    assert (r.registers, r.spill_stores, r.spill_loads, r.local, r.stack) == (168, 0, 0, 0, 0)
+    assert code.notes == ()
+
+
+def test_mainloop_is_no_longer_than_with_raw_instructions(example):
+    args, code = example
+    out = np.zeros((2, 2, 128, 256), np.float32)
+    raw = compiled(raw_gemm.raw_gemm, (args[0], args[1], args[3], out, np.int32(1), np.int32(2), np.int32(2)))
+    ours, theirs = mainloop(code.sass), mainloop(raw.sass)
+    assert sum("HGMMA" in x for x in ours) == sum("HGMMA" in x for x in theirs)
+    assert len(ours) <= 1.02 * len(theirs), f"{len(ours)} instructions, and {len(theirs)} of the raw kernel"
+
+
+def test_raw_kernel_is_right(run):
+    dtype = cute.BFloat16
+    a, b, c = hopper_gemm.problem(256, 256, 128, dtype)
+    out = np.zeros((2, 1, 128, 256), np.float32)
+
+    def check():
+        # out[m, n, i, t]: accumulator i of thread t, the C fragment of m64n256 twice, one for each warpgroup
+        got = np.empty((256, 256))
+        t, i = np.arange(256), np.arange(128)[:, None]
+        row = t // 128 * 64 + t % 128 // 32 * 16 + t % 32 // 4 + i // 2 % 2 * 8
+        column = i // 4 * 8 + t % 4 * 2 + i % 2
+        for m in range(2):
+            got[128 * m + row, column + 0 * row] = out[m, 0]
+        want = a.astype(np.float64) @ b.astype(np.float64).T
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+    parts = kernel_arguments(a, b, c, dtype)
+    run(
+        raw_gemm.raw_gemm, (2, 1, 1), 384,
+        [dtype, parts[1], parts[3], out, np.int32(1), np.int32(1), np.int32(2)],
+        outputs=[out], check=check,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- broken twins
+
+
+def broken(tmp_path, *changes):
+    """The example's kernel with its source changed: (old, new) pairs, each of which must occur."""
+    source = textwrap.dedent(inspect.getsource(hopper_gemm.gemm.py_func))
+    for old, new in changes:
+        assert old in source, f"the example no longer has {old!r}"
+        source = source.replace(old, new)
+    file = tmp_path / "broken_gemm.py"
+    file.write_text(source)
+    linecache.checkcache(str(file))
+    scope = dict(vars(hopper_gemm))
+    exec(compile(source, str(file), "exec"), scope)
+    return scope["gemm"]
+
+
+def simulate(kernel, k=64 * 6, **options):
+    a, b, c = hopper_gemm.problem(256, 256, k, cute.BFloat16)
+    args, grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 1)
+    cute.simulate(kernel, **options)[grid, hopper_gemm.THREADS](*args)
+    return a, b, c
+
+
+def test_unbroken_twin_is_silent(tmp_path):
+    hopper_gemm.check(*simulate(broken(tmp_path)))
+
+
+def test_missing_release_is_reported_with_barrier_stage_phase_and_line(tmp_path):
+    kernel = broken(tmp_path, ("previous.release()", "pass"))
+    with pytest.raises(Exception) as e:
+        simulate(kernel)
+    text = str(e.value)
+    for part in ("mainloop.empty[0]", "phase", "warp 0", "broken_gemm.py"):
+        assert part in text, f"{part!r} is missing in:\n{text}"
+
+
+@pytest.mark.parametrize(("wrong", "says"), [("+ 1024", "1024"), ("- 1024", "1024")])
+def test_wrong_tx_count_is_reported_with_the_bytes(tmp_path, wrong, says):
+    kernel = broken(tmp_path, ("tx_count=STAGE_BYTES", f"tx_count=STAGE_BYTES {wrong}"))
+    with pytest.raises(Exception) as e:
+        simulate(kernel)
+    text = str(e.value)
+    assert says in text and "mainloop.full" in text, text
+
+
+def test_missing_proxy_fence_is_named(tmp_path):
+    kernel = broken(tmp_path, ('arch.fence_proxy("async.shared", space="cta")', "pass"))
+    with pytest.raises(Exception) as e:
+        simulate(kernel)
+    assert "fence.proxy.async" in str(e.value) or "fence_proxy" in str(e.value), str(e.value)
