@@ -31,7 +31,7 @@ except ImportError:
 TILE_M, TILE_N, TILE_K = 128, 256, 64
 STAGES = 4
 CLUSTER_M = 2
-GROUP_M = 8  # tiles along M that are done side by side, so that they share B in L2
+GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 STORE_N, STORE_STAGES = 64, 2  # the output leaves in pieces of 64 columns, two in flight
 K_BLOCKS = TILE_K // 16  # 16: the K of one wgmma
 STORES = TILE_N // STORE_N

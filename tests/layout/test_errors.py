@@ -189,6 +189,11 @@ ERRORS = [
         "in its mode 0, of extent 2: choose modes that do not carry into the next one",
     ),
     (
+        lambda: cl.composition(L("(4,4):(1,5)"), L("(2,2):(4,-1)")),
+        "composition: (4,4):(1,5) o (2,2):(4,-1) is no layout: the right side steps both ways through its modes: "
+        "choose strides of one sign",
+    ),
+    (
         lambda: cl.composition(L("(6,4):(1,7)"), (2, 2, 2)),
         "composition: the tiler (2,2,2) has 3 modes, the layout (6,4):(1,7) only 2",
     ),
