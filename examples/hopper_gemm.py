@@ -159,6 +159,12 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
         stores.producer_tail()
 
 
+def cover(coordinates, *shape):
+    """TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
+    shape = tuple(cute.Int32(n) for n in shape)
+    return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
+
+
 def arguments(a, b, c, dtype, most_clusters):
     """The kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
@@ -187,9 +193,12 @@ def arguments(a, b, c, dtype, most_clusters):
     tma_c, mC = cpasync.make_tiled_tma_atom(store, tC, c_piece, (64, STORE_N))
 
     tiles_m, tiles_n = math.ceil(a.shape[0] / TILE_M), math.ceil(b.shape[0] / TILE_N)
+    clusters_m = math.ceil(tiles_m / CLUSTER_M)
+    rows, columns = clusters_m * CLUSTER_M * TILE_M, tiles_n * TILE_N
+    mA, mB, mC = cover(mA, rows, a.shape[1]), cover(mB, columns, a.shape[1]), cover(mC, rows, columns)
     tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1)
     schedule = utils.PersistentTileSchedulerParams(tiles, (CLUSTER_M, 1, 1), GROUP_M // CLUSTER_M, False)
-    work = math.ceil(tiles_m / CLUSTER_M) * tiles_n
+    work = clusters_m * tiles_n
     clusters = math.ceil(work / math.ceil(work / most_clusters))
     grid = schedule.get_grid_shape(clusters)
     return (dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, c_layout, schedule), grid

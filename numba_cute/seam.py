@@ -22,9 +22,16 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does nothing
+
+    def dataclass_transform(**_: Any) -> Callable[[T], T]:
+        return lambda fn: fn
 
 
 class CuteError(Exception):
@@ -165,6 +172,7 @@ def traced(fn: T) -> T:
     return fn
 
 
+@dataclass_transform(frozen_default=True)
 def static(cls: type[T]) -> type[T]:
     """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.
 

@@ -12,6 +12,7 @@ from numba_cute import transfer
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from numba_cute.pointer import Pointer
 from numba_cute.runtime import from_dlpack, make_fake_tensor
+from numba_cute.seam import traced
 
 
 def in_memory(align, swizzle=None, dtype=cute.Float16):
@@ -39,6 +40,19 @@ def test_a_vector_is_as_wide_as_layouts_alignment_and_swizzle_prove(align, strid
     assert transfer.vector_width(in_memory(align, swizzle), lay, REGS, regs, limit) == width
 
 
+@traced
+def add_to_all(regs, more):
+    for i in range(cute.size(regs)):
+        regs[i] = regs[i] + more
+
+
+@traced
+def sum_of_coordinates(acc, coords):
+    for i in range(cute.size(acc)):
+        m, n = coords[i]
+        acc[i] = cute.Float32(m + n)
+
+
 @cuda.jit
 def tiled_add(src, dst, copier, more):
     tidx, _, _ = cute.arch.thread_idx()
@@ -46,8 +60,7 @@ def tiled_add(src, dst, copier, more):
     part, out = thr.partition_S(src), thr.partition_D(dst)
     regs = cute.make_rmem_tensor_like(part)
     cute.copy(copier, part, regs)
-    for i in cute.range_constexpr(cute.size(regs)):
-        regs[i] = regs[i] + more
+    add_to_all(regs, more)
     cute.copy(copier, regs, out)
 
 
@@ -91,7 +104,7 @@ def guarded(src, dst, n):
 @pytest.mark.parametrize("n", [0, 3, 100, 256])
 def test_predicated_elements_alone_are_copied(run, aligned, n):
     src, dst = aligned((32, 8), np.int32, fill=np.arange(256).reshape(32, 8)), aligned((32, 8), np.int32, fill=0)
-    args = [lambda place: from_dlpack(place(src), 16), lambda place: from_dlpack(place(dst), 16), cute.Int32(n)]
+    args = [lambda place: from_dlpack(place(src), 16), lambda place: from_dlpack(place(dst), 16), n]
 
     def check():
         assert (dst.ravel()[:n] == np.arange(n)).all()
@@ -149,9 +162,7 @@ def make_epilogue(fenced):
         thr_mma = tiled_mma.get_slice(tidx)
         coords = thr_mma.partition_C(cute.make_identity_tensor((M, N)))
         acc = tiled_mma.make_fragment_C(coords)
-        for i in cute.range_constexpr(cute.size(acc)):
-            m, n = coords[i]
-            acc[i] = cute.Float32(m + n)
+        sum_of_coordinates(acc, coords)
         part = to_smem.get_slice(tidx).partition_D(sC)
         regs = cute.make_rmem_tensor(cute.shape(part), cute.BFloat16)
         pieces = cute.make_tensor(acc.iterator, cute.make_layout((cute.size(regs), N // PIECE)))
