@@ -306,6 +306,7 @@ __all__ = [
     "repeat_like",
     "right_inverse",
     "round_up",
+    "runtime",
     "select",
     "shape",
     "shape_at",

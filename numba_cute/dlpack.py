@@ -45,8 +45,8 @@ def inspect_array(x: Any) -> ArrayInfo:
         return ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
-        known = interface["typestr"][1] != "V"
-        dtype = _dtype(np.dtype(interface["typestr"])) if known else _dtype(x.dtype)
+        named = hasattr(x, "dtype")  # bfloat16 and fp8 have no typestr
+        dtype = _dtype(x.dtype if named else np.dtype(interface["typestr"]))
         return _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)
     if hasattr(x, "__dlpack__"):
         return _from_capsule(x)

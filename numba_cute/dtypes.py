@@ -145,7 +145,7 @@ Float64 = DType("Float64", "f64", 64, "float", np.float64)
 Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
 Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
 
-ALL = (Boolean, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64)
+ALL: tuple[DType, ...] = (Boolean, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64)
 ALL += (Float16, BFloat16, TFloat32, Float32, Float64, Float8E4M3FN, Float8E5M2)
 
 _BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}

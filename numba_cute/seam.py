@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
+    from typing import dataclass_transform
 else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does nothing
 
     def dataclass_transform(**_: Any) -> Callable[[T], T]:
@@ -208,6 +208,7 @@ def is_struct_class(cls: Any) -> bool:
     return isinstance(cls, type) and "__cute_struct__" in cls.__dict__
 
 
+@dataclass_transform()
 def struct(cls: type[T]) -> type[T]:
     """Make a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
 
@@ -225,12 +226,9 @@ def struct(cls: type[T]) -> type[T]:
     cls.__cute_defaults__ = defaults  # type: ignore[attr-defined]
     cls.__cute_types__ = types  # type: ignore[attr-defined]
     if "__init__" not in cls.__dict__:
-        cls.__init__ = _struct_init  # type: ignore[misc]
-        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter(f, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(f, inspect.Parameter.empty))
-             for f in order]
-        )  # fmt: skip
-    cls.__setattr__ = _struct_setattr  # type: ignore[assignment,method-assign]
+        cls.__init__ = _struct_init  # type: ignore[method-assign]
+        cls.__signature__ = _fields_signature(order, defaults)  # type: ignore[attr-defined]
+    cls.__setattr__ = _struct_setattr  # type: ignore[method-assign]
     cls.__cute_struct__ = True  # type: ignore[attr-defined]
     return cls
 
@@ -253,6 +251,11 @@ def range_constexpr(*args: int) -> range:
 
 class StaticEnum(enum.Enum):
     """An enumeration whose members are compile-time values in kernels (Numba would keep only an integer)."""
+
+
+def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspect.Signature:
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature([inspect.Parameter(f, kind, default=defaults.get(f, empty)) for f in fields])
 
 
 def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:

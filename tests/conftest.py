@@ -85,6 +85,7 @@ class Simulator:
 
     def __call__(
         self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
+        inouts: Sequence[np.ndarray] = (),
         check: Callable[[], None] | None = None, cluster: Any = None, smem: int = 0, arch: str = "sm_90a",
     ) -> None:  # fmt: skip
         for out in outputs:
@@ -102,6 +103,7 @@ class Assembler:
 
     def __call__(
         self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
+        inouts: Sequence[np.ndarray] = (),
         check: Callable[[], None] | None = None, cluster: Any = None, smem: int = 0, arch: str = "sm_90a",
     ) -> None:  # fmt: skip
         with warnings.catch_warnings():
@@ -119,6 +121,7 @@ class Gpu:
 
     def __call__(
         self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
+        inouts: Sequence[np.ndarray] = (),
         check: Callable[[], None] | None = None, cluster: Any = None, smem: int = 0, arch: str = "sm_90a",
     ) -> None:  # fmt: skip
         _need_gpu(arch)
@@ -130,7 +133,7 @@ class Gpu:
         placed = places.arguments(args)
         cute.launch(kernel, grid=grid, block=block, cluster=cluster, smem=smem)(*placed)
         torch.cuda.synchronize()
-        for out in outputs:
+        for out in (*outputs, *inouts):
             _back(out, places(out))
         if check is not None:
             check()
@@ -158,7 +161,8 @@ def run(request: pytest.FixtureRequest) -> Any:
 
     args: scalars, layouts and the like as they are; NumPy arrays; or functions of `place` that make an argument
     from arrays: ``lambda place: cute.runtime.from_dlpack(place(a))``. outputs: the arrays that the kernel writes;
-    they are poisoned first and hold the result when `check()` is called (which the assembler does not do).
+    they are poisoned first and hold the result when `check()` is called (which the assembler does not do). inouts:
+    arrays that it reads and writes.
     """
     return WAYS[request.param]
 

@@ -57,7 +57,12 @@ def layer(path: Path) -> str:
 def imports(path: Path):
     """(absolute module, line) of every import in a file, names imported from a package included."""
     package = ("numba_cute", *path.relative_to(PACKAGE).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    checks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    never_run = {id(n) for check in checks for n in ast.walk(check)}
+    for node in ast.walk(tree):
+        if id(node) in never_run:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno

@@ -9,7 +9,7 @@ if cudasim.enabled():
 else:
     from . import calls, passes, structs  # noqa: F401  (they register themselves with Numba)
     from .launch import launch
-    from .offline import compile  # type: ignore[assignment]
+    from .offline import compile
 from .result import Compiled, PerformanceWarning
 
 __all__ = ["Compiled", "PerformanceWarning", "cluster_shape", "compile", "cudasim", "launch"]

@@ -181,7 +181,7 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         return fn(*plain, **named)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
     """A callable's signature, and the same with keyword-only parameters made ordinary (what Numba can fold)."""
     sig = inspect.signature(fn)
@@ -202,7 +202,7 @@ def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types
     except TypeError as e:
         name = getattr(fn, "__qualname__", type(fn).__name__)
         raise CuteError(f"{name}{pysig} was called with other arguments: {e}") from None
-    return tuple(  # type: ignore[no-any-return]
+    return tuple(
         fold_arguments(
             pysig, args, dict(kws),
             lambda index, param, value: value,
@@ -273,7 +273,7 @@ def call_type(value: Value, args: Any, kws: Any) -> Any:
 def _callee(obj: Any) -> Callable[..., Any]:
     if not callable(obj):
         raise CuteError(f"{obj!r} is not callable")
-    return obj  # type: ignore[no-any-return]
+    return obj
 
 
 def method_type(bound: BoundTraced, args: Any, kws: Any) -> Any:
@@ -299,7 +299,7 @@ def _attribute(obj: Any, attr: str) -> Any:
 
 
 @typing_registry.register_attr
-class ValueAttributes(AttributeTemplate):  # type: ignore[misc]
+class ValueAttributes(AttributeTemplate):
     key = Value
 
     def generic_resolve(self, typ: Value, attr: str) -> Any:
@@ -381,7 +381,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "po
 
 
 def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Template(AbstractTemplate):
         key = op
         prefer_literal = True
 
@@ -414,4 +414,3 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
 
 for _op, _fn in _OPERATORS.items():
     _register_operator(_op, _fn)
-

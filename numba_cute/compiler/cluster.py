@@ -32,4 +32,4 @@ def checked_cluster(shape: Any) -> tuple[int, int, int]:
     dims = (*dims, 1, 1)[:3]
     if dims[0] * dims[1] * dims[2] > 16:
         raise CuteError(f"cluster={shape!r}: {dims[0] * dims[1] * dims[2]} CTAs; the hardware has at most 16")
-    return dims  # type: ignore[return-value]
+    return dims

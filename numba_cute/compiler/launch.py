@@ -34,7 +34,7 @@ _I32 = ir.IntType(32)
 # ---------------------------------------------------------------- the kernel's own LLVM function
 
 
-class _ByValue(ir.values.ArgumentAttributes):  # type: ignore[misc]
+class _ByValue(ir.values.ArgumentAttributes):
     """`byval` with or without its type: libNVVM reads LLVM 7's dialect below sm_100 and a newer one from there."""
 
     def __init__(self, typed: bool) -> None:
@@ -308,4 +308,3 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs. pdl: programmatic dependent launch.
     """
     return Launch(kernel, grid, block, cluster, smem, stream, pdl)
-

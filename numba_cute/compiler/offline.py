@@ -46,7 +46,10 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
 
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
     debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
-    nvvm_options: dict[str, Any] = {"fastmath": options.get("fastmath", False), "opt": 3 if options.get("opt", True) else 0}
+    nvvm_options: dict[str, Any] = {
+        "fastmath": options.get("fastmath", False),
+        "opt": 3 if options.get("opt", True) else 0,
+    }
     if debug:
         nvvm_options["g"] = None
     with building(py_func):

@@ -30,7 +30,7 @@ _CONSTANTS = (ir.Const, ir.Global, ir.FreeVar)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class KeepConstants(FunctionPass):  # type: ignore[misc]
+class KeepConstants(FunctionPass):
     _name = "numba_cute_keep_constants"
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ def _expand_tuples(func_ir: Any) -> bool:
         for inst in block.body:
             value = inst.value if isinstance(inst, ir.Assign) else None
             is_tuple = isinstance(value, _CONSTANTS) and isinstance(value.value, tuple) and _is_plain(value.value)
-            if not is_tuple or inst.target.name in dynamic:
+            if value is None or not is_tuple or inst.target.name in dynamic:
                 body.append(inst)
                 continue
             changed = True
@@ -155,7 +155,9 @@ def _tuple_assignments(value: Any, target: Any, loc: Any, scope: Any) -> list[An
     for x in value:
         item = scope.redefine("$numba_cute_item", loc)
         out.extend(
-            _tuple_assignments(x, item, loc, scope) if isinstance(x, tuple) else [ir.Assign(ir.Const(x, loc), item, loc)]
+            _tuple_assignments(x, item, loc, scope)
+            if isinstance(x, tuple)
+            else [ir.Assign(ir.Const(x, loc), item, loc)]
         )
         items.append(item)
     return [*out, ir.Assign(ir.Expr.build_tuple(items, loc), target, loc)]

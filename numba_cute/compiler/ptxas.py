@@ -32,27 +32,22 @@ class Resources:
     dynamic_shared: int
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def tool(name: str) -> str:
     """The path of a CUDA tool ("ptxas", "nvdisasm"): $NUMBA_CUTE_PTXAS, the NVIDIA wheels, the toolkit, the PATH."""
     named = os.environ.get(f"NUMBA_CUTE_{name.upper()}")
     if named:
         return named
-    for place in _wheel_folders():
-        if (place / name).exists():
-            return str(place / name)
-    found = shutil.which(name) or next(
-        (p for home in ("CUDA_HOME", "CUDA_PATH") if (p := f"{os.environ.get(home, '')}/bin/{name}") and Path(p).exists()),
-        None,
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    folders = [*_wheel_folders(), *(Path(home, "bin") for home in homes)]
+    places = [folder / name for folder in folders] + [Path(shutil.which(name) or ""), Path("/usr/local/cuda/bin", name)]
+    for place in places:
+        if place.is_file():
+            return str(place)
+    raise CuteError(
+        f"{name} was not found: install numba-cute[cu13] (or nvidia-cuda-nvcc, nvidia-cuda-nvdisasm), or set "
+        f"NUMBA_CUTE_{name.upper()} to its path"
     )
-    if found is None and Path(f"/usr/local/cuda/bin/{name}").exists():
-        found = f"/usr/local/cuda/bin/{name}"
-    if found is None:
-        raise CuteError(
-            f"{name} was not found: install numba-cute[cu13] (or nvidia-cuda-nvcc, nvidia-cuda-nvdisasm), or set "
-            f"NUMBA_CUTE_{name.upper()} to its path"
-        )
-    return found
 
 
 def _wheel_folders() -> list[Path]:

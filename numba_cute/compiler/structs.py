@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import ir
 from numba import cuda
@@ -98,12 +98,17 @@ def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
 # ---------------------------------------------------------------- in traced code
 
 
+def _tracer() -> Tracer:
+    """What runs the traced code that holds a proxy: proxies exist in the compiler alone."""
+    return cast(Tracer, seam.current())
+
+
 def proxy_get(proxy: StructProxy, name: str) -> Any:
     """A field's value, a bound traced method, a property's value, or a class constant."""
-    ref, tracer = proxy._ty, seam.current()
+    ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
-        value = None if tracer.builder is None else _load(proxy, name, tracer)  # type: ignore[attr-defined]
-        return calls.abstract(ref.types[name], value, tracer)  # type: ignore[arg-type]
+        value = None if tracer.builder is None else _load(proxy, name, tracer)
+        return calls.abstract(ref.types[name], value, tracer)
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         return raw.fget(proxy)  # type: ignore[misc]
@@ -122,16 +127,16 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 
 
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
-    tracer = seam.current()
+    tracer = _tracer()
     _check_assignment(proxy._ty, name, calls.numba_type(value))
-    if tracer.builder is not None and name in proxy._ty.stored:  # type: ignore[attr-defined]
-        _store(proxy, name, value, tracer)  # type: ignore[arg-type]
+    if tracer.builder is not None and name in proxy._ty.stored:
+        _store(proxy, name, value, tracer)
 
 
 # ---------------------------------------------------------------- in jitted code
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
     """The jitted form of a method; one for each target, since Numba caches by argument types alone."""
     return cuda.jit(device=True, forceinline=True)(fn)
@@ -148,7 +153,7 @@ def jitted_type(cls: type, name: str) -> types.Type:
 
 
 @typing_registry.register_attr
-class StructAttributes(AttributeTemplate):  # type: ignore[misc]
+class StructAttributes(AttributeTemplate):
     key = StructRef
 
     def generic_resolve(self, typ: StructRef, attr: str) -> Any:

@@ -50,7 +50,7 @@ def arch_name(cc: Any) -> str:
 
 
 @contextmanager
-def compiling_for(arch: str):  # type: ignore[no-untyped-def]
+def compiling_for(arch: str):
     """Compile for `arch` whatever GPU is here, or none."""
     _offline.append(_Offline(parse_arch(arch)))
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda.core.utils import StridedMemoryView
 from cuda.core import _tensor_map as core
+from cuda.core.utils import StridedMemoryView
 
 from .. import dtypes
 from ..seam import CuteError
@@ -58,7 +58,9 @@ def encode(record: Any) -> Any:
             data_type=_data_type(record.dtype),
             swizzle=_member(core.TensorMapSwizzle, *swizzle),
             l2_promotion=_member(core.TensorMapL2Promotion, *promotion),
-            oob_fill=_member(core.TensorMapOOBFill, *(none if record.oob_fill == "zero" else ("NAN_REQUEST_ZERO_FMA",))),
+            oob_fill=_member(
+                core.TensorMapOOBFill, *(none if record.oob_fill == "zero" else ("NAN_REQUEST_ZERO_FMA",))
+            ),
         )
     except ValueError as e:
         raise CuteError(f"the driver refused the tensor map: {e}\n  {record}") from e

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba.cuda import cgutils, nvvmutils, types
 
-from .. import dtypes, seam
+from .. import dtypes
 from ..isa import instr as table
 from ..seam import CuteError, Regs
 from .leaves import Number, RegFile, VectorLeaf, element_ir, joined, scalar_type, slots
@@ -108,9 +108,7 @@ class Tracer:
                 return a
             a = self.cast(a, dtypes.Int32 if isinstance(a, int) else dtypes.Float32)
         ty = joined(a, b)
-        return self.number(
-            ty, lambda bld: bld.select(self.ir(cond, types.boolean), self.ir(a, ty), self.ir(b, ty))
-        )
+        return self.number(ty, lambda bld: bld.select(self.ir(cond, types.boolean), self.ir(a, ty), self.ir(b, ty)))
 
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None]) -> None:
@@ -387,7 +385,9 @@ class Tracer:
             return
         b, promoted = self.builder, []
         for a in args:
-            value = a if isinstance(a, Number) else self.cast(a, dtypes.Float64 if isinstance(a, float) else dtypes.Int32)
+            value = (
+                a if isinstance(a, Number) else self.cast(a, dtypes.Float64 if isinstance(a, float) else dtypes.Int32)
+            )
             wide = types.float64 if isinstance(value.type, types.Float) else types.int32
             keep = isinstance(value.type, types.Integer) and value.type.bitwidth >= 32
             promoted.append(value.ir if keep else self.ir(value, wide))  # C's promotions

@@ -135,7 +135,14 @@ CASES = {
 def test_structs(run, case):
     kernel, n, want = CASES[case]
     out = np.zeros(8, np.int32)
-    run(kernel, 1, 1, (out, np.int32(n)), outputs=[out], check=lambda: np.testing.assert_array_equal(out[: len(want)], want))
+    run(
+        kernel,
+        1,
+        1,
+        (out, np.int32(n)),
+        outputs=[out],
+        check=lambda: np.testing.assert_array_equal(out[: len(want)], want),
+    )
 
 
 def test_no_call_remains():
