@@ -9,6 +9,7 @@ from typing import Any
 from . import dtypes, layout, marking, seam, transfer
 from .dtypes import DType
 from .layout import ComposedLayout, Layout
+from .layout.pure import pure
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
 from .seam import CuteError, static, traced
 from .vector import TensorSSA
@@ -226,14 +227,29 @@ def add(iterator: Any, offset: Any, multiple: int = 1) -> Any:
     return iterator + offset
 
 
+@pure
+def _placed(lay: Any, coord: Any) -> tuple[Any, int]:
+    """The offset of a coordinate, and what divides it."""
+    return layout.crd2idx(coord, lay), _divisor(lay, coord)
+
+
+@pure
+def _sliced(lay: Any, coord: Any) -> tuple[Any, Any, int]:
+    """The layout of the modes marked None, the offset of the others, and what divides that."""
+    rest, offset = layout.slice_and_offset(coord, lay)
+    return rest, offset, _divisor(lay, coord)
+
+
+def _divisor(lay: Any, coord: Any) -> int:
+    plain = isinstance(lay, Layout) and not layout.is_basis(lay.stride)
+    return _multiple(coord, lay.shape, lay.stride) if plain else 1
+
+
 def element(t: Tensor, coord: Any) -> Any:
     """The iterator at one coordinate."""
     if _needs_64_bits(t):
-        offset = _wide_offset(coord, t.shape, t.stride)
-    else:
-        offset = layout.crd2idx(coord, t.layout)
-    multiple = _multiple(coord, t.shape, t.stride) if _linear(t) else 1
-    return add(t.iterator, offset, multiple)
+        return add(t.iterator, _wide_offset(coord, t.shape, t.stride), _divisor(t.layout, coord))
+    return add(t.iterator, *_placed(t.layout, coord))
 
 
 def _linear(t: Tensor) -> bool:
@@ -244,9 +260,8 @@ def slice_tensor(t: Tensor, coord: Any) -> Tensor:
     """The modes of `t` marked None in `coord`, at the others' place."""
     if _needs_64_bits(t):
         rest, offset = layout.slice_(t.layout, coord), _wide_offset(coord, t.shape, t.stride)
-    else:
-        rest, offset = layout.slice_and_offset(coord, t.layout)
-    multiple = _multiple(coord, t.shape, t.stride) if _linear(t) else 1
+        return Tensor(add(t.iterator, offset, _divisor(t.layout, coord)), rest)
+    rest, offset, multiple = _sliced(t.layout, coord)
     return Tensor(add(t.iterator, offset, multiple), rest)
 
 
