@@ -224,7 +224,7 @@ def machine():
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     return {
         "gpu": torch.cuda.get_device_name(),
-        "driver": subprocess.run(query, capture_output=True, text=True).stdout.strip().splitlines()[:1],
+        "driver": subprocess.run(query, capture_output=True, text=True).stdout.strip(),
         "cuda_of_torch": torch.version.cuda,
         "cublas_of_torch": installed("nvidia-cublas-cu12") or installed("nvidia-cublas"),
         "python": platform.python_version(),

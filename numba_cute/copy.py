@@ -7,6 +7,7 @@ from typing import Any
 
 from . import layout, seam, transfer
 from .copy_atom import CopyAtom, TiledCopy
+from .layout.pure import pure
 from .pointer import AddressSpace, Pointer
 from .seam import CuteError, traced
 from .tensor import Tensor, element
@@ -74,18 +75,32 @@ def _instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None)
 
 def _split(t: Tensor, values: int, name: str) -> list[Tensor]:
     """The parts of `values` elements: mode 0 over all the others, or, where it holds more, over its own modes."""
-    rank = layout.rank(t.layout)
-    if rank > 1:
-        count = int(layout.size(t.shape[1:]))
-        parts = [t[(None, *layout.idx2crd(i, t.shape[1:]))] for i in range(count)]
-        return [p for part in parts for p in _split(part, values, name)]
-    if int(layout.size(t.layout)) == values:
-        return [t]
-    inner = layout.unwrap(t.shape)
-    if not isinstance(inner, tuple) or len(inner) < 2:
-        raise CuteError(f"copy: {name} has {layout.size(t.layout)} values, {t.layout}, but the atom copies {values}")
-    opened = t.layout if isinstance(t.layout.shape, tuple) and len(t.layout.shape) > 1 else t.layout[0]
-    return _split(Tensor(t.iterator, opened), values, name)
+    out = []
+    for path in instruction_paths(t.layout, values, name):
+        part = t
+        for opened, coord in path:
+            part = (Tensor(part.iterator, part.layout[0]) if opened else part)[coord]
+        out.append(part)
+    return out
+
+
+@pure
+def instruction_paths(lay: Any, values: int, name: str) -> tuple[tuple[tuple[bool, Any], ...], ...]:
+    """For each part its slices, one after the other: (whether mode 0 is opened first, the coordinate taken)."""
+    opened = False
+    if layout.rank(lay) == 1:
+        if int(layout.size(lay)) == values:
+            return ((),)
+        inner = layout.unwrap(lay.shape)
+        if not isinstance(inner, tuple) or len(inner) < 2:
+            raise CuteError(f"copy: {name} has {layout.size(lay)} values, {lay}, but the atom copies {values}")
+        lay, opened = lay[0], True
+    paths: list[Any] = []
+    for i in range(int(layout.size(lay.shape[1:]))):
+        coord = (None, *layout.idx2crd(i, lay.shape[1:]))
+        rest = instruction_paths(layout.slice_(lay, coord), values, name)
+        paths += [((opened, coord), *more) for more in rest]
+    return tuple(paths)
 
 
 @traced

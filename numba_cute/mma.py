@@ -363,27 +363,30 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """
     atom = atom.atom if isinstance(atom, TiledMma) else atom
     _check_accumulators(d, c)
-    ra, rb = layout.rank(a.layout), layout.rank(b.layout)
+    for at_d, at_a, at_b, first in gemm_steps(d.layout, a.layout, b.layout):
+        part = (d, a, b) if at_d is None else (d[at_d], a[at_a], b[at_b])
+        atom.op.issue(*part, atom.accumulate if first else True)
+
+
+@pure
+def gemm_steps(d: Layout, a: Layout, b: Layout) -> tuple[tuple[Any, Any, Any, bool], ...]:
+    """Which instructions make a product of fragments: the coordinates in d, a and b (None for the whole), and whether
+    it is the first along K."""
+    ra, rb = layout.rank(a), layout.rank(b)
     if ra != rb or ra > 3:
         raise CuteError(f"gemm: a has {ra} modes and b {rb}; give both (V), both (V, M/N), or both (V, M/N, K)")
     if ra == 1:
-        atom.op.issue(d, a, b, atom.accumulate)
-        return
-    m, n = layout.size(a.layout, (1,)), layout.size(b.layout, (1,))
-    k = layout.size(a.layout, (2,)) if ra == 3 else 1
-    _check_extents(d, b, m, n, k, ra)
-    for kk in range(k):
-        accumulate = atom.accumulate if kk == 0 else True
-        at = (kk,) if ra == 3 else ()
-        for mm in range(m):
-            for nn in range(n):
-                atom.op.issue(d[None, mm, nn], a[(None, mm, *at)], b[(None, nn, *at)], accumulate)
-
-
-def _check_extents(d: Tensor, b: Tensor, m: Any, n: Any, k: Any, ra: int) -> None:
+        return ((None, None, None, True),)
+    m, n = layout.size(a, (1,)), layout.size(b, (1,))
+    k = layout.size(a, (2,)) if ra == 3 else 1
     if not is_static((m, n, k)):
         raise CuteError(f"gemm: extents ({m}, {n}, {k}) of the fragments must be static")
-    if layout.rank(d.layout) != 3 or (layout.size(d.layout, (1,)), layout.size(d.layout, (2,))) != (m, n):
+    if layout.rank(d) != 3 or (layout.size(d, (1,)), layout.size(d, (2,))) != (m, n):
         raise CuteError(f"gemm: d has shape {d.shape}, but a and b make (V, {m}, {n})")
-    if ra == 3 and layout.size(b.layout, (2,)) != k:
-        raise CuteError(f"gemm: a has {k} steps of K, but b has {layout.size(b.layout, (2,))}")
+    if ra == 3 and layout.size(b, (2,)) != k:
+        raise CuteError(f"gemm: a has {k} steps of K, but b has {layout.size(b, (2,))}")
+    steps = []
+    for kk in range(k):
+        at = (kk,) if ra == 3 else ()
+        steps += [((None, i, j), (None, i, *at), (None, j, *at), kk == 0) for i in range(m) for j in range(n)]
+    return tuple(steps)

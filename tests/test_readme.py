@@ -4,14 +4,19 @@
 import re
 from pathlib import Path
 
+import numba_cute as cute
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_readme_kernel_runs_in_the_simulator_and_is_right(tmp_path):
+def test_readme_kernel_is_right_in_the_simulator_and_compiles(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     file = tmp_path / "readme.py"  # a file, so that errors and Numba find the source
     file.write_text(code)
-    exec(compile(code, str(file), "exec"), {"__name__": "readme"})
+    scope = {"__name__": "readme"}
+    exec(compile(code, str(file), "exec"), scope)
+    compiled = cute.compile(scope["total"], (scope["tma"], scope["source"], scope["out"]), arch="sm_90a")
+    assert compiled.resources.local == 0
 
 
 def test_readme_names_exactly_two_commands():

@@ -237,8 +237,14 @@ def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]
             _results[memo] = result
     except CuteError as e:
         raise as_typing_error(e) from e
-    bound = isinstance(key, tuple) and key[0] is BoundTraced
-    return typing.signature(result, *types_, recvr=receiver if bound else None).replace(pysig=folded)
+    return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
+        pysig=folded
+    )
+
+
+def _has_receiver(key: Any, receiver: Any) -> bool:
+    """Whether lowering is given the receiver's value: a method's object, or a called object that has leaves."""
+    return key[0] is BoundTraced or bool(receiver.leaves)
 
 
 def _is_shared(fn: Any) -> bool:
@@ -247,7 +253,7 @@ def _is_shared(fn: Any) -> bool:
 
 
 def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> None:
-    bound = isinstance(key, tuple) and key[0] is BoundTraced
+    bound = _has_receiver(key, receiver)
     full = ((receiver,) if bound else ()) + types_
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -259,7 +265,7 @@ def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
         result = run(fn, real, [values[i] for i in order], tracer)
         return concrete(result, sig.return_type, tracer)
 
-    impl_key = (Value, receiver.spec, types_) if not bound else (*key, full)
+    impl_key = (*key, full)
     selector = cuda_target.target_context._defns[impl_key]
     if full not in [s for s, _ in selector.versions]:
         selector.append(lower, full)

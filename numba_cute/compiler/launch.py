@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numba.cuda.compiler as cuda_compiler
 import numba.cuda.dispatcher as cuda_dispatcher
-from cuda.core import LaunchConfig
+from cuda.core import LaunchConfig, ObjectCode
 from cuda.core import launch as core_launch
 from llvmlite import ir
 from numba.cuda import cgutils, types
@@ -22,10 +23,11 @@ from numba.cuda.cudadrv import devices, driver, nvvm
 
 from .. import dtypes
 from ..seam import CuteError
-from . import errors, tree
+from . import errors, ptxas, tree
 from .cluster import checked_cluster
 from .numba_types import TENSOR_MAP_BYTES, TensorMapType, Value
-from .target import current_arch
+from .result import warn_if_slow
+from .target import arch_name, current_arch
 from .tracer import SMEM_MARK
 
 _Kernel = cuda_dispatcher._Kernel
@@ -102,18 +104,53 @@ class building:
 def _init(self: Any, py_func: Any, *args: Any, _original: Any = _Kernel.__init__, **kwargs: Any) -> None:
     with building(py_func):
         _original(self, py_func, *args, **kwargs)
-    self.cute_smem = required_smem(self._codelibrary)
-    self.cute_cluster = getattr(py_func, "__cute_cluster__", None)
-    self.cute_smem_limit = {}
+    _assemble(self._codelibrary, py_func.__name__)
 
 
 _Kernel.__init__ = _init
 
 
-def required_smem(library: Any, ptx: str | None = None) -> int:
-    """The dynamic shared memory that the kernel's allocators use, from the marks in its PTX (see Tracer)."""
-    text = library.get_asm_str() if ptx is None else ptx
-    return max((int(n) for n in re.findall(re.escape(SMEM_MARK) + r" (\d+)", text)), default=0)
+def _assemble(library: Any, name: str) -> None:
+    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`.
+
+    Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX.
+    """
+    ptx = library.get_asm_str()
+    plain = not (library._linking_files or library.needs_cudadevrt or library._lto or "g" in library._nvvm_options)
+    if not plain or not ("wgmma" in ptx or "setmaxnreg" in ptx):
+        return
+    cc = library._ensure_cc(None)
+    try:
+        cubin, said = ptxas.assemble(ptx, arch_name(cc), library._max_registers)
+    except CuteError:
+        return
+    library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=name)
+    warn_if_slow(name, ptxas.notes(said))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a launch must know of a compiled kernel: the dynamic shared memory that its allocators take, and the
+    cluster shape that it was compiled for. Both stand in the PTX, so that kernels from Numba's disk cache have them."""
+
+    smem: int
+    cluster: tuple[int, int, int] | None
+    raised: dict[int, int]  # the shared memory limit already set, for each device
+
+
+def facts(kernel: Any) -> Facts:
+    found = getattr(kernel, "_cute_facts", None)
+    if found is None:
+        ptx = kernel._codelibrary.get_asm_str()
+        shape = re.search(r"\.reqnctapercluster (\d+), (\d+), (\d+)", ptx)
+        cluster = None if shape is None else (int(shape[1]), int(shape[2]), int(shape[3]))
+        found = kernel._cute_facts = Facts(required_smem(ptx), cluster, {})
+    return found  # type: ignore[no-any-return]
+
+
+def required_smem(ptx: str) -> int:
+    """The dynamic shared memory that a kernel's allocators use, from the marks in its PTX (see Tracer)."""
+    return max((int(n) for n in re.findall(re.escape(SMEM_MARK) + r" (\d+)", ptx)), default=0)
 
 
 # ---------------------------------------------------------------- arguments
@@ -172,14 +209,15 @@ _Kernel._prepare_args = _prepare_args
 
 def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:
     """The dynamic shared memory of this launch: the kernel's own need if the user named none; limits raised."""
-    need = sharedmem or self.cute_smem
-    if need < self.cute_smem:
+    known = facts(self)
+    need = sharedmem or known.smem
+    if need < known.smem:
         raise CuteError(
-            f"smem={sharedmem}: the kernel's allocations take {self.cute_smem} bytes of dynamic shared memory; "
-            f"pass smem={self.cute_smem}, or 0 to have it computed"
+            f"smem={sharedmem}: the kernel's allocations take {known.smem} bytes of dynamic shared memory; "
+            f"pass smem={known.smem}, or 0 to have it computed"
         )
     device = devices.get_context().device
-    if need > 48 * 1024 and self.cute_smem_limit.get(device.id, 0) < need:
+    if need > 48 * 1024 and known.raised.get(device.id, 0) < need:
         static = cufunc.attrs.shared
         most = device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         if need + static > most:
@@ -191,7 +229,7 @@ def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:
 
         attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         driver.driver.cuKernelSetAttribute(attribute, need, cufunc.handle, device.id)
-        self.cute_smem_limit[device.id] = need
+        known.raised[device.id] = need
     return need
 
 
@@ -204,20 +242,24 @@ def _check_grid(griddim: Any, cluster: Any) -> None:
             )
 
 
+def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
+    """The cluster shape to launch with: None if the kernel carries its own, which the driver then uses."""
+    own = facts(kernel).cluster
+    if own is not None and cluster is not None and cluster != own:
+        raise CuteError(f"cluster={cluster}: the kernel is compiled for clusters of {own}")
+    if own is not None or cluster is not None:
+        _check_grid(griddim, own or cluster)
+    return None if own is not None else cluster
+
+
 def _launch(self: Any, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0,
             _original: Any = _Kernel.launch, *, cluster: Any = None, pdl: bool = False) -> None:  # fmt: skip
-    if getattr(self, "cute_cluster", None) is not None:
-        if cluster is not None and cluster != self.cute_cluster:
-            raise CuteError(f"cluster={cluster}: the kernel is compiled for clusters of {self.cute_cluster}")
-        _check_grid(griddim, self.cute_cluster)
-        cluster = None
+    cluster = _own_or_given_cluster(self, griddim, cluster)
     cufunc = self._codelibrary.get_cufunc()
-    sharedmem = _check_smem(self, cufunc, sharedmem) if hasattr(self, "cute_smem") else sharedmem
+    sharedmem = _check_smem(self, cufunc, sharedmem)
     if cluster is None and not pdl:
         _original(self, args, griddim, blockdim, stream, sharedmem)
         return
-    if cluster is not None:
-        _check_grid(griddim, cluster)
     retr: list[Any] = []
     kernelargs: list[Any] = []
     for t, v in zip(self.argument_types, args):
@@ -272,9 +314,7 @@ class Launch:
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()
         smem = _check_smem(compiled, cufunc, self.smem)
-        cluster = None if compiled.cute_cluster is not None else self.cluster
-        if compiled.cute_cluster is not None or self.cluster is not None:
-            _check_grid(self.grid, compiled.cute_cluster or self.cluster)
+        cluster = _own_or_given_cluster(compiled, self.grid, self.cluster)
         retr: list[Any] = []
         packed: list[Any] = []
         for t, v in zip(compiled.argument_types, args):

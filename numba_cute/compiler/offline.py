@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numba.cuda.dispatcher as cuda_dispatcher
@@ -14,7 +13,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ..seam import CuteError
 from . import ptxas
 from .launch import building, required_smem
-from .result import Compiled, PerformanceWarning
+from .result import Compiled, warn_if_slow
 from .target import compiling_for, parse_arch
 
 
@@ -62,15 +61,6 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
     cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
-    result = Compiled(
-        function.name, arch, ptx, cubin, ptxas.resources(said, required_smem(None, ptx)), ptxas.notes(said)
-    )
+    result = Compiled(function.name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
     warn_if_slow(py_func.__name__, result.notes)
     return result
-
-
-def warn_if_slow(name: str, notes: tuple[str, ...]) -> None:
-    """A Python warning for each note that means lost speed."""
-    for note in notes:
-        if any(code in note for code in ptxas.SLOW_NOTES):
-            warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import dataclass
 
 from . import ptxas
@@ -29,3 +30,10 @@ class Compiled:
     def sass(self) -> str:
         """The machine code, disassembled (needs nvdisasm)."""
         return ptxas.disassemble(self.cubin)
+
+
+def warn_if_slow(name: str, notes: tuple[str, ...]) -> None:
+    """A Python warning for each note that means lost speed."""
+    for note in notes:
+        if any(code in note for code in ptxas.SLOW_NOTES):
+            warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)

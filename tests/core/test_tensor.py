@@ -8,6 +8,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import runtime, seam
 from numba_cute.pointer import Pointer, access_alignment, advance, physical
+from numba_cute.seam import traced
 from numba_cute.tensor import _multiple, like_layout
 
 
@@ -190,3 +191,47 @@ def test_swizzled_shared_memory_lies_permuted(run_sim):
     chunk = np.arange(8)[None, :] ^ np.arange(8)[:, None]
     want = (64 * np.arange(8)[:, None, None] + 8 * chunk[:, :, None] + np.arange(8)).reshape(8, 64)
     np.testing.assert_array_equal(out, want.astype(np.float16))
+
+
+@traced
+def add_where_inside(x, y, coords, shape):
+    for i in range(cute.size(x)):
+        inside = cute.elem_less(coords[i], shape)
+        seam.current().when(inside, lambda i=i: y.__setitem__(i, x[i] + 1))
+
+
+@cuda.jit
+def ragged(src, dst, threads):
+    tidx, _, _ = cute.arch.thread_idx()
+    bx, by, _ = cute.arch.block_idx()
+    coords = cute.make_identity_tensor(src.shape)
+    mine = cute.local_partition(cute.local_tile(src, (16, 8), (bx, by)), threads, tidx)
+    out = cute.local_partition(cute.local_tile(dst, (16, 8), (bx, by)), threads, tidx)
+    where = cute.local_partition(cute.local_tile(coords, (16, 8), (bx, by)), threads, tidx)
+    add_where_inside(mine, out, where, src.shape)
+
+
+@pytest.mark.parametrize("shape", [(16, 8), (17, 9), (40, 30), (1, 1)], ids=str)
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
+def test_ragged_tiles_are_guarded_by_their_coordinates(run, aligned, shape, static):
+    src, dst = aligned(shape, np.float32), aligned(shape, np.float32, fill=np.nan)
+
+    def tensor(place, array):
+        t = runtime.from_dlpack(place(array))
+        return t if static else t.mark_layout_dynamic(leading_dim=1)
+
+    args = [lambda place: tensor(place, src), lambda place: tensor(place, dst), cute.make_layout((8, 4), stride=(4, 1))]
+    grid = (-(-shape[0] // 16), -(-shape[1] // 8))
+    want = src + np.float32(1)
+    run(ragged, grid, 32, args, outputs=[dst], check=lambda: np.testing.assert_array_equal(dst, want))
+
+
+def test_offsets_into_large_run_time_tensors_are_computed_in_64_bits():
+    @cuda.jit
+    def one(t, i, j):
+        t[i, j] = 1.0
+
+    fake = runtime.make_fake_tensor(cute.Float32, (1 << 20, 1 << 20), (1 << 20, 1)).mark_layout_dynamic()
+    ptx = cute.compile(one, (fake, np.int32(1), np.int32(2)), arch="sm_90a").ptx
+    assert "mul.lo.s64" in ptx or "mad.lo.s64" in ptx
+    assert "mul.lo.s32" not in ptx

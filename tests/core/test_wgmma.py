@@ -22,12 +22,12 @@ def operand_layout(kind, rows, dtype):
 
 
 @cuda.jit
-def one_tile(tma_a, mA, tma_b, mB, mC, a_layout, b_layout, tiled_mma):
+def one_tile(dtype, tma_a, mA, tma_b, mB, mC, a_layout, b_layout, tiled_mma):
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     smem = cute.utils.SmemAllocator()
-    sA = smem.allocate_tensor(cute.BFloat16, a_layout.outer, 1024, a_layout.inner)
-    sB = smem.allocate_tensor(cute.BFloat16, b_layout.outer, 1024, b_layout.inner)
+    sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner)
+    sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner)
     bar = smem.allocate_array(cute.Int64)
     if tidx == 0:
         cute.arch.mbarrier_init(bar, 1)
@@ -67,6 +67,25 @@ def atom_of(place, array, kind, smem_layout):
     return cpasync.make_tiled_tma_atom(op, tensor, smem_layout, array.shape)
 
 
+def run_one_tile(run, a, b, c, kinds, groups, instruction_n, dtype, acc, check):
+    majors = [K_MAJOR if kind.value[0] == "k" else MN_MAJOR for kind in kinds]
+    op = warpgroup.MmaF16BF16Op(dtype, acc, (64, instruction_n, 16), SMEM, *majors)
+    tiled_mma = cute.make_tiled_mma(op, groups)
+    a_layout, b_layout = (operand_layout(kind, x.shape[0], dtype) for kind, x in zip(kinds, (a, b)))
+    args = [
+        dtype,
+        lambda place: atom_of(place, a, kinds[0], a_layout)[0],
+        lambda place: atom_of(place, a, kinds[0], a_layout)[1],
+        lambda place: atom_of(place, b, kinds[1], b_layout)[0],
+        lambda place: atom_of(place, b, kinds[1], b_layout)[1],
+        lambda place: from_dlpack(place(c), assumed_align=16),
+        a_layout,
+        b_layout,
+        tiled_mma,
+    ]
+    run(one_tile, 1, tiled_mma.size, args, outputs=[c], check=check)
+
+
 CASES = [
     (Kind.K_SW128, Kind.K_SW128, (1, 1, 1), 64),
     (Kind.K_SW128, Kind.K_SW128, (2, 1, 1), 256),
@@ -79,29 +98,35 @@ CASES = [
 
 @pytest.mark.parametrize("a_kind, b_kind, groups, n", CASES, ids=lambda x: getattr(x, "name", str(x)))
 def test_a_tile_agrees_with_float64(run, aligned, a_kind, b_kind, groups, n):
-    m = 64 * groups[0]
-    a, b = stored(a_kind, aligned((m, K))), stored(b_kind, aligned((n, K)))
-    c = np.zeros((m, n), np.float32)
-    majors = [K_MAJOR if kind.value[0] == "k" else MN_MAJOR for kind in (a_kind, b_kind)]
-    op = warpgroup.MmaF16BF16Op(cute.BFloat16, cute.Float32, (64, n, 16), SMEM, *majors)
-    tiled_mma = cute.make_tiled_mma(op, groups)
-    a_layout, b_layout = operand_layout(a_kind, m, cute.BFloat16), operand_layout(b_kind, n, cute.BFloat16)
-    args = [
-        lambda place: atom_of(place, a, a_kind, a_layout)[0],
-        lambda place: atom_of(place, a, a_kind, a_layout)[1],
-        lambda place: atom_of(place, b, b_kind, b_layout)[0],
-        lambda place: atom_of(place, b, b_kind, b_layout)[1],
-        lambda place: from_dlpack(place(c), assumed_align=16),
-        a_layout,
-        b_layout,
-        tiled_mma,
-    ]
+    a, b = stored(a_kind, aligned((64 * groups[0], K))), stored(b_kind, aligned((n, K)))
+    c = np.zeros((a.shape[0], n), np.float32)
 
     def check():
-        want = a.astype(np.float64) @ b.astype(np.float64).T
-        np.testing.assert_allclose(c, want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-5, atol=1e-5)
 
-    run(one_tile, 1, tiled_mma.size, args, outputs=[c], check=check)
+    run_one_tile(run, a, b, c, (a_kind, b_kind), groups, n, cute.BFloat16, cute.Float32, check)
+
+
+def test_a_tile_of_several_instructions_in_m_and_n(run, aligned):
+    a, b = aligned((128, K)), aligned((128, K))
+    c = np.zeros((128, 128), np.float32)
+
+    def check():
+        np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-5, atol=1e-5)
+
+    run_one_tile(run, a, b, c, (Kind.K_SW128,) * 2, (1, 1, 1), 64, cute.BFloat16, cute.Float32, check)
+
+
+def test_an_f16_accumulator_packs_two_elements_a_register(run, aligned):
+    a, b = aligned((64, K), np.float16), aligned((32, K), np.float16)
+    c = np.zeros((64, 32), np.float16)
+
+    def check():
+        np.testing.assert_allclose(
+            c.astype(np.float64), a.astype(np.float64) @ b.astype(np.float64).T, rtol=4e-3, atol=2e-2
+        )
+
+    run_one_tile(run, a, b, c, (Kind.K_SW128,) * 2, (1, 1, 1), 32, cute.Float16, cute.Float16, check)
 
 
 def test_fragments_of_shared_memory_step_in_16_byte_units(run_sim):

@@ -158,12 +158,17 @@ def wait_multiplied(pending):
 @traced
 def release(base, stage, lane, signals):
     there = base + EMPTY_AT + 8 * stage
-    current().when(signals, lambda: isa.mbarrier_arrive_cluster(isa.mapa(there, lane)))
+    current().when(signals, lambda: isa.mbarrier_arrive_peer(isa.mapa(there, lane)))
 
 
 @traced
 def accumulator(acc, i):
     return current().read(Regs(acc, cute.Float32, i, 1))
+
+
+@traced
+def tiles_along(k):
+    return (k + TILE_K - 1) // TILE_K
 
 
 @traced
@@ -178,7 +183,7 @@ def split(index, tiles_m, rank):
 
 @cute.cluster_shape(CLUSTER_M, 1)
 @cuda.jit(launch_bounds=(384, 1))
-def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k_tiles):
+def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k):
     tid = thread()
     warp = warp_index()
     rank = rank_in_cluster()
@@ -187,14 +192,15 @@ def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k_tiles):
         initialise(base)
     cluster_sync()
     index = cluster_id()
+    k_tiles = tiles_along(k)
     if warp < 4:
         set_registers(40, False)
         if warp == 0:
             stage, phase = cute.Int32(0), cute.Int32(1)
             while below(index, cluster_rows, tiles_n):
                 m, n = split(index, cluster_rows, rank)
-                for k in range(k_tiles):
-                    fill(base, stage, phase, tma_a, tma_b, rank, m, n, k)
+                for at in range(k_tiles):
+                    fill(base, stage, phase, tma_a, tma_b, rank, m, n, at)
                     stage, phase = advance(stage, phase)
                 index += clusters()
     else:
@@ -207,11 +213,11 @@ def raw_gemm(dtype, tma_a, tma_b, out, cluster_rows, tiles_n, k_tiles):
         while below(index, cluster_rows, tiles_n):
             m, n = split(index, cluster_rows, rank)
             previous = stage
-            for k in range(k_tiles):
+            for at in range(k_tiles):
                 wait_full(base, stage, phase)
-                multiply(acc, first, stage, dtype, k > 0)
+                multiply(acc, first, stage, dtype, at > 0)
                 wait_multiplied(1)
-                if k > 0:
+                if at > 0:
                     release(base, previous, lane, signal)
                 previous = stage
                 stage, phase = advance(stage, phase)

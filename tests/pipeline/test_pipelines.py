@@ -192,3 +192,55 @@ def test_persistent_scheduler_gives_every_tile_to_one_block(run, tiles, group, d
         assert (counts[:-1] == grid[2]).all(), "all blocks have work in every round but the last"
 
     run(visit, grid, 1, [out, params], outputs=[out], check=check)
+
+
+def signal_kernel(shape, modes):
+    layout = cute.make_layout((1, *shape, 1))
+
+    @cute.cluster_shape(*shape)
+    @cuda.jit
+    def kernel(out):
+        tidx, _, _ = arch.thread_idx()
+        rank, signals = pipeline.PipelineTmaAsync.init_empty_barrier_arrive_signal(layout, tidx, modes)
+        out[arch.block_idx_in_cluster(), tidx] = rank if signals else -1
+
+    return kernel
+
+
+@pytest.mark.parametrize("modes", [(1, 1), (1, 0), (0, 1), (0, 0)])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (2, 2), (4, 2)])
+def test_each_consumer_warp_signals_the_blocks_whose_copies_it_gets(run, shape, modes):
+    m, n = shape
+    out = np.zeros((m * n, 64), np.int32)
+
+    def check():
+        for rank in range(m * n):
+            row, column = rank % m, rank // m
+            along_m = {column * m + i for i in range(m)} if modes[0] else set()
+            along_n = {j * m + row for j in range(n)} if modes[1] else set()
+            want = sorted({rank} | along_m | along_n)
+            for warp in (out[rank, :32], out[rank, 32:]):
+                assert sorted(warp[warp >= 0].tolist()) == want
+
+    run(signal_kernel(shape, modes), shape, 64, [out], outputs=[out], check=check)
+
+
+def test_consumers_that_do_not_match_the_cluster_are_refused_with_the_arithmetic(run):
+    layout = cute.make_layout((1, 2, 2, 1))
+
+    @cuda.jit
+    def kernel():
+        smem = utils.SmemAllocator()
+        pipeline.PipelineTmaAsync.create(
+            num_stages=2,
+            tx_count=128,
+            barrier_storage=smem.allocate_array(cute.Int64, 4),
+            producer_group=CooperativeGroup(Agent.Thread),
+            consumer_group=CooperativeGroup(Agent.Thread, 8),
+            cta_layout_vmnk=layout,
+        )
+
+    if run.name == "gpu":
+        pytest.skip("refused while it is compiled: the assembler's case")
+    with pytest.raises(cute.CuteError, match="8 is not a multiple of 3 = 2 \\+ 2 - 1"):
+        run(kernel, (2, 2), 32, [], cluster=(2, 2))
