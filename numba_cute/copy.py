@@ -37,15 +37,18 @@ def copy(
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
-    pairs = _instructions(atom, src, dst, pred)
     bulk = getattr(atom.op, "issue_tma", None)
     if bulk is not None:
-        bulk(atom, pairs, tma_bar_ptr, mcast_mask, cache_policy)
+        bulk(atom, _instructions(atom, src, dst, pred), tma_bar_ptr, mcast_mask, cache_policy)
         return
     for value, name in ((tma_bar_ptr, "tma_bar_ptr"), (mcast_mask, "mcast_mask"), (cache_policy, "cache_policy")):
         if value is not None:
             raise CuteError(f"copy: {name} is for TMA operations, and the atom's is {atom.op!r}")
-    for s, d, p in pairs:
+    whole = getattr(atom.op, "issue_whole", None)
+    if whole is not None and atom.num_bits == 0 and pred is None:
+        whole(src, dst)
+        return
+    for s, d, p in _instructions(atom, src, dst, pred):
         if p is None:
             atom.op.issue(atom, s, d)
         else:

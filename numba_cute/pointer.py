@@ -118,10 +118,13 @@ def advance(ptr: Pointer, offset: Any, multiple: int) -> Pointer:
     if ptr.space is AddressSpace.rmem:
         return Pointer(ptr.dtype, ptr.space, ptr.address, ptr.offset + offset, ptr.alignment, ptr.swizzle)
     size = ptr.dtype.bytes
-    if ADDRESS_BITS[ptr.space.name] == 64 and isinstance(offset, seam.Leaf):
-        offset = dtypes.Int64(offset)
-    alignment = math.gcd(ptr.alignment, multiple * size)
-    return Pointer(ptr.dtype, ptr.space, ptr.address + offset * size, ptr.offset, alignment, ptr.swizzle)
+    if not isinstance(offset, seam.Leaf):
+        address = ptr.address + offset * size
+    elif ADDRESS_BITS[ptr.space.name] == 64:
+        address = ptr.address + dtypes.Int64(offset) * size
+    else:  # the address keeps its type, whatever the offset's: it may be carried round a loop
+        address = dtypes.Uint32(ptr.address + dtypes.Int32(offset) * size)
+    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, math.gcd(ptr.alignment, multiple * size), ptr.swizzle)
 
 
 def physical(ptr: Pointer) -> Any:

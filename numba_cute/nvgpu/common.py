@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import transfer
 from ..copy_atom import CopyTraits
 from ..dtypes import DType
 from ..layout import make_layout
 from ..seam import CuteError, StaticEnum, static
+from ..tensor import Tensor
 
 
 class OperandMajorMode(StaticEnum):
@@ -20,7 +22,8 @@ class OperandMajorMode(StaticEnum):
 
 @static
 class CopyUniversalOp:
-    """An ordinary copy: loads and stores of up to 16 bytes, between any memories and registers. Any thread."""
+    """An ordinary copy: loads and stores of `num_bits_per_copy` bits, between any memories and registers; without that
+    number, as wide as layouts and alignment prove. Any thread."""
 
     def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
         bits = num_bits_per_copy or dtype.width
@@ -32,8 +35,11 @@ class CopyUniversalOp:
         tv = make_layout((1, bits // dtype.width), stride=(0, 1))
         return CopyTraits(make_layout(1), tv, tv, tv)
 
-    def issue(self, atom: Any, src: Any, dst: Any) -> None:
-        from .. import transfer
+    def issue(self, atom: Any, src: Tensor, dst: Tensor) -> None:
+        transfer.move(
+            src.iterator, src.layout, dst.iterator, dst.layout, max(atom.num_bits, atom.value_type.width) // 8
+        )
 
-        limit = max(1, (atom.num_bits or 128) // 8)
-        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout, limit)
+    def issue_whole(self, src: Tensor, dst: Tensor) -> None:
+        """All elements at once, as wide as can be proved: what an atom without a width does."""
+        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout)

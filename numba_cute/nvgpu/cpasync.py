@@ -55,12 +55,16 @@ def _shared(t: Tensor, what: str) -> Any:
     return p.address
 
 
+def _no_predicate(pairs: Any) -> None:
+    if any(p is not None for _, _, p in pairs):
+        raise CuteError("copy: pred is not for TMA, which leaves out what lies outside the tensor by itself")
+
+
 def _load(atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
     """Issue the loads by one lane of the warp."""
     if bar is None:
         raise CuteError("copy: a TMA load needs tma_bar_ptr, the mbarrier that its bytes complete on")
-    if any(p is not None for _, _, p in pairs):
-        raise CuteError("copy: pred is not for TMA, which leaves out what lies outside the tensor by itself")
+    _no_predicate(pairs)
     bar = shared_address(bar, "copy: tma_bar_ptr")
     args = [(_shared(d, "dst"), _coordinates(s, "src")) for s, d, _ in pairs]
     extra = () if policy is None else (policy,)
@@ -135,6 +139,7 @@ class CopyBulkTensorTileS2GOp:
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
         if bar is not None or mask is not None:
             raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
+        _no_predicate(pairs)
         args = [(_shared(s, "src"), _coordinates(d, "dst")) for s, d, _ in pairs]
 
         def issue() -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..dtypes import DType, Uint32, Uint64
+from ..dtypes import DType, Int32, Uint32, Uint64
 from ..isa.bits import WgmmaDescriptor, encode_address
 from ..isa.canonical import K_MAJOR, MN_MAJOR, chunk_offsets
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..pointer import AddressSpace, Pointer
-from ..seam import CuteError, static
+from ..seam import CuteError, Leaf, static
 from ..tensor import Tensor
 from .common import OperandMajorMode
 
@@ -33,11 +33,12 @@ class SmemDescriptor:
     dtype: DType
 
     def __add__(self, offset: Any) -> SmemDescriptor:
-        return SmemDescriptor(self.low + offset, self.high, self.dtype)
+        low = Uint32(self.low + Int32(offset)) if isinstance(offset, Leaf) else self.low + offset
+        return SmemDescriptor(low, self.high, self.dtype)
 
     def word(self) -> Any:
         """The 64-bit descriptor."""
-        return Uint64(Uint32(self.low)) | (self.high << 32)
+        return Uint64(self.low) | (self.high << 32)
 
 
 def swizzle_bytes(ptr: Pointer, what: str) -> int:
@@ -100,7 +101,7 @@ def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, what: str) -
     major = K_MAJOR if major_mode is OperandMajorMode.K else MN_MAJOR
     leading, stride = _strides(lay[0], major, swizzle, ptr.dtype.width)
     word = WgmmaDescriptor(0, leading, stride, 0, swizzle).encode()
-    low = encode_address(ptr.address) | (word & 0xFFFFFFFF)
+    low = Uint32(encode_address(ptr.address)) | (word & 0xFFFFFFFF)
     return Tensor(SmemDescriptor(low, word >> 32, ptr.dtype), _in_units(lay, ptr.dtype.width))
 
 

@@ -9,8 +9,8 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import isa, seam
-from tests.compiler.test_structs import Counter
-from tests.compiler.test_values import Kind, code, pair
+from .test_structs import Counter
+from .test_values import Kind, code, pair
 
 
 @seam.traced

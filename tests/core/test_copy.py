@@ -91,6 +91,16 @@ def test_128_bit_copies_become_128_bit_instructions():
     assert not re.search(r"(ld|st)\.global\.(f32|b32|u32)", ptx)
 
 
+def test_a_universal_copy_without_a_width_is_as_wide_as_can_be():
+    t = make_fake_tensor(cute.Float32, (16, 64), (64, 1), assumed_align=16)
+    atom = cute.make_copy_atom(CopyUniversalOp(), cute.Float32)
+    copier = cute.make_tiled_copy_tv(
+        atom, cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((2, 4), stride=(4, 1))
+    )
+    ptx = cute.compile(tiled_add, (t, t, copier, 1.0), arch="sm_90a").ptx
+    assert len(re.findall(r"ld\.(?:global\.)?v4", ptx)) == 8
+
+
 @cuda.jit
 def guarded(src, dst, n):
     tidx, _, _ = cute.arch.thread_idx()

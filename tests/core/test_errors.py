@@ -138,7 +138,7 @@ def gemm_of(d, c=None):
 
 
 def copy_of(op, src, dst, **kwargs):
-    cute.copy(cute.make_copy_atom(op, F32), src, dst, **kwargs)
+    cute.copy(cute.make_copy_atom(op, F32, 32 if op == CopyUniversalOp() else 0), src, dst, **kwargs)
 
 
 IN_KERNEL = [

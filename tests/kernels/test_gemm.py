@@ -17,7 +17,8 @@ import numba_cute as cute
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "examples"), str(Path(__file__).resolve().parent)]
 
 import hopper_gemm  # noqa: E402
-import raw_gemm  # noqa: E402
+
+from . import raw_gemm  # noqa: E402
 
 DTYPES = [cute.BFloat16, cute.Float16]
 

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vector clocks: what each thread knows to have happened, by what the knowledge is good for.
+
+An agent is whoever accesses memory: a thread, or what completes asynchronous work (an mbarrier, a thread's bulk
+groups, a warpgroup's wgmma groups). Each counts its own epochs. A clock holds, for every agent, the latest epoch that
+is ordered before now, in five rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
+Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike share one clock, so that joins are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+READS, FULL, SMEM, GMEM, INIT = range(5)
+"""Rows. READS: what has been read may be overwritten. FULL: what was written may be read (generic proxy). SMEM, GMEM:
+a fence.proxy.async lies between, so that the async proxy sees it too. INIT: fence.mbarrier_init lies between."""
+_ROWS = 5
+
+
+class Clock:
+    """An immutable clock of one cluster. others: clusters that have ended, known to have ended before."""
+
+    __slots__ = ("v", "others", "cluster", "_derived")
+
+    def __init__(self, v: NDArray[np.int32], others: frozenset[Any], cluster: Any) -> None:
+        self.v, self.others, self.cluster = v, others, cluster
+        self._derived: dict[Any, tuple[Any, Clock]] = {}
+
+    @classmethod
+    def zero(cls, cluster: Any, agents: int) -> Clock:
+        return cls(np.zeros((_ROWS, agents), np.int32), frozenset(), cluster)
+
+    def at(self, row: int, agent: int) -> int:
+        return int(self.v[row, agent]) if agent < self.v.shape[1] else 0
+
+    def join(self, o: Clock) -> Clock:
+        """The least clock that knows what both know."""
+        if o is self:
+            return self
+        hit = self._derived.get(id(o))
+        if hit is None or hit[0] is not o:
+            hit = self._derived[id(o)] = (o, self._joined(o))
+        return hit[1]
+
+    def _joined(self, o: Clock) -> Clock:
+        if o.cluster is not self.cluster:  # a cluster that ran before this one
+            others = self.others | o.others | {o.cluster}
+            return self if others == self.others else Clock(self.v, others, self.cluster)
+        a, b = _widen(self.v, o.v.shape[1]), _widen(o.v, self.v.shape[1])
+        v = np.maximum(a, b)
+        others = self.others | o.others
+        if others == self.others and (v == a).all():
+            return self
+        return o if others == o.others and (v == b).all() else Clock(v, others, self.cluster)
+
+    def derived(self, key: Any, change: Any) -> Clock:
+        """`change(v)` of a copy, made once for all who ask with the same key."""
+        hit = self._derived.get(key)
+        if hit is None:
+            v = self.v.copy()
+            hit = self._derived[key] = (None, Clock(change(v), self.others, self.cluster))
+        return hit[1]
+
+    def only(self, rows: tuple[int, ...]) -> Clock:
+        def change(v: Any) -> Any:
+            keep = np.zeros(_ROWS, bool)
+            keep[list(rows)] = True
+            v[~keep] = 0
+            return v
+
+        return self.derived(("only", rows), change)
+
+    def fenced(self, row: int) -> Clock:
+        """The clock after a fence that makes `row` as good as FULL."""
+
+        def change(v: Any) -> Any:
+            np.maximum(v[row], v[FULL], out=v[row])
+            return v
+
+        return self.derived(("fenced", row), change)
+
+    def knowing(self, agent: int, epoch: int, rows: tuple[int, ...] = (READS, FULL, SMEM, GMEM)) -> Clock:
+        """The clock that also knows this epoch of an agent."""
+        if all(self.at(r, agent) >= epoch for r in rows):
+            return self
+
+        def change(v: Any) -> Any:
+            v = _widen(v, agent + 1)
+            for r in rows:
+                v[r, agent] = max(v[r, agent], epoch)
+            return v
+
+        return self.derived((agent, epoch, rows), change)
+
+
+def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
+    have = v.shape[1]
+    return v if have >= agents else np.pad(v, ((0, 0), (0, agents - have + 64)))
+
+
+class ThreadClock:
+    """What one thread knows: a shared clock, and its own epoch, which is ahead of what the others have seen."""
+
+    __slots__ = ("agent", "base", "epoch", "own", "pending", "published")
+
+    def __init__(self, agent: int, base: Clock) -> None:
+        self.agent, self.base = agent, base
+        self.epoch = 2  # epoch 1 is to have started
+        self.own = [0, 0, 0, 0, 1]  # rows SMEM, GMEM and INIT of its own epochs
+        self.pending: list[tuple[int, Clock]] = []  # (scope, clock) read by atomics, not yet acquired by a fence
+        self.published: tuple[int, Clock] | None = None  # (scope, clock) of the last fence, for atomics
+
+    def knows(self, row: int, agent: int, epoch: int) -> bool:
+        if agent == self.agent:
+            return row < SMEM or self.own[row] >= epoch
+        return self.base.at(row, agent) >= epoch
+
+    def fence(self, row: int) -> None:
+        """A proxy fence, or that of mbarrier_init."""
+        self.own[row] = self.epoch
+        self.epoch += 1
+        if row != INIT:
+            self.base = self.base.fenced(row)
+
+    def snapshot(self) -> Clock:
+        """All that the thread knows and has done, as others may come to know it; a new epoch begins."""
+        gather = Gather(self.base)
+        gather.add((self,))
+        return gather.freeze()
+
+
+class Gather:
+    """What several threads publish to those who wait."""
+
+    __slots__ = ("clock", "_points")
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._points: list[tuple[int, list[int]]] = []
+
+    def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
+        """Each thread's clock, or only some rows of it; a new epoch of each begins."""
+        for t in threads:
+            own = [t.epoch, t.epoch, *t.own[SMEM:]]
+            base = t.base
+            if rows is not None:
+                own = [e if r in rows else 0 for r, e in enumerate(own)]
+                base = base.only(rows)
+            self.clock = self.clock.join(base)
+            self._points.append((t.agent, own))
+            t.epoch += 1
+
+    def freeze(self) -> Clock:
+        """All that was published until now."""
+        if self._points:
+            agents = np.array([a for a, _ in self._points])
+            own = np.array([o for _, o in self._points], np.int32).T
+            v = _widen(self.clock.v, int(agents.max()) + 1).copy()
+            np.maximum.at(v, (slice(None), agents), own)
+            self.clock = Clock(v, self.clock.others, self.clock.cluster)
+            self._points = []
+        return self.clock
