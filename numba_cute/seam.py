@@ -179,7 +179,7 @@ def static(cls: type[T]) -> type[T]:
     A kernel holds such an object with its static part in the type. Methods and properties are traced. Checks
     belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it.
     """
-    if not dataclasses.is_dataclass(cls):
+    if "__dataclass_fields__" not in cls.__dict__:
         cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
     cls.__cute_static__ = True  # type: ignore[attr-defined]
     return cls

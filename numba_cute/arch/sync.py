@@ -8,12 +8,6 @@ from typing import Any
 from .. import isa
 from ..dtypes import Uint32
 from ..seam import CuteError, traced
-from .index import block_dim
-
-
-def _all_threads() -> Any:
-    x, y, z = block_dim()
-    return Uint32(x * y * z)
 
 
 def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
@@ -26,7 +20,7 @@ def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
 @traced
 def sync_threads() -> None:
     """Wait for all threads of the block; orders their memory accesses. PTX barrier.cta.sync."""
-    isa.bar_sync(Uint32(0), _all_threads())
+    isa.bar_sync_all(Uint32(0))
 
 
 @traced
@@ -34,8 +28,11 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     """Wait at the block's named barrier `barrier_id` (0 to 15, default 0) for `number_of_threads` (a multiple of 32,
     default all). Whole warps. PTX barrier.cta.sync."""
     _check_barrier(barrier_id, number_of_threads, "barrier")
-    threads = _all_threads() if number_of_threads is None else Uint32(number_of_threads)
-    isa.bar_sync(Uint32(0 if barrier_id is None else barrier_id), threads)
+    barrier_id = Uint32(0 if barrier_id is None else barrier_id)
+    if number_of_threads is None:
+        isa.bar_sync_all(barrier_id)
+    else:
+        isa.bar_sync(barrier_id, Uint32(number_of_threads))
 
 
 @traced

@@ -26,7 +26,7 @@ from .. import dtypes, seam
 from ..seam import CuteError
 from . import structs, tree
 from .errors import as_typing_error
-from .leaves import Number
+from .leaves import Number, scalar_type
 from .numba_types import BoundTraced, StructProxy, StructRef, Value
 from .target import current_arch
 from .tracer import Tracer
@@ -155,6 +155,8 @@ def _wrap_typeof(cls: type) -> None:
     before = typeof_impl.dispatch(cls)
 
     def typeof_cute(val: Any, c: Any) -> Any:
+        if isinstance(val, dtypes.Scalar):
+            return scalar_type(val.dtype)
         return Value(tree.flatten(val, [])) if _is_compile_time(val) else before(val, c)
 
     typeof_impl.register(cls)(typeof_cute)

@@ -195,6 +195,8 @@ def _prepare_args(self: Any, ty: Any, val: Any, stream: Any, retr: Any, kernelar
                   _original: Any = _Kernel._prepare_args) -> None:  # fmt: skip
     if isinstance(ty, Value):
         _value_args(ty, val, kernelargs)
+    elif isinstance(val, dtypes.Scalar):
+        kernelargs.append(_scalar_arg(ty, val.value))
     elif isinstance(ty, types.BaseTuple):
         for t, v in zip(ty, val):
             self._prepare_args(t, v, stream, retr, kernelargs)

@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.cuda import cgutils, types
-from numba.cuda.datamodel import models
+from numba.cuda.datamodel import models, register_default
 from numba.cuda.extending import register_model
 
 from .. import dtypes
@@ -276,3 +276,10 @@ class BoundJitted(types.BoundFunction):
 
     def get_impl_key(self, sig: Any) -> Any:
         return self.dispatcher.get_overload(sig)
+
+
+@register_default(BoundTraced)
+@register_default(BoundJitted)
+def _bound_method_model(dmm: Any, fe: types.BoundFunction) -> Any:
+    """A bound method is held as its object."""
+    return dmm[fe.this]

@@ -12,10 +12,12 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.compiler import CUDACompiler
 from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
+from numba.cuda.core.typed_passes import type_inference_stage
 from numba.cuda.core.untyped_passes import IRProcessing
 
 from .. import seam
@@ -38,11 +40,13 @@ class KeepConstants(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir = state.func_ir
-        changed = _fold_constants(func_ir)
-        changed |= unroll.unroll_loops(func_ir, lambda var: constant(func_ir, var))
-        if changed:
-            func_ir._definitions = build_definitions(func_ir.blocks)
+        changed = _tuples_for_lists(func_ir)
+        changed |= _fold_constants(func_ir)
         changed |= _expand_tuples(func_ir)
+        if unroll.unroll_loops(func_ir, lambda var: constant(func_ir, var), lambda var: typed_constant(state, var)):
+            changed = True
+            _fold_constants(func_ir)  # arithmetic on the indices
+            _expand_tuples(func_ir)  # tuples that they index
         if changed:
             func_ir._definitions = build_definitions(func_ir.blocks)
             postproc.PostProcessor(func_ir).run()
@@ -80,6 +84,33 @@ def constant(func_ir: Any, var: Any) -> Any:
         if node.op == "build_tuple":
             return tuple(constant(func_ir, v) for v in node.items)
     raise NotConstant
+
+
+def typed_constant(state: Any, var: Any) -> Any:
+    """The value of a variable whose type is a literal, as that of `cute.size(tensor)`; NotConstant otherwise.
+
+    The whole function is typed for it, so far as it can be: only where the source alone does not tell.
+    """
+    found = type_inference_stage(
+        state.typingctx, state.targetctx, state.func_ir, state.args, state.return_type, raise_errors=False
+    )
+    ty = found.typemap.get(var.name)
+    if isinstance(ty, types.IntegerLiteral):
+        return ty.literal_value
+    raise NotConstant
+
+
+def _tuples_for_lists(func_ir: Any) -> bool:
+    """`mode=[1]`: the CuTe DSL's idiom. A kernel has no lists of its own, so each literal one is a tuple."""
+    changed = False
+    for block in func_ir.blocks.values():
+        for inst in block.body:
+            if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "build_list":
+                inst.value = ir.Expr.build_tuple(inst.value.items, inst.loc)
+                changed = True
+    if changed:
+        func_ir._definitions = build_definitions(func_ir.blocks)
+    return changed
 
 
 def _fold_constants(func_ir: Any) -> bool:
@@ -140,6 +171,8 @@ def _expand_tuples(func_ir: Any) -> bool:
             changed = True
             body.extend(_tuple_assignments(value.value, inst.target, inst.loc, block.scope))
         block.body = body
+    if changed:
+        func_ir._definitions = build_definitions(func_ir.blocks)
     return changed
 
 

@@ -21,11 +21,14 @@ from ..seam import CuteError
 LIMIT = 4096
 
 
-def unroll_loops(func_ir: Any, constant: Callable[[Any], Any]) -> bool:
-    """Unroll every `range_constexpr` loop; innermost first, so that an inner bound may be an outer index's copy."""
+def unroll_loops(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> bool:
+    """Unroll every `range_constexpr` loop, outermost first, so that an inner bound may be an outer index's copy.
+
+    constant, typed: the value of a variable, from the source or (slower) from its type; they raise if it has none.
+    """
     changed = False
     while True:
-        found = _find(func_ir, constant)
+        found = _find(func_ir, constant, typed)
         if found is None:
             return changed
         _unroll(func_ir, *found)
@@ -33,7 +36,7 @@ def unroll_loops(func_ir: Any, constant: Callable[[Any], Any]) -> bool:
         changed = True
 
 
-def _call_args(func_ir: Any, block: Any, constant: Callable[[Any], Any]) -> tuple[int, Any] | None:
+def _call_args(block: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> tuple[int, Any] | None:
     """The position in the block of a `range_constexpr(...)` call, and its range."""
     for at, inst in enumerate(block.body):
         expr = inst.value if isinstance(inst, ir.Assign) else None
@@ -45,12 +48,11 @@ def _call_args(func_ir: Any, block: Any, constant: Callable[[Any], Any]) -> tupl
         except Exception:  # not a constant: some other call
             continue
         try:
-            args = [constant(a) for a in expr.args]
-            indices = range(*args)
+            indices = range(*(_either(constant, typed, a) for a in expr.args))
         except Exception:
             raise CuteError(
-                f"range_constexpr at line {inst.loc.line}: its arguments must be ints known in the source "
-                "(literals, globals, closure variables, arithmetic on them); use range() for a run-time count"
+                f"range_constexpr at line {inst.loc.line}: its arguments must be static ints (literals, globals, "
+                "closure variables, arithmetic on them, sizes of static layouts); use range() for a run-time count"
             ) from None
         if len(indices) > LIMIT:
             raise CuteError(f"range_constexpr at line {inst.loc.line}: {len(indices)} copies; the limit is {LIMIT}")
@@ -58,12 +60,19 @@ def _call_args(func_ir: Any, block: Any, constant: Callable[[Any], Any]) -> tupl
     return None
 
 
-def _find(func_ir: Any, constant: Callable[[Any], Any]) -> Any:
+def _either(constant: Callable[[Any], Any], typed: Callable[[Any], Any], var: Any) -> Any:
+    try:
+        return constant(var)
+    except Exception:
+        return typed(var)
+
+
+def _find(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> Any:
     """The entry block, the loop's blocks and the indices of one `range_constexpr` loop, outermost first."""
     cfg = compute_cfg_from_blocks(func_ir.blocks)
     for label in sorted(func_ir.blocks):
         block = func_ir.blocks[label]
-        found = _call_args(func_ir, block, constant)
+        found = _call_args(block, constant, typed)
         if found is None:
             continue
         header = block.terminator.target if isinstance(block.terminator, ir.Jump) else None

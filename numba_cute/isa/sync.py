@@ -28,6 +28,12 @@ def bar_sync(m: Machine, id: u32, threads: u32) -> None:
     m.barrier(m.uniform(id), m.uniform(threads), True)
 
 
+@instr("barrier.cta.sync.aligned $id;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
+def bar_sync_all(m: Machine, id: u32) -> None:
+    """`bar_sync` of all threads of the CTA, however many there are."""
+    m.barrier(m.uniform(id), None, True)
+
+
 @instr("barrier.cta.arrive.aligned $id, $threads;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
 def bar_arrive(m: Machine, id: u32, threads: u32) -> None:
     """Arrive at the CTA's named barrier `id` without waiting; `threads` counts those that arrive and those that

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf
-from .basis import ScaledBasis
+from .basis import ScaledBasis, checked
 from .int_tuple import (
     IntTuple,
     ceil_div_leaf,
@@ -62,16 +62,18 @@ def modes_of(layout: Layout) -> list[Mode]:
     return list(zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)))
 
 
-def merged(modes: Sequence[Mode], keep_last: bool = False) -> list[Mode]:
+def merged(modes: Sequence[Mode], keep_last: bool = False, keep_static: bool = False) -> list[Mode]:
     """Adjacent modes that continue each other as one, extents of 1 dropped.
 
     keep_last: keep the last mode's stride even at extent 1, for a function that is called beyond its domain.
+    keep_static: keep a static extent apart from one known only at run time, so that it stays static.
     """
     out: list[Mode] = []
     for i, (s, d) in enumerate(modes):
         if is_one(s) and not (keep_last and i == len(modes) - 1):
             continue
-        if out and same(mul(out[-1][0], out[-1][1]), d):
+        apart = out and keep_static and type(s) is not type(out[-1][0])
+        if out and not apart and same(mul(out[-1][0], out[-1][1]), d):
             out[-1] = (mul(out[-1][0], s), out[-1][1])
         else:
             out.append((s, d))
@@ -237,20 +239,17 @@ def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, crossing: _Cros
     step = mul(step, sign)
     out: list[Mode] = []
     for i, (s, d) in enumerate(modes[:-1]):
-        for what, x in (("its extent", s), ("the step", step)):
-            if type(x) is not int:
-                raise _Inadmissible(
-                    f"mode {i} of the left side, {text(s)}:{text(d)}, is crossed, and {what} is known only at run "
-                    "time: make it static, or tile each mode by itself"
-                )
+        _must_be_static(i, s, d, "its extent", s)
+        _must_be_static(i, s, d, "the step", step)
         if step % s == 0:
             step //= s
             continue
-        if type(extent) is int and (extent - 1) * step < s:
+        _must_be_static(i, s, d, "how many steps there are", extent)
+        if (extent - 1) * step < s:
             crossing.reach(path, i, (extent - 1) * step, s)
             return [*out, (extent, mul(mul(step, sign), d))]
         here = ceil_div_leaf(s, step)
-        if s % step and (not crossing.rounding or step > s) or type(extent) is int and extent % here:
+        if s % step and (not crossing.rounding or step > s) or extent % here:
             raise _Inadmissible(
                 f"{text(extent)} steps of {step} do not divide its mode {i}, {s}:{text(d)}: "
                 "choose extents and strides that divide the modes they cross"
@@ -261,6 +260,14 @@ def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, crossing: _Cros
         if is_one(extent):
             return out
     return [*out, (extent, mul(mul(step, sign), modes[-1][1]))]
+
+
+def _must_be_static(mode: int, extent: Any, stride: Any, what: str, x: Any) -> None:
+    if type(x) is not int:
+        raise _Inadmissible(
+            f"mode {mode} of the left side, {text(extent)}:{text(stride)}, is crossed, and {what} is known only at run "
+            "time: make it static, or tile each mode by itself"
+        )
 
 
 def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
@@ -303,7 +310,7 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
     layout = outer_of(input)
     if cotarget is None:
         cotarget = cosize(filter(layout))
-    target = cotarget.shape if isinstance(cotarget, LAYOUTS) else cotarget
+    target = cotarget.shape if isinstance(cotarget, LAYOUTS) else checked(cotarget, "cotarget")
     modes = [(s, d) for s, d in merged(modes_of(filter_zeros(layout))) if not is_zero(d)]
     if len(modes) > 1 and any(type(d) is not int for _, d in modes):
         raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
@@ -319,8 +326,8 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
             continue
         out.append((gap, reached))
         reached, before = mul(d, s), d
-    rest = [m for m in merged(column_major(flatten_to_tuple(ceil_div_steps(target, reached)), reached))]
-    return flat_layout(merged(out + rest))
+    rest = column_major(flatten_to_tuple(ceil_div_steps(target, reached)), reached)
+    return flat_layout(merged(out + rest, keep_static=True))
 
 
 def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:

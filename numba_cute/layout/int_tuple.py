@@ -35,6 +35,11 @@ def static_int(x: Any, name: str) -> int:
         raise CuteError(f"{name}={x!r} is no integer") from None
 
 
+def whole(x: Any, name: str) -> Any:
+    """`x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
+    return x if type(x) is int or isinstance(x, Leaf) else int(static_int(x, name))
+
+
 # ------------------------------------------------------------------ leaves
 
 

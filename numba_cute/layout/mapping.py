@@ -7,7 +7,7 @@ from typing import Any
 
 from ..seam import CuteError, current, traced
 from .basis import ScaledBasis, add_coord, as_coord, coord_zero, is_basis
-from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, text
+from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, text, whole
 from .pure import is_static
 
 
@@ -34,7 +34,7 @@ def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any
             if len(coord) != 1:
                 raise CuteError(f"coordinate {text(coord)} is deeper than the shape {text(shape)} it indexes")
             coord = coord[0]
-        step = mul(coord, stride)
+        step = mul(whole(coord, "coordinate"), stride)
         return as_coord(step) if isinstance(step, ScaledBasis) else step
     total: Any = 0
     if isinstance(coord, tuple):
@@ -46,6 +46,7 @@ def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any
         for c, s, d in zip(coord, shape, stride):
             total = plus(total, _index(c, s, d, plus))
         return total
+    coord = whole(coord, "coordinate")
     last = len(shape) - 1
     for i, s in enumerate(shape):
         n = s if i == last else product(s)

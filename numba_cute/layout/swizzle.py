@@ -7,8 +7,8 @@ import dataclasses
 import functools
 from typing import Any
 
-from ..seam import CuteError, Leaf, static, traced
-from .int_tuple import static_int
+from ..seam import CuteError, static, traced
+from .int_tuple import static_int, whole
 
 
 @static
@@ -56,9 +56,9 @@ class Swizzle:
         """Where `offset` goes. A swizzle is its own inverse."""
         if self.bits == 0:
             return offset
-        if not isinstance(offset, (int, Leaf)):
+        if isinstance(offset, tuple):
             raise CuteError(f"{self} maps integer offsets, not {offset!r}")
-        bits: Any = offset
+        bits = whole(offset, "offset")
         y = bits & self.y_mask
         return bits ^ (y >> self.shift if self.shift >= 0 else y << -self.shift)
 

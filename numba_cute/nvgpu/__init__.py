@@ -2,6 +2,6 @@
 """Operations of NVIDIA GPUs: warp, warpgroup (wgmma) and cpasync (TMA)."""
 
 from . import cpasync, warp, warpgroup
-from .common import CopyUniversalOp, OperandMajorMode
+from .common import CopyUniversalOp, OperandMajorMode, ReductionOp
 
-__all__ = ["CopyUniversalOp", "OperandMajorMode", "cpasync", "warp", "warpgroup"]
+__all__ = ["CopyUniversalOp", "OperandMajorMode", "ReductionOp", "cpasync", "warp", "warpgroup"]

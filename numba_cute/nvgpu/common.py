@@ -20,6 +20,19 @@ class OperandMajorMode(StaticEnum):
     K = "k"
 
 
+class ReductionOp(StaticEnum):
+    """How a reduction combines what is there with what comes."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
 @static
 class CopyUniversalOp:
     """An ordinary copy: loads and stores of `num_bits_per_copy` bits, between any memories and registers; without that

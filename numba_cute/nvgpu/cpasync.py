@@ -20,12 +20,19 @@ from ..layout.pure import pure
 from ..pointer import AddressSpace, Pointer, shared_address
 from ..seam import CuteError, static, traced
 from ..tensor import Tensor, domain_offset
+from .common import ReductionOp
 from .tma import make_tiled_tma_atom
 
 __all__ = [
-    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
-    "create_tma_multicast_mask", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition",
-]  # fmt: skip
+    "CopyBulkTensorTileG2SMulticastOp",
+    "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileS2GOp",
+    "CopyReduceBulkTensorTileS2GOp",
+    "create_tma_multicast_mask",
+    "make_tiled_tma_atom",
+    "prefetch_descriptor",
+    "tma_partition",
+]
 
 
 @pure
@@ -127,6 +134,14 @@ class CopyBulkTensorTileG2SMulticastOp:
         _prefetch(atom, tensors)
 
 
+def _stores(pairs: Any, bar: Any, mask: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """(shared address, coordinates) of each store."""
+    if bar is not None or mask is not None:
+        raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
+    _no_predicate(pairs)
+    return [(_shared(s, "src"), _coordinates(d, "dst")) for s, d, _ in pairs]
+
+
 @static
 class CopyBulkTensorTileS2GOp:
     """TMA store of a box from shared memory to a tensor in global memory. PTX cp.async.bulk.tensor, sm_90."""
@@ -137,10 +152,7 @@ class CopyBulkTensorTileS2GOp:
         return _traits("CopyBulkTensorTileS2GOp", dtype, num_bits)
 
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        if bar is not None or mask is not None:
-            raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
-        _no_predicate(pairs)
-        args = [(_shared(s, "src"), _coordinates(d, "dst")) for s, d, _ in pairs]
+        args = _stores(pairs, bar, mask)
 
         def issue() -> None:
             for src, at in args:
@@ -148,6 +160,37 @@ class CopyBulkTensorTileS2GOp:
                     isa.cp_async_bulk_tensor_s2g(atom.tensor_map, at, src, rank=len(at))
                 else:
                     isa.cp_async_bulk_tensor_s2g_hint(atom.tensor_map, at, src, policy, rank=len(at))
+
+        seam.current().when(elect_one(), issue)
+
+
+@static
+class CopyReduceBulkTensorTileS2GOp:
+    """TMA store that combines each element with what is there, atomically and in no order.
+    PTX cp.reduce.async.bulk.tensor, sm_90."""
+
+    reduction_kind: ReductionOp = ReductionOp.ADD
+
+    multicast = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reduction_kind, ReductionOp):
+            raise CuteError(
+                f"CopyReduceBulkTensorTileS2GOp: reduction_kind {self.reduction_kind!r} is not a member of ReductionOp"
+            )
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        return _traits("CopyReduceBulkTensorTileS2GOp", dtype, num_bits)
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        if policy is not None:
+            raise CuteError("copy: cache_policy is not for reductions")
+        args = _stores(pairs, bar, mask)
+        kind = self.reduction_kind.value
+
+        def issue() -> None:
+            for src, at in args:
+                isa.cp_reduce_async_bulk_tensor_s2g(atom.tensor_map, at, src, rank=len(at), op=kind)
 
         seam.current().when(elect_one(), issue)
 

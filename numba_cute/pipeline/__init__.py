@@ -14,6 +14,7 @@ from .barrier import (
 )
 from .group import Agent, CooperativeGroup, PipelineOp, PipelineUserType
 from .initial_sync import agent_sync, pipeline_init_arrive, pipeline_init_wait
+from .order import PipelineOrder
 from .participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
 from .pipelines import PipelineAsync, PipelineTmaAsync, PipelineTmaStore
 from .state import PipelineState, make_pipeline_state
@@ -27,6 +28,7 @@ __all__ = [
     "PipelineAsync",
     "PipelineConsumer",
     "PipelineOp",
+    "PipelineOrder",
     "PipelineProducer",
     "PipelineState",
     "PipelineTmaAsync",

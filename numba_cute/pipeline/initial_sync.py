@@ -48,6 +48,12 @@ def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
         sync()
 
 
+def publish(size: int) -> None:
+    """Make the barriers that thread 0 initialised known to the CTA or, if `size` (CTAs) is more than 1, the cluster."""
+    fence_mbarrier_init()
+    agent_sync(Agent.ThreadBlock if size == 1 else Agent.ThreadBlockCluster)
+
+
 def _cluster_arrive(is_relaxed: bool) -> None:
     if is_relaxed:
         isa_sync.cluster_arrive_relaxed()

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..isa.fence import fence_mbarrier_init
 from ..isa.special import sreg, sreg_cluster
 from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
-from .group import Agent, CooperativeGroup, PipelineOp, PipelineUserType
-from .initial_sync import agent_sync, cluster_size
+from .group import CooperativeGroup, PipelineOp, PipelineUserType
+from .initial_sync import cluster_size, publish
 from .participants import PipelineConsumer, PipelineProducer
 from .state import check_stages, make_pipeline_state
 
@@ -57,7 +56,7 @@ class PipelineAsync:
         op = PipelineOp.AsyncThread
         full, empty = _barriers(name, num_stages, barrier_storage, (op, producer_group), (op, consumer_group), 0)
         if not defer_sync:
-            _publish(1 if producer_mask is None and consumer_mask is None else 2)
+            publish(1 if producer_mask is None and consumer_mask is None else 2)
         return PipelineAsync(full, empty, num_stages, producer_mask, consumer_mask)
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
@@ -189,7 +188,7 @@ class PipelineTmaAsync(PipelineAsync):
                 cta_layout_vmnk, tidx, mcast_mode_mn, threads_per_arrival
             )
         if not defer_sync:
-            _publish(size)
+            publish(size)
         return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
@@ -267,11 +266,6 @@ def _wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
     else:
         b = current()
         b.when(b.compare("==", token, 0), lambda: barriers.wait(state.index, state.phase))
-
-
-def _publish(size: int) -> None:
-    fence_mbarrier_init()
-    agent_sync(Agent.ThreadBlock if size == 1 else Agent.ThreadBlockCluster)
 
 
 def _cluster_vmnk(cta_layout_vmnk: Any) -> tuple[int, int, int, int]:

@@ -9,6 +9,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import isa, seam
+
 from .test_structs import Counter
 from .test_values import Kind, code, pair
 

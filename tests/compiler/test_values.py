@@ -152,3 +152,28 @@ def test_a_kernel_argument_is_a_run_time_value():
         out[0] = is_static(n) + is_static(n + 1) + is_static((n, 1)) + is_static(pair(n).a)
 
     assert "mov.u32 \t%r1, 0;" in cute.compile(kernel, "void(int32[::1], int32)").ptx
+
+
+LAYOUT = cute.make_layout((3, 4))
+
+
+@cuda.jit
+def typed_bounds(out, n):
+    """Sizes that only types know, lists as modes, arithmetic on unrolled indices, short-circuits in arguments."""
+    layout = cute.make_layout((4, (2, 3)))
+    registers = cute.make_rmem_tensor(layout, cute.Int32)
+    for i in cute.range_constexpr(cute.size(layout)):
+        registers[i] = i * n
+    for i in cute.range_constexpr(cute.size(layout, mode=[1])):
+        out[i] = registers[i * 4] + is_static(i * SIZE)
+    out[6] = pair(1, b=n > 3 and n < 10).b
+    out[7] = LAYOUT((1, 2)) + cute.size(LAYOUT, mode=[0])
+
+
+def test_typed_bounds(run):
+    out = np.zeros(8, np.int32)
+
+    def check():
+        assert out.tolist() == [1, 21, 41, 61, 81, 101, 1, 10]
+
+    run(typed_bounds, 1, 1, (out, cute.Int32(5)), outputs=[out], check=check)

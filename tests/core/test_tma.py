@@ -6,7 +6,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.nvgpu import ReductionOp, cpasync, warpgroup
 from numba_cute.runtime import from_dlpack, make_fake_tensor
 
 LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
@@ -165,3 +165,33 @@ def test_tensors_of_one_to_five_dimensions_load_whole(run, aligned, rank):
     args = [lambda place: atom(place, 0), lambda place: atom(place, 1), lambda place: from_dlpack(place(out)), lay]
     want = src.ravel(order="F")
     run(whole, 1, 32, args, outputs=[out], check=lambda: np.testing.assert_array_equal(out, want))
+
+
+@cuda.jit
+def reduced(tma, mDst, layout):
+    lane = cute.arch.lane_idx()
+    smem = cute.utils.SmemAllocator()
+    s = smem.allocate_tensor(cute.Float32, layout, 1024)
+    for j in range(16):
+        s[lane, j] = cute.Float32(16 * lane + j)
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    part_s, part_g = cpasync.tma_partition(
+        tma, 0, cute.make_layout(1), cute.group_modes(s, 0, 2), cute.group_modes(mDst, 0, 2)
+    )
+    cute.copy(tma, part_s, part_g)
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0)
+
+
+@pytest.mark.parametrize("kind", [ReductionOp.ADD, ReductionOp.MIN, ReductionOp.MAX], ids=lambda k: k.name)
+def test_reductions_combine_with_what_is_there(aligned, kind):
+    dst = aligned((32, 16), np.float32, fill=100.0)
+    lay = cute.make_layout((32, 16), stride=(16, 1))
+    op = cpasync.CopyReduceBulkTensorTileS2GOp(kind)
+    atom, coords = cpasync.make_tiled_tma_atom(op, from_dlpack(dst, assumed_align=16), lay, (32, 16))
+    cute.simulate(reduced)[3, 32](atom, coords, lay)
+    values = np.arange(512, dtype=np.float32).reshape(32, 16)
+    want = {"add": 100 + 3 * values, "min": np.minimum(values, 100), "max": np.maximum(values, 100)}[kind.value]
+    np.testing.assert_array_equal(dst, want)
+    assert cute.compile(reduced, (atom, coords, lay), arch="sm_90a").resources.local == 0

@@ -14,10 +14,9 @@ import pytest
 
 import numba_cute as cute
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "examples"), str(Path(__file__).resolve().parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import hopper_gemm  # noqa: E402
-
 from . import raw_gemm  # noqa: E402
 
 DTYPES = [cute.BFloat16, cute.Float16]

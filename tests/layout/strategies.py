@@ -99,7 +99,11 @@ class Dyn(Leaf):
 
 
 def _operator(name: str) -> Any:
-    return lambda a, b: Dyn(getattr(int, name)(known(a), known(b)))
+    def operate(a: Any, b: Any) -> Any:
+        values = known(a), known(b)
+        return Dyn(getattr(int, name)(*values)) if all(type(v) is int for v in values) else NotImplemented
+
+    return operate
 
 
 for _op in ("add", "sub", "mul", "floordiv", "mod", "xor", "and", "lshift", "rshift"):
@@ -120,3 +124,14 @@ def known(x: Any) -> Any:
     if isinstance(x, cl.ComposedLayout):
         return cl.ComposedLayout(known(x.inner), known(x.offset), known(x.outer))
     return x
+
+
+class Comparing:
+    """The two questions that the algebra asks of what runs it."""
+
+    def compare(self, op: str, a: Any, b: Any) -> Dyn:
+        assert op == "<"
+        return Dyn(int(known(a) < known(b)))
+
+    def select(self, cond: Any, a: Any, b: Any) -> Dyn:
+        return Dyn(int(known(a) if known(cond) else known(b)))

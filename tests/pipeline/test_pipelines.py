@@ -244,3 +244,50 @@ def test_consumers_that_do_not_match_the_cluster_are_refused_with_the_arithmetic
         pytest.skip("refused while it is compiled: the assembler's case")
     with pytest.raises(cute.CuteError, match="8 is not a multiple of 3 = 2 \\+ 2 - 1"):
         run(kernel, (2, 2), 32, [], cluster=(2, 2))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_order_of_threads_and_of_copies_gives_the_same_result(seed, rng):
+    x = rng.standard_normal(7 * TILE, dtype=np.float32)
+    out = np.full_like(x, np.nan)
+    atom, source = (make(lambda a: a) for make in tma_arguments(x))
+    cute.simulate(tma_kernel(3), seed=seed)[1, 96](atom, source, out, np.int32(7))
+    np.testing.assert_array_equal(out, 2 * x)
+    totals = np.zeros(64, np.int32)
+    cute.simulate(threads_kernel(2), seed=seed)[1, 96](totals, np.int32(5))
+    assert (totals == 1000 + 5 * (31 - np.arange(64) % 32)).all()
+
+
+def turns_kernel(depth):
+    @cuda.jit
+    def kernel(out, rounds):
+        tidx, _, _ = arch.thread_idx()
+        group = tidx // 32
+        smem = utils.SmemAllocator()
+        order = pipeline.PipelineOrder.create(
+            smem.allocate_array(cute.Int64, depth * 3), depth, 3, group, CooperativeGroup(Agent.Thread, 32)
+        )
+        said = smem.allocate_tensor(cute.Int32, cute.make_layout(depth), 16)
+        if tidx < depth:
+            said[tidx] = 0
+        cuda.syncthreads()
+        for i in range(rounds * depth):
+            order.wait()
+            if tidx % 32 == 0:
+                section = i % depth
+                out[section, said[section]] = group
+                said[section] += 1
+            order.arrive()
+
+    return kernel
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_groups_take_turns_in_each_section(run, depth, rounds):
+    out = np.zeros((depth, 3 * rounds), np.int32)
+
+    def check():
+        assert out.tolist() == [[0, 1, 2] * rounds] * depth
+
+    run(turns_kernel(depth), 1, 96, [out, np.int32(rounds)], outputs=[out], check=check)
