@@ -151,13 +151,24 @@ def _is_compile_time(obj: Any) -> bool:
     return isinstance(obj, kinds) or seam.is_static_class(type(obj)) or seam.is_traced(obj)
 
 
+def _type_of(obj: Any) -> Value:
+    """The type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every time."""
+    if not seam.is_static_class(type(obj)):
+        return Value(tree.flatten(obj, []))
+    found = obj.__dict__.get("_cute_numba_type")
+    if found is None:
+        found = Value(tree.flatten(obj, []))
+        object.__setattr__(obj, "_cute_numba_type", found)
+    return found  # type: ignore[no-any-return]
+
+
 def _wrap_typeof(cls: type) -> None:
     before = typeof_impl.dispatch(cls)
 
     def typeof_cute(val: Any, c: Any) -> Any:
         if isinstance(val, dtypes.Scalar):
             return scalar_type(val.dtype)
-        return Value(tree.flatten(val, [])) if _is_compile_time(val) else before(val, c)
+        return _type_of(val) if _is_compile_time(val) else before(val, c)
 
     typeof_impl.register(cls)(typeof_cute)
 

@@ -156,16 +156,25 @@ def required_smem(ptx: str) -> int:
 # ---------------------------------------------------------------- arguments
 
 
-def _value_args(ty: Value, val: Any, out: list[Any]) -> None:
-    leaves: list[Any] = []
-    tree.flatten(val, leaves)
-    for t, leaf in zip(ty.leaves, leaves):
-        if isinstance(t, TensorMapType):
-            out.append(tensor_map(leaf))
-        elif isinstance(leaf, dtypes.Scalar):
-            out.append(_scalar_arg(t, leaf.value))
-        else:
-            raise CuteError(f"{type(val).__name__}: {leaf!r} cannot be a kernel argument")
+def _value_args(ty: Value, val: Any) -> tuple[Any, ...]:
+    """The kernel parameters of a compile-time object, which remembers them: it is immutable, and packing takes long."""
+    memory = getattr(val, "__dict__", {})
+    packed = memory.get("_cute_packed")
+    if packed is None or packed[0] is not ty:
+        leaves: list[Any] = []
+        tree.flatten(val, leaves)
+        packed = ty, tuple(_leaf_arg(t, leaf, val) for t, leaf in zip(ty.leaves, leaves))
+        if memory:
+            object.__setattr__(val, "_cute_packed", packed)
+    return packed[1]  # type: ignore[no-any-return]
+
+
+def _leaf_arg(ty: types.Type, leaf: Any, owner: Any) -> Any:
+    if isinstance(ty, TensorMapType):
+        return tensor_map(leaf)
+    if isinstance(leaf, dtypes.Scalar):
+        return _scalar_arg(ty, leaf.value)
+    raise CuteError(f"{type(owner).__name__}: {leaf!r} cannot be a kernel argument")
 
 
 def _scalar_arg(ty: types.Type, value: Any) -> Any:
@@ -194,7 +203,7 @@ def tensor_map(record: Any) -> Any:
 def _prepare_args(self: Any, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any],
                   _original: Any = _Kernel._prepare_args) -> None:  # fmt: skip
     if isinstance(ty, Value):
-        _value_args(ty, val, kernelargs)
+        kernelargs.extend(_value_args(ty, val))
     elif isinstance(val, dtypes.Scalar):
         kernelargs.append(_scalar_arg(ty, val.value))
     elif isinstance(ty, types.BaseTuple):

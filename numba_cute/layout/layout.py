@@ -107,6 +107,8 @@ class ComposedLayout:
             raise CuteError(f"inner={self.inner!r}: give a Swizzle or a layout")
         if not isinstance(self.outer, (Layout, ComposedLayout)):
             raise CuteError(f"outer={self.outer!r}: give a layout")
+        if type(self.offset) is not int:
+            object.__setattr__(self, "offset", checked(self.offset, "offset"))
 
     @property
     def shape(self) -> IntTuple:

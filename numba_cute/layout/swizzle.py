@@ -54,11 +54,11 @@ class Swizzle:
     @traced
     def __call__(self, offset: Any) -> Any:
         """Where `offset` goes. A swizzle is its own inverse."""
-        if self.bits == 0:
-            return offset
         if isinstance(offset, tuple):
             raise CuteError(f"{self} maps integer offsets, not {offset!r}")
         bits = whole(offset, "offset")
+        if self.bits == 0:
+            return bits
         y = bits & self.y_mask
         return bits ^ (y >> self.shift if self.shift >= 0 else y << -self.shift)
 

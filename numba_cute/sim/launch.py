@@ -139,6 +139,8 @@ class Arguments:
                 self.memory.add(int(address), int(nbytes), label or name, owner)
         if isinstance(value, Scalar):
             return as_number(value.value, value.dtype)
+        if isinstance(value, np.integer):
+            return int(value)
         if isinstance(value, np.ndarray):
             self.memory.add_array(value, name)
             return value
