@@ -27,7 +27,7 @@ def fence_proxy_async(m: Machine) -> None:
 @instr("fence.proxy.async.shared::cta;", target="sm_90", ref=_REF)
 def fence_proxy_async_shared_cta(m: Machine) -> None:
     """The same for shared memory of the CTA alone."""
-    m.fence("proxy.async")
+    m.fence("proxy.async.shared")
 
 
 @instr("fence.proxy.async.global;", target="sm_90", ref=_REF)

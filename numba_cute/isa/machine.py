@@ -127,5 +127,5 @@ class Machine(Protocol):
         array to be changed by the deferred effect."""
 
     def fence(self, kind: str) -> None:
-        """A fence: "proxy.async" (shared memory at least), "proxy.async.global" (global memory alone),
+        """A fence: "proxy.async" (all memory), "proxy.async.shared" or "proxy.async.global" (one alone),
         "mbarrier_init", "acq_rel.cta", "acq_rel.cluster", "acq_rel.gpu", "acq_rel.sys", "wgmma"."""

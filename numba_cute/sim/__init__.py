@@ -10,6 +10,8 @@ from .report import (
     OutOfBoundsError,
     RaceError,
     SimError,
+    SimWarning,
+    UninitializedReadError,
 )
 
 
@@ -27,7 +29,9 @@ __all__ = [
     "OutOfBoundsError",
     "RaceError",
     "SimError",
+    "SimWarning",
     "Simulated",
+    "UninitializedReadError",
     "name_range",
     "simulate",
 ]

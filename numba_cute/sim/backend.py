@@ -13,10 +13,10 @@ from ..dtypes import DType, Scalar
 from ..isa.instr import THREAD, Instr, supports
 from ..seam import CuteError, Regs
 from .collective import issue_alone, issue_together, span
-from .hazards import Region
+from .explain import registers_in_use
 from .machine import Machine
 from .memory import SMEM_BASE
-from .report import OutOfBoundsError, RaceError
+from .report import OutOfBoundsError
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
@@ -95,16 +95,12 @@ class SimBackend:
                 f"which was promised to be a multiple of {align} bytes"
             )
         if space == "gmem" or (space == "generic" and (address >> 32 or self.run.memory.find(address))):
-            return self.run.memory.view(address, nbytes, m)
+            a = self.run.memory.at(address, nbytes, m)
+            if self.run.races is not None:
+                a.check(m, address, nbytes, write)
+            return a.data[address - a.address : address - a.address + nbytes]
         rank, at = m.owner(address)
-        smem = self.run.thread.cta.cluster.ctas[rank].smem
-        smem.check(at, nbytes, m)
-        region = Region(at, nbytes)
-        if write:
-            smem.shadow.generic_write(region, m)
-        else:
-            smem.shadow.generic_read(region, m)
-        return smem.data[at : at + nbytes]
+        return m.shared(rank, at, nbytes, write)
 
     def load(self, dtype: DType, space: str, address: int, count: int, align: int) -> tuple[Any, ...]:
         raw = self._bytes(space, address, count * dtype.bytes, align, False)
@@ -144,15 +140,14 @@ class SimBackend:
     def _registers(self, regs: Regs, verb: str) -> Any:
         """A span of registers, unless a wgmma that is not waited for still owns it."""
         wg = self.run.thread.warpgroup
-        if wg is not None and wg.busy:
-            for _, start, end, pending in wg.busy.get(id(regs.file.base), ()):
-                if regs.start < end and start < regs.start + regs.count:
-                    m = self._machine()
-                    raise RaceError(
-                        f"race: accumulator registers are {verb} by {m.describe()} at {m.place}\n"
-                        f"  but {pending.machine.row.name} issued at {pending.machine.place} still writes them; commit "
-                        f"it (wgmma.commit_group) and wait (wgmma.wait_group) first"
-                    )
+        if wg is None:
+            return span(regs)
+        if wg.loose is not None:
+            wg.loose[id(regs.file.base)] = regs.file.base
+        if wg.busy:
+            for _, start, end, pending, keeps in wg.busy.get(id(regs.file.base), ()):
+                if regs.start < end and start < regs.start + regs.count and not (keeps and verb == "read"):
+                    raise registers_in_use(self._machine(), verb, pending.machine, keeps)
         return span(regs)
 
     def read(self, regs: Regs) -> Any:

@@ -32,7 +32,7 @@ class Clock:
 
     @classmethod
     def zero(cls, cluster: Any, agents: int) -> Clock:
-        return cls(np.zeros((_ROWS, agents), np.int32), frozenset(), cluster)
+        return cls(np.zeros((_ROWS, -(-agents // 64) * 64), np.int32), frozenset(), cluster)
 
     def at(self, row: int, agent: int) -> int:
         return int(self.v[row, agent]) if agent < self.v.shape[1] else 0
@@ -50,7 +50,7 @@ class Clock:
         if o.cluster is not self.cluster:  # a cluster that ran before this one
             others = self.others | o.others | {o.cluster}
             return self if others == self.others else Clock(self.v, others, self.cluster)
-        a, b = _widen(self.v, o.v.shape[1]), _widen(o.v, self.v.shape[1])
+        a, b = _widen(self.v, o.v.shape[1]), _widen(o.v, self.v.shape[1])  # of one width: both are multiples of 64
         v = np.maximum(a, b)
         others = self.others | o.others
         if others == self.others and (v == a).all():
@@ -99,7 +99,7 @@ class Clock:
 
 def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
     have = v.shape[1]
-    return v if have >= agents else np.pad(v, ((0, 0), (0, agents - have + 64)))
+    return v if have >= agents else np.pad(v, ((0, 0), (0, -(-agents // 64) * 64 - have)))
 
 
 class ThreadClock:
@@ -111,8 +111,8 @@ class ThreadClock:
         self.agent, self.base = agent, base
         self.epoch = 2  # epoch 1 is to have started
         self.own = [0, 0, 0, 0, 1]  # rows SMEM, GMEM and INIT of its own epochs
-        self.pending: list[tuple[int, Clock]] = []  # (scope, clock) read by atomics, not yet acquired by a fence
-        self.published: tuple[int, Clock] | None = None  # (scope, clock) of the last fence, for atomics
+        self.pending: list[tuple[int, Any, Clock]] = []  # (scope, CTA, clock) that atomics read, to acquire by a fence
+        self.published: tuple[int, Any, Clock] | None = None  # (scope, CTA, clock) of the last fence, for atomics
 
     def knows(self, row: int, agent: int, epoch: int) -> bool:
         if agent == self.agent:
@@ -125,6 +125,12 @@ class ThreadClock:
         self.epoch += 1
         if row != INIT:
             self.base = self.base.fenced(row)
+
+    def frozen(self) -> ThreadClock:
+        """What the thread knows now, for an access that is made later."""
+        copy = ThreadClock(self.agent, self.base)
+        copy.epoch, copy.own = self.epoch, list(self.own)
+        return copy
 
     def snapshot(self) -> Clock:
         """All that the thread knows and has done, as others may come to know it; a new epoch begins."""
@@ -157,10 +163,14 @@ class Gather:
     def freeze(self) -> Clock:
         """All that was published until now."""
         if self._points:
-            agents = np.array([a for a, _ in self._points])
+            agents = [a for a, _ in self._points]
             own = np.array([o for _, o in self._points], np.int32).T
-            v = _widen(self.clock.v, int(agents.max()) + 1).copy()
-            np.maximum.at(v, (slice(None), agents), own)
+            v = _widen(self.clock.v, max(agents) + 1).copy()
+            if len(set(agents)) == len(agents):
+                v[:, agents] = np.maximum(v[:, agents], own)
+            else:
+                for at, agent in enumerate(agents):
+                    np.maximum(v[:, agent], own[:, at], out=v[:, agent])
             self.clock = Clock(v, self.clock.others, self.clock.cluster)
             self._points = []
         return self.clock

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..isa.instr import Instr, Operand
+from ..isa.instr import WGMMA_GROUP, Instr, Operand
 from ..seam import CuteError, Regs
 from .machine import Machine
 from .report import DivergenceError
@@ -100,6 +100,10 @@ class Meet:
         m = Machine(run, self.row, self.unit.threads, self.unit)
         copied: list[tuple[str, Any]] = []
         values = {o.name: self._gather(o, m, copied) for o in self.row.operands if o.reads}
+        if self.row.done_by == WGMMA_GROUP:
+            for o in self.row.operands:
+                if o.count is not None and not o.writes:
+                    m.hold(values[o.name], True)
         self.outs = self.row.perform(m, self.case, values)
         for name, array in copied:
             for ops, lane in zip(self.operands, array):

@@ -18,7 +18,10 @@ from greenlet import greenlet
 
 from ..isa.instr import CTA, WARP, WARPGROUP
 from .barrier import ClusterBarrier, MBarrier, NamedBarriers
+from .clocks import READS, Clock, ThreadClock
 from .deadlock import deadlock
+from .explain import may_still_touch
+from .hazards import Access, Races
 from .inflight import Groups, InFlight
 from .memory import GlobalMemory, SharedMemory
 from .report import BarrierError, Place, SimError, count, place_of
@@ -30,13 +33,18 @@ IDLE_TURNS = 100_000
 class Unit:
     """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
 
-    __slots__ = ("kind", "threads", "meets", "groups", "busy")
+    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose")
 
     def __init__(self, kind: str, threads: list[Thread]) -> None:
         self.kind, self.threads = kind, threads
         self.meets: dict[Any, Any] = {}
         self.groups: dict[str, Groups] = {}
-        self.busy: dict[int, list[tuple[Any, int, int, Any]]] = {}  # register slabs that wgmma still writes
+        self.busy: dict[int, list[tuple[Any, int, int, Any, bool]]] = {}  # register slabs that wgmma still uses
+        self.loose: dict[int, Any] | None = None  # register slabs touched since the last wgmma.fence
+
+    def fenced(self) -> None:
+        """A wgmma.fence: what registers held and were read for is ordered before the wgmmas that follow."""
+        self.loose = {}
 
 
 class Wait:
@@ -51,8 +59,8 @@ class Wait:
 class Thread:
     """One CUDA thread."""
 
-    __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "fence",
-                 "acquired", "cluster_phase", "files", "registers")  # fmt: skip
+    __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
+                 "cluster_phase", "files", "registers")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -61,7 +69,7 @@ class Thread:
         self.greenlet: Any = None
         self.wait: Wait | None = None
         self.groups: dict[str, Groups] = {}
-        self.fence = self.acquired = 0  # times of the last fence.proxy.async, and of the last synchronisation
+        self.clock: Any = None  # what it knows (see `clocks`), if races are checked
         self.cluster_phase: int | None = None
         self.files: dict[Any, int] = {}  # register files of each kind given so far
         self.registers: int | None = None
@@ -105,6 +113,7 @@ class Cta:
         self.warps = [self._unit(WARP, at, 32) for at in range(0, self.live, 32)]
         self.warpgroups = [self._unit(WARPGROUP, at, 128) for at in range(0, self.live - 127, 128)]
         self.names: list[tuple[int, int, str]] = []
+        self.touches: dict[int, Any] = {}  # by peers and copies: the last of each agent
         self.slabs: dict[Any, list[Any]] = {}
 
     def _unit(self, kind: str, at: int, size: int) -> Unit:
@@ -123,6 +132,20 @@ class Cta:
                 raise BarrierError(f"mbarrier {self.name(address)}: its address is no multiple of 8")
             bar = self.mbarriers[address] = MBarrier(address, self)
         return bar
+
+    def touched(self, m: Any, access: Any = None) -> None:
+        """A peer, or a copy, uses this CTA's shared memory: the CTA must know of it before it exits."""
+        t = m.threads[0]
+        if access is None:
+            access = Access(m, t.clock.agent, t.clock.agent + 1, t.clock.epoch, None, None)
+        self.touches[access.lo] = access
+
+    def untouched(self) -> None:
+        """The CTA exits: report those who may still use its shared memory."""
+        clocks = {id(t.clock.base): t.clock for t in self.threads}.values()
+        for a in self.touches.values():
+            if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in self.threads):
+                raise may_still_touch(self, a)
 
     def note(self, address: int, nbytes: int, name: str) -> None:
         if (address, nbytes, name) not in self.names:
@@ -147,7 +170,7 @@ class Run:
     def __init__(
         self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
         cluster: tuple[int, int, int], smem: int, seed: int | None, mode: str, memory: GlobalMemory,
-        maps: dict[int, Any],
+        maps: dict[int, Any], checks: frozenset[str],
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
@@ -156,26 +179,13 @@ class Run:
         self.cluster: Any = None
         self.events = 0  # counts everything that may let a polling thread go on
         self.clock = 0
-        self.acquired_fence = 0  # the latest synchronisation that some thread's fence.proxy.async followed
-        self._writers: list[tuple[Any, Place]] = []
-        self._writer: dict[tuple[int, int, Place], int] = {}
+        self.checks = checks
+        self.left: dict[Any, list[Any]] = {}  # what fences before atomics published, by location
+        self.races = Races("uninitialised" in checks) if "races" in checks else None
 
     def tick(self) -> int:
         self.clock += 1
         return self.clock
-
-    def remember(self, machine: Any) -> int:
-        """A number for this thread at this line, for `recall`."""
-        t, place = machine.threads[0], machine.place
-        key = (id(t), 0, place)
-        at = self._writer.get(key)
-        if at is None:
-            at = self._writer[key] = len(self._writers)
-            self._writers.append((t, place))
-        return at
-
-    def recall(self, number: int) -> tuple[Any, Place]:
-        return self._writers[number]
 
 
 class Cluster:
@@ -193,6 +203,11 @@ class Cluster:
             self.ctas.append(Cta(self, rank, index, run))  # type: ignore[arg-type]
         self.threads = [t for c in self.ctas for t in c.threads]
         self.unit = Unit("cluster", self.threads)
+        self.agents = len(self.threads)  # those given out
+        self.clock0 = Clock.zero(self, self.agents + 64)
+        if run.races is not None:
+            for agent, t in enumerate(self.threads):
+                t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
         self.barrier = ClusterBarrier(self)
         self.ready: deque[Thread] = deque(self.threads)
@@ -258,12 +273,18 @@ class Cluster:
         self.pollers = []
         return True
 
+    def new_agent(self) -> int:
+        self.agents += 1
+        return self.agents - 1
+
     def wake(self, t: Thread) -> None:
         self.ready.append(t)
 
     def _exited(self, t: Thread) -> None:
         self.live.discard(t)
         t.cta.live -= 1
+        if not t.cta.live and "exits" in self.run.checks and self.run.races is not None:
+            t.cta.untouched()
         self.run.events += 1
         t.cta.named.thread_exited()
         self.barrier.check()

@@ -1,117 +1,243 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shadow of one CTA's shared memory: who wrote each word with the generic proxy, and what copies are using it.
+"""Shadow memory: who wrote each byte last, and who has read it since; and whether the next access is ordered.
 
-Two rules are checked, by words of four bytes. (1) What the async proxy reads (TMA stores, wgmma) must have been
-fenced: each thread that wrote it with the generic proxy must execute fence.proxy.async after the write, or another
-thread must, after it has synchronised with the writer (PTX ISA, "Proxies" and "Causality order"). (2) What an
-unfinished copy or wgmma still reads must not be written, and what it has still to write must not be touched.
+A write must be known (see `clocks`) to whoever accesses the byte next, and a read to whoever overwrites it. What the
+async proxy accesses must, if the generic proxy wrote it, also have a fence.proxy.async on the way (PTX ISA, "Proxies"
+and "Causality order"); from the async to the generic proxy the wait itself is enough, and so it is, in practice, for
+overwriting what the generic proxy has read (CUTLASS's pipelines rely on it).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .report import RaceError
+from ..isa.instr import ASYNC
+from .clocks import FULL, INIT, READS, SMEM, ThreadClock
+from .explain import Conflict, race, unwritten
 
-WORD = 4
-_SHIFT = 20  # a stamp is the time of the write, and below it the writer's number in the cluster
+Ids = NDArray[np.int32]
+
+
+class Access:
+    """One access as the shadow remembers it: by threads [lo, hi) at their epochs, or by what completes asynchronous
+    work (then `group` says which kind: "mbarrier", "bulk_group", …)."""
+
+    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "group", "on")
+
+    def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: bool = False) -> None:
+        self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
+        self.threads, self.place = m.threads, m.place
+        self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
+
+    def known(self, t: ThreadClock, row: int) -> bool:
+        """Whether the thread knows the access for the purpose of `row`."""
+        if isinstance(self.epoch, int):
+            return t.knows(row, self.lo, self.epoch)
+        return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
 
 
 class Region:
-    """Shared memory of one CTA: one run of bytes, or many pieces of the same size."""
+    """Part of one memory: its shadow's elements can be read and set."""
 
-    __slots__ = ("address", "nbytes", "index")
+    __slots__ = ("start", "stop")
 
-    def __init__(self, address: Any, nbytes: int) -> None:
-        self.address, self.nbytes = address, nbytes
-        if isinstance(address, np.ndarray):
-            first = address.astype(np.int64) // WORD
-            words = max(1, nbytes // WORD)
-            self.index: Any = (first[:, None] + np.arange(words)).ravel()
-        else:
-            self.index = slice(address // WORD, (address + nbytes + WORD - 1) // WORD)
+    def __init__(self, start: int, stop: int) -> None:
+        self.start, self.stop = start, stop
 
-    def at(self, word: int) -> int:
-        """The address of the `word`-th word of the region."""
-        if isinstance(self.index, slice):
-            return int(self.index.start + word) * WORD
-        return int(self.index[word]) * WORD
+    def get(self, shadow: Ids) -> Ids:
+        return shadow[self.start : self.stop]
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        shadow[self.start : self.stop] = value
+
+    def address(self, at: int) -> int:
+        """The address of the `at`-th byte of the region."""
+        return self.start + at
+
+
+class Rows(Region):
+    """Pieces of the same size: `nbytes` at each of `addresses`, which are multiples of `nbytes`."""
+
+    __slots__ = ("rows", "nbytes")
+
+    def __init__(self, addresses: NDArray[np.int64], nbytes: int) -> None:
+        self.rows, self.nbytes = addresses // nbytes, nbytes
+
+    def get(self, shadow: Ids) -> Ids:
+        return shadow.reshape(-1, self.nbytes)[self.rows].ravel()  # type: ignore[no-any-return]
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        value = value.reshape(-1, self.nbytes) if isinstance(value, np.ndarray) else value
+        shadow.reshape(-1, self.nbytes)[self.rows] = value
+
+    def address(self, at: int) -> int:
+        return int(self.rows[at // self.nbytes]) * self.nbytes + at % self.nbytes
+
+
+class Box(Region):
+    """A box of elements in memory: the byte strides of an array of `shape`, outermost first, from `start` on."""
+
+    __slots__ = ("shape", "strides")
+
+    def __init__(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
+        self.start = start
+        self.shape, self.strides = (*shape, itemsize), (*strides, 1)
+
+    def _view(self, shadow: Ids) -> Ids:
+        return np.lib.stride_tricks.as_strided(shadow[self.start :], self.shape, [4 * s for s in self.strides])
+
+    def get(self, shadow: Ids) -> Ids:
+        return self._view(shadow).ravel()
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        self._view(shadow)[...] = value.reshape(self.shape) if isinstance(value, np.ndarray) else value
+
+    def address(self, at: int) -> int:
+        return self.start + sum(int(i) * s for i, s in zip(np.unravel_index(at, self.shape), self.strides))
 
 
 class Shadow:
-    """The shadow of `nbytes` of shared memory of one CTA."""
+    """The shadow of one memory. memory: who names its addresses (a CTA, or an allocation of global memory)."""
 
-    def __init__(self, nbytes: int, cta: Any) -> None:
-        words = nbytes // WORD
-        self.cta = cta
-        self.written: NDArray[np.int64] = np.zeros(words, np.int64)
-        self.reading: NDArray[np.int16] = np.zeros(words, np.int16)
-        self.writing: NDArray[np.int16] = np.zeros(words, np.int16)
-        self.busy = 0  # operations in flight that use this memory
+    __slots__ = ("memory", "space", "fence_row", "poisoned", "writers", "readers")
 
-    # generic proxy
-    def generic_read(self, region: Region, machine: Any) -> None:
-        if self.busy and self.writing[region.index].any():
-            self._in_flight(region, self.writing, "read", machine)
+    def __init__(self, memory: Any, space: str, nbytes: int, fence_row: int, poisoned: bool) -> None:
+        self.memory, self.space, self.fence_row, self.poisoned = memory, space, fence_row, poisoned
+        self.writers: Ids = np.zeros(nbytes, np.int32)  # an access
+        self.readers: Ids = np.zeros(nbytes, np.int32)  # a set of accesses
 
-    def generic_write(self, region: Region, machine: Any) -> None:
-        if self.busy:
-            self.exclusive(region, machine)
-        run = machine.run
-        self.written[region.index] = run.tick() << _SHIFT | run.remember(machine)
 
-    def exclusive(self, region: Region, machine: Any) -> None:
-        """Report a write to memory that something in flight uses."""
-        for held in (self.reading, self.writing):
-            if held[region.index].any():
-                self._in_flight(region, held, "written", machine)
+def distinct(ids: Ids) -> set[int]:
+    if ids.size <= 32:
+        return set(ids.tolist())
+    at = np.flatnonzero(ids[1:] != ids[:-1])
+    return {int(ids[0]), *ids[at + 1].tolist()}
 
-    def _in_flight(self, region: Region, held: NDArray[np.int16], verb: str, machine: Any) -> None:
-        address = region.at(int(np.flatnonzero(held[region.index])[0]))
-        reads = held is self.reading
-        op = machine.run.cluster.inflight.user_of(self.cta, address, reads)
-        mend = "wait until it has read it" if reads else "wait on the barrier that it completes"
-        if op is not None and op.group is not None:
-            mend = {"wgmma_group": "wgmma.wait_group", "bulk_group": "cp.async.bulk.wait_group"}.get(op.group, mend)
-            mend = f"commit it and wait with {mend} before this line"
-        state = "still reads" if reads else "has still to write"
-        raise RaceError(
-            f"race: shared memory {self.cta.name(address)} is {verb} by {machine.describe()} at {machine.place}\n"
-            f"  but {op.describe() if op else 'an operation in flight'} {state} it; {mend}"
-        )
 
-    # async proxy
-    def async_write(self, region: Region) -> None:
-        self.written[region.index] = 0
+class Races:
+    """All accesses of one launch, and the check of each new one."""
 
-    def async_read(self, region: Region, machine: Any) -> None:
-        """Check rule (1) for a read that `machine` issues now."""
-        stamps = self.written[region.index]
-        latest = int(stamps.max(initial=0))
-        if latest == 0:
+    def __init__(self, uninitialised: bool) -> None:
+        self.uninitialised = uninitialised
+        self.accesses: list[Any] = [None]
+        self._sets: list[frozenset[int]] = [frozenset()]
+        self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
+        self._added: dict[tuple[int, int], int] = {}
+        self._recent: dict[Any, int] = {}
+
+    def by_threads(self, m: Any, atomic: bool = False) -> int:
+        """The access of the issuing threads at their current epochs."""
+        first = m.threads[0].clock
+        key = (first.agent, len(m.threads), first.epoch, m.place, atomic, m.cta.cluster)
+        found = self._recent.get(key)
+        if found is None:
+            lo, n = first.agent, len(m.threads)
+            epoch = first.epoch if n == 1 else np.array([t.clock.epoch for t in m.threads], np.int32)
+            found = self._recent[key] = self.add(Access(m, lo, lo + n, epoch, None, None, atomic))
+        return found
+
+    def add(self, access: Access) -> int:
+        self.accesses.append(access)
+        return len(self.accesses) - 1
+
+    def check(
+        self, m: Any, shadow: Shadow, region: Region, write: bool, *, by: int | None = None, atomic: bool = False,
+        clocks: Any = None,
+    ) -> None:  # fmt: skip
+        """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. clocks:
+        what its issuers know (those of `m`, unless it was issued before)."""
+        clocks = m.clocks() if clocks is None else clocks
+        me = self.by_threads(m, atomic) if by is None else by
+        is_async = m.row is not None and m.row.proxy == ASYNC
+        need = shadow.fence_row if is_async else FULL
+        writers = region.get(shadow.writers)
+        for i in distinct(writers):
+            if i == 0:
+                if not write and shadow.poisoned and self.uninitialised:
+                    raise unwritten(m, shadow, region.address(int(np.flatnonzero(writers == 0)[0])))
+                continue
+            a = self.accesses[i]
+            row = need if a.group is None else READS if write else FULL
+            if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, row):
+                at = region.address(int(np.flatnonzero(writers == i)[0]))
+                why = self._why(a, m, clocks, is_async)
+                raise race(m, shadow, at, a, Conflict(a_wrote=True, m_writes=write, why=why))
+        if write:
+            self._overwrite(m, shadow, region, me, atomic, clocks)
+        else:
+            self._add_reader(m, shadow, region, me, clocks)
+
+    def _overwrite(self, m: Any, shadow: Shadow, region: Region, me: int, atomic: bool, clocks: Any) -> None:
+        readers = region.get(shadow.readers)
+        for s in distinct(readers):
+            for i in self._sets[s]:
+                a = self.accesses[i]
+                if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, READS):
+                    at = region.address(int(np.flatnonzero(readers == s)[0]))
+                    raise race(m, shadow, at, a, Conflict(a_wrote=False, m_writes=True, why=""))
+        region.set(shadow.writers, me)
+        region.set(shadow.readers, 0)
+
+    def _add_reader(self, m: Any, shadow: Shadow, region: Region, me: int, clocks: Any) -> None:
+        readers = region.get(shadow.readers)
+        found = distinct(readers)
+        if len(found) == 1:
+            region.set(shadow.readers, self._with(found.pop(), me, m, clocks))
             return
-        run = machine.run
-        if latest >> _SHIFT <= run.acquired_fence:
-            return
-        for stamp in np.unique(stamps[stamps >> _SHIFT > run.acquired_fence]).tolist():
-            writer, place = run.recall(stamp & ((1 << _SHIFT) - 1))
-            if stamp >> _SHIFT > writer.fence:
-                address = region.at(int(np.flatnonzero(stamps == stamp)[0]))
-                raise RaceError(
-                    f"missing fence.proxy.async: shared memory {self.cta.name(address)} is read through the async "
-                    f"proxy by {machine.row.name}, issued by {machine.describe()} at {machine.place}\n"
-                    f"  but thread {writer.index} of CTA {writer.cta.rank} wrote it with the generic proxy at {place}\n"
-                    f"  and executed no fence.proxy.async since; each writing thread must execute it (for example "
-                    f"cute.arch.fence_proxy_async) after its writes and before the barrier"
-                )
+        new = readers.copy()
+        for s in found:
+            new[readers == s] = self._with(s, me, m, clocks)
+        region.set(shadow.readers, new)
 
-    def hold(self, region: Region, reads: bool) -> None:
-        self.busy += 1
-        (self.reading if reads else self.writing)[region.index] += 1
+    def _with(self, s: int, me: int, m: Any, clocks: Any) -> int:
+        """The set of readers `s` and `me`, without those that `me` comes after: who knows `me` knows them."""
+        found = self._added.get((s, me))
+        if found is None:
+            old = self._sets[s]
+            if self.accesses[me].group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
+                old = frozenset(i for i in old if not self.ordered(self.accesses[i], m, clocks, READS))
+            new = old | {me}
+            found = self._set_ids.setdefault(new, len(self._sets))
+            if found == len(self._sets):
+                self._sets.append(new)
+            self._added[s, me] = found
+        return found
 
-    def release(self, region: Region, reads: bool) -> None:
-        self.busy -= 1
-        (self.reading if reads else self.writing)[region.index] -= 1
+    def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
+        """Whether the access is known, for the purpose of `row`, to all who issue `m`."""
+        cluster = m.cta.cluster
+        if a.cluster is not cluster:
+            return all(a.cluster in t.base.others for t in clocks)
+        if a.unit is not None and a.unit is m.unit and row < FULL + 1:
+            return True  # the same warp or warpgroup together, in program order
+        last: Any = None
+        before = -1
+        for t in clocks:
+            if t.base is last and not a.lo <= t.agent < a.hi and not a.lo <= before < a.hi:
+                continue
+            if not a.known(t, row):
+                return False
+            last, before = t.base, t.agent
+        return True
+
+    def _why(self, a: Access, m: Any, clocks: Any, is_async: bool) -> str:
+        """What is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""
+        if a.group is not None:
+            return "order"
+        if is_async and self.ordered(a, m, clocks, FULL):
+            return "proxy"
+        return "scope" if self.ordered(a, m, clocks, READS) else "order"
+
+
+def barrier_is_born(bar: Any, m: Any, is_async: bool) -> bool:
+    """Whether the initialisation of an mbarrier is known to who uses it: to the async proxy and to peers through
+    fence.mbarrier_init (or a proxy fence), to threads of the CTA through any synchronisation."""
+    a = bar.born
+    if a is None or a.cluster is not m.cta.cluster:
+        return True
+    rows = [INIT, SMEM] if is_async else [INIT, FULL]
+    return all(any(a.known(t, row) for row in rows) for t in m.clocks())

@@ -12,22 +12,29 @@ from .hazards import Region
 
 
 class Op:
-    """One operation in flight. held: (CTA, region, reads) in use until it ends."""
+    """One operation in flight. held: (CTA, region, reads) of shared memory in use until it ends. global_access: what
+    the shadow of global memory calls it."""
 
-    __slots__ = ("machine", "effect", "bars", "phases", "held", "group", "done")
+    __slots__ = ("machine", "effect", "bars", "phases", "held", "groups", "done", "global_access")
 
     def __init__(
         self, machine: Any, effect: Callable[[], None], bars: list[tuple[BarrierHandle, int]],
-        held: list[tuple[Any, Region, bool]], group: str | None,
+        held: list[tuple[Any, Region, bool]], groups: Groups | None,
     ) -> None:  # fmt: skip
-        self.machine, self.effect, self.bars, self.held, self.group = machine, effect, bars, held, group
+        self.machine, self.effect, self.bars, self.held, self.groups = machine, effect, bars, held, groups
         self.phases = [h.bar.phase for h, _ in bars]
         self.done = False
-        for cta, region, reads in held:
-            cta.smem.shadow.hold(region, reads)
+        self.global_access: int | None = None
 
     def describe(self) -> str:
         return f"{self.machine.row.name} issued by {self.machine.describe()} at {self.machine.place}"
+
+    def read_sources(self) -> None:
+        """Read the shared memory that the operation copies from; it writes its destination later."""
+        m = self.machine
+        if m.saved is None and not self.done:
+            found = [(cta, r) for cta, r, reads in self.held if reads and type(r) is Region]
+            m.saved = {(r.start, r.stop - r.start): cta.smem.data[r.start : r.stop].copy() for cta, r in found}
 
     def complete(self) -> None:
         if self.done:
@@ -36,31 +43,42 @@ class Op:
         m = self.machine
         m.deferred = True
         m.run.events += 1
-        for cta, region, reads in self.held:
-            cta.smem.shadow.release(region, reads)
         self.effect()
-        for cta, region, reads in self.held:
-            if not reads:
-                cta.smem.shadow.async_write(region)
         for handle, nbytes in self.bars:
             handle.complete_tx(nbytes)
 
 
 class Groups:
-    """The commit groups of one kind of one issuer (a thread, or a warpgroup for wgmma), oldest first."""
+    """The commit groups of one kind of one issuer (a thread, or a warpgroup for wgmma), oldest first.
 
-    __slots__ = ("open", "committed")
+    agents: whose epochs number the groups, for what they read and what they write (see `clocks`). count: the groups
+    committed so far."""
 
-    def __init__(self) -> None:
+    __slots__ = ("kind", "agents", "count", "open", "committed")
+
+    def __init__(self, kind: str, agents: tuple[int, int]) -> None:
+        self.kind, self.agents, self.count = kind, agents, 0
         self.open: list[Op] = []
         self.committed: deque[list[Op]] = deque()
+
+    @property
+    def epoch(self) -> int:
+        """The number of the open group."""
+        return self.count + 1
 
     def commit(self) -> None:
         self.committed.append(self.open)
         self.open = []
+        self.count += 1
 
-    def wait(self, pending: int) -> None:
-        """Complete the oldest groups until `pending` are left. Operations of a group complete in order."""
+    def wait(self, pending: int, read: bool = False) -> None:
+        """Complete the oldest groups until `pending` are left (with `read`: only their reading). Operations of a
+        group complete in order."""
+        if read:
+            for group in list(self.committed)[: max(0, len(self.committed) - pending)]:
+                for op in group:
+                    op.read_sources()
+            return
         while len(self.committed) > pending:
             self.complete_oldest()
 
@@ -87,8 +105,8 @@ class InFlight:
         self.copies: list[Op] = []  # completed by mbarriers
         self.groups: list[Groups] = []
 
-    def new_groups(self) -> Groups:
-        groups = Groups()
+    def new_groups(self, kind: str, cluster: Any) -> Groups:
+        groups = Groups(kind, (cluster.new_agent(), cluster.new_agent()))
         self.groups.append(groups)
         return groups
 
@@ -101,18 +119,6 @@ class InFlight:
             nbytes for op in self.copies if not op.done
             for (h, nbytes), at in zip(op.bars, op.phases) if h.bar is bar and at == phase
         )  # fmt: skip
-
-    def user_of(self, cta: Any, address: int, reads: bool) -> Op | None:
-        """The operation in flight that reads (or writes) shared memory at `address`."""
-        for op in [*self.copies, *(op for g in self.groups for op in g)]:
-            for held_cta, region, held_reads in op.held:
-                if op.done or held_cta is not cta or held_reads != reads:
-                    continue
-                words = region.index
-                word = address // 4
-                if (words.start <= word < words.stop) if isinstance(words, slice) else (word in words):
-                    return op
-        return None
 
     def complete_copy(self, rng: Any = None) -> bool:
         """Complete one copy: the oldest, or any by `rng`."""

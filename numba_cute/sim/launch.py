@@ -14,6 +14,7 @@ from .. import seam
 from ..dtypes import DType, Scalar
 from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
+from .arrays import tracked
 from .backend import SimBackend, as_number
 from .grid import Cluster, Run, Thread, coordinates
 from .memory import GlobalMemory
@@ -23,13 +24,14 @@ from .tensor_map import SimTensorMap
 
 MODES = ("lazy", "eager", "random")
 MAX_THREADS = 1024
+CHECKS = frozenset(("races", "uninitialised", "exits", "phases", "registers"))
 _MAP_BASE = 1 << 56  # no address of this process: the handle of the first tensor map
 _MAP_BYTES = 128
 
 
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
-    progress: bool = False,
+    progress: bool = False, checks: Any = True,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -38,7 +40,9 @@ def simulate(
     seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
-    NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …).
+    checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or some of "races",
+    "uninitialised", "exits", "phases" and "registers". NumPy arrays are used in place. Errors are SimError and its
+    kinds (DeadlockError, RaceError, BarrierError, …); what is only suspicious is a SimWarning.
     """
     mode = async_mode or ("lazy" if seed is None else "random")
     if mode not in MODES:
@@ -48,7 +52,7 @@ def simulate(
     if cluster is None:
         cluster = getattr(python_function(kernel), "__cute_cluster__", None) or 1
     shape = _dim3("cluster", cluster)
-    return Simulated(kernel, shape, seed, arch, mode, progress)
+    return Simulated(kernel, shape, seed, arch, mode, progress, _checks(checks))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Simulated:
     arch: str
     mode: str
     progress: bool
+    checks: frozenset[str]
 
     def __getitem__(self, config: Any) -> Callable[..., None]:
         """`[grid, block]`, and optionally stream and the bytes of dynamic shared memory."""
@@ -79,8 +84,9 @@ class Simulated:
         fn = python_function(self.kernel)
         maps: dict[int, Any] = {}
         memory = GlobalMemory()
-        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, self.seed, self.mode, memory, maps)
-        arguments = Arguments(memory, maps)
+        shape = grid, block, self.cluster
+        run = Run(fn.__name__, self.arch, *shape, smem, self.seed, self.mode, memory, maps, self.checks)
+        arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
         rebuilder = Rebuilder(run, partial(arguments.take, name="a global"))
@@ -100,6 +106,15 @@ class Simulated:
         from tqdm import tqdm
 
         return iter(tqdm(clusters, desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
+
+
+def _checks(checks: Any) -> frozenset[str]:
+    if isinstance(checks, bool):
+        return CHECKS if checks else frozenset()
+    wanted = frozenset((checks,) if isinstance(checks, str) else checks)
+    if not wanted <= CHECKS:
+        raise CuteError(f"simulate: checks {sorted(wanted - CHECKS)} are none of {sorted(CHECKS)}")
+    return wanted | {"races"} if wanted & {"uninitialised", "exits"} else wanted
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> None:
@@ -127,8 +142,8 @@ class Arguments:
     """Takes kernel arguments apart: run-time leaves become plain numbers, tensor maps handles; what memory the
     kernel may use is written down."""
 
-    def __init__(self, memory: GlobalMemory, maps: dict[int, Any]) -> None:
-        self.memory, self.maps = memory, maps
+    def __init__(self, memory: GlobalMemory, maps: dict[int, Any], run: Run) -> None:
+        self.memory, self.maps, self.run = memory, maps, run
         self._handles: dict[TensorMapRecord, int] = {}
 
     def take(self, value: Any, name: str) -> Any:
@@ -143,7 +158,7 @@ class Arguments:
             return int(value)
         if isinstance(value, np.ndarray):
             self.memory.add_array(value, name)
-            return value
+            return tracked(value, self.run)
         if isinstance(value, TensorMapRecord):
             return self._handle(value, name)
         if type(value) is tuple:
@@ -156,8 +171,14 @@ class Arguments:
             return self._rebuilt(value, list(vars(value)), name)
         return value
 
+    def _field(self, value: Any, name: str) -> Any:
+        if isinstance(value, np.ndarray):
+            self.memory.add_array(value, name)
+            return value
+        return self.take(value, name)
+
     def _rebuilt(self, value: Any, fields: list[str], name: str) -> Any:
-        new = {f: self.take(getattr(value, f), name) for f in fields}
+        new = {f: self._field(getattr(value, f), name) for f in fields}
         if all(new[f] is getattr(value, f) for f in fields):
             return value
         copy = object.__new__(type(value))
@@ -175,7 +196,7 @@ class Arguments:
         elif record.address + record.extent_bytes > held.end:
             raise OutOfBoundsError(
                 f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
-                f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.name}"
+                f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
             )
         handle = _MAP_BASE + _MAP_BYTES * len(self.maps)
         self._handles[record] = handle

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa.instr import ASYNC, CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
+from ..isa.instr import CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
 from ..isa.machine import Bytes
 from .barrier import BarrierHandle
-from .hazards import Region
+from .clocks import GMEM, INIT, SMEM, Gather
+from .hazards import Access, Region, Rows
 from .inflight import Groups, Op
-from .report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
+from .report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -25,7 +26,8 @@ _PEER = 24
 class Machine:
     """One issue of one row by `threads`."""
 
-    __slots__ = ("run", "row", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "_place")
+    __slots__ = ("run", "row", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued", "saved",
+                 "op", "_place")  # fmt: skip
 
     def __init__(self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
@@ -33,6 +35,9 @@ class Machine:
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
         self.deferred = False  # the effect of an operation in flight is being done
+        self.issued: Any = None  # what a deferred operation's issuers knew
+        self.saved: Any = None  # shared memory as an operation has read it, whose effect is still to come
+        self.op: Any = None  # the asynchronous operation that this issue began
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self._place: Place | None = None
 
@@ -46,11 +51,14 @@ class Machine:
     def describe(self) -> str:
         return who(self.threads)
 
-    def acquire(self) -> None:
-        """The threads have synchronised with others."""
-        now = self.run.tick()
+    def clocks(self) -> Any:
+        """What the issuing threads know (or knew when they issued what is deferred)."""
+        return self.issued or [t.clock for t in self.threads]
+
+    def acquire(self, clock: Any) -> None:
+        """The threads come to know all that `clock` knows."""
         for t in self.threads:
-            t.acquired = now
+            t.clock.base = t.clock.base.join(clock)
 
     def uniform(self, operand: Any) -> Any:
         if not isinstance(operand, np.ndarray):
@@ -80,7 +88,6 @@ class Machine:
             else:
                 thread.cta.cluster.polled.append(thread)
                 thread.suspend(why, on, self, ready)
-        self.acquire()
 
     def pause(self, why: str, on: Any = None) -> None:
         thread = self.run.thread
@@ -91,7 +98,7 @@ class Machine:
         self.cta.named.arrive(self, id, threads, wait)
 
     def cluster_arrive(self, release: bool = True) -> None:
-        self.cta.cluster.barrier.arrive(self)
+        self.cta.cluster.barrier.arrive(self, release)
 
     def cluster_wait(self) -> None:
         self.cta.cluster.barrier.wait(self)
@@ -127,53 +134,52 @@ class Machine:
         rank = cluster_address >> _PEER
         return (rank - 1 if rank else self.cta_rank), cluster_address & ((1 << _PEER) - 1)
 
-    def _is_async(self, proxy: str | None) -> bool:
-        return (proxy or (self.row.proxy if self.row else None)) == ASYNC
+    def _check(self, owner: Any, region: Region, write: bool) -> None:
+        """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
+        if owner.smem.shadow is not None and not self.deferred:
+            self.run.races.check(self, owner.smem.shadow, region, write)
+            if owner is not self.cta:
+                owner.touched(self)
+
+    def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
+        """Shared memory of a CTA of the cluster, checked for this access."""
+        owner = self._peer(rank)
+        owner.smem.check(address, nbytes, self)
+        self._check(owner, Region(address, address + nbytes), write)
+        return owner.smem.data[address : address + nbytes]  # type: ignore[no-any-return]
 
     def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> Bytes:
-        smem = self._peer(cta).smem
-        smem.check(address, nbytes, self)
-        if not self.deferred:
-            region = Region(address, nbytes)
-            smem.shadow.generic_read(region, self)
-            if self._is_async(proxy):
-                smem.shadow.async_read(region, self)
-        return smem.data[address : address + nbytes]  # type: ignore[no-any-return]
+        if self.saved is not None and (address, nbytes) in self.saved:
+            return self.saved[address, nbytes]  # type: ignore[no-any-return]
+        return self.shared(self.cta_rank if cta is None else cta, address, nbytes, False)
 
     def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None:
-        smem = self._peer(cta).smem
-        smem.check(address, len(data), self)
-        if not self.deferred:
-            region = Region(address, len(data))
-            if self._is_async(proxy):
-                smem.shadow.exclusive(region, self)
-                smem.shadow.async_write(region)
-            else:
-                smem.shadow.generic_write(region, self)
-        smem.data[address : address + len(data)] = data
+        self.shared(self.cta_rank if cta is None else cta, address, len(data), True)[...] = data
 
     def read_rows(self, addresses: NDArray[np.int64], nbytes: int) -> Bytes:
         smem = self.cta.smem
         smem.check_rows(addresses, nbytes, self)
-        if not self.deferred:
-            region = Region(addresses, nbytes)
-            smem.shadow.generic_read(region, self)
-            if self._is_async(None):
-                smem.shadow.async_read(region, self)
+        self._check(self.cta, Rows(addresses, nbytes), False)
         return smem.data.reshape(-1, nbytes)[addresses // nbytes]  # type: ignore[no-any-return]
 
     def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
         nbytes = data.shape[1]
         smem = self.cta.smem
         smem.check_rows(addresses, nbytes, self)
-        smem.shadow.generic_write(Region(addresses, nbytes), self)
+        self._check(self.cta, Rows(addresses, nbytes), True)
         smem.data.reshape(-1, nbytes)[addresses // nbytes] = data
 
+    def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
+        a = self.run.memory.at(address, nbytes, self)
+        if self.run.races is not None:
+            a.check(self, address, nbytes, write, by=self.op.global_access if self.op else None)
+        return a.data[address - a.address : address - a.address + nbytes]  # type: ignore[no-any-return]
+
     def read_global(self, address: int, nbytes: int) -> Bytes:
-        return self.run.memory.view(address, nbytes, self)  # type: ignore[no-any-return]
+        return self._global(address, nbytes, False)
 
     def write_global(self, address: int, data: Bytes) -> None:
-        self.run.memory.view(address, len(data), self)[...] = data
+        self._global(address, len(data), True)[...] = data
 
     def tensor_map(self, address: int) -> Any:
         found = self.run.maps.get(address)
@@ -190,57 +196,77 @@ class Machine:
         holder = self.unit if kind == WGMMA_GROUP else self.threads[0]
         found = holder.groups.get(kind)
         if found is None:
-            found = holder.groups[kind] = self.cta.cluster.inflight.new_groups()
+            found = holder.groups[kind] = self.cta.cluster.inflight.new_groups(kind, self.cta.cluster)
         return found  # type: ignore[no-any-return]
 
     def later(
         self, effect: Callable[[], None], *, bars: list[tuple[Any, int]] | None = None,
         reads: list[tuple[Any, int]] | None = None, writes: list[tuple[Any, int]] | None = None,
     ) -> None:  # fmt: skip
-        held = [self._held(a, n, True) for a, n in reads or ()] + [self._held(a, n, False) for a, n in writes or ()]
-        for cta, region, reading in held:
-            if reading:
-                cta.smem.shadow.generic_read(region, self)
-                if self._is_async(None):
-                    cta.smem.shadow.async_read(region, self)
-            else:
-                cta.smem.shadow.exclusive(region, self)
-        for handle, _ in bars or ():
-            handle.live("names it")
+        bars = bars or []
+        for handle, _ in bars:
+            handle.live("names it", asynchronous=True)
         kind = self.row.done_by if self.row else None
-        place = self.place  # while the issuing frame is there
-        group = kind if kind is not None and kind != MBARRIER else None
-        op = Op(self, effect, bars or [], held, group)
-        self._place = place
+        held = [(*self._held(a, n), True) for a, n in reads or ()]
+        held += [(*self._held(a, n), False) for a, n in writes or ()]
+        self._place = self.place  # while the issuing frame is there
+        groups = self.groups(kind) if kind not in (None, MBARRIER) else None
+        op = self.op = Op(self, effect, bars, held, groups)
+        if self.run.races is not None:
+            self._check_held(op)
+            if self.lanes == 1:
+                self.issued = [self.threads[0].clock.frozen()]
         inflight = self.cta.cluster.inflight
-        if kind == MBARRIER:
-            inflight.copies.append(op)
-        elif kind is not None:
-            groups = self.groups(kind)
+        if groups is not None:
             if self.eager:
                 groups.complete_all()
             groups.open.append(op)
+        elif kind == MBARRIER:
+            inflight.copies.append(op)
         if kind is None or self.eager or (self.run.mode == "eager" and kind != CP_ASYNC_GROUP):
             if kind == MBARRIER:
                 inflight.copies.remove(op)
             op.complete()
 
-    def _held(self, address: Any, nbytes: int, reads: bool) -> tuple[Any, Region, bool]:
+    def _held(self, address: Any, nbytes: int) -> tuple[Any, Region]:
         if isinstance(address, np.ndarray):
             rank = int(address[0]) >> _PEER
-            cta = self._peer(rank - 1 if rank else None)
-            return cta, Region(address & ((1 << _PEER) - 1), nbytes), reads
+            return self._peer(rank - 1 if rank else None), Rows(address & ((1 << _PEER) - 1), nbytes)
         rank, at = self.owner(address)
         cta = self._peer(rank)
         cta.smem.check(at, nbytes, self)
-        return cta, Region(at, nbytes), reads
+        return cta, Region(at, at + nbytes)
+
+    def _check_held(self, op: Op) -> None:
+        """Check and remember the shared memory that an operation uses, and how its end becomes known."""
+        races = self.run.races
+        kind = op.groups.kind if op.groups else MBARRIER
+        if op.groups is not None:
+            agents, epoch = op.groups.agents, op.groups.epoch
+            reading = races.add(Access(self, agents[0], agents[0] + 1, epoch, kind, None))
+            op.global_access = races.add(Access(self, agents[1], agents[1] + 1, epoch, kind, None))
+            by = {None: reading}
+        else:
+            by = {h.bar.cta: races.add(h.bar.access(self)) for h, _ in op.bars}
+            reading = op.global_access = next(iter(by.values()), None)
+        for cta, region, reads in op.held:
+            mine = reading if reads else by.get(cta, reading)
+            races.check(self, cta.smem.shadow, region, not reads, by=mine)
+            if mine is not None:
+                cta.touched(self, races.accesses[mine])
 
     def commit(self, group: str) -> None:
         self.groups(group).commit()
 
     def wait(self, group: str, pending: int, *, read: bool = False) -> None:
         groups = self.groups(group)
-        groups.wait(pending)
+        groups.wait(pending, read)
+        if self.run.races is not None:
+            epoch = groups.count - pending
+            agents = groups.agents[:1] if read else groups.agents
+            for t in self.threads if epoch > 0 else ():
+                for agent in agents:
+                    t.clock.base = t.clock.base.knowing(agent, epoch)
         if group == WGMMA_GROUP and self.unit.busy:
             live = list(groups)
             for key, spans in list(self.unit.busy.items()):
@@ -249,23 +275,70 @@ class Machine:
                     del self.unit.busy[key]
 
     def accumulate(self, registers: Any) -> Any:
-        if isinstance(registers, np.ndarray) and registers.base is not None and not self.eager and self.unit:
-            slab = registers.base
-            size = slab.itemsize
-            start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
-            nbytes = registers.shape[1] * registers.itemsize
-            span = (slab, start // size, (start + nbytes) // size, Pending(self))
-            self.unit.busy.setdefault(id(slab), []).append(span)
+        self.hold(registers, False)
         return registers
 
+    def hold(self, registers: Any, keeps: bool) -> None:
+        """Registers that a wgmma uses until its group is done; with `keeps` it only reads them."""
+        slab = getattr(registers, "base", None)
+        if slab is None or self.eager or self.unit is None or "registers" not in self.run.checks:
+            return
+        loose = self.unit.loose
+        if loose is None or id(slab) in loose:
+            what = "an operand's registers" if keeps else "the accumulator's registers"
+            since = "" if loose is None else f" since {what} were last touched"
+            raise RaceError(
+                f"missing wgmma.fence: {self.row.name if self.row else ''} is issued by {self.describe()} at "
+                f"{self.place}, but the warpgroup executed no wgmma.fence{since}; call it (warpgroup.fence, "
+                f"wgmma_fence) before the first wgmma that uses them"
+            )
+        size = slab.itemsize
+        start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
+        nbytes = registers.shape[1] * registers.itemsize
+        span = (slab, start // size, (start + nbytes) // size, Pending(self), keeps)
+        self.unit.busy.setdefault(id(slab), []).append(span)
+
     def fence(self, kind: str) -> None:
-        if kind == "proxy.async":
-            now = self.run.tick()
-            for t in self.threads:
-                t.fence = now
-                self.run.acquired_fence = max(self.run.acquired_fence, t.acquired)
-        elif kind.startswith("acq_rel."):
-            self.acquire()
+        if kind == "wgmma" and self.unit is not None:
+            self.unit.fenced()
+        if kind.startswith("acq_rel."):
+            self.run.events += 1
+        if self.run.races is None:
+            return
+        if kind.startswith("acq_rel.") and self.lanes > 1:  # a barrier of the warp
+            self.meet()
+            return
+        for t in self.threads:
+            if kind.startswith("acq_rel."):
+                fence_threads(t, kind.removeprefix("acq_rel."))
+            for row in _FENCES.get(kind, ()):
+                t.clock.fence(row)
+
+    def meet(self) -> None:
+        """A barrier among the issuing threads."""
+        gather = Gather(self.threads[0].clock.base)
+        gather.add([t.clock for t in self.threads])
+        self.acquire(gather.freeze())
+
+
+_FENCES = {
+    "proxy.async": (SMEM, GMEM),
+    "proxy.async.shared": (SMEM,),
+    "proxy.async.global": (GMEM,),
+    "mbarrier_init": (INIT,),
+}
+SCOPES = ("cta", "cluster", "gpu", "sys")
+
+
+def fence_threads(t: Any, scope: str) -> None:
+    """A fence.acq_rel of one thread: what its atomics read before is now known, and they publish all until now."""
+    wide = SCOPES.index(scope)
+    c = t.clock
+    for other, cta, clock in c.pending:
+        if cta is t.cta or min(wide, other) > 0:
+            c.base = c.base.join(clock)
+    c.pending.clear()
+    c.published = (wide, t.cta, c.snapshot())
 
 
 class Pending:

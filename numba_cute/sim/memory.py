@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..isa.machine import Bytes
-from .hazards import Shadow
+from .clocks import GMEM, SMEM
+from .hazards import Box, Region, Shadow
 from .report import OutOfBoundsError, SimError
 
 SMEM_BASE = 1024
@@ -27,7 +28,10 @@ class SharedMemory:
     def __init__(self, cta: Any, dynamic: int) -> None:
         self.cta = cta
         self.data: Bytes = np.full(SMEM_WINDOW, POISON, np.uint8)
-        self.shadow = Shadow(SMEM_WINDOW, cta)
+        self.start = int(self.data.ctypes.data)
+        self.shadow: Shadow | None = None
+        if cta.cluster.run.races is not None:
+            self.shadow = Shadow(cta, "shared memory", SMEM_WINDOW, SMEM, True)
         self.dynamic = dynamic
         self.static = 0
         self.arrays: dict[Any, NDArray[Any]] = {}
@@ -85,15 +89,38 @@ class SharedMemory:
 class Allocation:
     """One range of global memory that the kernel may use."""
 
-    __slots__ = ("address", "nbytes", "name", "owner", "data")
+    __slots__ = ("address", "nbytes", "label", "owner", "data", "_shadow")
 
-    def __init__(self, address: int, nbytes: int, name: str, owner: Any) -> None:
-        self.address, self.nbytes, self.name, self.owner = address, nbytes, name, owner
+    def __init__(self, address: int, nbytes: int, label: str, owner: Any) -> None:
+        self.address, self.nbytes, self.label, self.owner = address, nbytes, label, owner
+        self._shadow: Shadow | None = None
         self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
     @property
     def end(self) -> int:
         return self.address + self.nbytes
+
+    def name(self, offset: int) -> str:
+        """The byte at an offset, in words."""
+        return f"{self.label} + {offset} bytes ({self.address + offset:#x})"
+
+    def check(self, machine: Any, address: int, nbytes: int, write: bool, **how: Any) -> None:
+        """Check an access to consecutive bytes for races."""
+        at = address - self.address
+        machine.run.races.check(machine, self.shadow, Region(at, at + nbytes), write, **how)
+
+    def check_box(
+        self, machine: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, write: bool,
+        **how: Any,
+    ) -> None:  # fmt: skip
+        """Check an access to a box of elements for races."""
+        machine.run.races.check(machine, self.shadow, Box(address - self.address, shape, strides, size), write, **how)
+
+    @property
+    def shadow(self) -> Shadow:
+        if self._shadow is None:
+            self._shadow = Shadow(self, "global memory", self.nbytes, GMEM, False)
+        return self._shadow
 
 
 def array_range(a: NDArray[Any]) -> tuple[int, int]:
@@ -137,13 +164,18 @@ class GlobalMemory:
 
     def view(self, address: int, nbytes: int, machine: Any) -> Bytes:
         """The memory itself."""
+        a = self.at(address, nbytes, machine)
+        return a.data[address - a.address : address - a.address + nbytes]
+
+    def at(self, address: int, nbytes: int, machine: Any) -> Allocation:
+        """The allocation that holds these bytes."""
         a = self.find(address)
         if a is None or address + nbytes > a.end:
             raise OutOfBoundsError(
                 f"global memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
                 f"which is {self.nearest(address, nbytes)}"
             )
-        return a.data[address - a.address : address - a.address + nbytes]
+        return a
 
     def nearest(self, address: int, nbytes: int) -> str:
         """Where an address lies, as seen from the nearest buffer."""
@@ -154,4 +186,4 @@ class GlobalMemory:
             where = f"{a.address - address} bytes before the start"
         else:
             where = f"{address + nbytes - a.end} bytes beyond the end"
-        return f"{where} of {a.name} ({a.nbytes} bytes at {a.address:#x})"
+        return f"{where} of {a.label} ({a.nbytes} bytes at {a.address:#x})"

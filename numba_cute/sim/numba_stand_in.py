@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .machine import Machine
+from .arrays import Tracked, tracked
+from .machine import Machine, fence_threads
 from .report import DivergenceError, SimError, who
 
 _FULL = 0xFFFFFFFF
@@ -58,9 +59,10 @@ class _Shared:
         """One array for the CTA for each line of code that asks; shape 0 is all of dynamic shared memory."""
         smem = self._run.thread.cta.smem
         if shape in (0, (0,)):
-            return smem.dynamic_array(numpy_dtype(dtype))
+            return tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta)
         frame = sys._getframe(1)
-        return smem.static_array((frame.f_code, frame.f_lasti), shape, numpy_dtype(dtype))
+        found = smem.static_array((frame.f_code, frame.f_lasti), shape, numpy_dtype(dtype))
+        return tracked(found, self._run, smem.cta)
 
 
 class _Local:
@@ -82,7 +84,20 @@ class _Atomic:
     def __init__(self, run: Any) -> None:
         self._run = run
 
+    def _sync(self, array: Tracked, at: Any) -> None:
+        """What fences before it published is left at the location; what others left there awaits the next fence."""
+        m = array.access(at, True, atomic=True)
+        c = m.threads[0].clock
+        key = (array._cta, array.address(at))
+        left = self._run.left.setdefault(key, [])
+        c.pending.extend(left)
+        if c.published is not None and c.published not in left:
+            left.append(c.published)
+
     def _update(self, array: Any, at: Any, new: Any) -> Any:
+        if isinstance(array, Tracked):
+            self._sync(array, at)
+            array = array.view(np.ndarray)
         old = array[at]
         with np.errstate(over="ignore"):
             array[at] = new(old)
@@ -196,13 +211,25 @@ class CudaStandIn:
     def syncthreads_or(self, predicate: Any) -> int:
         return int(any(bool(v) for v in self._sync(predicate)))
 
-    def _fence(self) -> None:
-        Machine(self._run, None, [self._run.thread]).pause("threadfence")
+    def _pause(self, why: str) -> None:
+        Machine(self._run, None, [self._run.thread]).pause(why)
 
-    threadfence = threadfence_block = threadfence_system = _fence
+    def _fence(self, scope: str) -> None:
+        if self._run.races is not None:
+            fence_threads(self._run.thread, scope)
+        self._pause("threadfence")
+
+    def threadfence(self) -> None:
+        self._fence("gpu")
+
+    def threadfence_block(self) -> None:
+        self._fence("cta")
+
+    def threadfence_system(self) -> None:
+        self._fence("sys")
 
     def nanosleep(self, ns: Any) -> None:
-        self._fence()
+        self._pause("nanosleep")
 
     # warps
     def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
@@ -226,7 +253,10 @@ class CudaStandIn:
         return meet.values  # type: ignore[no-any-return]
 
     def syncwarp(self, mask: Any = _FULL) -> None:
-        self._meet("syncwarp", mask, None)
+        c = self._run.thread.clock
+        met = self._meet("syncwarp", mask, c and c.snapshot())
+        for clock in met.values() if c is not None else ():
+            c.base = c.base.join(clock)
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: int) -> Any:
         return self._meet(what, mask, value).get(source, value)

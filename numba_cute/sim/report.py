@@ -16,6 +16,10 @@ class SimError(CuteError):
     """The kernel did something that the simulator forbids."""
 
 
+class SimWarning(UserWarning):
+    """The kernel did something that is probably not meant."""
+
+
 class DeadlockError(SimError):
     """No thread can go on, and nothing is in flight that could wake one."""
 
@@ -30,6 +34,10 @@ class BarrierError(SimError):
 
 class OutOfBoundsError(SimError):
     """An access outside the memory that the kernel was given, or misaligned."""
+
+
+class UninitializedReadError(SimError):
+    """Shared memory was read that nobody has written."""
 
 
 class DivergenceError(SimError):

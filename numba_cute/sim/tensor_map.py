@@ -36,7 +36,9 @@ class SimTensorMap:
     def on(self, machine: Any) -> BoundTensorMap:
         return BoundTensorMap(self, machine)
 
-    def part(self, at: tuple[int, ...], machine: Any) -> tuple[NDArray[Any], tuple[slice, ...]]:
+    def part(
+        self, at: tuple[int, ...], machine: Any, write: bool, atomic: bool = False
+    ) -> tuple[NDArray[Any], tuple[slice, ...]]:
         """The elements of the box that lie inside the tensor, as a view of memory with the outermost dimension
         first, and where they are in the box."""
         r = self.record
@@ -57,7 +59,14 @@ class SimTensorMap:
         if 0 in shape or min(shape) < 0:
             return np.empty((0,) * r.rank, r.dtype.numpy), tuple(slice(0, 0) for _ in where)
         reach = sum((n - 1) * s for n, s in zip(shape, strides)) + size
-        raw = self.memory.view(address, reach, machine)
+        a = self.memory.at(address, reach, machine)
+        if machine.run.races is not None:
+            where_in = tuple(reversed(shape)), tuple(reversed(strides))
+            by = machine.op.global_access if machine.op else None
+            if by is not None:
+                machine.run.races.accesses[by].atomic = atomic
+            a.check_box(machine, address, *where_in, size, write, by=by, atomic=atomic)
+        raw = a.data[address - a.address :]
         view: NDArray[Any] = np.ndarray(
             tuple(reversed(shape)),
             r.dtype.numpy,
@@ -69,7 +78,7 @@ class SimTensorMap:
 
     def gather(self, at: tuple[int, ...], machine: Any) -> Bytes:
         r = self.record
-        inside, where = self.part(at, machine)
+        inside, where = self.part(at, machine, False)
         fill = np.nan if r.oob_fill == "nan" else 0
         box = np.full(tuple(reversed(r.box_shape)), fill, r.dtype.numpy)
         box[where] = inside
@@ -85,7 +94,7 @@ class SimTensorMap:
         if self._chunks is not None:
             data = data.reshape(-1, 16)[self._chunks].reshape(-1)
         box = data.view(r.dtype.numpy).reshape(tuple(reversed(r.box_shape)))
-        inside, where = self.part(at, machine)
+        inside, where = self.part(at, machine, True, reduce is not None)
         if reduce is None:
             inside[...] = box[where]
         elif reduce in _REDUCE:

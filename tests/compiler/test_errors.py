@@ -119,3 +119,14 @@ def test_two_targets_in_one_process_do_not_mix():
 
     for arch in ("sm_80", "sm_90a", "sm_100a", "sm_80"):
         assert f".target {arch}" in cute.compile(kernel, "void(int32[::1], int32)", arch=arch).ptx
+
+
+def test_a_note_that_means_lost_speed_is_a_warning():
+    @cuda.jit  # no launch_bounds: ptxas cannot know the registers, and ignores setmaxnreg
+    def kernel(out):
+        cute.arch.setmaxregister_decrease(40)
+        out[0] = 1
+
+    with pytest.warns(cute.PerformanceWarning, match=r"kernel kernel: .*setmaxnreg"):
+        compiled = cute.compile(kernel, (np.zeros(4),))
+    assert any("C7508" in note for note in compiled.notes)

@@ -63,13 +63,15 @@ def test_a_missing_proxy_fence_is_named(fence_by, seed):
 def test_data_of_one_copy_may_feed_another_without_a_fence():
     def kernel(a, out):
         if cuda.threadIdx.x == 0:
-            put(BUF, 1)  # overwritten by the copy, so that it needs no fence
             mbarrier.mbarrier_init(BAR, 1)
+            fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, 64)
             tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 64, BAR)
             mbarrier.mbarrier_wait_parity(BAR, 0)
             assert get(BUF) == 7
             tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 64)
+            tma.cp_async_bulk_commit_group()
+            tma.cp_async_bulk_wait_group_read(n=0)
 
     a, out = np.full(16, 7, np.int32), np.zeros(16, np.int32)
     simulate(kernel)[1, 32, 0, 4096](a, out)
@@ -85,6 +87,7 @@ def test_touching_what_a_copy_has_still_to_write(touch, words):
     def kernel(a):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_init(BAR, 1)
+            fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, 64)
             tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 64, BAR)
             touch()
@@ -166,5 +169,5 @@ def test_shared_memory_starts_as_poison():
         sync.bar_warp_sync()
 
     out = np.zeros(2)
-    simulate(kernel)[1, 1, 0, 4096](out)
+    simulate(kernel, checks="races")[1, 1, 0, 4096](out)
     assert np.isnan(out).all()

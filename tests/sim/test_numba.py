@@ -125,8 +125,9 @@ def test_a_spin_lock_makes_progress():
     def kernel(lock, total):
         while cuda.atomic.cas(lock, 0, 0, 1) != 0:
             pass
+        cuda.threadfence()
         total[0] += 1
-        cuda.syncwarp(1 << cuda.laneid)
+        cuda.threadfence()
         cuda.atomic.exch(lock, 0, 0)
 
     total = np.zeros(1, np.int64)
@@ -233,7 +234,7 @@ def test_an_exception_in_a_kernel_arrives():
         out[cuda.threadIdx.x] = 1
 
     with pytest.raises(IndexError):
-        simulate(kernel)[1, 32](np.zeros(31))
+        simulate(kernel, checks=False)[1, 32](np.zeros(31))
 
 
 def test_too_much_shared_memory():

@@ -25,10 +25,13 @@ def make_load(rank, nbytes):
     def load(source, at, raw):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_init(BAR, 1)
+            fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, nbytes)
             tma.cp_async_bulk_tensor_g2s(BUF, source, at, BAR, rank=rank)
             mbarrier.mbarrier_wait_parity(BAR, 0)
             tma.cp_async_bulk_s2g(raw.ctypes.data, BUF, nbytes)
+            tma.cp_async_bulk_commit_group()
+            tma.cp_async_bulk_wait_group(n=0)
 
     return load
 
@@ -101,6 +104,7 @@ def test_store_writes_only_what_is_inside(reduce, rng):
     def kernel(source, target):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_init(BAR, 1)
+            fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, 512)
             tma.cp_async_bulk_tensor_g2s(BUF, source, (0, 0), BAR, rank=2)
             mbarrier.mbarrier_wait_parity(BAR, 0)
@@ -132,6 +136,8 @@ def test_multicast_delivers_and_counts_in_each_cta(seed, rng):
             tma.cp_async_bulk_tensor_g2s_multicast(BUF + 256 * rank, source, at, BAR, 15, rank=2)
             mbarrier.mbarrier_wait_parity(BAR, 0)
             tma.cp_async_bulk_s2g(out.ctypes.data + 1024 * rank, BUF, 1024)
+            tma.cp_async_bulk_commit_group()
+            tma.cp_async_bulk_wait_group_read(n=0)
         sync.cluster_arrive()
         sync.cluster_wait()
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reports of races: both lines, what lies between them, and the mend."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..isa.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP
+from .report import RaceError, UninitializedReadError, who
+
+_WAIT = {
+    WGMMA_GROUP: "commit it and wait with wgmma.wait_group before this line",
+    CP_ASYNC_GROUP: "commit it and wait with cp.async.wait_group before this line",
+}
+
+
+class Conflict(NamedTuple):
+    """How two accesses conflict. why: what is missing between them: "order", "scope" or "proxy"."""
+
+    a_wrote: bool
+    m_writes: bool
+    why: str
+
+
+def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
+    """What `m` does to `address` is not ordered after access `a`."""
+    what = f"{shadow.space} {shadow.memory.name(address)}"
+    verb = "written" if c.m_writes else "read"
+    issue = f"{m.row.name} of " if m.row is not None and not m.row.name.startswith("_") else ""
+    if c.why == "proxy":
+        return RaceError(_proxy(m, what, verb, a))
+    head = f"race: {what} is {verb} by {issue}{m.describe()} at {m.place}\n"
+    if a.group is not None:
+        return RaceError(head + _in_flight(a, c))
+    did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
+    other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if a.cluster is not m.cta.cluster else who(a.threads)
+    head += f"  but {other} {did} at {a.place}\n"
+    return RaceError(head + _mend(m, a, c))
+
+
+def _mend(m: Any, a: Any, c: Conflict) -> str:
+    if a.cluster is not m.cta.cluster:
+        return (
+            "  and nothing orders blocks of a grid: use atomics (cuda.atomic), or let one block own each element, or "
+            "launch a second kernel"
+        )
+    if c.why == "scope":
+        return (
+            "  and the barrier between them was used at CTA scope, but they are in two CTAs: arrive with "
+            "mbarrier_arrive_cluster (release.cluster) and wait with mbarrier_wait_parity_cluster (acquire.cluster)"
+        )
+    t, u = m.threads[0], a.threads[0]
+    if t.warp is u.warp and m.unit is None and a.unit is None:
+        how = "cuda.syncwarp() or cute.arch.sync_warp()"
+    elif t.cta is u.cta:
+        how = "cuda.syncthreads(), a named barrier, or an mbarrier that the first arrives at and the second waits for"
+    else:
+        how = "cluster_arrive and cluster_wait, or an mbarrier at cluster scope"
+    return f"  and nothing orders the two: put a barrier between them ({how})"
+
+
+def _in_flight(a: Any, c: Conflict) -> str:
+    state = "has still to write" if c.a_wrote else "still reads"
+    if a.group == BULK_GROUP:
+        wait = "cp.async.bulk.wait_group" + ("" if c.a_wrote else ".read")
+        mend = f"commit it and wait with {wait} in the thread that issued it, then synchronise, before this line"
+    elif a.group == MBARRIER:
+        mend = f"wait on the barrier that it completes ({a.on}) before this line"
+    else:
+        mend = _WAIT.get(a.group, "wait for it before this line")
+    return f"  but {a.row.name} issued by {who(a.threads)} at {a.place} {state} it; {mend}"
+
+
+def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
+    return (
+        f"missing fence.proxy.async: {what} is {verb} through the async proxy by {m.row.name}, issued by "
+        f"{m.describe()} at {m.place}\n"
+        f"  but {who(a.threads)} wrote it with the generic proxy at {a.place}\n"
+        f"  and no fence.proxy.async lies between; each writing thread must execute it (for example "
+        f"cute.arch.fence_proxy_async) after its writes and before the barrier"
+    )
+
+
+def unwritten(m: Any, shadow: Any, address: int) -> UninitializedReadError:
+    issue = f"{m.row.name} of " if m.row is not None else ""
+    return UninitializedReadError(
+        f"uninitialised: {shadow.space} {shadow.memory.name(address)} is read by {issue}{m.describe()} at {m.place}, "
+        f"but nobody has written it in this CTA; fill it first, or wait for the copy that does"
+    )
+
+
+def may_still_touch(cta: Any, a: Any) -> RaceError:
+    """A CTA that exits although `a` may still use its shared memory."""
+    name = f"CTA {cta.rank} (block {cta.index})"
+    if a.group is not None:
+        mend = {
+            BULK_GROUP: "wait with cp.async.bulk.wait_group.read 0 in the thread that issued it (producer_tail)",
+            MBARRIER: f"wait on the barrier that it completes ({a.on}) before the end",
+        }.get(a.group, "wait for its group before the end")
+        return RaceError(
+            f"exit: {name} ends, but {a.row.name} issued by {who(a.threads)} at {a.place} may still use its shared "
+            f"memory; {mend}"
+        )
+    how = a.row.name if a.row else "an access"
+    return RaceError(
+        f"exit: {name} ends, but {who(a.threads)} may still access its shared memory ({how} at {a.place}); keep it "
+        f"alive with cluster_arrive and cluster_wait at the end, or wait for what the peer signals (producer_tail)"
+    )
+
+
+def registers_in_use(m: Any, verb: str, by: Any, keeps: bool) -> RaceError:
+    """Registers touched while a wgmma (issued by `by`) uses them; with `keeps` it only reads them."""
+    return RaceError(
+        f"race: {'operand' if keeps else 'accumulator'} registers are {verb} by {m.describe()} at {m.place}\n"
+        f"  but {by.row.name} issued at {by.place} still {'reads' if keeps else 'writes'} them; commit it "
+        f"(wgmma.commit_group) and wait (wgmma.wait_group) first"
+    )
