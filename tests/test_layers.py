@@ -15,12 +15,13 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # What each layer may import of this package; `core` is everything that is no layer of its own.
 MAY_IMPORT = {
     "seam": set(),
+    "config": {"seam"},
     "layout": {"seam"},
     "dtypes": {"seam"},
     "isa": {"seam", "layout", "dtypes"},
-    "compiler": {"seam", "layout", "dtypes", "isa"},
-    "sim": {"seam", "layout", "dtypes", "isa"},
-    "core": {"seam", "layout", "dtypes", "isa", "core"},
+    "compiler": {"seam", "config", "layout", "dtypes", "isa"},
+    "sim": {"seam", "config", "layout", "dtypes", "isa"},
+    "core": {"seam", "config", "layout", "dtypes", "isa", "core"},
 }
 # The two places that hand a kernel to the compiler or the simulator, behind the seam.
 ENTRY_POINTS = {"__init__.py", "runtime.py"}

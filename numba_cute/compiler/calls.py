@@ -46,10 +46,10 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return Number(ty, value)
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder
-        return tuple(abstract(t, b and b.extract_value(value, i), tracer) for i, t in enumerate(ty))
+        return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
     if isinstance(ty, Value):
         b = tracer.builder
-        leaves = (tree.make_leaf(t, b and b.extract_value(value, i)) for i, t in enumerate(ty.leaves))
+        leaves = (tree.make_leaf(t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
         return tree.unflatten(ty.spec, leaves)
     if isinstance(ty, StructRef):
         return StructProxy(ty, value)
@@ -60,6 +60,17 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.Dispatcher):
         return ty.dispatcher
     raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
+
+
+def _member(builder: Any, value: Any, i: int) -> Any:
+    """Member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
+    tracer sees how an address came about)."""
+    at = value
+    while isinstance(at, ir.instructions.InsertValue):
+        if list(at.indices) == [i]:
+            return at.operands[1]
+        at = at.operands[0]
+    return builder.extract_value(value, i)
 
 
 def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:

@@ -8,12 +8,12 @@ copies texts and drops causes. So what traced code raised is kept here and found
 from __future__ import annotations
 
 import linecache
-import os
 import re
 from typing import Any
 
 from numba.cuda.core.errors import TypingError
 
+from .. import config
 from ..seam import CuteError
 
 _raised: list[CuteError] = []
@@ -41,7 +41,7 @@ def explain(error: BaseException, py_func: Any) -> None:
         return
     raised = type(cute)(f"{cute}{_where(text, py_func)}")
     raised.explained = True  # type: ignore[attr-defined]
-    raise raised from (cute if os.environ.get("NUMBA_CUTE_TRACEBACK") else None)
+    raise raised from (cute if config.current().traceback else None)
 
 
 def _where(text: str, py_func: Any) -> str:

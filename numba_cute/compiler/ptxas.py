@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import config
 from ..seam import CuteError
 
 # Notes that mean lost speed: setmaxnreg ignored; wgmma serialised for a call, registers, or code in between.
@@ -32,12 +33,19 @@ class Resources:
     dynamic_shared: int
 
 
-@functools.cache
 def tool(name: str) -> str:
-    """The path of a CUDA tool ("ptxas", "nvdisasm"): $NUMBA_CUTE_PTXAS, the NVIDIA wheels, the toolkit, the PATH."""
-    named = os.environ.get(f"NUMBA_CUTE_{name.upper()}")
-    if named:
-        return named
+    """The path of a CUDA tool ("ptxas", "nvdisasm"): the one that is set, or the first that is found."""
+    named = getattr(config.current(), name)
+    if named is None:
+        return _found(name)
+    if not Path(named).is_file():
+        raise CuteError(f"NUMBA_CUTE_{name.upper()}={named}: there is no such file")
+    return str(named)
+
+
+@functools.cache
+def _found(name: str) -> str:
+    """In the NVIDIA wheels, the toolkit that the environment names, the PATH, and the toolkit's usual place."""
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     folders = [*_wheel_folders(), *(Path(home, "bin") for home in homes)]
     places = [folder / name for folder in folders] + [Path(shutil.which(name) or ""), Path("/usr/local/cuda/bin", name)]

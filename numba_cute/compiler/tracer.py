@@ -401,21 +401,38 @@ class Tracer:
 
 
 def _stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
-    """The pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others.
+    """The pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
+    last, by what is constant in them.
 
     LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
     makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102).
     """
     scalar = element.element if isinstance(element, ir.VectorType) else element
     size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
-    steps = []
+    steps, constant = [], 0
     while getattr(value, "opname", None) == "add":
         value, step = value.operands
         steps.append(step)
     pointer = builder.inttoptr(value, element.as_pointer(space))
     for step in reversed(steps):
-        unit = ir.IntType(8)
+        unit, scale = ir.IntType(8), 1
         if getattr(step, "opname", None) == "mul" and getattr(step.operands[1], "constant", None) == size:
-            unit, step = scalar, step.operands[0]
+            unit, scale, step = scalar, size, step.operands[0]
+        step, known = _without_constant(builder, step)
+        constant += known * scale
         pointer = builder.gep(builder.bitcast(pointer, unit.as_pointer(space)), [step])
+    if constant:
+        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
     return builder.bitcast(pointer, element.as_pointer(space))
+
+
+def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
+    """A 64-bit sum of a value and a constant, or a 32-bit one without overflow that was widened, as the two."""
+    if isinstance(value, ir.Constant):
+        return ir.IntType(64)(0), value.constant
+    total = value.operands[0] if getattr(value, "opname", None) == "sext" else value
+    exact = total is value or "nsw" in getattr(total, "flags", ())
+    if getattr(total, "opname", None) != "add" or not isinstance(total.operands[1], ir.Constant) or not exact:
+        return value, 0
+    rest = total.operands[0]
+    return (rest if total is value else builder.sext(rest, value.type)), total.operands[1].constant
