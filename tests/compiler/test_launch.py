@@ -19,12 +19,14 @@ BIG = 100 * 1024
 @cute.cluster_shape(2)
 @cuda.jit
 def ranks(out):
-    out[cuda.blockIdx.x] = arch.block_idx_in_cluster()
+    if cuda.threadIdx.x == 0:
+        out[cuda.blockIdx.x] = arch.block_idx_in_cluster()
 
 
 @cuda.jit
 def plain_ranks(out):
-    out[cuda.blockIdx.x] = arch.block_idx_in_cluster()
+    if cuda.threadIdx.x == 0:
+        out[cuda.blockIdx.x] = arch.block_idx_in_cluster()
 
 
 @cuda.jit
