@@ -145,6 +145,15 @@ Float64 = DType("Float64", "f64", 64, "float", np.float64)
 Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
 Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
 
+# Narrower than a byte, or scale factors: operands of matrix instructions, not elements of tensors in memory.
+Uint1 = DType("Uint1", "b1", 1, "uint", np.bool_)
+Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
+Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
+Float4E2M1FN = DType("Float4E2M1FN", "e2m1", 4, "float", ml_dtypes.float4_e2m1fn)
+Float6E2M3FN = DType("Float6E2M3FN", "e2m3", 6, "float", ml_dtypes.float6_e2m3fn)
+Float6E3M2FN = DType("Float6E3M2FN", "e3m2", 6, "float", ml_dtypes.float6_e3m2fn)
+Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
+
 ALL: tuple[DType, ...] = (Boolean, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64)
 ALL += (Float16, BFloat16, TFloat32, Float32, Float64, Float8E4M3FN, Float8E5M2)
 

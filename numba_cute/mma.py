@@ -2,8 +2,8 @@
 """Matrix instructions tiled over threads: MmaAtom, TiledMma, ThrMma.
 
 Nothing here knows a particular instruction. An operation (`op`) is a static object with `traits()`, giving its tile
-and thread-value layouts, `fragment(operand, tensor)`, giving what it takes for that operand, and
-`issue(d, a, b, accumulate)`.
+and thread-value layouts, `fragment(operand, tensor)`, giving what it takes for that operand, `fields`, what can be
+set on its atom, and `issue(d, a, b, accumulate, …)`, with the values of the fields after `accumulate` by name.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import layout
+from . import layout, seam
+from .dtypes import DType
 from .layout import ComposedLayout, Layout
 from .layout.pure import pure
-from .pointer import AddressSpace
+from .pointer import AddressSpace, Pointer
 from .seam import CuteError, StaticEnum, is_static, static, traced
-from .tensor import Tensor, make_rmem_tensor, slice_tensor
+from .tensor import Tensor, dense, make_rmem_tensor, slice_tensor
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,20 @@ class Field(StaticEnum):
     """What `TiledMma.set` can change."""
 
     ACCUMULATE = "accum_c"
+    NEGATE_A = "neg_a"
+    NEGATE_B = "neg_b"
+    SFA = "sf_a"
+    SFB = "sf_b"
+
+
+_FIELDS = {
+    Field.ACCUMULATE: "accumulate",
+    Field.NEGATE_A: "negate_a",
+    Field.NEGATE_B: "negate_b",
+    Field.SFA: "sfa",
+    Field.SFB: "sfb",
+}
+"""The attribute of `MmaAtom` that each field is."""
 
 
 _MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
@@ -43,10 +58,18 @@ _MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 @static
 class MmaAtom:
-    """One matrix instruction. accumulate: whether it adds to what the accumulator holds; may be a run-time bool."""
+    """One matrix instruction.
+
+    accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
+    takes the operand's negative (wgmma of floats). sfa, sfb: the lane's word of scale factors of A and B
+    (block-scaled operations)."""
 
     op: Any
     accumulate: Any = True
+    negate_a: bool = False
+    negate_b: bool = False
+    sfa: Any = None
+    sfb: Any = None
 
     @property
     def traits(self) -> MmaTraits:
@@ -74,9 +97,23 @@ class MmaAtom:
 
     def set(self, field: Field, value: Any) -> MmaAtom:
         """The atom with `field` changed. (It is returned: atoms are immutable.)"""
-        if field is not Field.ACCUMULATE:
-            raise CuteError(f"set: field {field!r} is none of {[f.name for f in Field]}")
-        return replace(self, accumulate=value)
+        return replace(self, **{self._attribute(field, "set"): value})
+
+    def get(self, field: Field) -> Any:
+        """The value of `field`."""
+        return getattr(self, self._attribute(field, "get"))
+
+    def _attribute(self, field: Field, what: str) -> str:
+        if not isinstance(field, Field) or field not in self.op.fields:
+            legal = ", ".join(f.name for f in self.op.fields)
+            raise CuteError(f"{what}: field {field!r} is none that {self.op!r} has: {legal}")
+        return _FIELDS[field]
+
+    def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool) -> None:
+        """Issue it once: the first of a product adds to d only if `accumulate`, the others always."""
+        accumulate = self.accumulate if first else True
+        options = {_FIELDS[f]: getattr(self, _FIELDS[f]) for f in self.op.fields if f is not Field.ACCUMULATE}
+        self.op.issue(d, a, b, accumulate, **options)
 
 
 @pure
@@ -238,9 +275,7 @@ class TiledMma:
 
     def get(self, field: Field) -> Any:
         """The value of `field`."""
-        if field is not Field.ACCUMULATE:
-            raise CuteError(f"get: field {field!r} is none of {[f.name for f in Field]}")
-        return self.atom.accumulate
+        return self.atom.get(field)
 
 
 @static
@@ -327,6 +362,16 @@ def register_fragment(operand: str, input: Any, dtype: Any) -> Tensor:
     return make_rmem_tensor(lay, dtype)
 
 
+def fragment_registers(t: Tensor, dtype: DType, count: int, name: str) -> seam.Regs:
+    """The `count` consecutive registers of type `dtype` that one instruction takes for operand `name`."""
+    p = t.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or p.dtype != dtype:
+        raise CuteError(f"gemm: {name} {t!r} must be {dtype} in registers, as make_fragment_{name.upper()} makes it")
+    if not dense(t) or layout.cosize(t.layout) != count:
+        raise CuteError(f"gemm: {name} of layout {t.layout} must be {count} consecutive registers of one instruction")
+    return seam.Regs(p.address, dtype, p.offset, count)
+
+
 @pure
 def operand_layout(shape: Any, order: tuple[int, ...]) -> Layout:
     """A compact layout of (V, rest…): V first, the others in `order`, whole modes at a time."""
@@ -346,7 +391,7 @@ def mma_atom_call(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
     """Issue one instruction: d = a @ b.T + c on the fragments of one atom, each of one mode (V). c must be d."""
     _check_accumulators(d, c)
     atom = atom.atom if isinstance(atom, TiledMma) else atom
-    atom.op.issue(d, a, b, atom.accumulate)
+    atom.issue(d, a, b, True)
 
 
 def _check_accumulators(d: Tensor, c: Tensor) -> None:
@@ -365,7 +410,7 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     _check_accumulators(d, c)
     for at_d, at_a, at_b, first in gemm_steps(d.layout, a.layout, b.layout):
         part = (d, a, b) if at_d is None else (d[at_d], a[at_a], b[at_b])
-        atom.op.issue(*part, atom.accumulate if first else True)
+        atom.issue(*part, first)
 
 
 @pure

@@ -109,6 +109,15 @@ class Pointer:
         swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
         return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}>"
 
+    @property
+    def notation(self) -> str:
+        """What it points at, in CuTe's notation: f16, smem, align<16>, S<3,4,3>."""
+        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
+        return f"{self.dtype.ptx}, {self.space.name}, align<{self.alignment}>{swizzle}"
+
+    def __cute_ir__(self) -> str:
+        return f"!cute.ptr<{self.notation}>"
+
 
 @traced
 def advance(ptr: Pointer, offset: Any, multiple: int) -> Pointer:

@@ -65,6 +65,23 @@ class Regs:
     count: int
 
 
+COMPARISONS = ("<", "<=", "==", "!=", ">", ">=", "isnan", "isinf", "isfinite")
+LOGICAL = ("and", "or", "xor", "not", "where")
+"""On bits; "where" takes a Boolean vector or scalar first, then what is to be where it is true, and elsewhere."""
+ARITHMETIC = ("add", "sub", "mul", "floordiv", "mod", "neg", "abs", "min", "max")
+"""floordiv and mod round towards minus infinity, as Python does; min and max prefer a number to a NaN."""
+INTEGER = ("shl", "shr")
+UNARY_MATH = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+    "expm1", "floor", "log", "log10", "log1p", "log2", "round", "roundeven", "rsqrt", "sin", "sinh", "sqrt", "tan",
+    "tanh", "trunc",
+)  # fmt: skip
+MATH = ("div", "pow", "rem", "fma", "atan2", "copysign", *UNARY_MATH)
+"""Of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
+ELEMENTWISE = COMPARISONS + LOGICAL + ARITHMETIC + INTEGER + MATH
+"""What `Backend.elementwise` does to integers and floats alike, to integers (INTEGER) or to floats (MATH)."""
+
+
 class Backend(Protocol):
     """What traced code may ask of what runs it. Addresses are integers: bytes, 32-bit in shared memory (the
     shared::cta window), 64-bit in global memory."""
@@ -108,6 +125,26 @@ class Backend(Protocol):
 
     def convert(self, vector: Any, src: Any, dst: Any, count: int) -> Any:
         """Such a value with each element converted: to nearest even, and floats to integers towards zero."""
+
+    def pack(self, dtype: Any, values: Sequence[Any]) -> Any:
+        """Such a value of `dtype` elements from scalars."""
+
+    def lane(self, vector: Any, index: int) -> Any:
+        """One element of such a value, as a leaf."""
+
+    def take(self, vector: Any, indices: Sequence[int]) -> Any:
+        """Such a value of the elements at these indices, which are static."""
+
+    def elementwise(self, op: Any, dtype: Any, *operands: Any) -> Any:
+        """One operation on each element: such a value, or a leaf if all operands are scalars.
+
+        Vectors have elements of type `dtype` and one count; scalars are converted to it and meet each element. The
+        result has that type too, or Boolean for a comparison. op: a name of `ELEMENTWISE`, or a row of the instruction
+        table whose scalar operands and result are f32. 16-bit and 8-bit floats are computed in Float32 and rounded.
+        """
+
+    def type_of(self, scalar: Any) -> Any:
+        """The element type of a scalar; in the simulator, where Python's numbers have none, the widest of its kind."""
 
     def cast(self, value: Any, dtype: Any) -> Any:
         """A scalar as another type; a static value becomes a run-time one."""

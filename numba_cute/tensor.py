@@ -9,6 +9,7 @@ from typing import Any
 from . import dtypes, layout, marking, seam, transfer
 from .dtypes import DType
 from .layout import ComposedLayout, Layout
+from .layout.int_tuple import text
 from .layout.pure import pure
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
 from .seam import CuteError, static, traced
@@ -129,6 +130,12 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
+
+    def __cute_ir__(self) -> str:
+        at = self.iterator
+        if isinstance(at, tuple):
+            return f"!cute.coord_tensor<{text(at)}, {self.layout}>"
+        return f"!cute.memref<{at.notation if isinstance(at, Pointer) else type(at).__name__}, {self.layout}>"
 
 
 def same_source(src: Tensor, out: Tensor) -> Tensor:

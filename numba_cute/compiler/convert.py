@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of packed register vectors between element types, two elements to an instruction where there is one."""
+"""Conversion of packed register vectors between element types, two elements to an instruction where there is one.
+
+Floats of 16 and 8 bits go through Float32, which holds them all.
+"""
 
 from __future__ import annotations
 
@@ -11,70 +14,46 @@ from numba.cuda import types
 
 from .. import dtypes
 from ..isa import instr as table
-from ..seam import CuteError
 from .leaves import Number, element_ir, scalar_type
 
-_I32 = ir.IntType(32)
-_HALVES = (dtypes.Float16, dtypes.BFloat16)
-_PLAIN = tuple(d for d in dtypes.ALL if d.kind != "float") + (dtypes.Float16, dtypes.BFloat16)
-_PLAIN += (dtypes.TFloat32, dtypes.Float32, dtypes.Float64)
+_I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
 
 
-def check(src: dtypes.DType, dst: dtypes.DType) -> None:
-    """An error unless `src` converts to `dst`."""
-    if src not in _PLAIN or (dst not in _PLAIN and (src is not dtypes.Float32 or _pair(dst) is None)):
-        raise CuteError(f"conversion from {src} to {dst}: no instruction of the table does it")
-
-
-def _pair(dst: dtypes.DType) -> table.Instr | None:
-    """The instruction that converts two f32 into one register of packed `dst`."""
-    return table.TABLE.get(f"cvt_{dst.ptx}x2_f32")
+def narrow(dtype: dtypes.DType) -> bool:
+    """Whether the elements are floats that arithmetic does not take as they are."""
+    return dtype.is_float and dtype.width < 32
 
 
 def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.DType, count: int) -> list[Any]:
     """The packed words of the converted vector."""
-    check(src, dst)
     if src is dst:
         return list(src_words)
-    if src is dtypes.Float32 and dst in _HALVES and count % 2 == 0:
-        row = _pair(dst)
-        if row is not None:
-            lo, hi = src_words[0::2], src_words[1::2]
-            f32 = types.float32
-            return [row(hi=Number(f32, h), lo=Number(f32, w)).ir for w, h in zip(lo, hi)]
-    elements = [_element(tracer, src_words, src, i) for i in range(count)]
-    return _packed(tracer, [_scalar(tracer, e, src, dst) for e in elements], dst)
+    elements = [element(tracer, src_words, src, i) for i in range(count)]
+    if narrow(src):
+        elements, src = widened(tracer, src_words, src, count), dtypes.Float32
+    if src.kind == "bool":
+        elements = [tracer.builder.icmp_unsigned("!=", e, e.type(0)) for e in elements]
+    through = dtypes.Float32 if narrow(dst) else dst
+    if scalar_type(src) != scalar_type(through):
+        elements = [tracer.ir(Number(scalar_type(src), e), scalar_type(through)) for e in elements]
+    if narrow(dst):
+        return narrowed(tracer, elements, dst)
+    if dst.kind == "bool":
+        elements = [tracer.builder.zext(e, ir.IntType(8)) for e in elements]
+    return packed(tracer, elements, dst)
 
 
-def _element(tracer: Any, packed: Sequence[Any], dtype: dtypes.DType, i: int) -> Any:
+def element(tracer: Any, words: Sequence[Any], dtype: dtypes.DType, i: int) -> Any:
+    """Element `i` of packed words, in memory form (bools as i8, 16-bit and 8-bit floats as their bits)."""
     if dtype.width >= 32:
-        return packed[i]
+        return words[i]
     per = 32 // dtype.width
-    word = tracer.builder.lshr(packed[i // per], _I32((i % per) * dtype.width))
+    word = tracer.builder.lshr(words[i // per], _I32((i % per) * dtype.width))
     return tracer.builder.trunc(word, ir.IntType(dtype.width))
 
 
-def _scalar(tracer: Any, value: Any, src: dtypes.DType, dst: dtypes.DType) -> Any:
-    b = tracer.builder
-    if src is dtypes.Float16:
-        value, src = b.fpext(b.bitcast(value, ir.HalfType()), ir.FloatType()), dtypes.Float32
-    elif src is dtypes.BFloat16:
-        value, src = b.bitcast(b.shl(b.zext(value, _I32), _I32(16)), ir.FloatType()), dtypes.Float32
-    if dst in _HALVES:
-        if src is not dtypes.Float32:
-            value = tracer.context.cast(b, value, scalar_type(src), types.float32)
-        if dst is dtypes.Float16:
-            return b.bitcast(b.fptrunc(value, ir.HalfType()), ir.IntType(16))
-        row = _pair(dst)
-        assert row is not None
-        zero = Number(types.float32, ir.Constant(ir.FloatType(), 0.0))
-        return b.trunc(row(hi=zero, lo=Number(types.float32, value)).ir, ir.IntType(16))
-    if src.kind == "bool":
-        value = b.trunc(value, ir.IntType(1))
-    return tracer.context.cast(b, value, scalar_type(src), scalar_type(dst))
-
-
-def _packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
+def packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
+    """The words of elements in memory form."""
     b = tracer.builder
     if dtype.width >= 32:
         want = element_ir(dtype)
@@ -86,3 +65,43 @@ def _packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[A
             word = b.or_(word, b.shl(b.zext(e, _I32), _I32(j * dtype.width)))
         out.append(word)
     return out
+
+
+def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: int) -> list[Any]:
+    """16-bit and 8-bit floats as LLVM floats."""
+    b = tracer.builder
+    if dtype.width == 8:
+        row = table.TABLE[f"cvt_f16x2_{dtype.ptx}x2"]
+        pairs = [b.trunc(b.lshr(w, _I32(shift)), _I16) for w in src_words for shift in (0, 16)]
+        halves = [row(packed=Number(types.uint16, p)).ir for p in pairs[: -(-count // 2)]]
+        return widened(tracer, halves, dtypes.Float16, count)
+    if dtype is dtypes.BFloat16:
+        return [
+            b.bitcast(b.and_(w, _I32(0xFFFF0000)) if high else b.shl(w, _I32(16)), _F32)
+            for w in src_words
+            for high in (False, True)
+        ][:count]
+    bits = [element(tracer, src_words, dtype, i) for i in range(count)]
+    return [b.fpext(b.bitcast(e, ir.HalfType()), _F32) for e in bits]
+
+
+def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
+    """LLVM floats as packed words of 16-bit or 8-bit floats, rounded to nearest even."""
+    row = table.TABLE[f"cvt_{dtype.ptx}x2_f32"]
+    padded = [*floats, *[ir.Constant(_F32, 0.0)] * (len(floats) % 2)]
+    f32, b = types.float32, tracer.builder
+    pairs = [row(hi=Number(f32, h), lo=Number(f32, w)).ir for w, h in zip(padded[0::2], padded[1::2])]
+    if dtype.width == 16:
+        return pairs
+    wide = [b.zext(p, _I32) for p in pairs] + [_I32(0)] * (len(pairs) % 2)
+    return [b.or_(lo, b.shl(hi, _I32(16))) for lo, hi in zip(wide[0::2], wide[1::2])]
+
+
+def scalar_from_bits(tracer: Any, bits: Any, dtype: dtypes.DType) -> Any:
+    """An 8-bit float in memory as the Float32 that it travels as."""
+    return widened(tracer, [tracer.builder.zext(bits, _I32)], dtype, 1)[0]
+
+
+def scalar_to_bits(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
+    """The other way, rounded."""
+    return tracer.builder.trunc(narrowed(tracer, [value], dtype)[0], ir.IntType(8))

@@ -64,4 +64,5 @@ def _unavailable(name: str) -> Callable[..., Any]:
 
 
 compile = _unavailable("compile")
+inspect_layouts = _unavailable("inspect_layouts")
 launch = _unavailable("launch")

@@ -26,14 +26,22 @@ _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.TFloat32: types.float32,
     dtypes.Float32: types.float32,
     dtypes.Float64: types.float64,
-    dtypes.Float8E4M3FN: types.uint8,
-    dtypes.Float8E5M2: types.uint8,
+    dtypes.Float8E4M3FN: types.float32,
+    dtypes.Float8E5M2: types.float32,
 }
 
 
 def scalar_type(dtype: dtypes.DType) -> types.Type:
-    """The Numba type that holds one element of `dtype` (fp8 elements travel as their bits)."""
+    """The Numba type that holds one element of `dtype` (an fp8 element travels as the float32 of its value)."""
     return _SCALARS[dtype]
+
+
+def dtype_of(ty: types.Type) -> dtypes.DType:
+    """The element type of a Numba scalar type."""
+    for dtype, scalar in _SCALARS.items():
+        if scalar == ty and dtype is not dtypes.TFloat32 and not (dtype.is_float and dtype.width == 8):
+            return dtype
+    raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
 
 
 class Number(seam.Leaf):

@@ -24,14 +24,25 @@ def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
     TMA atoms, numbers), or a Numba signature. arch: "sm_80" to "sm_120a". An error names what the target lacks.
     A note of the assembler that means lost speed becomes a PerformanceWarning.
     """
+    py_func, argtypes, options = _taken(kernel, args, arch, "compile")
+    with compiling_for(arch) as cc:
+        return _compile(py_func, argtypes, options, arch, cc)
+
+
+def frontend(kernel: Any, args: Any, arch: str) -> Any:
+    """Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
+    py_func, argtypes, options = _taken(kernel, args, arch, "inspect_layouts")
+    with compiling_for(arch) as cc, building(py_func):
+        return _lowered(py_func, argtypes, options, cc)
+
+
+def _taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
+    """A kernel's function, its arguments' types and its options."""
     parse_arch(arch)
     py_func = getattr(kernel, "py_func", kernel)
     if not callable(py_func):
-        raise CuteError(f"kernel={kernel!r}: compile takes a @cuda.jit kernel or a function")
-    options = dict(getattr(kernel, "targetoptions", {}))
-    argtypes = _argument_types(args)
-    with compiling_for(arch) as cc:
-        return _compile(py_func, argtypes, options, arch, cc)
+        raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
+    return py_func, _argument_types(args), dict(getattr(kernel, "targetoptions", {}))
 
 
 def _argument_types(args: Any) -> tuple[types.Type, ...]:
@@ -43,7 +54,7 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
     return tuple(typeof(a, Purpose.argument) for a in args)
 
 
-def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
+def _lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
     debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
     nvvm_options: dict[str, Any] = {
         "fastmath": options.get("fastmath", False),
@@ -51,13 +62,17 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
     }
     if debug:
         nvvm_options["g"] = None
+    return cuda_dispatcher.compile_cuda(
+        py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
+        fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
+    )  # fmt: skip
+
+
+def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
     with building(py_func):
-        cres = cuda_dispatcher.compile_cuda(
-            py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
-            fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
-        )  # fmt: skip
+        cres = _lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
-        cuda_dispatcher.kernel_fixup(function, debug)
+        cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
     cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))

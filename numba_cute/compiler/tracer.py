@@ -12,7 +12,8 @@ from numba.cuda import cgutils, nvvmutils, types
 from .. import dtypes
 from ..isa import instr as table
 from ..seam import CuteError, Regs
-from .leaves import Number, RegFile, VectorLeaf, element_ir, joined, scalar_type, slots
+from . import casts, convert, elementwise
+from .leaves import Number, RegFile, VectorLeaf, dtype_of, element_ir, joined, scalar_type, slots
 from .target import current_arch
 
 _SPACES = {"generic": 0, "gmem": 1, "smem": 3}
@@ -54,37 +55,24 @@ class Tracer:
         if isinstance(x, Number):
             if x.type == ty:
                 return x.ir
-            if types.boolean in (x.type, ty):
-                return self._bool_cast(x, ty, llvm)
-            if isinstance(x.type, types.Integer) and isinstance(ty, types.Integer):
-                return self._int_cast(x, ty, llvm)
-            return self.context.cast(self.builder, x.ir, x.type, ty)
-        if ty in (types.float16, types.bfloat16):
-            dtype = dtypes.Float16 if ty == types.float16 else dtypes.BFloat16
-            return llvm(int(dtype.numpy(x).view("uint16")))
+            return casts.cast(self, x, ty, llvm)
+        if ty in casts.HALVES:
+            return llvm(int(dtype_of(ty).numpy(x).view("uint16")))
         return llvm(float(x)) if isinstance(ty, types.Float) else llvm(int(x))
-
-    def _int_cast(self, x: Number, ty: types.Type, llvm: Any) -> Any:
-        if x.type.bitwidth == ty.bitwidth:
-            return x.ir
-        if x.type.bitwidth > ty.bitwidth:
-            return self.builder.trunc(x.ir, llvm)
-        return (self.builder.sext if x.type.signed else self.builder.zext)(x.ir, llvm)
-
-    def _bool_cast(self, x: Number, ty: types.Type, llvm: Any) -> Any:
-        if ty == types.boolean:
-            zero = ir.Constant(x.ir.type, 0)
-            if isinstance(x.type, types.Float):
-                return self.builder.fcmp_unordered("!=", x.ir, zero)
-            return self.builder.icmp_unsigned("!=", x.ir, zero)
-        return self.builder.zext(x.ir, llvm) if isinstance(ty, types.Integer) else self.builder.uitofp(x.ir, llvm)
 
     def cast(self, value: Any, dtype: dtypes.DType) -> Any:
         if not isinstance(value, (int, float, Number, dtypes.Scalar)):
             raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
-        if dtype.width == 8 and dtype.is_float:
-            raise CuteError(f"{dtype}(x): 8-bit floats convert as vectors (TensorSSA.to), not as scalars")
-        return self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
+        number = self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
+        if dtype.width == 8 and dtype.is_float:  # it travels as a float32, rounded
+            return self.number(number.type, lambda b: self._from_memory(self._element_bits(number, dtype), dtype))
+        return number
+
+    def type_of(self, scalar: Any) -> dtypes.DType:
+        if isinstance(scalar, Number):
+            return dtype_of(scalar.type)
+        kinds = {bool: dtypes.Boolean, int: dtypes.Int32, float: dtypes.Float32}
+        return scalar.dtype if isinstance(scalar, dtypes.Scalar) else kinds[type(scalar)]
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         if not isinstance(a, Number) and not isinstance(b, Number):
@@ -215,12 +203,19 @@ class Tracer:
     def _slots_of(self, regs: Regs) -> list[Any]:
         """The slot indices of a span that starts and ends on a slot boundary."""
         per = max(1, 32 // regs.dtype.width)
-        if not isinstance(regs.start, int) or regs.start % per or regs.count % per:
+        if not self._on_slots(regs):
             raise CuteError(
                 f"registers [{regs.start}, +{regs.count}) of {regs.dtype}: a vector operand needs a static start "
                 f"and a length that are multiples of {per}"
             )
-        return list(range(regs.start // per, (regs.start + regs.count) // per))
+        return list(range(regs.start // per, -(-(regs.start + regs.count) // per)))
+
+    def _on_slots(self, regs: Regs) -> bool:
+        """Whether a span starts on a slot boundary and ends on one, or with the file."""
+        per = max(1, 32 // regs.dtype.width)
+        if not isinstance(regs.start, int) or regs.start % per:
+            return False
+        return regs.count % per == 0 or regs.start + regs.count == regs.file.count
 
     def _read_words(self, regs: Regs) -> list[Any]:
         return [self.builder.load(self._slot(regs.file, s)) for s in self._slots_of(regs)]
@@ -243,8 +238,15 @@ class Tracer:
         per = 32 // width
         word = b.load(self._slot(regs.file, regs.start // per))
         shift = self.ir((regs.start % per) * width, types.int32)
-        value = b.trunc(b.lshr(word, shift), ir.IntType(width))
-        return b.icmp_unsigned("!=", value, value.type(0)) if regs.dtype.kind == "bool" else value
+        return self._from_memory(b.trunc(b.lshr(word, shift), ir.IntType(width)), regs.dtype)
+
+    def _from_memory(self, value: Any, dtype: dtypes.DType) -> Any:
+        """One element in memory form as the value that a leaf of its type has."""
+        if dtype.kind == "bool":
+            return self.builder.icmp_unsigned("!=", value, value.type(0))
+        if dtype.width == 8 and dtype.is_float:
+            return convert.scalar_from_bits(self, value, dtype)
+        return value
 
     def write(self, regs: Regs, value: Any) -> None:
         if self.builder is None:
@@ -267,6 +269,8 @@ class Tracer:
         want = element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
         if dtype.kind == "bool":
             return self.builder.zext(v, want)
+        if dtype.width == 8 and dtype.is_float:
+            return convert.scalar_to_bits(self, v, dtype)
         return v if v.type == want else self.builder.bitcast(v, want)
 
     def fill(self, regs: Regs, value: Any) -> None:
@@ -277,7 +281,32 @@ class Tracer:
     def vector(self, regs: Regs) -> VectorLeaf:
         if self.builder is None:
             return VectorLeaf(regs.dtype, regs.count)
-        return self._pack(regs.dtype, regs.count, self._read_words(regs))
+        if self._on_slots(regs):
+            return self._pack(regs.dtype, regs.count, self._read_words(regs))
+        return self.pack(regs.dtype, [self.read(r) for r in _singles(regs)])
+
+    def pack(self, dtype: dtypes.DType, values: Sequence[Any]) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(dtype, len(values))
+        bits = [self._element_bits(v, dtype) for v in values]
+        return self._pack(dtype, len(bits), convert.packed(self, bits, dtype))
+
+    def lane(self, vector: VectorLeaf, index: int) -> Number:
+        def emit(b: Any) -> Any:
+            bits = convert.element(self, self._words(vector), vector.dtype, index)
+            return self._from_memory(bits, vector.dtype)
+
+        return self.number(scalar_type(vector.dtype), emit)
+
+    def take(self, vector: VectorLeaf, indices: Sequence[int]) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(vector.dtype, len(indices))
+        words = self._words(vector)
+        elements = [convert.element(self, words, vector.dtype, i) for i in indices]
+        return self._pack(vector.dtype, len(elements), convert.packed(self, elements, vector.dtype))
+
+    def elementwise(self, op: Any, dtype: dtypes.DType, *operands: Any) -> Any:
+        return elementwise.elementwise(self, op, dtype, operands)
 
     def _pack(self, dtype: dtypes.DType, count: int, words: Sequence[Any]) -> VectorLeaf:
         value = ir.Constant(ir.ArrayType(element_ir(dtype), slots(dtype, count)), ir.Undefined)
@@ -289,14 +318,16 @@ class Tracer:
         return [self.builder.extract_value(vector.ir, i) for i in range(slots(vector.dtype, vector.count))]
 
     def unvector(self, vector: VectorLeaf, regs: Regs) -> None:
-        if self.builder is not None:
+        if self.builder is None:
+            return
+        if self._on_slots(regs):
             self._write_words(regs, self._words(vector))
+            return
+        for i, r in enumerate(_singles(regs)):
+            self.write(r, self.lane(vector, i))
 
     def convert(self, vector: VectorLeaf, src: dtypes.DType, dst: dtypes.DType, count: int) -> VectorLeaf:
-        from . import convert
-
         if self.builder is None:
-            convert.check(src, dst)
             return VectorLeaf(dst, count)
         return self._pack(dst, count, convert.words(self, self._words(vector), src, dst, count))
 
@@ -316,9 +347,7 @@ class Tracer:
         else:
             vector = self.builder.load(self._pointer(space, address, ir.VectorType(memory, count)), align=align)
             values = [self.builder.extract_element(vector, _I32(i)) for i in range(count)]
-        if dtype.kind == "bool":
-            values = [self.builder.icmp_unsigned("!=", v, v.type(0)) for v in values]
-        return tuple(Number(scalar_type(dtype), v) for v in values)
+        return tuple(Number(scalar_type(dtype), self._from_memory(v, dtype)) for v in values)
 
     def store(self, dtype: dtypes.DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
         if self.builder is None:
@@ -427,12 +456,24 @@ def _stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
 
 
 def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
-    """A 64-bit sum of a value and a constant, or a 32-bit one without overflow that was widened, as the two."""
+    """A 64-bit value as a sum of another and a constant.
+
+    A 32-bit product or sum with a constant that does not overflow is widened before, not after: one instruction.
+    """
     if isinstance(value, ir.Constant):
         return ir.IntType(64)(0), value.constant
-    total = value.operands[0] if getattr(value, "opname", None) == "sext" else value
-    exact = total is value or "nsw" in getattr(total, "flags", ())
-    if getattr(total, "opname", None) != "add" or not isinstance(total.operands[1], ir.Constant) or not exact:
-        return value, 0
-    rest = total.operands[0]
-    return (rest if total is value else builder.sext(rest, value.type)), total.operands[1].constant
+    inner = value.operands[0] if getattr(value, "opname", None) == "sext" else None
+    if getattr(inner, "opname", None) in ("add", "mul") and "nsw" in inner.flags:
+        first, second = inner.operands
+        if isinstance(second, ir.Constant):
+            op = getattr(builder, inner.opname)
+            value = op(builder.sext(first, value.type), value.type(second.constant), flags=("nsw",))
+    if getattr(value, "opname", None) == "add" and isinstance(value.operands[1], ir.Constant):
+        rest, known = _without_constant(builder, value.operands[0])
+        return rest, known + value.operands[1].constant
+    return value, 0
+
+
+def _singles(regs: Regs) -> list[Regs]:
+    """A span as spans of one element."""
+    return [Regs(regs.file, regs.dtype, regs.start + i, 1) for i in range(regs.count)]

@@ -4,17 +4,23 @@
 from typing import TYPE_CHECKING
 
 from . import (  # noqa: F401 - importing a family declares its rows
+    approx,
     cache,
+    clc,
     clock,
     cluster,
     control,
+    counter,
     convert,
+    cp_async,
     fence,
     matrix,
     mbarrier,
+    mma,
     setmaxnreg,
     special,
     sync,
+    tcgen05,
     tma,
     wgmma,
 )

@@ -36,6 +36,15 @@ def _offsets(shape: Any, stride: Any) -> NDArray[np.int64]:
     return total
 
 
+@cache
+def row_major(layout: Layout, rows: int, columns: int) -> NDArray[np.int64]:
+    """`elements` as indices into a C-ordered (rows, columns) array."""
+    column, row = np.divmod(elements(layout), rows)
+    held = np.asarray(row * columns + column)
+    held.setflags(write=False)
+    return held
+
+
 def _check(what: str, layout: Layout, threads: int, size: int, once: bool) -> None:
     """The layout is of `threads` threads and covers `size` elements, each once or at least once."""
     held = elements(layout)
@@ -43,7 +52,10 @@ def _check(what: str, layout: Layout, threads: int, size: int, once: bool) -> No
         raise CuteError(f"{what}: the layout {layout} has {held.shape[0]} threads, but {threads} issue it")
     if once and held.size != size:
         raise CuteError(f"{what}: {held.shape[0]} threads of {held.shape[1]} values are not its {size} elements")
-    if not np.array_equal(np.unique(held), np.arange(size)):
+    covered = np.zeros(size, bool)
+    if 0 <= held.min() and held.max() < size:
+        covered[held] = True
+    if not covered.all():
         raise CuteError(f"{what}: the layout {layout} does not cover its {size} elements")
 
 
@@ -86,24 +98,64 @@ class CopyAtom:
             _check(f"copy atom of {self.size} elements, {name}", layout, self.threads, self.size, False)
 
 
-def _fragment_64(columns: int) -> Layout:
-    """The m64nN accumulator, and the m64k16 A operand, in a warpgroup's registers (PTX ISA, figures "WGMMA .m64nNk16
-    register fragment layout for accumulator matrix D" and "... for matrix A"). Thread t is at row t // 32 * 16 +
-    t // 4 % 8, column t % 4 * 2; its values go 2 columns, then 2 rows of 8, then on by 8 columns."""
-    values, strides = (2, 2, columns // 8), (64, 8, 512)
-    modes = 3 if columns > 8 else 2
-    layout: Layout = make_layout(((4, 8, 4), values[:modes]), stride=((128, 1, 16), strides[:modes]))
+def _fragment_64(columns: int, per: int = 2) -> Layout:
+    """The m64nN accumulator (per = 2), and the m64 A operand of `per` elements to 32 bits, in a warpgroup's registers
+    (PTX ISA, figures "WGMMA .m64nNk16 register fragment layout for accumulator matrix D" and "... for matrix A", and
+    the same for k8, k32, k256). Thread t is at row t // 32 * 16 + t // 4 % 8, column t % 4 * per; its values go
+    `per` columns, then 2 rows of 8, then on by 4 * per columns."""
+    values, strides = _modes((per, 64), (2, 8), (columns // (4 * per), 256 * per))
+    layout: Layout = make_layout(((4, 8, 4), values), stride=((64 * per, 1, 16), strides))
     return layout
 
 
 @cache
-def wgmma_m64k16(n: int, a_in_registers: bool = False) -> MmaAtom:
-    """wgmma.mma_async of 16-bit operands: (64, n, 16), n a multiple of 8 from 8 to 256, by a warpgroup. A thread's
+def wgmma(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaAtom:
+    """wgmma.mma_async of (64, n, k), k * width = 256 bits, n a multiple of 8 from 8 to 256, by a warpgroup. A thread's
     n / 2 values of C are its accumulator's elements in register order, also when two f16 share a register."""
     if n not in range(8, 257, 8):
         raise CuteError(f"n is {n}: it must be a multiple of 8 from 8 to 256")
-    a = _fragment_64(16) if a_in_registers else make_layout((128, (64, 16)), stride=(0, (1, 64)))
-    return MmaAtom((64, n, 16), 128, a, make_layout((128, (n, 16)), stride=(0, (1, n))), _fragment_64(n))
+    if k * width != 256:
+        raise CuteError(f"k is {k}: {width}-bit operands have k = {256 // width}")
+    a = _fragment_64(k, 32 // width) if a_in_registers else make_layout((128, (64, k)), stride=(0, (1, 64)))
+    return MmaAtom((64, n, k), 128, a, make_layout((128, (n, k)), stride=(0, (1, n))), _fragment_64(n))
+
+
+def wgmma_m64k16(n: int, a_in_registers: bool = False) -> MmaAtom:
+    """`wgmma` of 16-bit operands."""
+    return wgmma(n, 16, 16, a_in_registers)
+
+
+def _modes(*modes: tuple[int, int]) -> tuple[Any, Any]:
+    """(shape, stride) of value modes, those of one element left out, a single one unwrapped."""
+    kept = [m for m in modes if m[0] > 1] or [(1, 0)]
+    if len(kept) == 1:
+        return kept[0]
+    return tuple(s for s, _ in kept), tuple(d for _, d in kept)
+
+
+@cache
+def mma_sync(m: int, k: int, width: int) -> MmaAtom:
+    """mma.sync of (m, 8, k), m 8 or 16, operands of `width` bits (for mma.sp, a's k is the half that is kept), by a
+    warp. PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f64" to "... for mma.m16n8k256": they all have one form.
+
+    A register holds R = max(32 / width, 1) elements along k. Lane t holds of A row t / 4, columns R * (t % 4) and on,
+    then 8 rows further down, then 4 R columns on; of B the same with columns for rows; of C row t / 4, columns
+    2 * (t % 4) and the next, then 8 rows further down."""
+    per = max(32 // width, 1)
+    if m not in (8, 16) or k % (4 * per):
+        raise CuteError(f"mma.sync: no fragment of m {m}, k {k} with {width}-bit elements")
+    steps = k // (4 * per)
+    a, a_stride = _modes((per, m), (m // 8, 8), (steps, 4 * per * m))
+    b, b_stride = _modes((per, 8), (steps, 4 * per * 8))
+    c, c_stride = _modes((2, m), (m // 8, 8))
+    lanes = (4, 8)
+    return MmaAtom(
+        (m, 8, k),
+        32,
+        make_layout((lanes, a), stride=((per * m, 1), a_stride)),
+        make_layout((lanes, b), stride=((per * 8, 1), b_stride)),
+        make_layout((lanes, c), stride=((2 * m, 1), c_stride)),
+    )
 
 
 _ROW_OF_LANE: dict[int, tuple[Any, Any]] = {1: ((8, 4), (8, 0)), 2: ((16, 2), (8, 0)), 4: (32, 8)}
@@ -130,3 +182,29 @@ def stmatrix_b16(num: int, trans: bool) -> CopyAtom:
     """stmatrix: the same the other way."""
     load = ldmatrix_b16(num, trans)
     return CopyAtom(32, load.size, load.dst, load.src)
+
+
+@cache
+def ldmatrix_m16n16_b8(num: int) -> CopyAtom:
+    """ldmatrix of `num` (1, 2) 16 by 16 matrices of bytes, transposed: element 256 * matrix + 16 * row + byte (PTX
+    ISA, ldmatrix, figure "fragment layout for one 16x16 matrix with 8-bit elements"). Lane t holds bytes t // 4, then
+    t // 4 + 8, of rows 4 * (t % 4) and the next three."""
+    if num not in (1, 2):
+        raise CuteError(f"num is {num}: it must be 1 or 2 matrices")
+    lanes = make_layout(((16, 2), 16), stride=((16, 0), 1)) if num == 1 else make_layout((32, 16), stride=(16, 1))
+    values, strides = _modes((4, 16), (2, 8), (num, 256))
+    return CopyAtom(32, 256 * num, lanes, make_layout(((4, 8), values), stride=((64, 1), strides)))
+
+
+@cache
+def stmatrix_m16n8_b8(num: int) -> CopyAtom:
+    """stmatrix of `num` (1, 2, 4) 16 by 8 matrices of bytes, transposed: element 128 * matrix + 16 * row + byte (PTX
+    ISA, stmatrix, figure "fragment layout for one 16x8 matrix with 8-bit elements"). Lane t holds bytes t // 4 of rows
+    2 * (t % 4) and the next, then t // 4 + 8 of them."""
+    if num not in _ROW_OF_LANE:
+        raise CuteError(f"num is {num}: it must be 1, 2 or 4 matrices")
+    shape, stride = _ROW_OF_LANE[num]
+    wide = tuple(2 * s for s in stride) if isinstance(stride, tuple) else 2 * stride
+    values, strides = _modes((2, 16), (2, 8), (num, 128))
+    registers = make_layout(((4, 8), values), stride=((32, 1), strides))
+    return CopyAtom(32, 128 * num, registers, make_layout((shape, 16), stride=(wide, 1)))

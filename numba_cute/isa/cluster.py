@@ -92,3 +92,17 @@ def st_async_b32(m: Machine, addr: cluster_smem, value: u32, bar: cluster_smem) 
     bar_cta, bar_at = m.owner(bar)
     data = _bytes(value, u32)
     m.later(lambda: m.write(at, data, cta=cta), bars=[(m.mbar(bar_at, bar_cta), 4)], writes=[(addr, 4)])
+
+
+@instr(
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [$addr], $values, [$bar];",
+    target="sm_90",
+    done_by=MBARRIER,
+    ref=f"{_MOVE}-st-async",
+)
+def st_async_v4_b32(m: Machine, addr: cluster_smem, values: u32[4], bar: cluster_smem) -> None:
+    """`st_async_b32` of 16 bytes at once; addr: a multiple of 16."""
+    cta, at = m.owner(addr)
+    bar_cta, bar_at = m.owner(bar)
+    data = np.array(values, np.uint32).view(np.uint8)
+    m.later(lambda: m.write(at, data, cta=cta), bars=[(m.mbar(bar_at, bar_cta), 16)], writes=[(addr, 16)])

@@ -80,7 +80,9 @@ THREAD, WARP, WARPGROUP, CTA, CLUSTER = "thread", "warp", "warpgroup", "cta", "c
 ISSUERS = (THREAD, WARP, WARPGROUP, CTA, CLUSTER)
 GENERIC, ASYNC = "generic", "async"
 MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP = "mbarrier", "bulk_group", "wgmma_group", "cp_async_group"
-COMPLETIONS = (None, MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP)
+TCGEN05_GROUP = "tcgen05_group"
+"""What a thread's tcgen05.commit collects for an mbarrier."""
+COMPLETIONS = (None, MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP, TCGEN05_GROUP)
 
 
 @dataclass(frozen=True)

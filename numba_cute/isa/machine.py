@@ -31,6 +31,9 @@ class Barrier(Protocol):
     def arrive(self, count: int = 1, tx: int = 0) -> int:
         """Add `tx` to the pending bytes, then arrive; gives the state token of the phase arrived at."""
 
+    def arrive_drop(self) -> None:
+        """Arrive, and let later phases want one arrival less."""
+
     def expect_tx(self, tx: int) -> None: ...
     def complete_tx(self, tx: int) -> None: ...
     def phase_done(self, parity: int) -> bool:
@@ -54,11 +57,33 @@ class TensorMap(Protocol):
         """The other way; out-of-bounds elements are not written."""
 
 
+class TensorMemory(Protocol):
+    """A CTA's tensor memory: 128 lanes of 512 columns of 32 bits."""
+
+    def alloc(self, columns: int) -> int:
+        """The address of free columns; suspends until there are so many."""
+
+    def dealloc(self, address: int, columns: int) -> None: ...
+    def relinquish(self) -> None: ...
+    def read(
+        self, lane: int, lanes: int, column: int, columns: int, cta: int | None = None
+    ) -> NDArray[np.uint32]: ...
+    def write(self, lane: int, column: int, values: NDArray[np.uint32], cta: int | None = None) -> None: ...
+    def multiply(
+        self, effect: Callable[[], None], reads: list[tuple[Any, int]], column: int, columns: int, ctas: list[int]
+    ) -> None:
+        """`Machine.later` for what writes these columns of these CTAs."""
+
+    def commit(self, bars: list[Barrier]) -> None:
+        """Arrive at each of `bars` once all multiplies that the thread issued so far are complete."""
+
+
 class Machine(Protocol):
     lanes: int
     """How many threads issue together."""
     cta_rank: int
     """The rank of the issuing CTA in its cluster."""
+    tmem: TensorMemory
 
     def uniform(self, operand: Any) -> Any: ...
 
@@ -78,6 +103,10 @@ class Machine(Protocol):
 
     def cluster_arrive(self, release: bool = True) -> None: ...
     def cluster_wait(self) -> None: ...
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        """Take a cluster of the grid that has not started, which then never will: its first CTA's index; None if
+        none is left."""
+
     def set_registers(self, count: int) -> None: ...
 
     # memory
@@ -99,6 +128,9 @@ class Machine(Protocol):
 
     def read_global(self, address: int, nbytes: int) -> Bytes: ...
     def write_global(self, address: int, data: Bytes) -> None: ...
+    def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
+        """Change global memory atomically; gives what was there."""
+
     def tensor_map(self, address: int) -> TensorMap: ...
 
     # asynchronous work: the row's done_by says which mechanism completes it

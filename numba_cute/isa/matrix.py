@@ -40,3 +40,37 @@ def stmatrix(m: Machine, addr: smem, src: _WORDS, *, num: int, trans: bool) -> N
     registers = np.ascontiguousarray(np.asarray(src).astype(np.uint32).reshape(32, num))
     elements[atoms.elements(atoms.stmatrix_b16(num, trans).src)] = registers.view(np.uint16)
     m.write_rows(_rows(m, addr, num), elements.view(np.uint8).reshape(8 * num, 16))
+
+
+@instr("movmatrix.sync.aligned.m8n8.trans.b16 $dst, $src;", target="sm_75", issuer=WARP, ref=f"{_REF}-movmatrix")
+def movmatrix(m: Machine, src: u32, dst: out(u32)) -> Any:
+    """Transpose an 8 by 8 matrix of 16-bit elements in registers: lane t holds columns 2 * (t % 4) and the next (low
+    half first) of row t // 4, before and after. All 32 lanes."""
+    held = atoms.elements(atoms.ldmatrix_b16(1, False).dst)
+    elements = np.empty(64, np.uint16)
+    elements[held] = np.ascontiguousarray(np.asarray(src).astype(np.uint32)).view(np.uint16).reshape(32, 2)
+    return np.ascontiguousarray(elements.reshape(8, 8).T.ravel()[held]).view(np.uint32)[:, 0]
+
+
+_B8 = [{"num": n, "regs": 2 * n} for n in (1, 2)]
+
+
+@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8 $dst, [$addr];", target="sm_100f", issuer=WARP,
+       ref=f"{_REF}-ldmatrix", over=_B8)  # fmt: skip
+def ldmatrix_m16n16_b8(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: int) -> Any:
+    """Load `num` (1, 2) 16 by 16 matrices of bytes, transposed. Lane i gives the address of row i % 16 of matrix
+    i // 16 (16 bytes, aligned; lanes from 16 * num on are not used). Fragment: `atoms.ldmatrix_m16n16_b8`. All 32
+    lanes."""
+    rows = m.read_rows(np.asarray(addr).astype(np.int64)[: 16 * num], 16).ravel()
+    return rows[atoms.elements(atoms.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)
+
+
+@instr("stmatrix.sync.aligned.m16n8.x{num}.trans.shared::cta.b8 [$addr], $src;", target="sm_100f", issuer=WARP,
+       ref=f"{_REF}-stmatrix", over=[{"num": n} for n in (1, 2, 4)])  # fmt: skip
+def stmatrix_m16n8_b8(m: Machine, addr: smem, src: _WORDS, *, num: int) -> None:
+    """Store `num` (1, 2, 4) 16 by 8 matrices of bytes, transposed: 8 rows of 16 bytes each. Lane i gives the address
+    of row i % 8 of matrix i // 8. Fragment: `atoms.stmatrix_m16n8_b8`. All 32 lanes."""
+    rows = np.empty(128 * num, np.uint8)
+    registers = np.ascontiguousarray(np.asarray(src).astype(np.uint32).reshape(32, num))
+    rows[atoms.elements(atoms.stmatrix_m16n8_b8(num).src)] = registers.view(np.uint8)
+    m.write_rows(_rows(m, addr, num), rows.reshape(8 * num, 16))

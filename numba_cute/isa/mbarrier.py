@@ -47,6 +47,13 @@ def mbarrier_arrive_count(m: Machine, bar: smem, count: u32) -> None:
     m.mbar(bar).arrive(count)
 
 
+@instr("mbarrier.arrive_drop.shared::cta.b64 _, [$bar];", target="sm_80", ref=f"{_REF}-arrive-drop")
+def mbarrier_arrive_drop(m: Machine, bar: smem) -> None:
+    """Arrive once, and let all later phases want one arrival less. Any thread, which does not arrive there again;
+    releases its memory accesses at CTA scope."""
+    m.mbar(bar).arrive_drop()
+
+
 @instr("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$bar], $tx_bytes;", target="sm_90", ref=f"{_REF}-arrive")
 def mbarrier_arrive_expect_tx(m: Machine, bar: smem, tx_bytes: u32) -> None:
     """Add `tx_bytes` to what this phase still waits for, then arrive once. One thread for each barrier and phase,

@@ -91,6 +91,9 @@ class Layout:
     def __repr__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"
 
+    def __cute_ir__(self) -> str:
+        return f"!cute.layout<{self}>"
+
 
 @static
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +137,9 @@ class ComposedLayout:
 
     def __repr__(self) -> str:
         return f"{self.inner} o {text(self.offset)} o {self.outer}"
+
+    def __cute_ir__(self) -> str:
+        return f"!cute.composed_layout<{self}>"
 
 
 LAYOUTS = (Layout, ComposedLayout)
@@ -305,10 +311,12 @@ def path_of(mode: Any) -> tuple[int, ...]:
 def get(input: Any, mode: Any) -> Any:
     """Mode `mode` (an index or a path of indices) of a tuple or layout."""
     path = path_of(mode)
+    if not path:
+        return input
     if isinstance(input, ComposedLayout):
         return on_outer(input, get(input.outer, path))
     if isinstance(input, Layout):
-        return Layout(get(input.shape, path), get(input.stride, path)) if path else input
+        return Layout(get(input.shape, path), get(input.stride, path))
     whole = input
     for m in path:
         rank_here = len(input) if isinstance(input, tuple) else 1
@@ -334,8 +342,11 @@ def domain(a: Any) -> IntTuple:
 @traced
 def shape(input: Any, *, mode: Any = ()) -> IntTuple:
     """The shape of a layout, or of a tiler of integers and layouts; of mode `mode` if given."""
-    picked = get(input, mode)
-    return tuple(map(shape, picked)) if isinstance(picked, tuple) else domain(picked)
+    return _shapes(get(input, mode))
+
+
+def _shapes(a: Any) -> IntTuple:
+    return tuple(map(_shapes, a)) if isinstance(a, tuple) else domain(a)
 
 
 @traced
@@ -375,10 +386,8 @@ def depth(a: Any) -> int:
 @traced
 def size(a: Any, mode: Any = ()) -> Any:
     """The number of elements of the domain: the product of the extents, of mode `mode` if given."""
-    d = domain(get(a, mode))
-    if isinstance(d, tuple):
-        d = shape(d)
-    return product(d)
+    picked = get(a, mode)
+    return product(_shapes(picked))
 
 
 @pure

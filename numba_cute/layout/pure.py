@@ -35,9 +35,14 @@ _VERDICT = "__cute_all_static__"
 def _keepable(x: Any) -> bool:
     """Whether a result for `x` may be kept: nothing known only at run time, and no True or 1.0, which equal 1, inside
     a tuple (elsewhere the cache tells types apart)."""
-    if isinstance(x, tuple):
-        return all([type(y) is int or (not isinstance(y, (bool, float)) and _keepable(y)) for y in x])
-    return is_static(x)
+    if type(x) is int or x is None:
+        return True
+    if not isinstance(x, tuple):
+        return is_static(x)
+    for y in x:
+        if type(y) is not int and y is not None and (isinstance(y, (bool, float)) or not _keepable(y)):
+            return False
+    return True
 
 
 def pure(fn: F) -> F:

@@ -65,6 +65,9 @@ class Swizzle:
     def __repr__(self) -> str:
         return f"S<{self.bits},{self.base},{self.shift}>"
 
+    def __cute_ir__(self) -> str:
+        return f"!cute.swizzle<{self}>"
+
 
 IDENTITY = Swizzle(0, 4, 3)
 

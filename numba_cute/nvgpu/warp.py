@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one warp does together: 8 by 8 matrices between shared memory and registers."""
+"""What one warp does together: matrices between shared memory and registers, and mma.sync (`warp_mma`)."""
 
 from __future__ import annotations
 
@@ -11,28 +11,67 @@ from ..dtypes import DType
 from ..isa import atoms
 from ..layout import Layout, make_layout, recast_layout, size
 from ..layout.pure import pure
+from ..mma import Field
 from ..pointer import AddressSpace, Pointer, access_alignment, physical
 from ..seam import CuteError, static
 from ..tensor import Tensor, dense
+from .warp_mma import (
+    MmaB1Op,
+    MmaF16BF16Op,
+    MmaF64Op,
+    MmaFP8Op,
+    MmaI4Op,
+    MmaI8Op,
+    MmaMXF4NVF4Op,
+    MmaMXF4Op,
+    MmaMXF8F6F4Op,
+    MmaMXF8Op,
+    MmaTF32Op,
+)
 
-__all__ = ["LdMatrix8x8x16bOp", "StMatrix8x8x16bOp"]
+__all__ = [
+    "Field",
+    "LdMatrix16x16x8bOp",
+    "LdMatrix8x8x16bOp",
+    "MmaB1Op",
+    "MmaF16BF16Op",
+    "MmaF64Op",
+    "MmaFP8Op",
+    "MmaI4Op",
+    "MmaI8Op",
+    "MmaMXF4NVF4Op",
+    "MmaMXF4Op",
+    "MmaMXF8F6F4Op",
+    "MmaMXF8Op",
+    "MmaTF32Op",
+    "StMatrix16x8x8bOp",
+    "StMatrix8x8x16bOp",
+]
 
 
 @pure
 def _traits(load: bool, transpose: bool, num: int, width: int) -> CopyTraits:
-    """The thread-value layouts in elements of `width` bits (PTX ISA, figure "mma.m8n8k16 fragment", in isa.atoms)."""
-    atom = (atoms.ldmatrix_b16 if load else atoms.stmatrix_b16)(num, transpose)
+    """The thread-value layouts in elements of `width` bits."""
+    return _recast(load, (atoms.ldmatrix_b16 if load else atoms.stmatrix_b16)(num, transpose), width, 16)
 
+
+@pure
+def _byte_traits(load: bool, num: int, width: int) -> CopyTraits:
+    """The same of matrices of bytes."""
+    return _recast(load, (atoms.ldmatrix_m16n16_b8 if load else atoms.stmatrix_m16n8_b8)(num), width, 8)
+
+
+def _recast(load: bool, atom: atoms.CopyAtom, width: int, unit: int) -> CopyTraits:
     def recast(lay: Layout) -> Layout:
-        return lay if width == 16 else recast_layout(width, 16, lay)
+        return lay if width == unit else recast_layout(width, unit, lay)
 
     src, dst = recast(atom.src), recast(atom.dst)
     return CopyTraits(make_layout(32), src, dst, dst if load else src)
 
 
-def _check(op: Any, what: str) -> None:
-    if op.num_matrices not in (1, 2, 4) or type(op.num_matrices) is not int:
-        raise CuteError(f"{what}: num_matrices {op.num_matrices!r} must be 1, 2 or 4")
+def _check(op: Any, what: str, counts: tuple[int, ...] = (1, 2, 4)) -> None:
+    if op.num_matrices not in counts or type(op.num_matrices) is not int:
+        raise CuteError(f"{what}: num_matrices {op.num_matrices!r} must be {' or '.join(map(str, counts))}")
     if type(op.transpose) is not bool:
         raise CuteError(f"{what}: transpose {op.transpose!r} must be True or False")
 
@@ -44,6 +83,7 @@ def _widths(op: Any, dtype: DType, what: str) -> None:
 
 
 def _registers(t: Tensor, num: int, what: str) -> seam.Regs:
+    """The registers of `num` words that a lane holds."""
     p = t.iterator
     if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or not dense(t):
         raise CuteError(f"{what}: {t!r} must be consecutive registers; retile the fragment for this copy")
@@ -98,3 +138,53 @@ class StMatrix8x8x16bOp:
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         regs = _registers(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices, trans=self.transpose)
+
+
+def _check_bytes(op: Any, dtype: DType, what: str) -> None:
+    if dtype.width != 8:
+        raise CuteError(f"{what}: {dtype} elements; it moves elements of 8 bits")
+
+
+@static
+class LdMatrix16x16x8bOp:
+    """Load `num_matrices` (1, 2) 16 by 16 matrices of 8-bit elements, transposed (the only form there is). A whole
+    converged warp. PTX ldmatrix.m16n16.b8, sm_100f."""
+
+    num_matrices: int
+    transpose: bool = True
+
+    def __post_init__(self) -> None:
+        _check(self, "LdMatrix16x16x8bOp", (1, 2))
+        if not self.transpose:
+            raise CuteError("LdMatrix16x16x8bOp: transpose False: the instruction always transposes")
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        _check_bytes(self, dtype, "LdMatrix16x16x8bOp")
+        return _byte_traits(True, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+
+    def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        regs = _registers(dst, 2 * self.num_matrices, "ldmatrix: dst")
+        isa.ldmatrix_m16n16_b8(dst=regs, addr=_row(src, "ldmatrix: src"), num=self.num_matrices)
+
+
+@static
+class StMatrix16x8x8bOp:
+    """Store `num_matrices` (1, 2, 4) 16 by 8 matrices of 8-bit elements, transposed (the only form there is). A whole
+    converged warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first.
+    PTX stmatrix.m16n8.b8, sm_100f."""
+
+    num_matrices: int
+    transpose: bool = True
+
+    def __post_init__(self) -> None:
+        _check(self, "StMatrix16x8x8bOp")
+        if not self.transpose:
+            raise CuteError("StMatrix16x8x8bOp: transpose False: the instruction always transposes")
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        _check_bytes(self, dtype, "StMatrix16x8x8bOp")
+        return _byte_traits(False, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+
+    def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        regs = _registers(src, self.num_matrices, "stmatrix: src")
+        isa.stmatrix_m16n8_b8(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices)

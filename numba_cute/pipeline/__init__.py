@@ -4,6 +4,7 @@
 from .barrier import (
     MbarrierArray,
     NamedBarrier,
+    SyncObject,
     TmaStoreFence,
     arrive,
     arrive_and_wait,
@@ -12,12 +13,14 @@ from .barrier import (
     wait,
     wait_unaligned,
 )
+from .clc import PipelineClcFetchAsync
 from .group import Agent, CooperativeGroup, PipelineOp, PipelineUserType
 from .initial_sync import agent_sync, pipeline_init_arrive, pipeline_init_wait
 from .order import PipelineOrder
 from .participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
-from .pipelines import PipelineAsync, PipelineTmaAsync, PipelineTmaStore
+from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaStore
 from .state import PipelineState, make_pipeline_state
+from .umma import PipelineAsyncUmma, PipelineTmaMultiConsumersAsync, PipelineTmaUmma, PipelineUmmaAsync
 
 __all__ = [
     "Agent",
@@ -26,15 +29,22 @@ __all__ = [
     "MbarrierArray",
     "NamedBarrier",
     "PipelineAsync",
+    "PipelineAsyncUmma",
+    "PipelineClcFetchAsync",
     "PipelineConsumer",
+    "PipelineCpAsync",
     "PipelineOp",
     "PipelineOrder",
     "PipelineProducer",
     "PipelineState",
     "PipelineTmaAsync",
+    "PipelineTmaMultiConsumersAsync",
     "PipelineTmaStore",
+    "PipelineTmaUmma",
+    "PipelineUmmaAsync",
     "PipelineUserType",
     "ProducerHandle",
+    "SyncObject",
     "TmaStoreFence",
     "agent_sync",
     "arrive",

@@ -3,27 +3,60 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from typing import Any
 
 from .. import dtypes
+from ..isa import cp_async as isa_cp_async
 from ..isa import mbarrier as isa
 from ..isa import sync as isa_sync
+from ..isa import tcgen05 as isa_tcgen05
 from ..isa import tma as isa_tma
 from ..isa.cluster import mapa
 from ..isa.special import sreg
 from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, current, static, traced
-from .group import CooperativeGroup, PipelineOp
+from .group import MAX_CLUSTER, CooperativeGroup, PipelineOp
 from .state import check_stages
 
 MBARRIER_BYTES = 8
+MAX_ARRIVALS = (1 << 20) - 1
 MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, "Size and alignment of mbarrier object": range of the tx-count
+TX_UNIT = 16  # every bulk copy is of whole 16 bytes (PTX ISA, "cp.async.bulk")
 NAMED_BARRIERS = 16
 
 
+class SyncObject(abc.ABC):
+    """What a pipeline arrives at and waits on: `MbarrierArray`, `NamedBarrier`, `TmaStoreFence`."""
+
+    @abc.abstractmethod
+    def arrive(self) -> None:
+        """Signal."""
+
+    @abc.abstractmethod
+    def wait(self) -> None:
+        """Wait for the signal."""
+
+    @abc.abstractmethod
+    def arrive_and_wait(self) -> None:
+        """Signal, and wait."""
+
+    @abc.abstractmethod
+    def arrive_and_drop(self) -> None:
+        """Signal for the last time."""
+
+    @abc.abstractmethod
+    def get_barrier(self) -> Any:
+        """What the hardware knows it by."""
+
+    @abc.abstractmethod
+    def max(self) -> int:
+        """The greatest count that it can hold."""
+
+
 @static
-class MbarrierArray:
+class MbarrierArray(SyncObject):
     """One mbarrier for each stage; making one initialises them (call from all threads, or at least thread 0).
 
     barrier_storage: a pointer to `num_stages` 64-bit words of shared memory. agent: how its arrivals are made, and
@@ -87,20 +120,35 @@ class MbarrierArray:
     def _address(self, index: Any) -> Any:
         return self.barrier_storage.address + index * MBARRIER_BYTES
 
-    def get_barrier(self, index: Any) -> Pointer:
+    def get_barrier(self, index: Any) -> Pointer:  # type: ignore[override]
         """A pointer to the barrier of stage `index`: what `cute.copy` takes as `tma_bar_ptr`."""
         return self.barrier_storage + index
 
     def max(self) -> int:
         """The most arrivals that a phase may need: 2**20 - 1."""
-        return (1 << 20) - 1
+        return MAX_ARRIVALS
 
-    def arrive(self, index: Any, dst: Any = None) -> None:
-        """Arrive at stage `index` as `op_type` says; `dst`: the cluster rank of the CTA whose barrier it is."""
-        if self.op_type is PipelineOp.TmaLoad:
-            self.arrive_and_expect_tx(index, self.tx_count)
-        else:
+    def arrive(self, index: Any, dst: Any = None, cta_group: Any = 1) -> None:  # type: ignore[override]
+        """Arrive at stage `index` as `op_type` says.
+
+        dst: the cluster rank of the CTA whose barrier it is (for TCGen05Mma a mask of such ranks). cta_group: for
+        TCGen05Mma, 1 or 2 CTAs that multiply together.
+        """
+        if self.op_type is PipelineOp.AsyncThread:
             self.arrive_mbarrier(index, dst)
+        elif self.op_type is PipelineOp.AsyncLoad:
+            self.arrive_cp_async_mbarrier(index)
+        elif self.op_type is PipelineOp.TmaLoad:
+            self.arrive_and_expect_tx(index, self.tx_count)
+        elif self.op_type is PipelineOp.ClcLoad:
+            self.arrive_and_expect_tx_with_dst(index, self.tx_count, dst)
+        elif self.op_type is PipelineOp.TCGen05Mma:
+            self.arrive_tcgen05mma(index, dst, cta_group)
+        else:
+            raise CuteError(
+                f"MbarrierArray.arrive: op_type {self.op_type} says no one way to arrive: "
+                "recast_to_new_op_type(PipelineOp.AsyncThread) (or TCGen05Mma, …) gives a view that has one"
+            )
 
     def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
         """Each calling thread arrives once, at this CTA's barrier, or at that of rank `dst_rank` in the cluster."""
@@ -109,32 +157,64 @@ class MbarrierArray:
         else:
             isa.mbarrier_arrive_peer(mapa(self._address(index), dst_rank))
 
+    def arrive_cp_async_mbarrier(self, index: Any) -> None:
+        """Each calling thread arrives once when all cp.async that it issued before are done; it counts as one of the
+        arrivals that the barrier was made for. PTX: cp.async.mbarrier.arrive.noinc, sm_80."""
+        isa_cp_async.cp_async_mbarrier_arrive_noinc(self._address(index))
+
+    def arrive_tcgen05mma(self, index: Any, mask: Any = None, cta_group: Any = 1) -> None:
+        """One elected lane lets the barrier receive an arrival once all its multiplies are complete. A whole warp: the
+        one whose elected lane issued them.
+
+        mask: the cluster ranks (a bit each) of the CTAs whose barriers receive it; this CTA's by default. cta_group: 1
+        or 2 CTAs that multiply together. PTX: tcgen05.commit, sm_100f.
+        """
+        group = getattr(cta_group, "value", cta_group)
+        if group not in (1, 2):
+            raise CuteError(f"arrive_tcgen05mma: cta_group {cta_group!r} must be 1 or 2 CTAs")
+        if isinstance(mask, int) and not 0 < mask < 1 << MAX_CLUSTER:
+            raise CuteError(f"arrive_tcgen05mma: mask {mask:#x} must name 1 to {MAX_CLUSTER} CTAs: 1 to 0xffff")
+        address = self._address(index)
+
+        def commit() -> None:
+            if mask is None:
+                isa_tcgen05.tcgen05_commit(address, cta_group=group)
+            else:
+                isa_tcgen05.tcgen05_commit_multicast(address, dtypes.Uint16(mask), cta_group=group)
+
+        current().when(isa_sync.elect_sync(), commit)
+
     def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
         """One elected lane arrives and adds `tx_count` bytes to what the phase waits for. The whole warp calls it."""
         current().when(isa_sync.elect_sync(), lambda: isa.mbarrier_arrive_expect_tx(self._address(index), tx_count))
 
     def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
-        """The same at the barrier of the CTA of rank `dst` in the cluster."""
+        """Each calling thread arrives, and adds `tx_count` bytes to what the phase waits for, at the barrier of the CTA
+        of rank `dst` in the cluster (its own by default). No lane is elected: lanes may name different CTAs."""
         if dst is None:
-            self.arrive_and_expect_tx(index, tx_count)
-            return
-        current().when(
-            isa_sync.elect_sync(),
-            lambda: isa.mbarrier_arrive_expect_tx_cluster(mapa(self._address(index), dst), tx_count),
-        )
+            isa.mbarrier_arrive_expect_tx(self._address(index), tx_count)
+        else:
+            isa.mbarrier_arrive_expect_tx_cluster(mapa(self._address(index), dst), tx_count)
 
     def try_wait(self, index: Any, phase: Any) -> Any:
         """Whether the phase of parity `phase` has completed, after a wait that the hardware limits."""
         return isa.mbarrier_try_wait_parity(self._address(index), phase)
 
-    def wait(self, index: Any, phase: Any) -> None:
+    def wait(self, index: Any, phase: Any) -> None:  # type: ignore[override]
         """Wait until the phase of parity `phase` of stage `index` has completed. Any thread."""
         isa.mbarrier_wait_parity(self._address(index), phase)
 
-    def arrive_and_wait(self, index: Any, phase: Any, dst: Any = None) -> None:
+    def arrive_and_wait(  # type: ignore[override]
+        self, index: Any, phase: Any, dst: Any = None, cta_group: Any = 1
+    ) -> None:
         """Arrive, and wait for the phase."""
-        self.arrive(index, dst)
+        self.arrive(index, dst, cta_group)
         self.wait(index, phase)
+
+    def arrive_and_drop(self, index: Any) -> None:  # type: ignore[override]
+        """Each calling thread arrives once, for the last time: later phases want one arrival less for each. This CTA's
+        barrier alone. PTX: mbarrier.arrive_drop, sm_80."""
+        isa.mbarrier_arrive_drop(self._address(index))
 
 
 def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> None:
@@ -142,7 +222,9 @@ def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> No
     op, group = agent if isinstance(agent, tuple) and len(agent) == 2 else (None, None)
     if not isinstance(op, PipelineOp) or not isinstance(group, CooperativeGroup):
         raise CuteError(f"MbarrierArray: agent {agent!r} must be a pair (PipelineOp, CooperativeGroup)")
-    if op is PipelineOp.TmaLoad:
+    if op is PipelineOp.TmaStore:
+        raise CuteError("MbarrierArray: PipelineOp.TmaStore has no barrier: TmaStoreFence tracks stores")
+    if op in (PipelineOp.TmaLoad, PipelineOp.ClcLoad):
         check_tx_count("MbarrierArray", tx_count)
 
 
@@ -153,10 +235,15 @@ def check_tx_count(what: str, tx_count: Any) -> None:
             f"{what}: tx_count {tx_count} bytes must be 1 to {MAX_TX_BYTES}: what all copies of one stage deliver to "
             "this CTA, multicast copies from peers and the out-of-bounds part of each box included"
         )
+    if isinstance(tx_count, int) and tx_count % TX_UNIT:
+        raise CuteError(
+            f"{what}: tx_count {tx_count} = {tx_count // TX_UNIT} * {TX_UNIT} + {tx_count % TX_UNIT} bytes cannot be "
+            f"what copies deliver: each is a multiple of {TX_UNIT} bytes"
+        )
 
 
 @static
-class NamedBarrier:
+class NamedBarrier(SyncObject):
     """One of the CTA's 16 hardware barriers, for `num_threads` of its threads; whole warps use it.
 
     barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a
@@ -188,6 +275,13 @@ class NamedBarrier:
     def arrive_and_wait(self) -> None:
         """Arrive, and wait until `num_threads` threads have; orders their memory accesses. All 32 lanes together."""
         isa_sync.bar_sync(self.barrier_id, self.num_threads)
+
+    def arrive_and_drop(self) -> None:
+        """Always an error: the hardware counts each use of a named barrier afresh."""
+        raise CuteError(
+            f"NamedBarrier.arrive_and_drop: barrier {self.barrier_id} has no count to take a thread from: a named "
+            "barrier counts each use afresh; make NamedBarrier(barrier_id, fewer threads) for the later uses"
+        )
 
     def sync(self) -> None:
         """The same as `arrive_and_wait`."""
@@ -256,7 +350,7 @@ def _cta_threads() -> Any:
 
 
 @static
-class TmaStoreFence:
+class TmaStoreFence(SyncObject):
     """The stores of one thread, in groups: at most `num_stages` of them may still be reading shared memory.
 
     num_stages: 0 waits for all. The thread that issued the stores calls all of this. PTX: cp.async.bulk, sm_90.
@@ -280,6 +374,18 @@ class TmaStoreFence:
         """Close the group, and wait as `wait` does."""
         self.arrive()
         self.wait()
+
+    def arrive_and_drop(self) -> None:
+        """Always an error: there is no count of arrivals."""
+        raise CuteError("TmaStoreFence.arrive_and_drop: a thread's stores have no count of arrivals; use arrive()")
+
+    def get_barrier(self) -> Any:
+        """Always an error: no barrier lies behind it."""
+        raise CuteError("TmaStoreFence.get_barrier: a thread's stores complete groups, and no barrier")
+
+    def max(self) -> int:
+        """Always an error: there is no count of arrivals."""
+        raise CuteError("TmaStoreFence.max: a thread's stores have no count of arrivals")
 
     def tail(self) -> None:
         """Wait until no store reads shared memory any more."""

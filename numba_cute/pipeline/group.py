@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from ..seam import CuteError, StaticEnum, static
 
+MAX_CLUSTER = 16
+"""CTAs of the largest cluster."""
+
 
 class Agent(StaticEnum):
     """The kind of unit that takes part: a thread, a CTA, or the CTAs of a cluster."""
@@ -17,12 +20,21 @@ class Agent(StaticEnum):
 class PipelineOp(StaticEnum):
     """How one side of a pipeline arrives at its barriers.
 
-    AsyncThread: threads, with mbarrier.arrive. TmaLoad: one thread arrives and says how many bytes TMA will deliver
-    (mbarrier.arrive.expect_tx); the copy itself completes the phase.
+    AsyncThread: threads, with mbarrier.arrive. AsyncLoad: threads, once their cp.async copies are done
+    (cp.async.mbarrier.arrive). TmaLoad: one thread arrives and says how many bytes TMA will deliver
+    (mbarrier.arrive.expect_tx); the copy itself completes the phase. ClcLoad: the same for the response of
+    clusterlaunchcontrol.try_cancel, in each CTA of the cluster. TCGen05Mma: the matrix unit, when the multiplies of the
+    issuing thread are complete (tcgen05.commit). TmaStore: a thread's bulk groups; there is no barrier. Composite:
+    several of these; `MbarrierArray.recast_to_new_op_type` gives a view for each.
     """
 
     AsyncThread = "mbarrier.arrive"
+    AsyncLoad = "cp.async.mbarrier.arrive"
     TmaLoad = "mbarrier.arrive.expect_tx"
+    ClcLoad = "clusterlaunchcontrol.try_cancel"
+    TCGen05Mma = "tcgen05.commit"
+    TmaStore = "cp.async.bulk.commit_group"
+    Composite = "several"
 
 
 class PipelineUserType(StaticEnum):

@@ -9,7 +9,7 @@ from ..isa import sync as isa_sync
 from ..isa.fence import fence_mbarrier_init
 from ..seam import CuteError, traced
 from .barrier import sync
-from .group import Agent
+from .group import MAX_CLUSTER, Agent
 
 
 @traced
@@ -70,6 +70,6 @@ def cluster_size(shape: Any) -> int:
     size = 1
     for extent in shape if isinstance(shape, tuple) else (shape,):
         size *= cluster_size(extent) if isinstance(extent, tuple) else extent
-    if not isinstance(size, int) or not 1 <= size <= 16:
-        raise CuteError(f"cluster shape {shape!r}: its size {size!r} must be static and 1 to 16 CTAs")
+    if not isinstance(size, int) or not 1 <= size <= MAX_CLUSTER:
+        raise CuteError(f"cluster shape {shape!r}: its size {size!r} must be static and 1 to {MAX_CLUSTER} CTAs")
     return size

@@ -11,7 +11,7 @@ from ..isa.special import sreg, sreg_cluster
 from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
-from .group import CooperativeGroup, PipelineOp, PipelineUserType
+from .group import MAX_CLUSTER, CooperativeGroup, PipelineOp, PipelineUserType
 from .initial_sync import cluster_size, publish
 from .participants import PipelineConsumer, PipelineProducer
 from .state import check_stages, make_pipeline_state
@@ -54,14 +54,15 @@ class PipelineAsync:
         `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
         """
         op = PipelineOp.AsyncThread
-        full, empty = _barriers(name, num_stages, barrier_storage, (op, producer_group), (op, consumer_group), 0)
+        full, empty = make_barriers(name, num_stages, barrier_storage, (op, producer_group), (op, consumer_group), 0)
+        _check_ranks("PipelineAsync.create", producer_mask=producer_mask, consumer_mask=consumer_mask)
         if not defer_sync:
             publish(1 if producer_mask is None and consumer_mask is None else 2)
         return PipelineAsync(full, empty, num_stages, producer_mask, consumer_mask)
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
         """Wait until stage `state.index` is empty; not if `try_acquire_token` says that it is."""
-        _wait_unless(try_acquire_token, self.sync_object_empty, state)
+        wait_unless(try_acquire_token, self.sync_object_empty, state)
 
     def producer_try_acquire(self, state: Any) -> Any:
         """A token: whether the stage is already empty. It does not acquire it."""
@@ -73,7 +74,7 @@ class PipelineAsync:
 
     def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
         """Wait until stage `state.index` is full; not if `try_wait_token` says that it is."""
-        _wait_unless(try_wait_token, self.sync_object_full, state)
+        wait_unless(try_wait_token, self.sync_object_full, state)
 
     def consumer_try_wait(self, state: Any) -> Any:
         """A token: whether the stage is already full."""
@@ -114,6 +115,45 @@ class PipelineAsync:
 
 @static
 @dataclass(frozen=True)
+class PipelineCpAsync(PipelineAsync):
+    """Threads produce with cp.async and threads consume. Make one with `create`; PTX: cp.async.mbarrier.arrive, sm_80.
+
+    `producer_commit` returns at once: the stage is full when the copies of all producing threads are done.
+    """
+
+    @staticmethod
+    @traced
+    def create(
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        barrier_storage: Pointer,
+        producer_mask: Any = None,
+        consumer_mask: Any = None,
+        defer_sync: bool = False,
+        name: str = "pipeline",
+    ) -> PipelineCpAsync:
+        """Initialise the barriers and give the pipeline. All threads call it.
+
+        producer_group: its size is the number of threads that commit a stage. producer_mask must be None: the
+        hardware signals the barrier of the copying thread's own CTA. The rest as in `PipelineAsync.create`.
+        """
+        if producer_mask is not None:
+            raise CuteError(
+                f"PipelineCpAsync.create: producer_mask {producer_mask!r} must be None: cp.async signals only barriers "
+                "of its own CTA"
+            )
+        ops = (PipelineOp.AsyncLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
+        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0)
+        _check_ranks("PipelineCpAsync.create", consumer_mask=consumer_mask)
+        if not defer_sync:
+            publish(1 if consumer_mask is None else 2)
+        return PipelineCpAsync(full, empty, num_stages, None, consumer_mask)
+
+
+@static
+@dataclass(frozen=True)
 class PipelineTmaAsync(PipelineAsync):
     """TMA produces and threads consume (Hopper's mainloop). Make one with `create`; PTX: mbarrier, sm_90.
 
@@ -132,13 +172,13 @@ class PipelineTmaAsync(PipelineAsync):
         Lane i of each `threads_per_arrival` threads signals CTA i, if that CTA's multicast reaches this one: it lies
         in the same row (and B goes along M: mcast_mode_mn[0]) or the same column (A goes along N: [1]).
         """
-        v, m, n, _ = _cluster_vmnk(cta_layout_vmnk)
+        v, m, n, _ = cluster_vmnk(cta_layout_vmnk)
         b = current()
         mine = dtypes.Int32(sreg_cluster(register="cluster_ctarank"))
         lane = dtypes.Int32(tidx) % threads_per_arrival
         size = cluster_size(cta_layout_vmnk)
         rank = lane % size
-        here, there = _coordinate(mine, v, m), _coordinate(rank, v, m)
+        here, there = coordinate(mine, v, m), coordinate(rank, v, m)
         same_v, same_m, same_n = (b.compare("==", x, y) for x, y in zip(here, there))
         reaches = b.compare("==", rank, mine)
         if mcast_mode_mn[0]:  # along M, the CTAs of one column n share B
@@ -174,7 +214,7 @@ class PipelineTmaAsync(PipelineAsync):
         """
         check_tx_count("PipelineTmaAsync.create", tx_count)
         _check_consumers(consumer_group, cta_layout_vmnk, mcast_mode_mn, threads_per_arrival)
-        full, empty = _barriers(
+        full, empty = make_barriers(
             name, num_stages, barrier_storage,
             (PipelineOp.TmaLoad, producer_group), (PipelineOp.AsyncThread, consumer_group), tx_count,
         )  # fmt: skip
@@ -193,7 +233,7 @@ class PipelineTmaAsync(PipelineAsync):
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
         """Wait until the stage is empty; then one elected lane says how many bytes it will receive. A whole warp."""
-        _wait_unless(try_acquire_token, self.sync_object_empty, state)
+        wait_unless(try_acquire_token, self.sync_object_empty, state)
         self.sync_object_full.arrive(state.index)
 
     def producer_commit(self, state: Any) -> None:
@@ -238,14 +278,23 @@ class PipelineTmaStore:
         """Close the group of the stores issued since the last commit. The issuing thread."""
         self.sync_object.arrive()
 
+    def consumer_wait(self) -> None:
+        """Always an error: the TMA unit consumes."""
+        raise CuteError("PipelineTmaStore.consumer_wait: it has no consumer threads: the TMA unit reads the stages")
+
+    def consumer_release(self) -> None:
+        """Always an error: the TMA unit consumes."""
+        raise CuteError("PipelineTmaStore.consumer_release: it has no consumer threads: producer_acquire waits instead")
+
     def producer_tail(self) -> None:
         """Wait until no store reads its buffer any more: before they are reused or the CTA exits."""
         self.sync_object.tail()
 
 
-def _barriers(
+def make_barriers(
     name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any
 ) -> tuple[MbarrierArray, MbarrierArray]:
+    """The full and the empty barriers of a pipeline; producer, consumer: (PipelineOp, CooperativeGroup)."""
     check_stages("pipeline", "num_stages", num_stages)
     for side, (_, group) in (("producer_group", producer), ("consumer_group", consumer)):
         if not isinstance(group, CooperativeGroup):
@@ -259,7 +308,16 @@ def _barriers(
     return full, MbarrierArray(storage + num_stages, num_stages, consumer, 0, f"{name}.empty")
 
 
-def _wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
+def _check_ranks(what: str, **ranks: Any) -> None:
+    """An error if a static rank lies outside of every cluster."""
+    for name, rank in ranks.items():
+        if isinstance(rank, int) and not 0 <= rank < MAX_CLUSTER:
+            raise CuteError(
+                f"{what}: {name} {rank} is outside the cluster: it is the rank of one CTA, 0 to {MAX_CLUSTER - 1}"
+            )
+
+
+def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
     """Wait for the state's stage and phase, unless a token of an earlier try says that the phase is complete."""
     if token is None:
         barriers.wait(state.index, state.phase)
@@ -268,7 +326,8 @@ def _wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
         b.when(b.compare("==", token, 0), lambda: barriers.wait(state.index, state.phase))
 
 
-def _cluster_vmnk(cta_layout_vmnk: Any) -> tuple[int, int, int, int]:
+def cluster_vmnk(cta_layout_vmnk: Any) -> tuple[int, int, int, int]:
+    """The extents of a cluster's layout: CTAs that multiply together, along M, along N, and K."""
     shape = cta_layout_vmnk.shape
     if not isinstance(shape, tuple) or len(shape) != 4:
         raise CuteError(
@@ -278,7 +337,7 @@ def _cluster_vmnk(cta_layout_vmnk: Any) -> tuple[int, int, int, int]:
     return tuple(cluster_size(extent) for extent in shape)  # type: ignore[return-value]
 
 
-def _coordinate(rank: Any, v: int, m: int) -> tuple[Any, Any, Any]:
+def coordinate(rank: Any, v: int, m: int) -> tuple[Any, Any, Any]:
     """The (v, m, n) of a CTA; ranks count V first, then M, then N (K extents are 1)."""
     return rank % v, rank // v % m, rank // (v * m)
 
@@ -289,7 +348,7 @@ def _check_consumers(group: Any, cta_layout_vmnk: Any, mcast_mode_mn: tuple[int,
         raise CuteError(f"PipelineTmaAsync.create: threads_per_arrival {unit} must be 32 (warp) or 128 (warpgroup)")
     if cta_layout_vmnk is None or not isinstance(group, CooperativeGroup):
         return
-    v, m, n, k = _cluster_vmnk(cta_layout_vmnk)
+    v, m, n, k = cluster_vmnk(cta_layout_vmnk)
     if k != 1:
         raise CuteError(f"PipelineTmaAsync.create: cta_layout_vmnk {cta_layout_vmnk}: mode K is {k}, and must be 1")
     along_m, along_n = (m if mcast_mode_mn[0] else 1), (n if mcast_mode_mn[1] else 1)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, Scalar
+from ..dtypes import Boolean, DType, Float64, Int64, Scalar
 from ..isa.instr import THREAD, Instr, supports
-from ..seam import CuteError, Regs
+from ..seam import COMPARISONS, CuteError, Regs
 from .collective import issue_alone, issue_together, span
+from .elementwise import compute, computed_in
 from .explain import registers_in_use
 from .machine import Machine
 from .memory import SMEM_BASE
@@ -145,9 +146,9 @@ class SimBackend:
         if wg.loose is not None:
             wg.loose[id(regs.file.base)] = regs.file.base
         if wg.busy:
-            for _, start, end, pending, keeps in wg.busy.get(id(regs.file.base), ()):
-                if regs.start < end and start < regs.start + regs.count and not (keeps and verb == "read"):
-                    raise registers_in_use(self._machine(), verb, pending.machine, keeps)
+            for h in wg.busy.get(id(regs.file.base), ()):
+                if regs.start < h.end and h.start < regs.start + regs.count and not (h.keeps and verb == "read"):
+                    raise registers_in_use(self._machine(), verb, h.by, h.keeps)
         return span(regs)
 
     def read(self, regs: Regs) -> Any:
@@ -167,6 +168,40 @@ class SimBackend:
 
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
         return as_array(vector, dst)
+
+    def pack(self, dtype: DType, values: Sequence[Any]) -> Any:
+        return np.array([as_number(v, dtype) for v in values], dtype.numpy)
+
+    def lane(self, vector: Any, index: int) -> Any:
+        return vector.tolist()[index]
+
+    def take(self, vector: Any, indices: Sequence[int]) -> Any:
+        return vector[list(indices)]
+
+    def elementwise(self, op: Any, dtype: DType, *operands: Any) -> Any:
+        inner = computed_in(dtype)
+        arrays = []
+        for i, x in enumerate(operands):
+            want = Boolean if op == "where" and i == 0 else inner
+            rounded = x if isinstance(x, np.ndarray) else as_number(x, Boolean if want is Boolean else dtype)
+            arrays.append(np.asarray(rounded, want.numpy))
+        if isinstance(op, Instr):
+            names = [o.name for o in op.operands if o.reads]
+            out = np.asarray(op.perform(self._machine(), op.case({}), dict(zip(names, arrays))))
+        else:
+            out = np.asarray(compute(op, dtype, arrays))
+        if op not in COMPARISONS:
+            out = as_array(out, dtype)
+        if any(isinstance(x, np.ndarray) for x in operands):
+            return out
+        return out.tolist()
+
+    def type_of(self, scalar: Any) -> DType:
+        if isinstance(scalar, Scalar):
+            return scalar.dtype
+        if isinstance(scalar, (bool, np.bool_)):
+            return Boolean
+        return Int64 if isinstance(scalar, (int, np.integer)) else Float64
 
     # scalars
     def cast(self, value: Any, dtype: DType) -> Any:

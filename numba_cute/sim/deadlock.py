@@ -81,6 +81,11 @@ def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
         lines.append("nobody has arrived in this phase; in an earlier one: " + _arrivals(bar.before, places))
     else:
         lines.append("nobody ever arrived")
+    if bar.unseen:
+        lines.append(
+            f"{count(bar.unseen, 'phase')} completed before anybody waited for the one before: more arrive in a round "
+            f"than the {bar.expected} it was initialised for"
+        )
     return lines
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..isa.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP
-from .report import RaceError, UninitializedReadError, who
+from .report import BarrierError, RaceError, UninitializedReadError, who
 
 _WAIT = {
     WGMMA_GROUP: "commit it and wait with wgmma.wait_group before this line",
@@ -50,13 +50,28 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
             "mbarrier_arrive_cluster (release.cluster) and wait with mbarrier_wait_parity_cluster (acquire.cluster)"
         )
     t, u = m.threads[0], a.threads[0]
-    if t.warp is u.warp and m.unit is None and a.unit is None:
+    if m.op is not None and c.m_writes and not c.a_wrote:
+        return _late(m)
+    if t.warp is u.warp and all(x is None or x.kind == "warp" for x in (m.unit, a.unit)):
         how = "cuda.syncwarp() or cute.arch.sync_warp()"
     elif t.cta is u.cta:
         how = "cuda.syncthreads(), a named barrier, or an mbarrier that the first arrives at and the second waits for"
     else:
         how = "cluster_arrive and cluster_wait, or an mbarrier at cluster scope"
     return f"  and nothing orders the two: put a barrier between them ({how})"
+
+
+def _late(m: Any) -> str:
+    """A copy that has still to write what was already read."""
+    if m.op.groups is None:
+        return (
+            "  and nothing orders the two: the reader must first wait on the barrier that the copy completes, or the "
+            "copy wait for a barrier at which the reader has arrived"
+        )
+    return (
+        "  before the copy was known to have written it: wait with cp.async.bulk.wait_group (not .read) in the thread "
+        "that issued it, then synchronise, before that line"
+    )
 
 
 def _in_flight(a: Any, c: Conflict) -> str:
@@ -114,4 +129,20 @@ def registers_in_use(m: Any, verb: str, by: Any, keeps: bool) -> RaceError:
         f"race: {'operand' if keeps else 'accumulator'} registers are {verb} by {m.describe()} at {m.place}\n"
         f"  but {by.row.name} issued at {by.place} still {'reads' if keeps else 'writes'} them; commit it "
         f"(wgmma.commit_group) and wait (wgmma.wait_group) first"
+    )
+
+
+def over_barrier(m: Any, shadow: Any, bar: Any) -> BarrierError:
+    issue = f"{m.row.name} of " if m.row is not None else ""
+    return BarrierError(
+        f"{bar}: {issue}{m.describe()} writes over a live mbarrier at {m.place}; keep data away from it, or end it "
+        f"first with mbarrier_inval"
+    )
+
+
+def not_started(m: Any, peer: Any) -> RaceError:
+    issue = f"{m.row.name} of " if m.row is not None else ""
+    return RaceError(
+        f"race: shared memory of CTA {peer.rank} is accessed by {issue}{m.describe()} at {m.place}, but nothing says "
+        f"that this CTA has started; let the whole cluster meet first (cluster_arrive and cluster_wait)"
     )

@@ -23,8 +23,9 @@ from .deadlock import deadlock
 from .explain import may_still_touch
 from .hazards import Access, Races
 from .inflight import Groups, InFlight
-from .memory import GlobalMemory, SharedMemory
+from .memory import REGISTERS, GlobalMemory, SharedMemory
 from .report import BarrierError, Place, SimError, count, place_of
+from .tmem import check_freed
 
 IDLE_TURNS = 100_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
@@ -33,14 +34,16 @@ IDLE_TURNS = 100_000
 class Unit:
     """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
 
-    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose")
+    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose", "registers")
 
     def __init__(self, kind: str, threads: list[Thread]) -> None:
         self.kind, self.threads = kind, threads
         self.meets: dict[Any, Any] = {}
         self.groups: dict[str, Groups] = {}
-        self.busy: dict[int, list[tuple[Any, int, int, Any, bool]]] = {}  # register slabs that wgmma still uses
+        self.busy: dict[int, list[Any]] = {}  # register slabs that wgmma still uses
         self.loose: dict[int, Any] | None = None  # register slabs touched since the last wgmma.fence
+
+        self.registers: int | None = None  # of each thread, once setmaxnreg was executed
 
     def fenced(self) -> None:
         """A wgmma.fence: what registers held and were read for is ordered before the wgmmas that follow."""
@@ -60,7 +63,7 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "registers")  # fmt: skip
+                 "cluster_phase", "files")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -72,7 +75,6 @@ class Thread:
         self.clock: Any = None  # what it knows (see `clocks`), if races are checked
         self.cluster_phase: int | None = None
         self.files: dict[Any, int] = {}  # register files of each kind given so far
-        self.registers: int | None = None
 
     def unit(self, issuer: str, what: str) -> Unit:
         """Those with whom this thread issues an instruction of that issuer."""
@@ -115,6 +117,16 @@ class Cta:
         self.names: list[tuple[int, int, str]] = []
         self.touches: dict[int, Any] = {}  # by peers and copies: the last of each agent
         self.slabs: dict[Any, list[Any]] = {}
+        self.tmem: Any = None
+
+    @property
+    def default_registers(self) -> int:
+        """The most that each thread may have at the start: as many as a kernel that uses setmaxnreg is given."""
+        return min(256, REGISTERS // len(self.threads) // 8 * 8)
+
+    def registers_without(self, unit: Unit) -> int:
+        """What the other warpgroups hold."""
+        return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
 
     def _unit(self, kind: str, at: int, size: int) -> Unit:
         unit = Unit(kind, self.threads[at : at + size])
@@ -177,15 +189,24 @@ class Run:
         self.rng = random.Random(seed) if seed is not None else None
         self.thread: Any = None
         self.cluster: Any = None
+        self.waiting: deque[Any] = deque()  # coordinates of the clusters that have not started
         self.events = 0  # counts everything that may let a polling thread go on
         self.clock = 0
         self.checks = checks
+        self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.left: dict[Any, list[Any]] = {}  # what fences before atomics published, by location
         self.races = Races("uninitialised" in checks) if "races" in checks else None
 
     def tick(self) -> int:
         self.clock += 1
         return self.clock
+
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        """Take the next cluster that has not started; with a seed sometimes none, as where others were faster."""
+        if not self.waiting or (self.rng is not None and self.rng.random() < 0.25):
+            return None
+        x, y, z = (i * c for i, c in zip(self.waiting.popleft(), self.cluster_shape))
+        return x, y, z
 
 
 class Cluster:
@@ -237,6 +258,12 @@ class Cluster:
                     self._exited(t)
             self.inflight.flush()
             self._check_end()
+        except SimError:
+            raise
+        except Exception as e:
+            if run.races is not None and run.races.suspect is not None:
+                raise run.races.suspect from e  # garbage that was read is the likely cause
+            raise
         finally:
             self._kill()
 
@@ -290,10 +317,13 @@ class Cluster:
         self.barrier.check()
 
     def _check_end(self) -> None:
+        if self.run.races is not None and self.run.races.suspect is not None:
+            raise self.run.races.suspect
         for cta in self.ctas:
             for bar in cta.mbarriers.values():
                 if bar.live and bar.tx:
                     raise BarrierError(f"{bar}: the kernel ended in phase {bar.phase} with {bar.missing()}")
+            check_freed(cta)
 
     def _kill(self) -> None:
         for t in self.threads:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..isa.instr import ASYNC
 from .clocks import FULL, INIT, READS, SMEM, ThreadClock
-from .explain import Conflict, race, unwritten
+from .explain import Conflict, over_barrier, race, unwritten
 
 Ids = NDArray[np.int32]
 
@@ -123,6 +123,7 @@ class Races:
 
     def __init__(self, uninitialised: bool) -> None:
         self.uninitialised = uninitialised
+        self.suspect: Any = None  # the first read of what nobody had written: an error, unless it proves to be a race
         self.accesses: list[Any] = [None]
         self._sets: list[frozenset[int]] = [frozenset()]
         self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
@@ -157,11 +158,13 @@ class Races:
         writers = region.get(shadow.writers)
         for i in distinct(writers):
             if i == 0:
-                if not write and shadow.poisoned and self.uninitialised:
-                    raise unwritten(m, shadow, region.address(int(np.flatnonzero(writers == 0)[0])))
+                if not write and shadow.poisoned and self.uninitialised and self.suspect is None:
+                    self.suspect = unwritten(m, shadow, region.address(int(np.flatnonzero(writers == 0)[0])))
                 continue
             a = self.accesses[i]
             row = need if a.group is None else READS if write else FULL
+            if write and a.group is None and a.on is not None and a.on.live and i != me:
+                raise over_barrier(m, shadow, a.on)
             if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, row):
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from .backend import SimBackend, as_number
 from .grid import Cluster, Run, Thread, coordinates
 from .memory import GlobalMemory
 from .rebuild import Rebuilder, python_function
-from .report import OutOfBoundsError, SimError
+from .report import OutOfBoundsError, SimError, SimWarning
 from .tensor_map import SimTensorMap
 
 MODES = ("lazy", "eager", "random")
@@ -97,8 +98,12 @@ class Simulated:
             return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
 
         with seam.running(SimBackend(run)):
-            for coord in self._shown(clusters):
-                Cluster(run, coord).execute(start)
+            run.waiting.extend(clusters)
+            for _ in self._shown(clusters):
+                if run.waiting:  # a cluster may take over others that have not started
+                    Cluster(run, run.waiting.popleft()).execute(start)
+        for text in dict.fromkeys(run.suspicions):
+            warnings.warn(text, SimWarning, stacklevel=2)
 
     def _shown(self, clusters: list[Any]) -> Iterator[Any]:
         if not self.progress:

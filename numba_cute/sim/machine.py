@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from ..isa.instr import CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
 from ..isa.machine import Bytes
 from .barrier import BarrierHandle
-from .clocks import GMEM, INIT, SMEM, Gather
+from .clocks import GMEM, INIT, READS, SMEM, Gather
+from .explain import not_started
 from .hazards import Access, Region, Rows
 from .inflight import Groups, Op
+from .memory import REGISTERS
 from .report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
+from .tmem import TensorMemoryHandle
 
 _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
@@ -103,11 +106,29 @@ class Machine:
     def cluster_wait(self) -> None:
         self.cta.cluster.barrier.wait(self)
 
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        return self.run.cancel_cluster()  # type: ignore[no-any-return]
+
+    @property
+    def tmem(self) -> TensorMemoryHandle:
+        return TensorMemoryHandle(self)
+
     def set_registers(self, count: int) -> None:
         if count % 8 or not 24 <= count <= 256:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
-        for t in self.threads:
-            t.registers = count
+        unit, cta = self.unit, self.cta
+        grows = self.row is not None and "_inc" in self.row.name
+        if unit.registers is not None and (count < unit.registers) == grows and count != unit.registers:
+            raise SimError(
+                f"setmaxnreg: {self.describe()} {'raises' if grows else 'lowers'} its registers from {unit.registers} "
+                f"to {count} at {self.place}; use the other of setmaxnreg.inc and .dec"
+            )
+        if grows:
+            others = [g for g in cta.warpgroups if g is not unit]
+            held = ", ".join(f"{g.registers or cta.default_registers} each in {who(g.threads)}" for g in others)
+            why = f"setmaxnreg.inc to {count} registers (of the block's {REGISTERS}; {held})"
+            self.block(lambda: cta.registers_without(unit) + 128 * count <= REGISTERS, why)
+        unit.registers = count
 
     # memory
     def _peer(self, rank: int | None) -> Any:
@@ -137,9 +158,12 @@ class Machine:
     def _check(self, owner: Any, region: Region, write: bool) -> None:
         """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
         if owner.smem.shadow is not None and not self.deferred:
-            self.run.races.check(self, owner.smem.shadow, region, write)
             if owner is not self.cta:
+                first = owner.threads[0].clock.agent
+                if not all(t.base.at(INIT, first) or t.base.at(READS, first) for t in self.clocks()):
+                    raise not_started(self, owner)
                 owner.touched(self)
+            self.run.races.check(self, owner.smem.shadow, region, write)
 
     def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
         """Shared memory of a CTA of the cluster, checked for this access."""
@@ -180,6 +204,15 @@ class Machine:
 
     def write_global(self, address: int, data: Bytes) -> None:
         self._global(address, len(data), True)[...] = data
+
+    def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
+        a = self.run.memory.at(address, nbytes, self)
+        if self.run.races is not None:
+            a.check(self, address, nbytes, True, atomic=True)
+        part = a.data[address - a.address : address - a.address + nbytes]
+        old = part.copy()
+        part[...] = change(old)
+        return old  # type: ignore[no-any-return]
 
     def tensor_map(self, address: int) -> Any:
         found = self.run.maps.get(address)
@@ -268,9 +301,8 @@ class Machine:
                 for agent in agents:
                     t.clock.base = t.clock.base.knowing(agent, epoch)
         if group == WGMMA_GROUP and self.unit.busy:
-            live = list(groups)
             for key, spans in list(self.unit.busy.items()):
-                self.unit.busy[key] = [s for s in spans if s[3].machine_of(live)]
+                self.unit.busy[key] = [s for s in spans if s.epoch > groups.count - pending]
                 if not self.unit.busy[key]:
                     del self.unit.busy[key]
 
@@ -295,7 +327,8 @@ class Machine:
         size = slab.itemsize
         start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
         nbytes = registers.shape[1] * registers.itemsize
-        span = (slab, start // size, (start + nbytes) // size, Pending(self), keeps)
+        epoch = self.groups(WGMMA_GROUP).epoch
+        span = Held(slab, start // size, (start + nbytes) // size, self, epoch, keeps)
         self.unit.busy.setdefault(id(slab), []).append(span)
 
     def fence(self, kind: str) -> None:
@@ -341,16 +374,16 @@ def fence_threads(t: Any, scope: str) -> None:
     c.published = (wide, t.cta, c.snapshot())
 
 
-class Pending:
-    """Whether the issue that took registers is still in flight."""
+class Held(NamedTuple):
+    """Registers [start, end) of a slab that the wgmma of issue `by` uses until its group, number `epoch`, is waited
+    for; with `keeps` it only reads them."""
 
-    __slots__ = ("machine",)
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-
-    def machine_of(self, live: list[Op]) -> bool:
-        return any(op.machine is self.machine for op in live)
+    slab: Any
+    start: int
+    end: int
+    by: Machine
+    epoch: int
+    keeps: bool
 
 
 def special_register(run: Any, t: Any, name: str) -> int:

@@ -19,6 +19,8 @@ SMEM_BASE = 1024
 """Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
 SMEM_LIMIT = SMEM_BASE + 227 * 1024
 SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
+REGISTERS = 65536
+"""32-bit registers of one SM, which the setmaxnreg of a block's warpgroups share out."""
 POISON = 0xFF  # NaN in every floating-point type
 
 

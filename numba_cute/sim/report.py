@@ -16,8 +16,8 @@ class SimError(CuteError):
     """The kernel did something that the simulator forbids."""
 
 
-class SimWarning(UserWarning):
-    """The kernel did something that is probably not meant."""
+class SimWarning(SimError, UserWarning):
+    """The kernel did something that is probably not meant: a warning, and where warnings are errors a SimError."""
 
 
 class DeadlockError(SimError):
@@ -55,16 +55,22 @@ class Place(NamedTuple):
     line: int
     function: str
     inside: str = ""
+    caller: str = ""
+    """Where the user's code called the function that holds the line (or "")."""
 
     @property
     def short(self) -> str:
-        near = os.path.relpath(self.file) if self.file.startswith(os.getcwd() + os.sep) else self.file
-        return f"{near}:{self.line}"
+        return f"{_near(self.file)}:{self.line}"
 
     def __str__(self) -> str:
         source = linecache.getline(self.file, self.line).strip()
         within = f", in {self.inside}" if self.inside else ""
-        return f"{self.short} ({self.function}{within})" + (f": `{source}`" if source else "")
+        via = f", called at {_near(self.caller)}" if self.caller else ""
+        return f"{self.short} ({self.function}{within}{via})" + (f": `{source}`" if source else "")
+
+
+def _near(file: str) -> str:
+    return os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
 
 
 NOWHERE = Place("<unknown>", 0, "?")
@@ -75,14 +81,27 @@ def place_of(frame: FrameType | None) -> Place:
     inside = ""
     while frame is not None:
         code = frame.f_code
-        library = _is_library.get(code)
-        if library is None:
-            library = _is_library.setdefault(code, code.co_filename.startswith(_PACKAGE))
-        if not library:
-            return Place(code.co_filename, frame.f_lineno, code.co_name, inside)
+        if not _library(code):
+            return Place(code.co_filename, frame.f_lineno, code.co_name, inside, _caller(frame.f_back))
         inside = "" if code.co_name == "__call__" else code.co_name
         frame = frame.f_back
     return NOWHERE
+
+
+def _library(code: CodeType) -> bool:
+    found = _is_library.get(code)
+    if found is None:
+        found = _is_library.setdefault(code, code.co_filename.startswith(_PACKAGE))
+    return found
+
+
+def _caller(frame: FrameType | None) -> str:
+    """The nearest line of the user's, from `frame` outwards, inside the kernel."""
+    while frame is not None:
+        if not _library(frame.f_code):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -51,13 +51,14 @@ def entry(asms: list[Assembly], name: str) -> str:
 
 
 def entries(rows: Iterable[Instr]) -> str:
-    """Kernels with every case of the rows; cases with the same operands share one, for speed."""
+    """Kernels with every case of the rows; cases with the same operands share one, for speed (but a kernel has only
+    one tcgen05 CTA group)."""
     text = []
     for row in rows:
         alike: dict[tuple, list[Assembly]] = {}
         for case in row.cases:
             asm = row.assembly(case)
-            alike.setdefault((asm.outputs, asm.inputs), []).append(asm)
+            alike.setdefault((asm.outputs, asm.inputs, case.get("cta_group")), []).append(asm)
         text += [entry(asms, f"{row.name}_{i}") for i, asms in enumerate(alike.values())]
     return "".join(text)
 

@@ -214,6 +214,8 @@ def test_named_barrier_with_unequal_counts():
 def test_cluster_barrier_orders_peers(seed):
     def kernel(out):
         rank = special.sreg_cluster(register="cluster_ctarank")
+        sync.cluster_arrive()
+        sync.cluster_wait()  # both have started
         if cuda.threadIdx.x == 0:
             cluster.st_shared_cluster_b32(cluster.mapa(BAR, 1 - rank), 100 + rank)
         sync.cluster_arrive()

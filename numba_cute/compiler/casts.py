@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion of one run-time number between Numba's scalar types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import types
+
+from . import convert
+from .leaves import Number, dtype_of
+
+HALVES = (types.float16, types.bfloat16)
+_I16, _I32 = ir.IntType(16), ir.IntType(32)
+
+
+def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
+    """`x` as an LLVM value of the Numba type `ty` (another than its own), `llvm` in LLVM (bools as i1)."""
+    b = tracer.builder
+    if x.type in HALVES or ty in HALVES:
+        return _half(tracer, x, ty)
+    if ty == types.boolean:
+        zero = ir.Constant(x.ir.type, 0)
+        compare = b.fcmp_unordered if isinstance(x.type, types.Float) else b.icmp_unsigned
+        return compare("!=", x.ir, zero)
+    if x.type == types.boolean:
+        return b.zext(x.ir, llvm) if isinstance(ty, types.Integer) else b.uitofp(x.ir, llvm)
+    if isinstance(x.type, types.Integer) and isinstance(ty, types.Integer):
+        if x.type.bitwidth == ty.bitwidth:
+            return x.ir
+        if x.type.bitwidth > ty.bitwidth:
+            return b.trunc(x.ir, llvm)
+        return (b.sext if x.type.signed else b.zext)(x.ir, llvm)
+    return tracer.context.cast(b, x.ir, x.type, ty)
+
+
+def _half(tracer: Any, x: Number, ty: types.Type) -> Any:
+    """From or to a 16-bit float, through Float32 (Numba would call a C++ function that nothing links offline)."""
+    if x.type in HALVES:
+        word = tracer.builder.zext(x.ir, _I32)
+        single = Number(types.float32, convert.widened(tracer, [word], dtype_of(x.type), 1)[0])
+        return tracer.ir(single, ty)
+    word = convert.narrowed(tracer, [tracer.ir(x, types.float32)], dtype_of(ty))[0]
+    return tracer.builder.trunc(word, _I16)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline of a dynamic schedule: one thread asks for further work, all CTAs of its cluster read the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import dtypes
+from ..isa.clc import RESPONSE_BYTES
+from ..isa.special import sreg
+from ..pointer import Pointer
+from ..seam import CuteError, current, static, traced
+from .barrier import check_tx_count
+from .group import CooperativeGroup, PipelineOp
+from .initial_sync import cluster_size, publish
+from .pipelines import WARP_SIZE, PipelineAsync, make_barriers, wait_unless
+
+
+@static
+@dataclass(frozen=True)
+class PipelineClcFetchAsync(PipelineAsync):
+    """clusterlaunchcontrol.try_cancel produces its 16-byte responses in every CTA of the cluster, and threads of all
+    these CTAs consume them. Make one with `create`; sm_100f.
+
+    The producer is one warp of the CTA of rank 0. Each of its lanes i below the cluster's size announces the response
+    to CTA i; then one elected lane calls `arch.issue_clc_query` (or the scheduler's `advance_to_next_work`) with
+    `producer_get_barrier(state)`. All consumers, of all CTAs, release the stage at the barrier of CTA 0.
+    """
+
+    is_signalling_thread: Any = True
+
+    @staticmethod
+    @traced
+    def create(
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int = RESPONSE_BYTES,
+        barrier_storage: Pointer,
+        producer_mask: Any = None,
+        consumer_mask: Any = 0,
+        cta_layout_vmnk: Any = None,
+        defer_sync: bool = False,
+        name: str = "clc",
+    ) -> PipelineClcFetchAsync:
+        """Initialise the barriers and give the pipeline. All threads call it.
+
+        producer_group: size 1. consumer_group: its size is the number of consuming threads of the whole cluster.
+        tx_count: 16, a response. producer_mask: the CTA that this lane signals (by default its lane number).
+        consumer_mask: the rank of the producer's CTA. The rest as in `PipelineTmaAsync.create`.
+        """
+        what = "PipelineClcFetchAsync.create"
+        check_tx_count(what, tx_count)
+        size = cluster_size(cta_layout_vmnk)
+        if tx_count != RESPONSE_BYTES:
+            raise CuteError(f"{what}: tx_count {tx_count} must be {RESPONSE_BYTES} bytes: 1 response * 16 bytes")
+        if isinstance(consumer_mask, int) and not 0 <= consumer_mask < size:
+            raise CuteError(f"{what}: consumer_mask {consumer_mask} is the producer's CTA, a rank of 0 to {size - 1}")
+        ops = (PipelineOp.ClcLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
+        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
+        lane = dtypes.Int32(sreg(register="tid.x")) % WARP_SIZE
+        signals = current().compare("<", lane, size)
+        if size == 1:
+            producer_mask, consumer_mask = None, None
+        elif producer_mask is None:
+            producer_mask = lane
+        if not defer_sync:
+            publish(size)
+        return PipelineClcFetchAsync(full, empty, num_stages, producer_mask, consumer_mask, signals)
+
+    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+        """Wait until the stage is empty; then announce a response to every CTA of the cluster. A whole warp."""
+        wait_unless(try_acquire_token, self.sync_object_empty, state)
+        current().when(self.is_signalling_thread, lambda: self.sync_object_full.arrive(state.index, self.producer_mask))
+
+    def producer_commit(self, state: Any) -> None:
+        """Nothing: the response itself completes the stage."""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The zoo's form: a bug is a function that makes its kernel, broken or mended, and what the report must say."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numba import cuda
+
+from numba_cute import dtypes, seam
+from numba_cute.isa import fence, mbarrier
+from numba_cute.sim import simulate
+
+BAR, BUF, OUT = 1024, 2048, 6144
+"""Where kernels in raw instructions keep barriers, data and results in shared memory (dynamic: from 1024 on)."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    name: str
+    make: Callable[[bool], Any]
+    error: type
+    words: tuple[str, ...]
+    arguments: Callable[[], tuple]
+    launch: dict[str, Any]
+    origin: str
+
+    def run(self, mended: bool, **options: Any) -> None:
+        threads, blocks, smem = (self.launch.get(k, v) for k, v in (("threads", 64), ("blocks", 1), ("smem", 8192)))
+        cluster = self.launch.get("cluster")
+        simulated = simulate(self.make(mended), cluster=cluster, **options)
+        simulated[blocks, threads, 0, smem](*self.arguments())
+
+
+BUGS: list[Bug] = []
+
+
+def bug(error: type, *words: str, arguments: Callable[[], tuple] = tuple, origin: str = "", **launch: Any) -> Any:
+    """Add a bug: `error` is the exception that the broken kernel must raise, `words` what its text must hold
+    ("this|or that", where the order of threads decides which side is seen first)."""
+
+    def add(make: Callable[[bool], Any]) -> Any:
+        BUGS.append(Bug(make.__name__.replace("_", " "), make, error, words, arguments, launch, origin))
+        return make
+
+    return add
+
+
+def put(at: int, value: int) -> None:
+    seam.current().store(dtypes.Int32, "smem", at, (value,), 4)
+
+
+def get(at: int) -> int:
+    return seam.current().load(dtypes.Int32, "smem", at, 1, 4)[0]
+
+
+def fresh(count: int, address: int = BAR) -> None:
+    """Run by all threads of a block: a barrier that all, and the async proxy, may use."""
+    if cuda.threadIdx.x == 0:
+        mbarrier.mbarrier_init(address, count)
+        fence.fence_mbarrier_init()
+    cuda.syncthreads()
+
+
+fresh = cuda.jit(device=True)(fresh)
