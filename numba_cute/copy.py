@@ -48,9 +48,12 @@ def copy(
     if whole is not None and atom.num_bits == 0 and pred is None:
         whole(src, dst)
         return
+    guarded = getattr(atom.op, "issue_if", None)
     for s, d, p in _instructions(atom, src, dst, pred):
         if p is None:
             atom.op.issue(atom, s, d)
+        elif guarded is not None:
+            guarded(atom, s, d, p)
         else:
             seam.current().when(p, lambda s=s, d=d: atom.op.issue(atom, s, d))  # type: ignore[misc]
 

@@ -129,6 +129,9 @@ class Backend(Protocol):
     def pack(self, dtype: Any, values: Sequence[Any]) -> Any:
         """Such a value of `dtype` elements from scalars."""
 
+    def bitcast(self, vector: Any, dtype: Any) -> Any:
+        """Such a value's bits as elements of another type of the same width."""
+
     def lane(self, vector: Any, index: int) -> Any:
         """One element of such a value, as a leaf."""
 

@@ -59,10 +59,7 @@ class TensorSSA:
         """The same bits as elements of another type of the same width."""
         if not isinstance(dtype, DType) or dtype.width != self.dtype.width:
             raise CuteError(f"bitcast: from {self.dtype} to {dtype!r}; the widths must be the same")
-        b, count = seam.current(), int(layout.size(self.shape))
-        file = b.registers(self.dtype, count)
-        b.unvector(self.vector, seam.Regs(file, self.dtype, 0, count))
-        return TensorSSA(b.vector(seam.Regs(file, dtype, 0, count)), self.shape, dtype)
+        return TensorSSA(seam.current().bitcast(self.vector, dtype), self.shape, dtype)
 
     def reshape(self, shape: Any) -> TensorSSA:
         """The same elements in colexicographic order under another shape of the same size."""
@@ -89,7 +86,7 @@ class TensorSSA:
                 "use range_constexpr, or keep the values in a tensor"
             )
         if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
-            raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but the shape {self.shape} has {layout.rank(lay)}")
+            raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
         if coord is None or layout.has_underscore(coord):
             rest, offset = layout.slice_and_offset(coord, lay)
             return self._take(rest, int(offset), rest.shape)
@@ -175,7 +172,7 @@ class TensorSSA:
         if type(o) is int and 0 < o <= 64:
             return _power(self, o)
         if not self.dtype.is_float:
-            raise CuteError(f"{self!r} ** {o!r}: integers take static exponents from 1 to 64; convert with .to(Float32)")
+            raise CuteError(f"{self!r} ** {o!r}: integers take static exponents from 1 to 64; use .to(Float32)")
         return elementwise("pow", self, o)
 
     def __rpow__(self, o: Any) -> Any:
@@ -341,6 +338,12 @@ def _scalar_type(op: str, operands: tuple[Any, ...]) -> DType:
     for d in found[1:]:
         dtype = promote(dtype, d)
     return Float32 if op in seam.MATH and not dtype.is_float else dtype
+
+
+def bitcast(value: Any, src: DType, dst: DType) -> Any:
+    """The bits of a scalar of type `src` as a scalar of type `dst`, of the same width."""
+    b = seam.current()
+    return b.lane(b.bitcast(b.pack(src, (value,)), dst), 0)
 
 
 def _power(x: TensorSSA, n: int) -> TensorSSA:

@@ -4,6 +4,9 @@
 from .bulk import (
     cp_async_bulk_commit_group,
     cp_async_bulk_wait_group,
+    cp_async_commit_group,
+    cp_async_mbarrier_arrive_noinc,
+    cp_async_wait_group,
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
 )
@@ -94,6 +97,9 @@ __all__ = [
     "cluster_wait",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
+    "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc",
+    "cp_async_wait_group",
     "dynamic_smem_size",
     "elect_one",
     "fence_acq_rel_cluster",

@@ -1,10 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of bulk stores, and overlapping one grid with the next."""
+"""Groups of asynchronous copies and of bulk stores, and overlapping one grid with the next."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import isa
+from ..pointer import shared_address
 from ..seam import CuteError, traced
+
+
+@traced
+def cp_async_commit_group() -> None:
+    """Close the group of all cp.async (`cpasync.CopyG2SOp`) that this thread issued since the last one. Each thread.
+    PTX cp.async.commit_group, sm_80."""
+    isa.cp_async_commit_group()
+
+
+@traced
+def cp_async_wait_group(n: int) -> None:
+    """Wait until at most the `n` (0 to 63) latest groups of cp.async of this thread are incomplete. Others see its
+    copies after a barrier. PTX cp.async.wait_group, sm_80."""
+    if type(n) is not int or not 0 <= n <= 63:
+        raise CuteError(f"cp_async_wait_group: n {n!r} must be a static number in [0, 63]")
+    isa.cp_async_wait_group(n=n)
+
+
+@traced
+def cp_async_mbarrier_arrive_noinc(mbar_ptr: Any) -> None:
+    """Arrive at a barrier once, when all cp.async that this thread issued so far are complete. Each thread; the
+    barrier's count includes them. PTX cp.async.mbarrier.arrive.noinc, sm_80."""
+    isa.cp_async_mbarrier_arrive_noinc(shared_address(mbar_ptr, "cp_async_mbarrier_arrive_noinc"))
 
 
 @traced

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import isa, seam
-from ..dtypes import Int32, Uint32
+from ..dtypes import Float32, Int32, Uint32
 from ..seam import CuteError, traced
+from ..vector import bitcast
 
 FULL_MASK = 0xFFFFFFFF
 REDUX = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
@@ -48,32 +49,35 @@ def sync_warp(mask: Any = FULL_MASK) -> None:
 
 def _shuffle(value: Any, offset: Any, mask: Any, clamp: Any, mode: str) -> Any:
     _whole_warp(mask, f"shuffle_sync ({mode})")
+    if seam.current().type_of(value).is_float:
+        bits = bitcast(Float32(value), Float32, Uint32)
+        return bitcast(isa.shfl_sync(bits, Uint32(offset), Uint32(clamp), mode=mode), Uint32, Float32)
     return Int32(isa.shfl_sync(Uint32(value), Uint32(offset), Uint32(clamp), mode=mode))
 
 
 @traced
 def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit integer `value` of lane `offset`. All 32 lanes. PTX shfl.sync.idx."""
+    """The 32-bit `value` (an integer, or a Float32) of lane `offset`. All 32 lanes. PTX shfl.sync.idx."""
     return _shuffle(value, offset, mask, mask_and_clamp, "idx")
 
 
 @traced
 def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
-    """The 32-bit integer `value` of the lane `offset` before this one (its own where there is none). All 32 lanes.
+    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` before this one (its own where there is none). All 32 lanes.
     PTX shfl.sync.up."""
     return _shuffle(value, offset, mask, mask_and_clamp, "up")
 
 
 @traced
 def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit integer `value` of the lane `offset` after this one (its own where there is none). All 32 lanes.
+    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` after this one (its own where there is none). All 32 lanes.
     PTX shfl.sync.down."""
     return _shuffle(value, offset, mask, mask_and_clamp, "down")
 
 
 @traced
 def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit integer `value` of lane `lane ^ offset`. All 32 lanes. PTX shfl.sync.bfly."""
+    """The 32-bit `value` (an integer, or a Float32) of lane `lane ^ offset`. All 32 lanes. PTX shfl.sync.bfly."""
     return _shuffle(value, offset, mask, mask_and_clamp, "bfly")
 
 

@@ -56,7 +56,8 @@ def check(op: Any, dtype: dtypes.DType) -> None:
     else:
         ok, kind = True, ""
     if not ok:
-        raise CuteError(f"{getattr(op, 'name', op)}: it is for {kind}, and the elements are {dtype}; convert with .to(…)")
+        name = getattr(op, "name", op)
+        raise CuteError(f"{name}: it is for {kind}, and the elements are {dtype}; convert with .to(…)")
 
 
 def _in_float32(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[Any]) -> Any:

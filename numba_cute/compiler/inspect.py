@@ -9,10 +9,9 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core import ir
 
-from .calls import abstract
+from . import tree
 from .numba_types import Registers, Value, Vector
 from .offline import frontend
-from .tracer import Tracer
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ def _notation(ty: Any) -> str | None:
     """What the object of this type says that it is in CuTe's IR; None if it is nothing of the kind."""
     if not isinstance(ty, Value) or ty.spec[0] != "node":
         return None
-    say = getattr(abstract(ty, None, Tracer()), "__cute_ir__", None)
+    held = tree.unflatten(ty.spec, (tree.make_leaf(t, None) for t in ty.leaves))
+    say = getattr(held, "__cute_ir__", None)
     return None if say is None else say()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numba.cuda.compiler as cuda_compiler
 import numba.cuda.dispatcher as cuda_dispatcher
-from cuda.core import LaunchConfig, ObjectCode
+from cuda.core import LaunchConfig, ObjectCode, Stream
 from cuda.core import launch as core_launch
 from llvmlite import ir
 from numba.cuda import cgutils, types
@@ -283,6 +283,19 @@ def _launch(self: Any, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, 
 _Kernel.launch = _launch
 
 
+def _to_core_stream(stream: Any, _original: Any = driver._to_core_stream) -> Any:
+    """Streams as users have them: ints, torch's, CuPy's, anything with `__cuda_stream__`, and Numba's own."""
+    handle = stream if isinstance(stream, int) else None
+    if hasattr(stream, "__cuda_stream__"):
+        handle = stream.__cuda_stream__()[1]
+    elif handle is None:
+        handle = next((h for n in ("cuda_stream", "ptr") if isinstance(h := getattr(stream, n, None), int)), None)
+    return _original(stream) if handle is None else Stream.from_handle(int(handle))
+
+
+driver._to_core_stream = _to_core_stream
+
+
 def _config(grid: Any, block: Any, smem: int, cluster: Any, pdl: bool) -> LaunchConfig:
     options: dict[str, Any] = {"block": tuple(block), "shmem_size": smem}
     if cluster is not None:  # cuda.core counts the grid in clusters
@@ -303,7 +316,7 @@ class Launch:
         self.kernel, self.grid, self.block = kernel, grid, block
         self.cluster = None if cluster is None else checked_cluster(cluster)
         self.smem, self.pdl = smem, pdl
-        self.configuration = _LaunchConfiguration(kernel, grid, block, _stream(stream), smem)
+        self.configuration = _LaunchConfiguration(kernel, grid, block, stream, smem)
 
     def _compiled(self, args: Any) -> Any:
         from numba.cuda.dispatcher import _LAUNCH_CONFIG_KW, _dispatcher
@@ -340,15 +353,6 @@ class Launch:
             core_launch(stream, config, kernel, *packed)
 
         return call
-
-
-def _stream(stream: Any) -> Any:
-    """Numba's own streams, ints, and anything with `__cuda_stream__` (torch's and CuPy's have it or a handle)."""
-    for name in ("cuda_stream", "ptr"):
-        handle = getattr(stream, name, None)
-        if isinstance(handle, int):
-            return handle
-    return stream
 
 
 def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0,

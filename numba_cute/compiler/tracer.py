@@ -291,6 +291,13 @@ class Tracer:
         bits = [self._element_bits(v, dtype) for v in values]
         return self._pack(dtype, len(bits), convert.packed(self, bits, dtype))
 
+    def bitcast(self, vector: VectorLeaf, dtype: dtypes.DType) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(dtype, vector.count)
+        words = [w if w.type == element_ir(dtype) else self.builder.bitcast(w, element_ir(dtype)) for w in
+                 self._words(vector)]  # fmt: skip
+        return self._pack(dtype, vector.count, words)
+
     def lane(self, vector: VectorLeaf, index: int) -> Number:
         def emit(b: Any) -> Any:
             bits = convert.element(self, self._words(vector), vector.dtype, index)

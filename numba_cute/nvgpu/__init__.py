@@ -2,6 +2,15 @@
 """Operations of NVIDIA GPUs: warp, warpgroup (wgmma) and cpasync (TMA)."""
 
 from . import cpasync, warp, warpgroup
-from .common import CopyUniversalOp, OperandMajorMode, ReductionOp
+from .common import CopyUniversalOp, L2PrefetchSize, LoadCacheMode, OperandMajorMode, ReductionOp
 
-__all__ = ["CopyUniversalOp", "OperandMajorMode", "ReductionOp", "cpasync", "warp", "warpgroup"]
+__all__ = [
+    "CopyUniversalOp",
+    "L2PrefetchSize",
+    "LoadCacheMode",
+    "OperandMajorMode",
+    "ReductionOp",
+    "cpasync",
+    "warp",
+    "warpgroup",
+]

@@ -33,6 +33,26 @@ class ReductionOp(StaticEnum):
     XOR = "xor"
 
 
+class LoadCacheMode(StaticEnum):
+    """Which caches a load uses: all levels, L2 alone (GLOBAL), all but to be evicted first (STREAMING), no more after
+    this (LAST_USE), none (NONE: fetch again)."""
+
+    ALWAYS = "ca"
+    GLOBAL = "cg"
+    STREAMING = "cs"
+    LAST_USE = "lu"
+    NONE = "cv"
+
+
+class L2PrefetchSize(StaticEnum):
+    """How many bytes around an access are fetched into L2."""
+
+    NONE = 0
+    SIZE_64B = 64
+    SIZE_128B = 128
+    SIZE_256B = 256
+
+
 @static
 class CopyUniversalOp:
     """An ordinary copy: loads and stores of `num_bits_per_copy` bits, between any memories and registers; without that

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous copies between global and shared memory by the TMA unit. sm_90.
+"""Asynchronous copies between global and shared memory: by each thread (`CopyG2SOp`, cp.async, sm_80), and by the TMA
+unit (the others, sm_90).
 
 A load completes its bytes on an mbarrier in each block that receives them, and somebody must have said to expect
 them. A store belongs to its thread's bulk group: `arch.cp_async_bulk_commit_group` closes it,
@@ -20,14 +21,17 @@ from ..layout.pure import pure
 from ..pointer import AddressSpace, Pointer, shared_address
 from ..seam import CuteError, static, traced
 from ..tensor import Tensor, domain_offset
-from .common import ReductionOp
+from .common import LoadCacheMode, ReductionOp
+from .cp_async import CopyG2SOp
 from .tma import make_tiled_tma_atom
 
 __all__ = [
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
+    "CopyG2SOp",
     "CopyReduceBulkTensorTileS2GOp",
+    "LoadCacheMode",
     "create_tma_multicast_mask",
     "make_tiled_tma_atom",
     "prefetch_descriptor",

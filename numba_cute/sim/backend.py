@@ -175,6 +175,9 @@ class SimBackend:
     def lane(self, vector: Any, index: int) -> Any:
         return vector.tolist()[index]
 
+    def bitcast(self, vector: Any, dtype: DType) -> Any:
+        return vector.view(dtype.numpy)
+
     def take(self, vector: Any, indices: Sequence[int]) -> Any:
         return vector[list(indices)]
 

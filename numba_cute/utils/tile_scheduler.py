@@ -53,13 +53,18 @@ class PersistentTileSchedulerParams:
         cm, cn, _ = self.cluster_shape_mnk
         return (m + (cm - 1)) // cm, (n + (cn - 1)) // cn, batch
 
+    @property
+    def num_clusters(self) -> Any:
+        """All pieces of work."""
+        m, n, batch = self.problem_shape_ncluster_mnl
+        return m * n * batch
+
     def get_grid_shape(self, max_active_clusters: int) -> tuple[int, int, int]:
         """The grid: a cluster's (m, n), times as many clusters as there is work for, at most `max_active_clusters`."""
         if max_active_clusters < 1:
             raise CuteError(f"get_grid_shape: max_active_clusters {max_active_clusters} must be at least 1")
-        m, n, batch = (int(x) for x in self.problem_shape_ncluster_mnl)
         cm, cn, _ = self.cluster_shape_mnk
-        return cm, cn, min(m * n * batch, max_active_clusters)
+        return cm, cn, min(int(self.num_clusters), max_active_clusters)
 
     def decode(self, index: Any) -> tuple:
         """The cluster coordinate (m, n, l) of the `index`-th piece of work."""
@@ -72,6 +77,18 @@ class PersistentTileSchedulerParams:
         else:
             cm, cn = _grouped(index, m, n, self.swizzle_size)
         return cm, cn, layer
+
+
+def work_at(params: PersistentTileSchedulerParams, index: Any, valid: Any, cta_m: Any, cta_n: Any) -> WorkTileInfo:
+    """The `index`-th piece of work of the CTA at (cta_m, cta_n) of its cluster, if `valid`."""
+    cm, cn, _ = params.cluster_shape_mnk
+    at_m, at_n, at_l = params.decode(current().select(valid, index, 0))  # past the end, the last group has no width
+    return WorkTileInfo((at_m * cm + cta_m, at_n * cn + cta_n, at_l), valid)
+
+
+def check_params(what: str, params: Any, kind: type) -> None:
+    if not isinstance(params, kind):
+        raise CuteError(f"{what}: params {params!r} is not a {kind.__name__}")
 
 
 def _grouped(index: Any, extent: Any, other: Any, group: int) -> tuple[Any, Any]:
@@ -103,8 +120,7 @@ class StaticPersistentTileScheduler:
     def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple):
         """The scheduler of this CTA; block_idx and grid_dim are `arch.block_idx()` and `arch.grid_dim()` of a grid
         of the shape that `params.get_grid_shape` gives."""
-        if not isinstance(params, PersistentTileSchedulerParams):
-            raise CuteError(f"StaticPersistentTileScheduler: params {params!r} is not a PersistentTileSchedulerParams")
+        check_params("StaticPersistentTileScheduler", params, PersistentTileSchedulerParams)
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         clusters = dtypes.Int32(grid_dim[2])
@@ -113,13 +129,8 @@ class StaticPersistentTileScheduler:
     @traced
     def get_current_work(self):
         """The tile to do now, as a WorkTileInfo."""
-        params = self.params
-        cm, cn, _ = params.cluster_shape_mnk
-        m, n, batch = params.problem_shape_ncluster_mnl
-        index, b = self.current_work_linear_idx, current()
-        valid = b.compare("<", index, m * n * batch)
-        at_m, at_n, at_l = params.decode(b.select(valid, index, 0))  # past the end, the last group has no width
-        return WorkTileInfo((at_m * cm + self.cta_m, at_n * cn + self.cta_n, at_l), valid)
+        valid = current().compare("<", self.current_work_linear_idx, self.params.num_clusters)
+        return work_at(self.params, self.current_work_linear_idx, valid, self.cta_m, self.cta_n)
 
     @traced
     def initial_work_tile_info(self):
@@ -131,3 +142,40 @@ class StaticPersistentTileScheduler:
         """Go on to the next tile, or to the `advance_count`-th from here."""
         self.current_work_linear_idx = self.current_work_linear_idx + self.num_persistent_clusters * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
+
+
+@struct
+class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
+    """A schedule whose end only the kernel knows: `is_valid_tile` is always True, and the cluster's coordinate is not
+    limited along the mode that is not `inner_mode`; the kernel maps it to its problem, or stops.
+
+    inner_mode: the mode (0: M, 1: N) that the linear index runs through first, as wide as `params` says. tile_idx is
+    then the coordinate of the cluster, and not of the CTA in it.
+    """
+
+    inner_mode: int = 1
+
+    @staticmethod
+    @traced
+    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, inner_mode: int = 1):
+        """The scheduler of this CTA, as `StaticPersistentTileScheduler.create`."""
+        check_params("StaticPersistentRuntimeTileScheduler", params, PersistentTileSchedulerParams)
+        if inner_mode not in (0, 1):
+            raise CuteError(f"StaticPersistentRuntimeTileScheduler: inner_mode {inner_mode!r} must be 0 (M) or 1 (N)")
+        cm, cn, _ = params.cluster_shape_mnk
+        x, y, z = (dtypes.Int32(i) for i in block_idx)
+        clusters = dtypes.Int32(grid_dim[2])
+        return StaticPersistentRuntimeTileScheduler(params, clusters, z, x % cm, y % cn, 0, inner_mode)
+
+    @traced
+    def get_current_work(self):
+        """The cluster to do now, as a WorkTileInfo that is always valid."""
+        m, n, _ = self.params.problem_shape_ncluster_mnl
+        index = self.current_work_linear_idx
+        at = (index // n, index % n, 0) if self.inner_mode == 1 else (index % m, index // m, 0)
+        return WorkTileInfo(at, True)
+
+    @traced
+    def initial_work_tile_info(self):
+        """The first cluster."""
+        return self.get_current_work()

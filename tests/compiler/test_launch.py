@@ -140,9 +140,11 @@ class TestOnTheGpu:
         stream = self.torch.cuda.Stream()
         with self.torch.cuda.stream(stream):
             out = self.zeros(32)
+            also = self.zeros(32)
         cute.launch(big, grid=1, block=32, stream=stream)(out)
+        big[1, 32, stream.cuda_stream](also)
         stream.synchronize()
-        assert out.tolist() == list(range(32))
+        assert out.tolist() == also.tolist() == list(range(32))
 
     def test_refusals(self):
         out = self.zeros(32)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamic tile schedulers: a cluster that is done early takes more of the work.
+
+Both write a response of 16 bytes into shared memory of every CTA of the cluster and complete it on the mbarrier there,
+so that a `pipeline.PipelineClcFetchAsync` hands it over: one warp of the CTA of rank 0 acquires, calls
+`advance_to_next_work` with the stage's barrier, and all who follow the schedule wait, call `get_current_work`, and
+release.
+"""
+
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import Int32, Uint64
+from ..isa.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
+from ..isa.cluster import mapa, st_async_v4_b32
+from ..isa.counter import counter_add
+from ..isa.fence import fence_proxy_async_shared_cta
+from ..isa.sync import elect_sync
+from ..pointer import AddressSpace, Pointer, shared_address
+from ..seam import CuteError, current, static, struct, traced
+from ..tensor import Tensor, make_tensor
+from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
+
+
+@static
+class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
+    """The tiles of a problem and their order, for a grid of one cluster for each piece of work.
+
+    The fields are those of `PersistentTileSchedulerParams`.
+    """
+
+    def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[int, int, int]:
+        """The grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work over."""
+        m, n, batch = (int(x) for x in self.problem_shape_ncluster_mnl)
+        cm, cn, _ = self.cluster_shape_mnk
+        return m * cm, n * cn, batch
+
+
+@struct
+class ClcDynamicPersistentTileScheduler:
+    """Takes over the work of clusters of the grid that have not started. `create` makes one for each warp that follows
+    the schedule. PTX: clusterlaunchcontrol, sm_100."""
+
+    params: Any
+    response: Any
+    cta_m: Int32
+    cta_n: Int32
+    first_work_linear_idx: Int32
+    num_tiles_executed: Int32
+
+    @staticmethod
+    @traced
+    def create(
+        params: ClcDynamicPersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, clc_response_ptr: Pointer
+    ):
+        """The scheduler of this CTA.
+
+        block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()` of a grid of the shape that `params` gives.
+        clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte aligned, at the same place in all CTAs.
+        """
+        check_params("ClcDynamicPersistentTileScheduler", params, ClcDynamicPersistentTileSchedulerParams)
+        _check_response("ClcDynamicPersistentTileScheduler", clc_response_ptr)
+        cm, cn, _ = params.cluster_shape_mnk
+        x, y, z = (dtypes.Int32(i) for i in block_idx)
+        first = _linear(params, x, y, z)
+        return ClcDynamicPersistentTileScheduler(params, clc_response_ptr, x % cm, y % cn, first, 0)
+
+    @traced
+    def initial_work_tile_info(self):
+        """The tile of this cluster itself."""
+        return work_at(self.params, self.first_work_linear_idx, True, self.cta_m, self.cta_n)
+
+    @traced
+    def get_current_work(self, stage: Any = 0):
+        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+        x, y, z, valid = clc_query(_response(self, stage))
+        fence_proxy_async_shared_cta()  # the next response is written by the async proxy
+        index = _linear(self.params, dtypes.Int32(x), dtypes.Int32(y), dtypes.Int32(z))
+        return work_at(self.params, index, valid, self.cta_m, self.cta_n)
+
+    @traced
+    def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
+        """Ask for another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there. One whole
+        warp of the CTA of rank 0; one elected lane asks."""
+        cm, cn, _ = self.params.cluster_shape_mnk
+        ask = clc_try_cancel if cm * cn == 1 else clc_try_cancel_multicast
+        bar = shared_address(mbarrier_addr, "advance_to_next_work")
+        current().when(elect_sync(), lambda: ask(_response(self, stage), bar))
+        self.num_tiles_executed = self.num_tiles_executed + 1
+
+
+@struct
+class DynamicPersistentTileScheduler:
+    """Draws its work from a counter in global memory. `create` makes one for each warp that follows the schedule.
+
+    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs
+    no Blackwell. The counter must be 0 when the kernel starts. PTX: atom, st.async, sm_90.
+    """
+
+    params: Any
+    response: Any
+    counter: Uint64
+    num_persistent_clusters: Int32
+    cta_m: Int32
+    cta_n: Int32
+    first_work_linear_idx: Int32
+    num_tiles_executed: Int32
+
+    @staticmethod
+    @traced
+    def create(
+        params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, response_ptr: Pointer, counter: Any
+    ):
+        """The scheduler of this CTA.
+
+        block_idx, grid_dim, response_ptr: as in `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor
+        or pointer of one 32-bit integer of global memory.
+        """
+        what = "DynamicPersistentTileScheduler"
+        check_params(what, params, PersistentTileSchedulerParams)
+        _check_response(what, response_ptr)
+        pointer = counter if isinstance(counter, Pointer) else _tensor(counter).iterator
+        if not isinstance(pointer, Pointer) or pointer.dtype.width != 32 or pointer.space is AddressSpace.smem:
+            raise CuteError(f"{what}: counter {pointer!r} must be a 32-bit integer in global memory")
+        cm, cn, _ = params.cluster_shape_mnk
+        x, y, z = (dtypes.Int32(i) for i in block_idx)
+        clusters = dtypes.Int32(grid_dim[2])
+        address = dtypes.Uint64(pointer.address)
+        return DynamicPersistentTileScheduler(params, response_ptr, address, clusters, x % cm, y % cn, z, 0)
+
+    @traced
+    def initial_work_tile_info(self):
+        """The first tile, by the cluster's place in the grid."""
+        first = self.first_work_linear_idx
+        valid = current().compare("<", first, self.params.num_clusters)
+        return work_at(self.params, first, valid, self.cta_m, self.cta_n)
+
+    @traced
+    def get_current_work(self, stage: Any = 0):
+        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+        (index,) = current().load(Int32, "smem", _response(self, stage), 1, 4)
+        valid = current().compare("<", index, self.params.num_clusters)
+        return work_at(self.params, index, valid, self.cta_m, self.cta_n)
+
+    @traced
+    def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
+        """Draw the next tile: the response comes to `stage` of every CTA of the cluster, with 16 bytes on the barrier
+        there. One whole warp of the CTA of rank 0; one elected lane draws."""
+        cm, cn, _ = self.params.cluster_shape_mnk
+        bar = shared_address(mbarrier_addr, "advance_to_next_work")
+
+        def draw() -> None:
+            index = dtypes.Int32(counter_add(self.counter, 1)) + self.num_persistent_clusters
+            for rank in range(cm * cn):
+                st_async_v4_b32(mapa(_response(self, stage), rank), (index, 0, 0, 0), mapa(bar, rank))
+
+        current().when(elect_sync(), draw)
+        self.num_tiles_executed = self.num_tiles_executed + 1
+
+
+def _tensor(counter: Any) -> Any:
+    return counter if isinstance(counter, Tensor) else make_tensor(counter, 1)
+
+
+def _response(scheduler: Any, stage: Any) -> Any:
+    return scheduler.response.address + stage * RESPONSE_BYTES
+
+
+def _check_response(what: str, pointer: Any) -> None:
+    ok = isinstance(pointer, Pointer) and pointer.space is AddressSpace.smem
+    if not ok or pointer.alignment % RESPONSE_BYTES:
+        raise CuteError(
+            f"{what}: response pointer {pointer!r} must point to {RESPONSE_BYTES} bytes of shared memory for each stage, "
+            f"aligned to {RESPONSE_BYTES}: SmemAllocator().allocate_array(cute.Int32, 4, {RESPONSE_BYTES})"
+        )
+
+
+def _linear(params: PersistentTileSchedulerParams, x: Any, y: Any, z: Any) -> Any:
+    """The place of a CTA's cluster in the grid, x first."""
+    m, n, _ = params.problem_shape_ncluster_mnl
+    cm, cn, _ = params.cluster_shape_mnk
+    return x // cm + m * (y // cn + n * z)

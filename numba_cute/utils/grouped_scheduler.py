@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiles of many problems of different sizes (a grouped GEMM), one after the other."""
+
+from typing import Any
+
+from ..dtypes import Int32
+from ..seam import CuteError, current, static, struct, traced
+from .tile_scheduler import PersistentTileSchedulerParams, StaticPersistentTileScheduler, check_params
+
+
+@static
+class GroupSearchResult:
+    """Where a piece of work lies: `group_idx`, the CTA's tile (`cta_tile_idx_m`, `cta_tile_idx_n`) in that group, the
+    group's problem (`problem_shape_m`, `problem_shape_n`, `problem_shape_k`) and its `cta_tile_count_k`."""
+
+    group_idx: Any
+    cta_tile_idx_m: Any
+    cta_tile_idx_n: Any
+    problem_shape_m: Any
+    problem_shape_n: Any
+    problem_shape_k: Any
+    cta_tile_count_k: Any
+
+
+@struct
+class GroupedGemmGroupSearchState:
+    """How far a search has come: the group found last, the clusters before it, and the clusters up to its end."""
+
+    start_group_idx: Int32
+    tile_count_prev_group: Int32
+    tile_count_searched: Int32
+
+
+@traced
+def create_initial_search_state() -> GroupedGemmGroupSearchState:
+    """The state of a search that begins at the first group."""
+    return GroupedGemmGroupSearchState(0, 0, 0)
+
+
+@struct
+class GroupedGemmTileSchedulerHelper:
+    """Turns the linear index of a cluster over all groups into a group and a tile of it.
+
+    The schedule is made for tiles (cluster m, cluster n, total): mode L of its work counts the clusters of all groups,
+    as `total_clusters` counts them on the host. Indices must not decrease from call to call. Each thread searches by
+    itself; the order within a group is along M first.
+    """
+
+    group_count: int
+    tile_sched_params: PersistentTileSchedulerParams
+    cluster_tile_shape_mnk: tuple
+    search_state: GroupedGemmGroupSearchState
+
+    @traced
+    def clusters_of(self, m, n):
+        """Clusters of a problem along M and N."""
+        tile_m, tile_n, _ = self.cluster_tile_shape_mnk
+        return (m + (tile_m - 1)) // tile_m, (n + (tile_n - 1)) // tile_n
+
+    @traced
+    def tiles_k(self, k):
+        """Tiles of a problem along K."""
+        tile_k = self.cluster_tile_shape_mnk[2]
+        return (k + (tile_k - 1)) // tile_k
+
+    @traced
+    def cta_tile(self, index, cta_m, cta_n, clusters_m):
+        """The tile of the CTA at (cta_m, cta_n) of the `index`-th cluster of its group."""
+        cm, cn, _ = self.tile_sched_params.cluster_shape_mnk
+        return index % clusters_m * cm + cta_m, index // clusters_m * cn + cta_n
+
+    def find_group(self, index, problem_shape_mnkl):
+        """Go on to the group that holds the `index`-th cluster, the last one at most; gives its number."""
+        state = self.search_state
+        while state.tile_count_searched <= index and state.start_group_idx < self.group_count:
+            if state.tile_count_searched > 0:
+                state.start_group_idx += 1
+            group = min(state.start_group_idx, self.group_count - 1)
+            m, n = self.clusters_of(Int32(problem_shape_mnkl[group, 0]), Int32(problem_shape_mnkl[group, 1]))
+            state.tile_count_prev_group = state.tile_count_searched
+            state.tile_count_searched += m * n
+        return state.start_group_idx
+
+    def delinearize_z(self, cta_tile_coord, problem_shape_mnkl):
+        """The GroupSearchResult of a work tile's `tile_idx`.
+
+        problem_shape_mnkl: an array or tensor (groups, 4) of 32-bit integers: M, N, K and L = 1 of each group.
+        """
+        cta_m, cta_n, index = cta_tile_coord
+        group = self.find_group(index, problem_shape_mnkl)
+        m, n, k = (
+            Int32(problem_shape_mnkl[group, 0]),
+            Int32(problem_shape_mnkl[group, 1]),
+            Int32(problem_shape_mnkl[group, 2]),
+        )
+        clusters_m, _ = self.clusters_of(m, n)
+        tile_m, tile_n = self.cta_tile(index - self.search_state.tile_count_prev_group, cta_m, cta_n, clusters_m)
+        return GroupSearchResult(group, tile_m, tile_n, m, n, k, self.tiles_k(k))
+
+    def search_cluster_tile_count_k(self, cta_tile_coord, problem_shape_mnkl):
+        """(tiles along K, group) of a work tile: for warps that need no more."""
+        group = self.find_group(cta_tile_coord[2], problem_shape_mnkl)
+        return self.tiles_k(Int32(problem_shape_mnkl[group, 2])), group
+
+
+def total_clusters(problem_sizes_mnkl: Any, cluster_tile_shape_mnk: tuple[int, int, int]) -> int:
+    """The clusters of all groups, on the host: mode L of a grouped schedule's PersistentTileSchedulerParams."""
+    tile_m, tile_n, _ = cluster_tile_shape_mnk
+    return sum(-(-int(m) // tile_m) * -(-int(n) // tile_n) for m, n, *_ in problem_sizes_mnkl)
