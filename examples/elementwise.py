@@ -16,6 +16,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.nvgpu import CopyUniversalOp
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam import traced
 
 import bandwidth
 
@@ -23,17 +24,26 @@ THREADS = 256
 ROWS = 4  # vectors of 16 bytes of each thread, below each other
 
 
+@traced
+def within(coords, shape):
+    """Which of the coordinates lie within a shape, as a tensor of Booleans in registers."""
+    inside = cute.make_rmem_tensor(coords.shape, cute.Boolean)
+    for i in range(cute.size(inside)):
+        inside[i] = cute.elem_less(coords[i], shape)
+    return inside
+
+
 @cuda.jit
-def add(a, b, c, copier, tiler):
+def add(a, b, c, copier):
     tidx, _, _ = cute.arch.thread_idx()
     bx, by, _ = cute.arch.block_idx()
-    thread = copier.get_slice(tidx)
+    thread, tiler = copier.get_slice(tidx), copier.tiler_mn
     mine_a = thread.partition_S(cute.local_tile(a, tiler, (by, bx)))
     mine_b = thread.partition_S(cute.local_tile(b, tiler, (by, bx)))
     mine_c = thread.partition_D(cute.local_tile(c, tiler, (by, bx)))
     regs_a, regs_b = cute.make_fragment_like(mine_a), cute.make_fragment_like(mine_b)
     regs_c = cute.make_fragment_like(mine_c)
-    rows, columns = tiler
+    rows, columns = cute.size(tiler[0]), cute.size(tiler[1])
     if (by + 1) * rows <= c.shape[0] and (bx + 1) * columns <= c.shape[1]:
         cute.autovec_copy(mine_a, regs_a)
         cute.autovec_copy(mine_b, regs_b)
@@ -41,9 +51,7 @@ def add(a, b, c, copier, tiler):
         cute.autovec_copy(regs_c, mine_c)
     else:
         where = thread.partition_S(cute.local_tile(cute.make_identity_tensor(c.shape), tiler, (by, bx)))
-        inside = cute.make_rmem_tensor(mine_c.shape, cute.Boolean)
-        for i in cute.range_constexpr(cute.size(inside)):
-            inside[i] = cute.elem_less(where[i], c.shape)
+        inside = within(where, c.shape)
         regs_a.fill(0)
         regs_b.fill(0)
         cute.basic_copy_if(inside, mine_a, regs_a)
@@ -62,7 +70,7 @@ def arguments(a, b, c):
     tiler = (THREADS // 32 * ROWS, 32 * values)
     m, n = tensors[2].shape
     grid = (math.ceil(n / tiler[1]), math.ceil(m / tiler[0]))
-    return (*tensors, cute.make_tiled_copy_tv(atom, lanes, block), tiler), grid
+    return (*tensors, cute.make_tiled_copy_tv(atom, lanes, block)), grid
 
 
 def run_on_gpu(args, dtype):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
-from . import arch, nvgpu, pipeline, runtime, utils
+from . import arch, math, nvgpu, pipeline, runtime, utils
 from .algebra import (
     coalesce,
     composition,
@@ -64,6 +64,7 @@ from .dtypes import (
     Uint32,
     Uint64,
 )
+from .fastdivmod import FastDivmodDivisor, fast_divmod_create_divisor
 from .layout import (
     ComposedLayout,
     E,
@@ -138,8 +139,10 @@ from .layout import (
     wrap,
     zipped_product,
 )
+from .linear import axpby, gemv
 from .mma import MmaAtom, ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma, mma_atom_call
 from .pointer import AddressSpace, Pointer, make_ptr, recast_ptr
+from .printing import print_tensor, printf
 from .seam import CuteError, const_expr, range_constexpr, struct
 from .sim import simulate
 from .tensor import (
@@ -153,7 +156,7 @@ from .tensor import (
     make_tensor,
     recast_tensor,
 )
-from .vector import TensorSSA
+from .vector import ReductionOp, TensorSSA, all_, any_, full, full_like, ones_like, where, zeros_like
 
 __version__ = "0.1.0"
 
@@ -171,6 +174,7 @@ __all__ = [
     "CuteError",
     "DType",
     "E",
+    "FastDivmodDivisor",
     "Float16",
     "Float32",
     "Float64",
@@ -184,6 +188,7 @@ __all__ = [
     "MmaAtom",
     "PerformanceWarning",
     "Pointer",
+    "ReductionOp",
     "ScaledBasis",
     "Swizzle",
     "TFloat32",
@@ -197,10 +202,13 @@ __all__ = [
     "Uint32",
     "Uint64",
     "Uint8",
+    "all_",
+    "any_",
     "append",
     "append_ones",
     "arch",
     "autovec_copy",
+    "axpby",
     "basic_copy",
     "basic_copy_if",
     "basis_get",
@@ -221,6 +229,7 @@ __all__ = [
     "dice",
     "domain_offset",
     "elem_less",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_tuple",
     "filter_zeros",
@@ -229,7 +238,10 @@ __all__ = [
     "flatten",
     "flatten_to_tuple",
     "front",
+    "full",
+    "full_like",
     "gemm",
+    "gemv",
     "get",
     "get_divisibility",
     "get_nonswizzle_portion",
@@ -282,16 +294,20 @@ __all__ = [
     "make_tiled_copy_S",
     "make_tiled_copy_tv",
     "make_tiled_mma",
+    "math",
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
     "nullspace",
     "nvgpu",
+    "ones_like",
     "outer_partition",
     "pipeline",
     "prefetch",
     "prepend",
     "prepend_ones",
+    "print_tensor",
+    "printf",
     "product",
     "product_each",
     "product_like",
@@ -327,7 +343,9 @@ __all__ = [
     "unflatten",
     "unwrap",
     "utils",
+    "where",
     "wrap",
+    "zeros_like",
     "zipped_divide",
     "zipped_product",
 ]

@@ -10,6 +10,7 @@ from . import dtypes, layout, marking, seam, transfer
 from .dtypes import DType
 from .layout import ComposedLayout, Layout
 from .layout.int_tuple import text
+from .layout.mapping import outside
 from .layout.pure import pure
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
 from .seam import CuteError, static, traced
@@ -53,14 +54,14 @@ class Tensor:
         return self.iterator.space
 
     def __getitem__(self, coord: Any) -> Any:
-        coord = check_coord(coord, self.layout)
+        coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
         if has_none(coord):
             return slice_tensor(self, coord)
         at = element(self, coord)
         return at.load() if isinstance(at, Pointer) else at
 
     def __setitem__(self, coord: Any, value: Any) -> None:
-        coord = check_coord(coord, self.layout)
+        coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
         if has_none(coord):
             part = slice_tensor(self, coord)
             part.store(value) if isinstance(value, TensorSSA) else part.fill(value)
@@ -151,10 +152,20 @@ def has_none(coord: Any) -> bool:
     return coord is None or (isinstance(coord, tuple) and any(map(has_none, coord)))
 
 
-def check_coord(coord: Any, of: Any) -> Any:
+@pure
+def check_coord(coord: Any, of: Any, bounded: bool = False) -> Any:
+    """`coord`, which must have one mode for each of `of` (or be one integer) and, if `bounded`, lie within the shape
+    as far as both are static: layouts are functions beyond their shape too, but memory ends there."""
     rank = layout.rank(of)
     if isinstance(coord, tuple) and len(coord) != rank:
         raise CuteError(f"coordinate {coord}: {len(coord)} modes, but {of} has {rank}; give one for each, None for all")
+    path = outside(coord, layout.shape(of)) if bounded else None
+    if path is not None:
+        index, extent = layout.get(coord, path), layout.size(of, path)
+        where = f"mode {list(path)}" if path else "it"
+        raise CuteError(
+            f"coordinate {text(coord)} is out of {of}: {where} takes 0 to {extent - 1}, and {index} is given"
+        )
     return coord
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import layout, seam
 from .layout import Layout
+from .layout.pure import pure
 from .pointer import AddressSpace, Pointer, access_alignment, advance, physical
 from .seam import CuteError
 
@@ -30,13 +31,25 @@ def move(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int = WI
     if src.dtype.width != dst.dtype.width:
         raise CuteError(f"copy: {src.dtype} cannot be copied to {dst.dtype}; convert with dst.store(src.load().to(…))")
     width = vector_width(src, slayout, dst, dlayout, limit)
-    for at in range(0, count, width):
+    for at in first_of_vectors(slayout, dlayout, width, count):
         a = _at(src, slayout, at, width)
         b = _at(dst, dlayout, at, width)
         if pred is None:
             _access(a, b, width)
         else:
             seam.current().when(pred(at), lambda a=a, b=b: _access(a, b, width))  # type: ignore[misc]
+
+
+@pure
+def first_of_vectors(slayout: Any, dlayout: Any, width: int, count: int) -> tuple[int, ...]:
+    """The index of the first element of each vector: those of a vector need not follow each other in coordinate order,
+    where the contiguous mode is not the first."""
+    if width > 1:
+        vector = layout.composition(layout.max_common_layout(slayout, dlayout), layout.make_layout(width))
+        if layout.coalesce(vector) != layout.make_layout(width):
+            rest = layout.complement(vector, count)
+            return tuple(int(layout.crd2idx(i, rest)) for i in range(count // width))
+    return tuple(range(0, count, width))
 
 
 def vector_width(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int) -> int:
@@ -75,11 +88,17 @@ def _at(ptr: Pointer, lay: Any, index: int, width: int) -> Pointer:
 def _access(src: Pointer, dst: Pointer, width: int) -> None:
     b = seam.current()
     regs, memory = AddressSpace.rmem, width * src.dtype.bytes
-    if src.space is regs and dst.space is not regs:
+    if src.space is regs and dst.space is regs:
+        dst.store_vector(src.load_vector(width))
+    elif src.space is regs:
         span = seam.Regs(src.address, src.dtype, src.offset, width)
         b.copy_from_regs(span, dst.space.name, physical(dst), max(memory, 1))
-    elif dst.space is regs and src.space is not regs:
+    elif dst.space is regs:
         span = seam.Regs(dst.address, dst.dtype, dst.offset, width)
         b.copy_to_regs(src.space.name, physical(src), span, max(memory, 1))
+    elif memory >= 4:  # whole registers: a vector of narrow elements would be accessed in halves
+        span = seam.Regs(b.registers(src.dtype, width), src.dtype, 0, width)
+        b.copy_to_regs(src.space.name, physical(src), span, memory)
+        b.copy_from_regs(span, dst.space.name, physical(dst), memory)
     else:
         dst.store_vector(src.load_vector(width))

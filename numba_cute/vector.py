@@ -69,8 +69,8 @@ class TensorSSA:
 
     def broadcast_to(self, target_shape: Any) -> TensorSSA:
         """Modes of one element repeated to those of `target_shape`; missing last modes count as of one element."""
-        if layout.is_congruent(target_shape, self.shape) and target_shape == self.shape:
-            return self
+        if layout.unwrap(target_shape) == layout.unwrap(self.shape):
+            return TensorSSA(self.vector, target_shape, self.dtype)
         strides = broadcast_strides(self.shape, target_shape)
         return self._take(layout.Layout(target_shape, strides), 0, target_shape)
 
@@ -249,36 +249,36 @@ def broadcast_strides(shape: Any, target: Any) -> Any:
     return _strides(shape, layout.make_layout(shape).stride, target, (shape, target))
 
 
-def _strides(shape: Any, stride: Any, target: Any, whole: Any) -> Any:
+def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True) -> Any:
+    if shape == 1:
+        return layout.repeat_like(0, target)
     if isinstance(target, tuple):
-        if not isinstance(shape, tuple):
+        if top and not isinstance(shape, tuple):
             shape, stride = (shape,), (stride,)
-        if len(shape) == 1 and isinstance(shape[0], int) and shape[0] == 1:
-            shape, stride = (1,) * len(target), (0,) * len(target)
-        if len(shape) <= len(target):
+        if isinstance(shape, tuple) and (len(shape) == len(target) or (top and len(shape) < len(target))):
             more = len(target) - len(shape)
             each = zip((*shape, *(1,) * more), (*stride, *(0,) * more), target)
-            return tuple(_strides(s, d, t, whole) for s, d, t in each)
-    else:
-        while isinstance(shape, tuple) and len(shape) == 1:
-            (shape,), (stride,) = shape, stride
-        if not isinstance(shape, tuple) and shape in (1, target):
-            return 0 if shape == 1 else stride
+            return tuple(_strides(s, d, t, whole, False) for s, d, t in each)
+    elif shape == target:
+        return stride
     raise CuteError(f"broadcast: shape {whole[0]} does not fit {whole[1]}: each mode must be equal, or of one element")
 
 
-def broadcast_shape(a: Any, b: Any) -> Any:
-    """The shape to which both broadcast; missing last modes count as of one element."""
-    if a == b or (isinstance(b, int) and b == 1):
+def broadcast_shape(a: Any, b: Any, top: bool = True) -> Any:
+    """The shape to which both broadcast; missing last modes count as of one element, and a shape of one mode as that."""
+    if top:
+        a, b = layout.unwrap(a), layout.unwrap(b)
+    if a == b or b == 1:
         return a
-    if isinstance(a, int) and a == 1:
+    if a == 1:
         return b
-    if isinstance(a, tuple) or isinstance(b, tuple):
+    if top:
         a, b = layout.wrap(a), layout.wrap(b)
         n = max(len(a), len(b))
-        pairs = zip(a + (1,) * (n - len(a)), b + (1,) * (n - len(b)))
-        return tuple(broadcast_shape(x, y) for x, y in pairs)
-    raise CuteError(f"broadcast: modes of {a} and {b} elements do not meet: each must be equal, or of one element")
+        a, b = a + (1,) * (n - len(a)), b + (1,) * (n - len(b))
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        return tuple(broadcast_shape(x, y, False) for x, y in zip(a, b))
+    raise CuteError(f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element")
 
 
 def promote(a: DType, b: DType) -> DType:

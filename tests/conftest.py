@@ -90,7 +90,7 @@ class Simulator:
     ) -> None:  # fmt: skip
         for out in outputs:
             poison(out)
-        simulated = cute.simulate(kernel) if cluster is None else cute.simulate(kernel, cluster=cluster)
+        simulated = cute.simulate(kernel, cluster=cluster, arch=arch)
         simulated[grid, block, 0, smem](*Places(lambda a: a).arguments(args))
         if check is not None:
             check()

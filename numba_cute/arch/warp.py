@@ -111,3 +111,29 @@ def warp_redux_sync(value: Any, kind: str, mask_and_clamp: Any = FULL_MASK) -> A
         raise CuteError(f"warp_redux_sync: kind {kind!r} is none of {', '.join(REDUX)}")
     bits = "b32" if kind in ("and", "or", "xor") else "s32"
     return Int32(isa.redux_sync(Uint32(value), op=kind, type=bits))
+
+
+@traced
+def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
+    """Whether `pred` is the same in every lane. All 32 lanes. PTX vote.sync.uni."""
+    _whole_warp(mask, "vote_uni_sync")
+    return as_bool(isa.vote_uni(pred))
+
+
+@traced
+def match_sync(value: Any, kind: str = "any", mask: Any = FULL_MASK) -> Any:
+    """The lanes (Uint32, one bit each) whose 32-bit `value` is this one's; with kind "all", 0 unless all agree. All 32
+    lanes. PTX match.sync."""
+    _whole_warp(mask, "match_sync")
+    if kind not in ("any", "all"):
+        raise CuteError(f'match_sync: kind {kind!r} must be "any" or "all"')
+    if kind == "any":
+        return isa.match_any(Uint32(value))
+    return isa.match_all(Uint32(value))[0]
+
+
+@traced
+def activemask() -> Any:
+    """The lanes (Uint32, one bit each) that execute this together; in the simulator the lane's own. Any thread.
+    PTX activemask."""
+    return isa.activemask()

@@ -45,7 +45,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, (types.Number, types.Boolean)):
         return Number(ty, value)
     if isinstance(ty, types.BaseTuple):
-        b = tracer.builder
+        b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
         return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
     if isinstance(ty, Value):
         b = tracer.builder
@@ -414,16 +414,21 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
     class Template(AbstractTemplate):
         key = op
         prefer_literal = True
+        refused: CuteError | None = None
 
         def generic(self, args: Any, kws: Any) -> Any:
             if not any(isinstance(a, Value) for a in args[: 1 if op in (operator.getitem, operator.setitem) else 2]):
                 return None
             tracer = Tracer()
             try:
+                # Numba tries literals first, then again without: what was refused must not pass as run-time values.
+                if self.refused is not None:
+                    raise self.refused
                 with seam.running(tracer):
                     result = fn(*(abstract(a, None, tracer) for a in args))
                 return typing.signature(numba_type(result), *args)
             except CuteError as e:
+                self.refused = e
                 raise as_typing_error(e) from e
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from numba.cuda.core.errors import TypingError
+from numba.cuda.core.ir import Loc
 
 from .. import config
 from ..seam import CuteError
@@ -39,15 +40,29 @@ def explain(error: BaseException, py_func: Any) -> None:
     cute = error if isinstance(error, CuteError) else max(found, key=lambda e: len(str(e)), default=None)
     if cute is None:
         return
-    raised = type(cute)(f"{cute}{_where(text, py_func)}")
+    raised = type(cute)(f"{cute}{_where(text, error, py_func)}")
     raised.explained = True  # type: ignore[attr-defined]
     raise raised from (cute if config.current().traceback else None)
 
 
-def _where(text: str, py_func: Any) -> str:
-    """The user's line: the first place that Numba's message names (the innermost call that failed)."""
-    place = re.search(r" at (\S.*?) \((\d+)\)", text)
-    if place is None:
+def _where(text: str, error: BaseException, py_func: Any) -> str:
+    """The user's line: the first place that Numba's message names (the innermost call that failed); of an operator,
+    which its message does not place, the one that it was typing."""
+    named = re.search(r" at (\S.*?) \((\d+)\)", text)
+    file, line = (named[1], int(named[2])) if named is not None else _typed(error)
+    if file is None:
         return f"\n  in kernel {py_func.__name__}"
-    source = linecache.getline(place[1], int(place[2])).strip()
-    return f"\n  in kernel {py_func.__name__}, {place[1]}:{place[2]}" + (f"\n    {source}" if source else "")
+    source = linecache.getline(file, line).strip()
+    return f"\n  in kernel {py_func.__name__}, {file}:{line}" + (f"\n    {source}" if source else "")
+
+
+def _typed(error: BaseException) -> tuple[Any, int]:
+    """The file and line of the statement whose types were being found when `error` was raised; (None, 0) if unknown."""
+    found: tuple[Any, int] = (None, 0)
+    at = error.__traceback__
+    while at is not None:
+        loc = getattr(at.tb_frame.f_locals.get("self"), "loc", None)
+        if isinstance(loc, Loc):
+            found = (loc.filename, loc.line)
+        at = at.tb_next
+    return found

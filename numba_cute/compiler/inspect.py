@@ -25,7 +25,7 @@ class Inspected:
     registers: int
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.name}: {self.type}, {self.registers} registers"
+        return f"line {self.line}: {self.name}: {self.type}, {self.registers} register{'s' * (self.registers != 1)}"
 
 
 class Listing(tuple[Inspected, ...]):

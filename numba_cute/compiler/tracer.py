@@ -12,7 +12,7 @@ from numba.cuda import cgutils, nvvmutils, types
 from .. import dtypes
 from ..isa import instr as table
 from ..seam import CuteError, Regs
-from . import casts, convert, elementwise
+from . import addresses, casts, convert, elementwise
 from .leaves import Number, RegFile, VectorLeaf, dtype_of, element_ir, joined, scalar_type, slots
 from .target import current_arch
 
@@ -343,7 +343,7 @@ class Tracer:
         value = self.ir(address, types.uint32 if space == "smem" else types.uint64)
         if space == "smem":
             return self.builder.inttoptr(value, element.as_pointer(_SPACES[space]))
-        return _stepped(self.builder, value, element, _SPACES[space])
+        return addresses.stepped(self.builder, value, element, _SPACES[space])
 
     def load(self, dtype: dtypes.DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
         if self.builder is None:
@@ -434,51 +434,6 @@ class Tracer:
             b.store(v, b.gep(frame, [_I32(0), _I32(i)]))
         text = self.context.insert_string_const_addrspace(b, fmt)
         b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])
-
-
-def _stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
-    """The pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
-    last, by what is constant in them.
-
-    LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
-    makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102).
-    """
-    scalar = element.element if isinstance(element, ir.VectorType) else element
-    size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
-    steps, constant = [], 0
-    while getattr(value, "opname", None) == "add":
-        value, step = value.operands
-        steps.append(step)
-    pointer = builder.inttoptr(value, element.as_pointer(space))
-    for step in reversed(steps):
-        unit, scale = ir.IntType(8), 1
-        if getattr(step, "opname", None) == "mul" and getattr(step.operands[1], "constant", None) == size:
-            unit, scale, step = scalar, size, step.operands[0]
-        step, known = _without_constant(builder, step)
-        constant += known * scale
-        pointer = builder.gep(builder.bitcast(pointer, unit.as_pointer(space)), [step])
-    if constant:
-        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
-    return builder.bitcast(pointer, element.as_pointer(space))
-
-
-def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
-    """A 64-bit value as a sum of another and a constant.
-
-    A 32-bit product or sum with a constant that does not overflow is widened before, not after: one instruction.
-    """
-    if isinstance(value, ir.Constant):
-        return ir.IntType(64)(0), value.constant
-    inner = value.operands[0] if getattr(value, "opname", None) == "sext" else None
-    if getattr(inner, "opname", None) in ("add", "mul") and "nsw" in inner.flags:
-        first, second = inner.operands
-        if isinstance(second, ir.Constant):
-            op = getattr(builder, inner.opname)
-            value = op(builder.sext(first, value.type), value.type(second.constant), flags=("nsw",))
-    if getattr(value, "opname", None) == "add" and isinstance(value.operands[1], ir.Constant):
-        rest, known = _without_constant(builder, value.operands[0])
-        return rest, known + value.operands[1].constant
-    return value, 0
 
 
 def _singles(regs: Regs) -> list[Regs]:

@@ -25,7 +25,6 @@ WIDTHS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8"
 WIDTHS |= {"e2m1": 4, "e2m1x8": 8, "e2m3": 8, "e3m2": 8}
 """Bits that an element takes in a register. e2m1x8: one e2m1 in bits 2 to 5 of a byte, as .kind::f8f6f4 has it; its
 6-bit types lie in bits 0 to 5."""
-INTEGERS = ("s8", "u8", "s4", "u4", "b1")
 
 
 def values(words: Any, ab: str) -> Any:
@@ -59,8 +58,7 @@ def matrix(held: Any, layout: Layout, rows: int, columns: int) -> NDArray[Any]:
     return out.reshape(rows, columns)
 
 
-def product(a: Any, b: Any, ab: str, op: str = "") -> Any:
-    """a (m, k) @ b (n, k).T; for b1 the bits that `op` ("xor", "and") leaves set."""
-    if op == "xor":  # the bits that differ: those of a, and of b, less twice those of both
-        return a.sum(1)[:, None] + b.sum(1)[None, :] - 2 * (a @ b.T)
-    return a @ b.T
+def product(a: Any, b: Any, op: str) -> Any:
+    """The number of bits set in `op` ("xor", "and") of each row of a (m, k) and b (n, k)."""
+    both = a @ b.T
+    return both if op == "and" else a.sum(1)[:, None] + b.sum(1)[None, :] - 2 * both

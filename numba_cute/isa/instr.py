@@ -187,6 +187,13 @@ class Instr:
 
     def case(self, statics: dict[str, Any]) -> dict[str, Any]:
         """The row that has these static parameters (a row may hold more, derived from them)."""
+        key = (self.name, *statics.items())
+        found = _FOUND.get(key)
+        if found is None:
+            found = _FOUND[key] = self._find(statics)
+        return found
+
+    def _find(self, statics: dict[str, Any]) -> dict[str, Any]:
         for case in _cases_by(self, tuple(sorted(statics))).get(tuple(statics[k] for k in sorted(statics)), ()):
             return case
         legal = {k: sorted({c[k] for c in self.cases if k in c}, key=repr) for k in self.cases[0]}
@@ -226,6 +233,7 @@ class Instr:
 
 
 TABLE: dict[str, Instr] = {}
+_FOUND: dict[tuple[Any, ...], dict[str, Any]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 

@@ -143,6 +143,16 @@ def mbarrier_try_wait_parity(m: Machine, bar: smem, parity: u32, done: out(pred)
 
 
 @instr(
+    "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 $done, [$bar], $parity;",
+    target="sm_90",
+    ref=f"{_REF}-test-wait-try-wait",
+)
+def mbarrier_try_wait_parity_cluster(m: Machine, bar: smem, parity: u32, done: out(pred)) -> int:
+    """The same, acquiring at cluster scope: for memory that peers wrote with the generic proxy before they arrived."""
+    return _poll(m, bar, parity, "mbarrier.try_wait")
+
+
+@instr(
     "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$bar], $parity; @!done bra again; }",
     target="sm_90",
     ref=f"{_REF}-test-wait-try-wait",

@@ -21,6 +21,7 @@ from .machine import Machine
 _REF = "warp-level-matrix-instructions-mma"
 _F32, _F16, _S32 = inout(f32[4]), inout(u32[2]), inout(s32["c_regs"])
 _A, _B = u32["a_regs"], u32["b_regs"]
+_A64, _B64 = f64["a_regs"], f64["b_regs"]
 FP8 = ("e4m3", "e5m2")
 F8F6F4 = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 
@@ -113,6 +114,13 @@ def mma_f32_f8f6f4(m: Machine, acc: _F32, a: _A, b: _B, *, k: int, a_type: str, 
     _multiply(acc, a, b, k, (_byte(a_type), _byte(b_type)), np.float32)
 
 
+def _count(acc: Any, total: Any, atom: atoms.MmaAtom, saturate: bool) -> None:
+    """Add `total` (m, 8) to integer accumulators, which wrap or are clamped."""
+    index = atoms.row_major(atom.c, atom.shape_mnk[0], 8)
+    exact = total.ravel()[index].astype(np.int64) + acc
+    acc[...] = np.clip(exact, -(1 << 31), (1 << 31) - 1) if saturate else exact.astype(np.int32)
+
+
 def _integer_cases() -> Iterator[dict[str, Any]]:
     for types, big in ((("s8", "u8"), (32, 16)), (("s4", "u4"), (64, 32))):
         for saturate, text in ((False, ""), (True, ".satfinite")):
@@ -128,8 +136,7 @@ def mma_s32(
     """acc (m, 8) += a (m, k) @ b (8, k).T in int32, wrapping, or with `saturate` clamping the result. s8, u8: (m, k)
     = (16, 32), (16, 16), (8, 16); s4, u4: (16, 64), (16, 32), (8, 32); each operand its own sign. All 32 lanes."""
     a_matrix, b_matrix, atom = _operands(a, b, m, k, a_type, b_type)
-    total = (a_matrix @ b_matrix.T).ravel()[atoms.row_major(atom.c, m, 8)].astype(np.int64) + acc
-    acc[...] = np.clip(total, -(1 << 31), (1 << 31) - 1) if saturate else total.astype(np.int32)
+    _count(acc, a_matrix @ b_matrix.T, atom, saturate)
 
 
 _BITS = [
@@ -144,8 +151,7 @@ def mma_b1(machine: Machine, acc: _S32, a: _A, b: _B, *, m: int, k: int, op: str
     """acc (m, 8) += the number of bits set in `op` ("xor", "and") of row i of a (m, k) and row j of b (8, k), 32 bits
     to a register. (m, k) = (16, 256), (16, 128), (8, 128). All 32 lanes."""
     a_matrix, b_matrix, atom = _operands(a, b, m, k, "b1", "b1")
-    total = fragments.product(a_matrix, b_matrix, "b1", op)
-    acc[...] = (acc.astype(np.int64) + total.ravel()[atoms.row_major(atom.c, m, 8)]).astype(np.int32)
+    _count(acc, fragments.product(a_matrix, b_matrix, op), atom, False)
 
 
 def _double(acc: Any, a: Any, b: Any, m: int, k: int) -> None:
@@ -162,7 +168,7 @@ def mma_f64(m: Machine, acc: inout(f64[2]), a: f64[1], b: f64[1]) -> None:
 
 @instr("mma.sync.aligned.m16n8k{k}.row.col.f64.f64.f64.f64 $acc, $a, $b, $acc;", target="sm_90", issuer=WARP,
        ref=_REF, over=[{"k": k, "a_regs": k // 2, "b_regs": k // 4} for k in (16, 8, 4)])  # fmt: skip
-def mma_f64_m16(m: Machine, acc: inout(f64[4]), a: f64["a_regs"], b: f64["b_regs"], *, k: int) -> None:
+def mma_f64_m16(m: Machine, acc: inout(f64[4]), a: _A64, b: _B64, *, k: int) -> None:
     """acc (16, 8) += a (16, k) @ b (8, k).T in float64, k 16, 8 or 4. All 32 lanes."""
     _double(acc, a, b, 16, k)
 

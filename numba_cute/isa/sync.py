@@ -135,3 +135,33 @@ def redux_sync(m: Machine, value: u32, result: out(u32), *, op: str, type: str) 
     dtype = np.int32 if type == "s32" else np.uint32
     words = np.asarray(value).astype(np.int64).astype(np.uint32).view(dtype)
     return np.full(m.lanes, _UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
+
+
+@instr("vote.sync.uni.pred $result, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+def vote_uni(m: Machine, flag: pred, result: out(pred)) -> Any:
+    """Whether all lanes passed the same `flag`. All 32 lanes."""
+    flags = np.asarray(flag).astype(bool)
+    return np.full(m.lanes, (flags == flags[0]).all(), np.uint32)
+
+
+@instr("match.any.sync.b32 $lanes, $value, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
+def match_any(m: Machine, value: u32, lanes: out(u32)) -> Any:
+    """A word with bit i set where lane i passed the same `value` as this one. All 32 lanes."""
+    values = np.asarray(value)
+    same = (values[:, None] == values[None, :]).astype(np.uint64)
+    return (same << np.arange(m.lanes, dtype=np.uint64)).sum(1).astype(np.uint32)
+
+
+@instr("match.all.sync.b32 $lanes|$agreed, $value, 0xffffffff;", target="sm_70", issuer=WARP,
+       ref=f"{_REF}-match-sync")  # fmt: skip
+def match_all(m: Machine, value: u32, lanes: out(u32), agreed: out(pred)) -> Any:
+    """(0xffffffff, 1) if all lanes passed the same `value`, else (0, 0). All 32 lanes."""
+    same = (np.asarray(value) == np.asarray(value)[0]).all()
+    return np.full(m.lanes, 0xFFFFFFFF if same else 0, np.uint32), np.full(m.lanes, same, np.uint32)
+
+
+@instr("activemask.b32 $lanes;", target="sm_70", ref=f"{_REF}-activemask")
+def activemask(m: Machine, lanes: out(u32)) -> int:
+    """A word with the bits of the lanes that execute this together set. The simulator runs lanes one by one: there it
+    is the lane's own bit. Any thread."""
+    return 1 << m.sreg("laneid")  # type: ignore[no-any-return]

@@ -186,7 +186,8 @@ def wgmma_f16_ss(
     *, n: int, trans_a: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_ss` of f16 operands with an f16 accumulator: n / 4 words a thread, two elements each, low half first."""
-    _multiply_ss(m, _Form(n, "f16", "f16", np.float16, scale_a * scale_b), acc, a_desc, b_desc, use_acc, (trans_a, trans_b))
+    form = _Form(n, "f16", "f16", np.float16, scale_a * scale_b)
+    _multiply_ss(m, form, acc, a_desc, b_desc, use_acc, (trans_a, trans_b))
 
 
 @instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _RS, **_MMA, over=_cases(("f16",), 4, False))

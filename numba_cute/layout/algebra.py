@@ -128,7 +128,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
     """The layout c -> lhs(rhs(c)), of rhs's shape or finer.
 
     rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for the mode as it
-    is. An error where a mode of `rhs` crosses modes of `lhs` in steps that do not divide.
+    is. An error where a mode of `rhs` crosses modes of `lhs` in steps that do not divide, or known only at run time.
     """
     if isinstance(rhs, ComposedLayout):
         return _compose_with_composed(lhs, rhs)

@@ -27,6 +27,17 @@ from .pure import pure
 from .swizzle import IDENTITY, Swizzle
 
 
+def _sound(shape: IntTuple, stride: IntTuple) -> bool:
+    """Whether these make a layout: one pass, since every operation makes some."""
+    if isinstance(shape, tuple):
+        if not isinstance(stride, tuple) or len(shape) != len(stride):
+            return False
+        return all([_sound(s, d) for s, d in zip(shape, stride)])
+    if type(shape) is not int and not isinstance(shape, Leaf) or type(shape) is int and shape < 0:
+        return False
+    return type(stride) is int or isinstance(stride, (Leaf, ScaledBasis))
+
+
 @static
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -40,6 +51,8 @@ class Layout:
     stride: IntTuple
 
     def __post_init__(self) -> None:
+        if _sound(self.shape, self.stride):
+            return
         if not congruent(self.shape, self.stride):
             raise CuteError(
                 f"stride={text(self.stride)} does not match shape={text(self.shape)}: "

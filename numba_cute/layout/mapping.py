@@ -34,7 +34,11 @@ def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any
             if len(coord) != 1:
                 raise CuteError(f"coordinate {text(coord)} is deeper than the shape {text(shape)} it indexes")
             coord = coord[0]
-        step = mul(whole(coord, "coordinate"), stride)
+        if type(coord) is not int:
+            coord = whole(coord, "coordinate")
+        elif type(stride) is int:
+            return coord * stride
+        step = mul(coord, stride)
         return as_coord(step) if isinstance(step, ScaledBasis) else step
     total: Any = 0
     if isinstance(coord, tuple):
@@ -46,7 +50,8 @@ def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any
         for c, s, d in zip(coord, shape, stride):
             total = plus(total, _index(c, s, d, plus))
         return total
-    coord = whole(coord, "coordinate")
+    if type(coord) is not int:
+        coord = whole(coord, "coordinate")
     last = len(shape) - 1
     for i, s in enumerate(shape):
         n = s if i == last else product(s)
@@ -55,6 +60,20 @@ def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any
         if i != last:
             coord = div(coord, n)
     return total
+
+
+def outside(coord: IntTuple, shape: IntTuple) -> tuple[int, ...] | None:
+    """The path to the mode where a static leaf of `coord` is out of a static extent of `shape`; None if nowhere."""
+    if isinstance(coord, tuple) and isinstance(shape, tuple):
+        for i, (c, s) in enumerate(zip(coord, shape)):
+            inner = outside(c, s)
+            if inner is not None:
+                return (i, *inner)
+        return None
+    while isinstance(coord, tuple) and len(coord) == 1:
+        coord = coord[0]
+    n = product(shape)
+    return () if type(coord) is int and type(n) is int and not 0 <= coord < n else None
 
 
 @traced

@@ -45,10 +45,20 @@ def _keepable(x: Any) -> bool:
     return True
 
 
+_caches: list[Any] = []
+
+
+def forget() -> None:
+    """Drop all results that are kept: for measurements."""
+    for cache in _caches:
+        cache.cache_clear()
+
+
 def pure(fn: F) -> F:
     """A traced function whose results for static arguments are kept: in the simulator every thread of a kernel
     repeats the same set-up. A call that involves a `Leaf` is never kept: lowering emits code at each."""
     remembered = functools.lru_cache(maxsize=4096, typed=True)(fn)
+    _caches.append(remembered)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:

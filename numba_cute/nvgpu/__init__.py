@@ -3,11 +3,13 @@
 
 from . import cpasync, warp, warpgroup
 from .common import CopyUniversalOp, L2PrefetchSize, LoadCacheMode, OperandMajorMode, ReductionOp
+from .universal import MmaUniversalOp
 
 __all__ = [
     "CopyUniversalOp",
     "L2PrefetchSize",
     "LoadCacheMode",
+    "MmaUniversalOp",
     "OperandMajorMode",
     "ReductionOp",
     "cpasync",

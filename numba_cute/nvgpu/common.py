@@ -11,6 +11,7 @@ from ..dtypes import DType
 from ..layout import make_layout
 from ..seam import CuteError, StaticEnum, static
 from ..tensor import Tensor
+from ..vector import ReductionOp as ReductionOp
 
 
 class OperandMajorMode(StaticEnum):
@@ -18,19 +19,6 @@ class OperandMajorMode(StaticEnum):
 
     MN = "mn"
     K = "k"
-
-
-class ReductionOp(StaticEnum):
-    """How a reduction combines what is there with what comes."""
-
-    ADD = "add"
-    MIN = "min"
-    MAX = "max"
-    INC = "inc"
-    DEC = "dec"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
 
 
 class LoadCacheMode(StaticEnum):

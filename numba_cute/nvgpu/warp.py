@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import isa, seam
 from ..copy_atom import CopyAtom, CopyTraits
 from ..dtypes import DType
 from ..isa import atoms
-from ..layout import Layout, make_layout, recast_layout, size
+from ..layout import Layout, crd2idx, make_layout, recast_layout, size
 from ..layout.pure import pure
 from ..mma import Field
 from ..pointer import AddressSpace, Pointer, access_alignment, physical
 from ..seam import CuteError, static
-from ..tensor import Tensor, dense
+from ..tensor import Tensor
 from .warp_mma import (
     MmaB1Op,
     MmaF16BF16Op,
@@ -82,12 +83,51 @@ def _widths(op: Any, dtype: DType, what: str) -> None:
         raise CuteError(f"{what}(transpose={op.transpose}): {dtype} elements; it moves {legal}")
 
 
-def _registers(t: Tensor, num: int, what: str) -> seam.Regs:
-    """The registers of `num` words that a lane holds."""
+def _words(t: Tensor, num: int, what: str) -> tuple[seam.Regs, ...]:
+    """The registers of `num` words that a lane holds: one span, or where they lie apart one for each word."""
     p = t.iterator
-    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or not dense(t):
-        raise CuteError(f"{what}: {t!r} must be consecutive registers; retile the fragment for this copy")
-    return seam.Regs(p.address, p.dtype, p.offset, num * 32 // p.dtype.width)
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem:
+        raise CuteError(f"{what}: {t!r} must be registers")
+    per = 32 // p.dtype.width
+    offsets = _offsets(t.layout)
+    if len(offsets) != num * per:
+        raise CuteError(f"{what}: {t!r} has {len(offsets)} elements, but a lane holds {num * per}")
+    if offsets == tuple(range(offsets[0], offsets[0] + num * per)):
+        return (seam.Regs(p.address, p.dtype, p.offset + offsets[0], num * per),)
+    for w in range(0, num * per, per):
+        if offsets[w : w + per] != tuple(range(offsets[w], offsets[w] + per)):
+            raise CuteError(f"{what}: {t!r} must be words of {per} consecutive elements; retile the fragment")
+    return tuple(seam.Regs(p.address, p.dtype, p.offset + at, per) for at in offsets[::per])
+
+
+@pure
+def _offsets(lay: Layout) -> tuple[int, ...]:
+    return tuple(int(crd2idx(i, lay)) for i in range(int(size(lay))))
+
+
+def _into(t: Tensor, num: int, what: str, load: Callable[[seam.Regs], None]) -> None:
+    """`load` into the registers of `t`."""
+    spans = _words(t, num, what)
+    if len(spans) == 1:
+        load(spans[0])
+        return
+    backend, per = seam.current(), spans[0].count
+    file = backend.registers(spans[0].dtype, num * per)
+    load(seam.Regs(file, spans[0].dtype, 0, num * per))
+    for i, to in enumerate(spans):
+        backend.unvector(backend.vector(seam.Regs(file, to.dtype, i * per, per)), to)
+
+
+def _from(t: Tensor, num: int, what: str) -> seam.Regs:
+    """The registers of `t` as one span, gathered where they lie apart."""
+    spans = _words(t, num, what)
+    if len(spans) == 1:
+        return spans[0]
+    backend, per = seam.current(), spans[0].count
+    file = backend.registers(spans[0].dtype, num * per)
+    for i, at in enumerate(spans):
+        backend.unvector(backend.vector(at), seam.Regs(file, at.dtype, i * per, per))
+    return seam.Regs(file, spans[0].dtype, 0, num * per)
 
 
 def _row(t: Tensor, what: str) -> Any:
@@ -116,8 +156,9 @@ class LdMatrix8x8x16bOp:
         return _traits(True, self.transpose, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        regs = _registers(dst, self.num_matrices, "ldmatrix: dst")
-        isa.ldmatrix(dst=regs, addr=_row(src, "ldmatrix: src"), num=self.num_matrices, trans=self.transpose)
+        statics = {"num": self.num_matrices, "trans": self.transpose}
+        row = _row(src, "ldmatrix: src")
+        _into(dst, self.num_matrices, "ldmatrix: dst", lambda regs: isa.ldmatrix(dst=regs, addr=row, **statics))
 
 
 @static
@@ -136,7 +177,7 @@ class StMatrix8x8x16bOp:
         return _traits(False, self.transpose, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        regs = _registers(src, self.num_matrices, "stmatrix: src")
+        regs = _from(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices, trans=self.transpose)
 
 
@@ -163,8 +204,8 @@ class LdMatrix16x16x8bOp:
         return _byte_traits(True, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        regs = _registers(dst, 2 * self.num_matrices, "ldmatrix: dst")
-        isa.ldmatrix_m16n16_b8(dst=regs, addr=_row(src, "ldmatrix: src"), num=self.num_matrices)
+        num, row = self.num_matrices, _row(src, "ldmatrix: src")
+        _into(dst, 2 * num, "ldmatrix: dst", lambda regs: isa.ldmatrix_m16n16_b8(dst=regs, addr=row, num=num))
 
 
 @static
@@ -186,5 +227,5 @@ class StMatrix16x8x8bOp:
         return _byte_traits(False, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        regs = _registers(src, self.num_matrices, "stmatrix: src")
+        regs = _from(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix_m16n8_b8(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices)

@@ -32,9 +32,19 @@ from .common import OperandMajorMode
 from .descriptor import SmemDescriptor, descriptor_tensor
 
 __all__ = [
-    "Field", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "OperandMajorMode", "OperandSource", "SmemLayoutAtomKind", "commit_group", "fence",
-    "make_smem_layout_atom", "wait_group",
-]  # fmt: skip
+    "Field",
+    "MmaF16BF16Op",
+    "MmaF8Op",
+    "MmaI8Op",
+    "MmaTF32Op",
+    "OperandMajorMode",
+    "OperandSource",
+    "SmemLayoutAtomKind",
+    "commit_group",
+    "fence",
+    "make_smem_layout_atom",
+    "wait_group",
+]
 
 
 class OperandSource(StaticEnum):

@@ -8,12 +8,12 @@ import dataclasses
 from typing import Any
 
 from .. import dtypes
-from ..isa import cp_async as isa_cp_async
 from ..isa import mbarrier as isa
 from ..isa import sync as isa_sync
 from ..isa import tcgen05 as isa_tcgen05
 from ..isa import tma as isa_tma
 from ..isa.cluster import mapa
+from ..isa.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.special import sreg
 from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, current, static, traced
@@ -61,7 +61,9 @@ class MbarrierArray(SyncObject):
 
     barrier_storage: a pointer to `num_stages` 64-bit words of shared memory. agent: how its arrivals are made, and
     the group of them that completes a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad.
-    name: for the simulator's reports. A fence and a CTA or cluster barrier must follow, before any other use:
+    name: for the simulator's reports. cluster_scope: peers publish with their arrivals what they wrote (and not only
+    that they have read), so that arrivals release and waits acquire at cluster scope, which costs a GPU-wide fence
+    (see isa.mbarrier_arrive_peer). A fence and a CTA or cluster barrier must follow, before any other use:
     `pipeline_init_arrive` and `pipeline_init_wait`. PTX: mbarrier.init, sm_90.
     """
 
@@ -70,6 +72,7 @@ class MbarrierArray(SyncObject):
     agent: tuple[PipelineOp, CooperativeGroup]
     tx_count: int = 0
     name: str = "mbarrier"
+    cluster_scope: bool = False
 
     def __post_init__(self) -> None:
         check_stages("MbarrierArray", "num_stages", self.num_stages)
@@ -155,12 +158,13 @@ class MbarrierArray(SyncObject):
         if dst_rank is None:
             isa.mbarrier_arrive(self._address(index))
         else:
-            isa.mbarrier_arrive_peer(mapa(self._address(index), dst_rank))
+            arrive = isa.mbarrier_arrive_cluster if self.cluster_scope else isa.mbarrier_arrive_peer
+            arrive(mapa(self._address(index), dst_rank))
 
     def arrive_cp_async_mbarrier(self, index: Any) -> None:
         """Each calling thread arrives once when all cp.async that it issued before are done; it counts as one of the
         arrivals that the barrier was made for. PTX: cp.async.mbarrier.arrive.noinc, sm_80."""
-        isa_cp_async.cp_async_mbarrier_arrive_noinc(self._address(index))
+        cp_async_mbarrier_arrive_noinc(self._address(index))
 
     def arrive_tcgen05mma(self, index: Any, mask: Any = None, cta_group: Any = 1) -> None:
         """One elected lane lets the barrier receive an arrival once all its multiplies are complete. A whole warp: the
@@ -198,11 +202,13 @@ class MbarrierArray(SyncObject):
 
     def try_wait(self, index: Any, phase: Any) -> Any:
         """Whether the phase of parity `phase` has completed, after a wait that the hardware limits."""
-        return isa.mbarrier_try_wait_parity(self._address(index), phase)
+        try_wait = isa.mbarrier_try_wait_parity_cluster if self.cluster_scope else isa.mbarrier_try_wait_parity
+        return try_wait(self._address(index), phase)
 
     def wait(self, index: Any, phase: Any) -> None:  # type: ignore[override]
         """Wait until the phase of parity `phase` of stage `index` has completed. Any thread."""
-        isa.mbarrier_wait_parity(self._address(index), phase)
+        wait = isa.mbarrier_wait_parity_cluster if self.cluster_scope else isa.mbarrier_wait_parity
+        wait(self._address(index), phase)
 
     def arrive_and_wait(  # type: ignore[override]
         self, index: Any, phase: Any, dst: Any = None, cta_group: Any = 1

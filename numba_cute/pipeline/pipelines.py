@@ -53,9 +53,10 @@ class PipelineAsync:
         whose barrier producers and consumers signal (their own CTA's by default). defer_sync: the caller calls
         `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
         """
-        op = PipelineOp.AsyncThread
-        full, empty = make_barriers(name, num_stages, barrier_storage, (op, producer_group), (op, consumer_group), 0)
         _check_ranks("PipelineAsync.create", producer_mask=producer_mask, consumer_mask=consumer_mask)
+        op = PipelineOp.AsyncThread
+        sides = (op, producer_group), (op, consumer_group)
+        full, empty = make_barriers(name, num_stages, barrier_storage, *sides, 0, producer_mask is not None)
         if not defer_sync:
             publish(1 if producer_mask is None and consumer_mask is None else 2)
         return PipelineAsync(full, empty, num_stages, producer_mask, consumer_mask)
@@ -144,9 +145,9 @@ class PipelineCpAsync(PipelineAsync):
                 f"PipelineCpAsync.create: producer_mask {producer_mask!r} must be None: cp.async signals only barriers "
                 "of its own CTA"
             )
+        _check_ranks("PipelineCpAsync.create", consumer_mask=consumer_mask)
         ops = (PipelineOp.AsyncLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0)
-        _check_ranks("PipelineCpAsync.create", consumer_mask=consumer_mask)
         if not defer_sync:
             publish(1 if consumer_mask is None else 2)
         return PipelineCpAsync(full, empty, num_stages, None, consumer_mask)
@@ -292,9 +293,12 @@ class PipelineTmaStore:
 
 
 def make_barriers(
-    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any
+    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any, publishes: bool = False
 ) -> tuple[MbarrierArray, MbarrierArray]:
-    """The full and the empty barriers of a pipeline; producer, consumer: (PipelineOp, CooperativeGroup)."""
+    """The full and the empty barriers of a pipeline.
+
+    producer, consumer: (PipelineOp, CooperativeGroup). publishes: whether producers write for consumers of other CTAs.
+    """
     check_stages("pipeline", "num_stages", num_stages)
     for side, (_, group) in (("producer_group", producer), ("consumer_group", consumer)):
         if not isinstance(group, CooperativeGroup):
@@ -304,7 +308,7 @@ def make_barriers(
             f"pipeline: barrier_storage {storage!r} is not a pointer; it takes 2 * num_stages = {2 * num_stages} "
             f"64-bit words: SmemAllocator().allocate_array(cute.Int64, {2 * num_stages})"
         )
-    full = MbarrierArray(storage, num_stages, producer, tx_count, f"{name}.full")
+    full = MbarrierArray(storage, num_stages, producer, tx_count, f"{name}.full", publishes)
     return full, MbarrierArray(storage + num_stages, num_stages, consumer, 0, f"{name}.empty")
 
 

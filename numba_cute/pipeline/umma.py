@@ -106,7 +106,7 @@ class PipelineAsyncUmma(PipelineAsync):
         v, _, _ = _extents("PipelineAsyncUmma.create", cta_layout_vmnk)
         _need_commits("PipelineAsyncUmma.create", consumer_group, 1, "one issuing thread")
         ops = (PipelineOp.AsyncThread, producer_group), (PipelineOp.TCGen05Mma, consumer_group)
-        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0)
+        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, v == 2)
         leader, pair = (None, None) if v == 1 else (_leader(), _pair())
         if not defer_sync:
             publish(cluster_size(cta_layout_vmnk))

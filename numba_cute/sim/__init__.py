@@ -13,6 +13,7 @@ from .report import (
     SimWarning,
     UninitializedReadError,
 )
+from .trace import Trace
 
 
 def name_range(address: int, nbytes: int, name: str) -> None:
@@ -31,6 +32,7 @@ __all__ = [
     "SimError",
     "SimWarning",
     "Simulated",
+    "Trace",
     "UninitializedReadError",
     "name_range",
     "simulate",

@@ -90,7 +90,11 @@ class Tracked(np.ndarray[Any, Any]):
             start = int(part.ctypes.data) - (self._cta.smem.start if self._cta else 0)
             shadow, origin = self._shadow(start, m)
             region = Box(start - origin, part.shape, part.strides, part.itemsize)
+        if not write:
+            m.polls(start)
         m.run.races.check(m, shadow, region, write, atomic=atomic)
+        if m.run.trace is not None:
+            m.run.trace.accessed(m, "shared" if self._cta is not None else "global", start, region.nbytes, write)
         return m
 
     def _shadow(self, address: int, m: Machine) -> tuple[Shadow, int]:

@@ -79,6 +79,8 @@ class SimBackend:
                 f"{instr.name} needs {instr.target}, but the kernel is simulated for {self.arch}; "
                 f"pass simulate(kernel, arch={instr.target!r})"
             )
+        if self.run.trace is not None:
+            self.run.trace.issued(instr.name)
         if instr.issuer == THREAD:
             return issue_alone(self.run, instr, statics, operands)
         return issue_together(self.run, instr, statics, operands)
@@ -99,11 +101,14 @@ class SimBackend:
             a = self.run.memory.at(address, nbytes, m)
             if self.run.races is not None:
                 a.check(m, address, nbytes, write)
+            if self.run.trace is not None:
+                self.run.trace.accessed(m, "global", address, nbytes, write)
             return a.data[address - a.address : address - a.address + nbytes]
         rank, at = m.owner(address)
         return m.shared(rank, at, nbytes, write)
 
     def load(self, dtype: DType, space: str, address: int, count: int, align: int) -> tuple[Any, ...]:
+        self._machine().polls(address)
         raw = self._bytes(space, address, count * dtype.bytes, align, False)
         return tuple(raw.copy().view(dtype.numpy).tolist())
 
@@ -229,7 +234,8 @@ class SimBackend:
         return SMEM_BASE
 
     def smem_needs(self, total_bytes: int) -> None:
-        self.run.thread.cta.smem.needs(int(total_bytes))
+        for cta in self.run.thread.cta.cluster.ctas:  # a launch gives every CTA the same
+            cta.smem.needs(int(total_bytes))
 
     def note(self, address: int, nbytes: int, name: str) -> None:
         """Name `nbytes` of shared memory at `address`, for reports."""

@@ -18,7 +18,8 @@ class MBarrier:
     """The state of one mbarrier: its phase as a full number, pending arrivals and pending bytes."""
 
     __slots__ = ("address", "cta", "expected", "pending", "tx", "phase", "waiters", "announced", "delivered",
-                 "arrivals", "before", "live", "born", "agent", "near", "far", "done", "seen", "unseen")  # fmt: skip
+                 "arrivals", "before", "live", "born", "agent", "near", "far", "done", "seen", "unseen",
+                 "senders")  # fmt: skip
 
     def __init__(self, address: int, cta: Any) -> None:
         self.address, self.cta, self.live = address, cta, False
@@ -33,6 +34,7 @@ class MBarrier:
         self.far: Any = None  # what arrivals of peers publish at cluster scope
         self.done: Any = None  # both, as of the last completed phase
         self.seen = 0  # the completed phases that somebody has waited for
+        self.senders: set[Any] = set()  # threads whose copies signal it
         self.unseen = 0  # how many phases completed before anybody waited for the one before
 
     def __str__(self) -> str:

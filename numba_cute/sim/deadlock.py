@@ -28,13 +28,42 @@ def deadlock(cluster: Any) -> DeadlockError:
         one = on if isinstance(on, (MBarrier, Rally)) else type(on)
         groups.setdefault((_rank(on), id(one), wait.why, places[t]), []).append(t)
     ordered = sorted(groups.items(), key=lambda g: g[0][0])
-    for (rank, _, why, place), threads in ordered:
+    for (_, _, why, place), threads in ordered:
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
         bar = getattr(_wait(threads[0]).on, "bar", None)
-        if isinstance(bar, MBarrier) and rank == ordered[0][0][0]:  # what follows from the cause needs no mending
+        if isinstance(bar, MBarrier) and threads is ordered[0][1]:  # what follows from the cause needs no mending
             lines.append(f"    mend: {_mend(bar)}")
+    cycle = _cycle([threads for _, threads in ordered])
+    if cycle:
+        lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
     return DeadlockError("\n".join(lines))
+
+
+def _deliverers(threads: list[Any]) -> set[Any]:
+    """Who could end the wait of these threads: those who have signalled the barrier before, or have not come."""
+    on = _wait(threads[0]).on
+    on = getattr(on, "bar", on)
+    if isinstance(on, MBarrier):
+        return {t for t, _, _ in (*on.before, *on.arrivals)} | on.senders
+    if isinstance(on, Rally):
+        return set(threads[0].cta.threads) - set(on.who)
+    if isinstance(on, ClusterBarrier):
+        return {t for t in on.cluster.live if t.cluster_phase != on.phase}
+    return set(on.absent()) if hasattr(on, "absent") else set()
+
+
+def _cycle(groups: list[list[Any]]) -> list[list[Any]]:
+    """Groups that wait for one another in a circle; none if there is no such."""
+    wants = [_deliverers(g) for g in groups]
+    after = [[j for j, h in enumerate(groups) if j != i and wants[i] & set(h)] for i in range(len(groups))]
+    for start in range(len(groups)):
+        path = [start]
+        while path[-1] not in path[:-1] and after[path[-1]]:
+            path.append(after[path[-1]][0])
+        if path[-1] in path[:-1]:
+            return [groups[i] for i in path[path.index(path[-1]) : -1]]
+    return []
 
 
 def _wait(t: Any) -> Any:

@@ -91,8 +91,8 @@ def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
         f"missing fence.proxy.async: {what} is {verb} through the async proxy by {m.row.name}, issued by "
         f"{m.describe()} at {m.place}\n"
         f"  but {who(a.threads)} wrote it with the generic proxy at {a.place}\n"
-        f"  and no fence.proxy.async lies between; each writing thread must execute it (for example "
-        f"cute.arch.fence_proxy_async) after its writes and before the barrier"
+        f"  and no fence.proxy.async lies between; each writing thread must execute it after its writes and before the "
+        f'barrier: cute.arch.fence_proxy("async.shared", space="cta")'
     )
 
 

@@ -25,6 +25,7 @@ from .hazards import Access, Races
 from .inflight import Groups, InFlight
 from .memory import REGISTERS, GlobalMemory, SharedMemory
 from .report import BarrierError, Place, SimError, count, place_of
+from .schedule import schedule
 from .tmem import check_freed
 
 IDLE_TURNS = 100_000
@@ -63,7 +64,7 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files")  # fmt: skip
+                 "cluster_phase", "files", "polls")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -74,6 +75,7 @@ class Thread:
         self.groups: dict[str, Groups] = {}
         self.clock: Any = None  # what it knows (see `clocks`), if races are checked
         self.cluster_phase: int | None = None
+        self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
         self.files: dict[Any, int] = {}  # register files of each kind given so far
 
     def unit(self, issuer: str, what: str) -> Unit:
@@ -92,6 +94,8 @@ class Thread:
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
         """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
         self.wait = Wait(why, on, machine, ready)
+        if self.cta.cluster.run.trace is not None:
+            self.cta.cluster.run.trace.waits(self)
         self.cta.cluster.scheduler.switch()
 
     @property
@@ -186,7 +190,10 @@ class Run:
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
+        self.trace: Any = None
+        self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
+        self.deviations: dict[int, int] | None = None  # see schedule.Chosen
         self.thread: Any = None
         self.cluster: Any = None
         self.waiting: deque[Any] = deque()  # coordinates of the clusters that have not started
@@ -231,7 +238,7 @@ class Cluster:
                 t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
         self.barrier = ClusterBarrier(self)
-        self.ready: deque[Thread] = deque(self.threads)
+        self.ready: Any = schedule(self.threads, run.seed, run.deviations)
         self.polled: list[Thread] = []
         self.pollers: list[Thread] = []
         self.scheduler: Any = None
@@ -252,6 +259,8 @@ class Cluster:
                         continue
                     raise deadlock(self)
                 run.thread = t
+                if run.trace is not None and t.wait is not None:
+                    run.trace.resumes(t)
                 t.wait = None
                 t.greenlet.switch()
                 if t.greenlet.dead:
@@ -270,16 +279,10 @@ class Cluster:
     def _next(self) -> Thread | None:
         if not self.ready:
             return None
-        rng = self.run.rng
-        if rng is None:
-            return self.ready.popleft()
-        if self.run.mode == "random" and rng.random() < 0.05:
-            self.inflight.complete_some(rng)
-        at = rng.randrange(len(self.ready))
-        self.ready.rotate(-at)
-        t = self.ready.popleft()
-        self.ready.rotate(at)
-        return t
+        run = self.run
+        if run.mode == "random" and run.rng is not None and run.rng.random() < 0.05:
+            self.inflight.complete_some(run.rng)
+        return self.ready.next()  # type: ignore[no-any-return]
 
     def _advance(self) -> bool:
         """No thread is ready: let something happen."""
@@ -305,6 +308,8 @@ class Cluster:
         return self.agents - 1
 
     def wake(self, t: Thread) -> None:
+        if self.run.trace is not None:
+            self.run.trace.wakes(t, self.run.thread)
         self.ready.append(t)
 
     def _exited(self, t: Thread) -> None:

@@ -48,6 +48,10 @@ class Region:
     def __init__(self, start: int, stop: int) -> None:
         self.start, self.stop = start, stop
 
+    @property
+    def nbytes(self) -> int:
+        return self.stop - self.start
+
     def get(self, shadow: Ids) -> Ids:
         return shadow[self.start : self.stop]
 
@@ -60,22 +64,26 @@ class Region:
 
 
 class Rows(Region):
-    """Pieces of the same size: `nbytes` at each of `addresses`, which are multiples of `nbytes`."""
+    """Pieces of the same size: `size` bytes at each of `addresses`, which are multiples of `size`."""
 
-    __slots__ = ("rows", "nbytes")
+    __slots__ = ("rows", "size")
 
-    def __init__(self, addresses: NDArray[np.int64], nbytes: int) -> None:
-        self.rows, self.nbytes = addresses // nbytes, nbytes
+    def __init__(self, addresses: NDArray[np.int64], size: int) -> None:
+        self.rows, self.size = addresses // size, size
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.size * self.size
 
     def get(self, shadow: Ids) -> Ids:
-        return shadow.reshape(-1, self.nbytes)[self.rows].ravel()  # type: ignore[no-any-return]
+        return shadow.reshape(-1, self.size)[self.rows].ravel()  # type: ignore[no-any-return]
 
     def set(self, shadow: Ids, value: Any) -> None:
-        value = value.reshape(-1, self.nbytes) if isinstance(value, np.ndarray) else value
-        shadow.reshape(-1, self.nbytes)[self.rows] = value
+        value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value
+        shadow.reshape(-1, self.size)[self.rows] = value
 
     def address(self, at: int) -> int:
-        return int(self.rows[at // self.nbytes]) * self.nbytes + at % self.nbytes
+        return int(self.rows[at // self.size]) * self.size + at % self.size
 
 
 class Box(Region):
@@ -86,6 +94,7 @@ class Box(Region):
     def __init__(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
         self.start = start
         self.shape, self.strides = (*shape, itemsize), (*strides, 1)
+        self.stop = start + int(np.prod(self.shape))  # so that there are so many bytes, wherever they lie
 
     def _view(self, shadow: Ids) -> Ids:
         return np.lib.stride_tricks.as_strided(shadow[self.start :], self.shape, [4 * s for s in self.strides])

@@ -15,7 +15,7 @@ class Op:
     """One operation in flight. held: (CTA, region, reads) of shared memory in use until it ends. global_access: what
     the shadow of global memory calls it."""
 
-    __slots__ = ("machine", "effect", "bars", "phases", "held", "groups", "done", "global_access")
+    __slots__ = ("machine", "effect", "bars", "phases", "held", "groups", "done", "global_access", "began")
 
     def __init__(
         self, machine: Any, effect: Callable[[], None], bars: list[tuple[BarrierHandle, int]],
@@ -25,6 +25,9 @@ class Op:
         self.phases = [h.bar.phase for h, _ in bars]
         self.done = False
         self.global_access: int | None = None
+        self.began = 0
+        if machine.run.trace is not None:
+            machine.run.trace.begins(self)
 
     def describe(self) -> str:
         return f"{self.machine.row.name} issued by {self.machine.describe()} at {self.machine.place}"
@@ -41,6 +44,8 @@ class Op:
             return
         self.done = True
         m = self.machine
+        if m.run.trace is not None:
+            m.run.trace.ends(self)
         m.deferred = True
         m.run.events += 1
         self.effect()

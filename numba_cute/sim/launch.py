@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -17,11 +18,13 @@ from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
 from .arrays import tracked
 from .backend import SimBackend, as_number
+from .explore import explore
 from .grid import Cluster, Run, Thread, coordinates
 from .memory import GlobalMemory
 from .rebuild import Rebuilder, python_function
 from .report import OutOfBoundsError, SimError, SimWarning
 from .tensor_map import SimTensorMap
+from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
 MAX_THREADS = 1024
@@ -32,7 +35,7 @@ _MAP_BYTES = 128
 
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
-    progress: bool = False, checks: Any = True,
+    progress: bool = False, checks: Any = True, trace: Trace | None = None,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -42,18 +45,18 @@ def simulate(
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
     checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or some of "races",
-    "uninitialised", "exits", "phases" and "registers". NumPy arrays are used in place. Errors are SimError and its
-    kinds (DeadlockError, RaceError, BarrierError, …); what is only suspicious is a SimWarning.
+    "uninitialised", "exits", "phases" and "registers". trace: a `sim.Trace`, which collects counters and a timeline.
+    NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …);
+    what is only suspicious is a SimWarning.
     """
-    mode = async_mode or ("lazy" if seed is None else "random")
-    if mode not in MODES:
+    if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
-    if mode == "random" and seed is None:
+    if async_mode == "random" and seed is None:
         seed = 0
     if cluster is None:
         cluster = getattr(python_function(kernel), "__cute_cluster__", None) or 1
     shape = _dim3("cluster", cluster)
-    return Simulated(kernel, shape, seed, arch, mode, progress, _checks(checks))
+    return Simulated(kernel, shape, seed, arch, async_mode, progress, _checks(checks), trace)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,17 +67,28 @@ class Simulated:
     cluster: tuple[int, int, int]
     seed: int | None
     arch: str
-    mode: str
+    mode: str | None
     progress: bool
     checks: frozenset[str]
+    trace: Trace | None
 
     def __getitem__(self, config: Any) -> Callable[..., None]:
         """`[grid, block]`, and optionally stream and the bytes of dynamic shared memory."""
+        return partial(self._launch, *self.configured(config))
+
+    def explore(self, most: int = 1000, deviations: int = 2, choices: dict[int, int] | None = None) -> Exploration:
+        """The kernel in every order of its warps, between barriers, that differs from the usual one in at most so many
+        `deviations`, and at most `most` of them: `simulate(kernel).explore()[grid, block](*args)` gives how many
+        ran. Arrays are copied for each. choices: of a report, to see its run again, and only that."""
+        return Exploration(self, most, deviations, choices)
+
+    def configured(self, config: Any) -> Any:
+        """The launch configuration as (grid, block, smem)."""
         config = config if isinstance(config, tuple) else (config,)
         if not 2 <= len(config) <= 4:
             raise CuteError(f"simulate(...)[{config}]: give grid, block, and optionally stream and smem")
         smem = int(config[3]) if len(config) > 3 else 0
-        return partial(self._launch, _dim3("grid", config[0]), _dim3("block", config[1]), smem)
+        return _dim3("grid", config[0]), _dim3("block", config[1]), smem
 
     def _launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any) -> None:
         threads = block[0] * block[1] * block[2]
@@ -82,11 +96,25 @@ class Simulated:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
         if any(g % c for g, c in zip(grid, self.cluster)):
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
+        further = () if self.seed is not None else FURTHER_SEEDS.get()
+        fresh = [(seed, copied(args)) for seed in further]  # before the first run changes them
+        for seed, its_args in [(self.seed, args), *fresh]:
+            try:
+                self.once(grid, block, smem, its_args, seed)
+            except SimError as e:
+                raise _replayable(e, seed, self.mode) from e.__cause__
+
+    def once(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
+        seed: int | None, deviations: dict[int, int] | None = None,
+    ) -> Run:  # fmt: skip
+        """One run in one order."""
         fn = python_function(self.kernel)
         maps: dict[int, Any] = {}
         memory = GlobalMemory()
-        shape = grid, block, self.cluster
-        run = Run(fn.__name__, self.arch, *shape, smem, self.seed, self.mode, memory, maps, self.checks)
+        mode = self.mode or ("lazy" if seed is None else "random")
+        run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
+        run.deviations, run.trace = deviations, self.trace
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
@@ -103,7 +131,8 @@ class Simulated:
                 if run.waiting:  # a cluster may take over others that have not started
                     Cluster(run, run.waiting.popleft()).execute(start)
         for text in dict.fromkeys(run.suspicions):
-            warnings.warn(text, SimWarning, stacklevel=2)
+            warnings.warn(text, SimWarning, stacklevel=3)
+        return run
 
     def _shown(self, clusters: list[Any]) -> Iterator[Any]:
         if not self.progress:
@@ -111,6 +140,48 @@ class Simulated:
         from tqdm import tqdm
 
         return iter(tqdm(clusters, desc=f"simulating {python_function(self.kernel).__name__}", unit="cluster"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Exploration:
+    """See `Simulated.explore`."""
+
+    simulated: Simulated
+    most: int
+    deviations: int
+    choices: dict[int, int] | None
+
+    def __getitem__(self, config: Any) -> Callable[..., int]:
+        return partial(self._explore, *self.simulated.configured(config))
+
+    def _explore(self, grid: Any, block: Any, smem: int, *args: Any) -> int:
+        def run(choices: dict[int, int]) -> dict[int, int]:
+            done = self.simulated.once(grid, block, smem, copied(args), None, choices)
+            return done.cluster.ready.options  # type: ignore[no-any-return]
+
+        if self.choices is not None:
+            run(self.choices)
+            return 1
+        return explore(run, self.most, self.deviations)
+
+
+FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
+"""Seeds with which each launch that names none is run again, on copies of its arrays (see pytest_plugin)."""
+
+
+def copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with copies of their arrays, so that a run leaves the arrays as they are.
+
+    What refers to arrays by address (tensors, tensor maps) keeps referring to the same ones."""
+    return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
+
+
+def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
+    """The error with what runs the same order again."""
+    if seed is not None and e.args:
+        how = f"seed={seed}" + (f", async_mode={mode!r}" if mode else "")
+        e.args = (f"{e.args[0]}\n  to see this again: cute.simulate(kernel, {how})", *e.args[1:])
+    return e
 
 
 def _checks(checks: Any) -> frozenset[str]:

@@ -26,6 +26,10 @@ _PEER = 24
 """shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
 
 
+POLLS = 64
+"""Reads of one place in a row from which on a thread counts as polling."""
+
+
 class Machine:
     """One issue of one row by `threads`."""
 
@@ -96,6 +100,14 @@ class Machine:
         thread = self.run.thread
         thread.cta.cluster.pollers.append(thread)
         thread.suspend(f"{why}, again and again", on, self)
+
+    def polls(self, address: int) -> None:
+        """A plain read: of the same place again and again it is a loop that waits for others, who get their turn."""
+        polls = self.run.thread.polls
+        polls[1] = polls[1] + 1 if polls[0] == address else 0
+        polls[0] = address
+        if polls[1] >= POLLS:
+            self.pause(f"a loop that reads {address:#x}")
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
         self.cta.named.arrive(self, id, threads, wait)
@@ -170,6 +182,8 @@ class Machine:
         owner = self._peer(rank)
         owner.smem.check(address, nbytes, self)
         self._check(owner, Region(address, address + nbytes), write)
+        if self.run.trace is not None and not self.deferred:
+            self.run.trace.accessed(self, "shared", address, nbytes, write)
         return owner.smem.data[address : address + nbytes]  # type: ignore[no-any-return]
 
     def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> Bytes:
@@ -239,6 +253,7 @@ class Machine:
         bars = bars or []
         for handle, _ in bars:
             handle.live("names it", asynchronous=True)
+            handle.bar.senders.update(self.threads)
         kind = self.row.done_by if self.row else None
         held = [(*self._held(a, n), True) for a, n in reads or ()]
         held += [(*self._held(a, n), False) for a, n in writes or ()]

@@ -68,7 +68,7 @@ class ClcDynamicPersistentTileScheduler:
     @traced
     def initial_work_tile_info(self):
         """The tile of this cluster itself."""
-        return work_at(self.params, self.first_work_linear_idx, True, self.cta_m, self.cta_n)
+        return work_at(self.params, self.first_work_linear_idx, dtypes.Boolean(True), self.cta_m, self.cta_n)
 
     @traced
     def get_current_work(self, stage: Any = 0):
@@ -170,8 +170,8 @@ def _check_response(what: str, pointer: Any) -> None:
     ok = isinstance(pointer, Pointer) and pointer.space is AddressSpace.smem
     if not ok or pointer.alignment % RESPONSE_BYTES:
         raise CuteError(
-            f"{what}: response pointer {pointer!r} must point to {RESPONSE_BYTES} bytes of shared memory for each stage, "
-            f"aligned to {RESPONSE_BYTES}: SmemAllocator().allocate_array(cute.Int32, 4, {RESPONSE_BYTES})"
+            f"{what}: response pointer {pointer!r} must point to {RESPONSE_BYTES} bytes of shared memory a stage, aligned "
+            f"to {RESPONSE_BYTES}: SmemAllocator().allocate_array(cute.Int32, 4, {RESPONSE_BYTES})"
         )
 
 

@@ -4,8 +4,8 @@
 from typing import Any
 
 from ..dtypes import Int32
-from ..seam import CuteError, current, static, struct, traced
-from .tile_scheduler import PersistentTileSchedulerParams, StaticPersistentTileScheduler, check_params
+from ..seam import static, struct, traced
+from .tile_scheduler import PersistentTileSchedulerParams
 
 
 @static
@@ -24,7 +24,8 @@ class GroupSearchResult:
 
 @struct
 class GroupedGemmGroupSearchState:
-    """How far a search has come: the group found last, the clusters before it, and the clusters up to its end."""
+    """How far a search has come: the group to look at next, the clusters before the group found last, and those up to
+    its end."""
 
     start_group_idx: Int32
     tile_count_prev_group: Int32
@@ -73,13 +74,12 @@ class GroupedGemmTileSchedulerHelper:
         """Go on to the group that holds the `index`-th cluster, the last one at most; gives its number."""
         state = self.search_state
         while state.tile_count_searched <= index and state.start_group_idx < self.group_count:
-            if state.tile_count_searched > 0:
-                state.start_group_idx += 1
-            group = min(state.start_group_idx, self.group_count - 1)
+            group = state.start_group_idx
             m, n = self.clusters_of(Int32(problem_shape_mnkl[group, 0]), Int32(problem_shape_mnkl[group, 1]))
             state.tile_count_prev_group = state.tile_count_searched
             state.tile_count_searched += m * n
-        return state.start_group_idx
+            state.start_group_idx = group + 1
+        return state.start_group_idx - 1
 
     def delinearize_z(self, cta_tile_coord, problem_shape_mnkl):
         """The GroupSearchResult of a work tile's `tile_idx`.

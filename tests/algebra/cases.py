@@ -123,7 +123,13 @@ CASES: dict[str, list[str]] = {
     "rank": ["cl.rank(@NEST)", "cl.rank(@NEST, (0,))", "cl.rank({4})"],
     "shape": ["cl.shape(@NEST)", "cl.shape(@NEST, mode=(0, 1))", "cl.shape(({4}, @ROW))"],
     "shape_at": ["cl.shape_at(@NEST, (1, 1))"],
-    "size": ["cl.size(@NEST)", "cl.size(@NEST, (1,))", "cl.size(({2}, ({3}, 4)))", "cl.size(@SWIZZLED)", "cl.size({4})"],
+    "size": [
+        "cl.size(@NEST)",
+        "cl.size(@NEST, (1,))",
+        "cl.size(({2}, ({3}, 4)))",
+        "cl.size(@SWIZZLED)",
+        "cl.size({4})",
+    ],
     "size_in_bytes": ["cl.size_in_bytes(Float16, @ROW)", "cl.size_in_bytes(Float16, None)"],
     "stride": ["cl.stride(@NEST)", "cl.stride(@NEST, mode=(0, 1))"],
     "stride_at": ["cl.stride_at(@NEST, 1)"],
@@ -136,8 +142,16 @@ CASES: dict[str, list[str]] = {
         "cl.crd2idx(({5}, ({1}, 2)), ({6}, ({2}, 4)))",
         "cl.crd2idx(({3}, {5}), @SWIZZLED)",
     ],
-    "dice": ["cl.dice(@NEST, ((0, None), (0, 0)))", "cl.dice(({2}, ({3}, 4)), (None, (1, None)))", "cl.dice(@STAGES, (0, None, 0))"],
-    "domain_offset": ["cl.domain_offset(({3}, {5}), @ROW)", "cl.domain_offset(({3}, {5}), @SWIZZLED)", "cl.domain_offset(({3}, 1), @ID)"],
+    "dice": [
+        "cl.dice(@NEST, ((0, None), (0, 0)))",
+        "cl.dice(({2}, ({3}, 4)), (None, (1, None)))",
+        "cl.dice(@STAGES, (0, None, 0))",
+    ],
+    "domain_offset": [
+        "cl.domain_offset(({3}, {5}), @ROW)",
+        "cl.domain_offset(({3}, {5}), @SWIZZLED)",
+        "cl.domain_offset(({3}, 1), @ID)",
+    ],
     "elem_less": [
         "cl.elem_less(({3}, ({5}, 1)), ({4}, ({6}, 2)))",
         "cl.elem_less(({3}, {6}), ({4}, {5}))",
@@ -166,7 +180,11 @@ CASES: dict[str, list[str]] = {
     # tuples
     "append": ["cl.append(({2}, 3), {4})", "cl.append(@ROW, cl.make_layout({2}, stride={48}))", "cl.append({2}, 1, 3)"],
     "append_ones": ["cl.append_ones(@ROW, 4)", "cl.append_ones(({2}, 3))"],
-    "ceil_div": ["cl.ceil_div(({100}, {7}), (32, 2))", "cl.ceil_div({100}, {7})", "cl.ceil_div((100, {7}), (cl.make_layout(4, stride=2), 3))"],
+    "ceil_div": [
+        "cl.ceil_div(({100}, {7}), (32, 2))",
+        "cl.ceil_div({100}, {7})",
+        "cl.ceil_div((100, {7}), (cl.make_layout(4, stride=2), 3))",
+    ],
     "filter_tuple": ["cl.filter_tuple(twice, ({2}, 3))"],
     "flatten": ["cl.flatten(@NEST)", "cl.flatten((({2}, 3), 4))", "cl.flatten(@SWIZZLED)", "cl.flatten({2})"],
     "flatten_to_tuple": ["cl.flatten_to_tuple((({2}, 3), 4))", "cl.flatten_to_tuple({2})"],
@@ -212,8 +230,16 @@ CASES: dict[str, list[str]] = {
         "cl.composition(cl.make_layout((2, 4), stride=(4, 1)), @SWIZZLED)",
     ],
     "filter": ["cl.filter(@ZEROS)", "cl.filter(@ZEROS, target_profile=(1, 1))", "cl.filter(@ROW)"],
-    "filter_zeros": ["cl.filter_zeros(@ZEROS)", "cl.filter_zeros(@ROW, target_profile=(0, 1))", "cl.filter_zeros(@STAGES)"],
-    "left_inverse": ["cl.left_inverse(@STATIC)", "cl.left_inverse(cl.make_layout((4, {6}), stride=(2, 8)))", "cl.left_inverse(cl.Swizzle(2, 1, 3))"],
+    "filter_zeros": [
+        "cl.filter_zeros(@ZEROS)",
+        "cl.filter_zeros(@ROW, target_profile=(0, 1))",
+        "cl.filter_zeros(@STAGES)",
+    ],
+    "left_inverse": [
+        "cl.left_inverse(@STATIC)",
+        "cl.left_inverse(cl.make_layout((4, {6}), stride=(2, 8)))",
+        "cl.left_inverse(cl.Swizzle(2, 1, 3))",
+    ],
     "right_inverse": [
         "cl.right_inverse(@STATIC)",
         "cl.right_inverse(cl.make_layout((4, {6}), stride=(1, 4)))",
@@ -228,7 +254,10 @@ CASES: dict[str, list[str]] = {
         "cl.recast_layout(16, 8, @SWIZZLED)",
     ],
     # products and divides
-    "blocked_product": ["cl.blocked_product(cl.make_layout((2, 4)), cl.make_layout(({3}, 2)))", "cl.blocked_product(@STATIC, cl.make_layout((2, {2})))"],
+    "blocked_product": [
+        "cl.blocked_product(cl.make_layout((2, 4)), cl.make_layout(({3}, 2)))",
+        "cl.blocked_product(@STATIC, cl.make_layout((2, {2})))",
+    ],
     "flat_product": ["cl.flat_product(@STATIC, cl.make_layout((2, {3})))"],
     "logical_product": [
         "cl.logical_product(cl.make_layout((2, 4)), cl.make_layout(({3}, 2)))",
@@ -237,7 +266,10 @@ CASES: dict[str, list[str]] = {
         "cl.logical_product(cl.make_layout((2, 4)), {5})",
     ],
     "raked_product": ["cl.raked_product(cl.make_layout((2, 4)), cl.make_layout(({3}, 2)))"],
-    "tile_to_shape": ["cl.tile_to_shape(cl.make_layout((2, 4), stride=(4, 1)), ({6}, {8}), (1, 0))", "cl.tile_to_shape(@STAGES, (8, 16, {6}), (0, 1, 2))"],
+    "tile_to_shape": [
+        "cl.tile_to_shape(cl.make_layout((2, 4), stride=(4, 1)), ({6}, {8}), (1, 0))",
+        "cl.tile_to_shape(@STAGES, (8, 16, {6}), (0, 1, 2))",
+    ],
     "tiled_product": ["cl.tiled_product(cl.make_layout((2, 4)), cl.make_layout(({3}, 2)))"],
     "zipped_product": ["cl.zipped_product(cl.make_layout((2, 4)), cl.make_layout(({3}, 2)))"],
     "flat_divide": ["cl.flat_divide(@ROW, (3, 4))", "cl.flat_divide(@STAGES, (4, 4))"],
@@ -250,8 +282,15 @@ CASES: dict[str, list[str]] = {
         "cl.logical_divide(@NEST, ((2, 3), (2, 5)))",
     ],
     "tiled_divide": ["cl.tiled_divide(@ROW, (3, 4))", "cl.tiled_divide(@COL, (4,))"],
-    "zipped_divide": ["cl.zipped_divide(@ROW, (3, 4))", "cl.zipped_divide(@COL, ({4}, {5}))", "cl.zipped_divide(@ID, (3, (2, 1)))"],
-    "inner_partition": ["cl.inner_partition(@ROW, (3, 4), ({1}, {0}))", "cl.inner_partition(@SWIZZLED, (4, 4), (1, {2}))"],
+    "zipped_divide": [
+        "cl.zipped_divide(@ROW, (3, 4))",
+        "cl.zipped_divide(@COL, ({4}, {5}))",
+        "cl.zipped_divide(@ID, (3, (2, 1)))",
+    ],
+    "inner_partition": [
+        "cl.inner_partition(@ROW, (3, 4), ({1}, {0}))",
+        "cl.inner_partition(@SWIZZLED, (4, 4), (1, {2}))",
+    ],
     "local_partition": [
         "cl.local_partition(@ROW, cl.make_layout((2, 4)), {5})",
         "cl.local_partition(@COL, cl.make_layout((2, 3, 4)), {13}, (1, None, 1))",
@@ -264,7 +303,7 @@ CASES: dict[str, list[str]] = {
         "cl.local_tile(@SWIZZLED, (4, 8), ({1}, 1))",
     ],
     "outer_partition": ["cl.outer_partition(@ROW, (3, 4), ({1}, {2}))"],
-}  # fmt: skip
+}
 
 HOLE = re.compile(r"\{(\d+)\}")
 

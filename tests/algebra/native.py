@@ -18,6 +18,13 @@ from numba.cuda import dispatcher, types
 from numba_cute.compiler.target import compiling_for
 
 TID = "llvm.nvvm.read.ptx.sreg.tid.x"
+THREAD_INDEX = """
+@thread_index = global i32 0
+define i32 @"thread_index.x"() {
+  %t = load i32, i32* @thread_index
+  ret i32 %t
+}
+"""
 
 
 def compile_here(function: Any, ints: int) -> Any:
@@ -49,8 +56,7 @@ def _engine(text: str) -> Any:
     text = re.sub(r"target datalayout = .*", "", text)
     text = re.sub(r"target triple = .*", f'target triple = "{llvm.get_process_triple()}"', text)
     text = re.sub(rf'declare i32 @"?{re.escape(TID)}"?\(\).*', "", text).replace(TID, "thread_index.x")
-    text += '\n@thread_index = global i32 0\ndefine i32 @"thread_index.x"() {\n %t = load i32, i32* @thread_index\n ret i32 %t\n}\n'
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text + THREAD_INDEX)
     module.verify()
     engine = llvm.create_mcjit_compiler(module, llvm.Target.from_default_triple().create_target_machine())
     engine.finalize_object()

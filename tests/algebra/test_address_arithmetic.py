@@ -84,7 +84,9 @@ def test_static_layouts_are_the_address_arithmetic_by_hand(kernel):
 
 
 def test_a_literal_coordinate_is_a_constant_offset():
-    assert re.search(r"st\.global\.u32\s+\[%rd\d+\+10604\]", cute.compile(literal, "void(float32[::1], int32, int32)").ptx)
+    assert re.search(
+        r"st\.global\.u32\s+\[%rd\d+\+10604\]", cute.compile(literal, "void(float32[::1], int32, int32)").ptx
+    )
     assert (3 + 64 + 3 * 8 + 5 * 512) * 4 == 10604
 
 

@@ -49,11 +49,15 @@ class Row:
 
 
 def rows_of(names: list[str]) -> list[Row]:
-    return [Row(name, v, source(case, d), d) for name in names for case in CASES[name] for v, d in variants(case).items()]
+    return [
+        Row(name, v, source(case, d), d) for name in names for case in CASES[name] for v, d in variants(case).items()
+    ]
 
 
 NAMES_IN_ORDER = sorted(CASES)
-GROUPS = {f"{g[0]} to {g[-1]}": rows_of(g) for g in (NAMES_IN_ORDER[i : i + 12] for i in range(0, len(NAMES_IN_ORDER), 12))}
+GROUPS = {
+    f"{g[0]} to {g[-1]}": rows_of(g) for g in (NAMES_IN_ORDER[i : i + 12] for i in range(0, len(NAMES_IN_ORDER), 12))
+}
 
 
 # ------------------------------------------------------------------ results as numbers and as text
@@ -157,11 +161,15 @@ def test_symbolic_leaves_give_the_same_function_as_ints(row):
         assert symbolic == plain or row.name in LONGEST_PROVABLE and symbolic < plain
     n = domain(symbolic)
     assert [values_at(symbolic, i) for i in range(n)] == [values_at(plain, i) for i in range(n)]
-    sizes, plain_sizes = [[cl.size(f) for f in functions(x) if not isinstance(f, cl.Swizzle)] for x in (symbolic, plain)]
+    sizes, plain_sizes = [
+        [cl.size(f) for f in functions(x) if not isinstance(f, cl.Swizzle)] for x in (symbolic, plain)
+    ]
     assert sizes == plain_sizes or row.name in LONGEST_PROVABLE and sizes <= plain_sizes
 
 
-@pytest.mark.parametrize("row", [r for rows in GROUPS.values() for r in rows if r.variant == "run-time"], ids=lambda r: r.id)
+@pytest.mark.parametrize(
+    "row", [r for rows in GROUPS.values() for r in rows if r.variant == "run-time"], ids=lambda r: r.id
+)
 def test_numpy_integers_are_taken_for_ints(row):
     if "cl.Layout(" in row.code:
         with pytest.raises(CuteError, match="build layouts with make_layout"):
@@ -198,3 +206,26 @@ def test_kernel(run, request, group):
         compare(rows, out, dynamic=run.name != "simulator")
 
     run(cuda.jit(kernel), 1, THREADS, (flat, *map(np.int32, numbers)), outputs=[flat], check=check)
+
+
+WRAPPED = sorted(n for n in CASES if hasattr(cute, n) and getattr(cute, n) is not getattr(cl, n))
+PARTS = {"local_tile", "local_partition"}
+"""Of a layout, the package's functions give the part alone; the algebra's give its offset too."""
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_the_package_gives_of_a_layout_what_the_algebra_gives(name):
+    rows = [r for r in rows_of([name]) if r.variant == "static"]
+    for row in rows:
+        call = f"cl.{name}("
+        got = eval(row.code.replace(call, f"cute.{name}(", 1), {**NAMES, "cute": cute})
+        want = row.evaluate(int)
+        if name in PARTS:
+            assert got == want[0] or "make_composed_layout" in row.code  # its part keeps the whole offset inside
+            assert cl.size(got) == cl.size(want[0])
+        else:
+            assert got == want
+
+
+def test_every_operation_of_the_algebra_is_public_in_the_package():
+    assert {n for n in CASES if not hasattr(cute, n)} == {"add_coord", "as_coord", "is_basis"}

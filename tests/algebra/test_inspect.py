@@ -61,8 +61,9 @@ def test_entries_name_the_line_and_print_one_a_line():
     first = kernel.py_func.__code__.co_firstlineno
     assert next(v for v in entries if v.name == "static").line == first + 2
     assert [v.line for v in entries] == sorted(v.line for v in entries)
-    assert str(entries).splitlines()[0] == f"line {entries[0].line}: {entries[0]}".split(": ", 1)[1]
-    assert "static: !cute.layout<(64,128):(1,64)>, 0 registers" in str(entries)
+    assert str(entries) == "\n".join(map(str, entries))
+    assert f"line {first + 2}: static: !cute.layout<(64,128):(1,64)>, 0 registers" in str(entries)
+    assert "mixed: !cute.layout<(?,(4,8)):(32,(1,4))>, 1 register\n" in str(entries)
 
 
 def test_what_is_no_layout_is_left_out_and_arguments_are_checked():

@@ -271,7 +271,13 @@ def cluster_barrier_that_one_block_skips(mended):
     return kernel
 
 
-@bug(BarrierError, "nothing orders that after its initialisation", "mbarrier_arrive_cluster", blocks=2, cluster=2)
+@bug(
+    BarrierError,
+    "nothing orders that after its initialisation|is not initialised",
+    "mbarrier_arrive_cluster",
+    blocks=2,
+    cluster=2,
+)
 def peer_signalled_before_its_barrier_is_made(mended):
     def kernel():
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x

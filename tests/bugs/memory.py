@@ -17,7 +17,7 @@ from .zoo import BAR, BUF, OUT, bug, fresh, get, put
     "missing fence.proxy.async",
     "put, in store, called at tests/bugs/memory.py",
     "cp_async_bulk_s2g",
-    "fence_proxy_async",
+    "fence_proxy(",
     arguments=lambda: (np.zeros(64, np.int32),),
     origin="flashkda#24",
 )

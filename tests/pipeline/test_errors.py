@@ -4,17 +4,42 @@
 import numpy as np
 import pytest
 
+import numba_cute as cute
 from numba_cute import dtypes, pipeline, seam, utils
 from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, NamedBarrier, PipelineOp, PipelineTmaStore
 from numba_cute.pipeline.initial_sync import cluster_size
 from numba_cute.pointer import AddressSpace, Pointer
 
-ONE = CooperativeGroup(Agent.Thread)
+ONE, MANY = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, 64)
 TMA = (PipelineOp.TmaLoad, ONE)
 
 
 def storage(space=AddressSpace.smem, dtype=dtypes.Int64, alignment=8):
     return Pointer(dtype, space, 1024, 0, alignment)
+
+
+def create(kind, **given):
+    arguments = {"num_stages": 2, "producer_group": ONE, "consumer_group": ONE, "barrier_storage": storage()}
+    return getattr(pipeline, f"Pipeline{kind}").create(**(arguments | given))
+
+
+def multi(**given):
+    arguments = {"num_stages": 2, "producer_group": ONE, "consumer_group_umma": ONE, "consumer_group_async": ONE}
+    arguments |= {"tx_count": 16, "barrier_storage": storage()}
+    return pipeline.PipelineTmaMultiConsumersAsync.create(**(arguments | given))
+
+
+def layout(v, m, n):
+    return cute.make_layout((v, m, n, 1))
+
+
+def recast(op=PipelineOp.Composite):
+    """Barriers that are not initialised: there is no kernel."""
+    made = object.__new__(MbarrierArray)
+    fields = {"barrier_storage": storage(), "num_stages": 2, "agent": (op, ONE), "tx_count": 0, "name": "x"}
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -38,6 +63,33 @@ def storage(space=AddressSpace.smem, dtype=dtypes.Int64, alignment=8):
         (lambda: pipeline.make_pipeline_state("producer", 2), "PipelineUserType"),
         (lambda: pipeline.agent_sync(Agent.Thread), "Agent.ThreadBlock"),
         (lambda: cluster_size((4, 8)), "size 32"),
+        (lambda: MbarrierArray(storage(), 2, TMA, 100), "tx_count 100 = 6 * 16 + 4 bytes"),
+        (lambda: MbarrierArray(storage(), 2, (PipelineOp.TmaStore, ONE)), "has no barrier"),
+        (lambda: NamedBarrier(1, 64).arrive_and_drop(), "no count to take a thread from"),
+        (lambda: pipeline.TmaStoreFence(2).arrive_and_drop(), "no count of arrivals"),
+        (lambda: pipeline.TmaStoreFence(2).get_barrier(), "no barrier"),
+        (lambda: pipeline.TmaStoreFence(2).max(), "no count of arrivals"),
+        (lambda: PipelineTmaStore(pipeline.TmaStoreFence(2), 2).consumer_wait(), "the TMA unit reads the stages"),
+        (lambda: PipelineTmaStore(pipeline.TmaStoreFence(2), 2).consumer_release(), "producer_acquire waits instead"),
+        (lambda: create("Async", producer_mask=16), "producer_mask 16 is outside the cluster: it is the rank of one"),
+        (lambda: create("Async", consumer_mask=-1), "0 to 15"),
+        (lambda: create("Async", num_stages=0), "num_stages 0 must be a static int of at least 1"),
+        (lambda: create("Async", barrier_storage=7), "2 * num_stages = 4 64-bit words"),
+        (lambda: create("Async", producer_group=32), "producer_group 32 is not a CooperativeGroup"),
+        (lambda: create("CpAsync", producer_mask=1), "cp.async signals only barriers of its own CTA"),
+        (lambda: create("TmaAsync", tx_count=24), "24 = 1 * 16 + 8"),
+        (lambda: create("TmaAsync", tx_count=16, threads_per_arrival=64), "threads_per_arrival 64"),
+        (lambda: create("TmaUmma", tx_count=16, cta_layout_vmnk=layout(2, 2, 3)), "consumer_group.size 1 must be 4"),
+        (lambda: create("TmaUmma", tx_count=16, cta_layout_vmnk=layout(4, 1, 1)), "mode V is 4"),
+        (lambda: create("AsyncUmma", consumer_group=MANY), "size 64 must be 1"),
+        (lambda: create("UmmaAsync", producer_group=MANY), "producer_group.size 64 must be 1"),
+        (lambda: create("ClcFetchAsync", tx_count=32), "1 response * 16 bytes"),
+        (lambda: create("ClcFetchAsync", consumer_mask=4, cta_layout_vmnk=layout(1, 2, 2)), "0 to 3"),
+        (lambda: multi(cta_layout_vmnk=layout(1, 2, 1)), "has 2 CTAs"),
+        (lambda: multi(consumer_group_umma=MANY), "consumer_group_umma.size 64 must be 1"),
+        (lambda: recast().arrive(0), "says no one way to arrive"),
+        (lambda: recast(PipelineOp.TCGen05Mma).arrive(0, 1 << 16), "mask 0x10000 must name 1 to 16 CTAs"),
+        (lambda: recast(PipelineOp.TCGen05Mma).arrive(0, 1, 3), "cta_group 3"),
     ],
 )
 def test_wrong_configuration_is_refused(make, says):

@@ -56,7 +56,7 @@ def test_fenced_writes_reach_the_async_proxy(fence_by, seed):
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
 @pytest.mark.parametrize("fence_by", ["nobody", "warp 0", "all, too early"])
 def test_a_missing_proxy_fence_is_named(fence_by, seed):
-    with pytest.raises(RaceError, match=r"missing fence.proxy.async(.|\n)*put(.|\n)*fence_proxy_async"):
+    with pytest.raises(RaceError, match=r"missing fence.proxy.async(.|\n)*put(.|\n)*fence_proxy"):
         simulate(make_store(fence_by), seed=seed)[1, 64, 0, 4096](np.zeros(64, np.int32))
 
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers as bits, and their arithmetic where Python's operators do not say it. Any thread. Words are 32 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa
+from ..dtypes import Int32, Uint32
+from ..seam import CuteError, traced
+
+
+@traced
+def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
+    """Four bytes (Uint32) out of the eight of `src` (0 to 3) and `src_reg_shifted` (4 to 7): byte i is the one that
+    digit i of the hexadecimal `prmt_indices` names, or with 8 added to the digit its sign. PTX prmt."""
+    return isa.prmt(Uint32(src), Uint32(src_reg_shifted), Uint32(prmt_indices))
+
+
+@traced
+def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
+    """Any function of three bits, on each bit (Uint32): `lut` (0 to 255, static) is that function of 0xF0, 0xCC and
+    0xAA. PTX lop3."""
+    if type(lut) is not int or not 0 <= lut <= 255:
+        raise CuteError(f"lop3: lut {lut!r} must be a static number in [0, 255]")
+    return isa.lop3(Uint32(a), Uint32(b), Uint32(c), lut=lut)
+
+
+@traced
+def shf(low: Any, high: Any, shift: Any, direction: str = "l", mode: str = "wrap") -> Any:
+    """The 64 bits `high`:`low` shifted left ("l": the high word, Uint32) or right ("r": the low word) by `shift`, which
+    wraps at 32 (mode "wrap") or stops there ("clamp"). PTX shf."""
+    if direction not in ("l", "r") or mode not in ("wrap", "clamp"):
+        raise CuteError(f'shf: direction {direction!r}, mode {mode!r}: use "l" or "r", and "wrap" or "clamp"')
+    return isa.shf(Uint32(low), Uint32(high), Uint32(shift), direction=direction, mode=mode)
+
+
+@traced
+def bfe(value: Any, start: Any, length: Any, signed: bool = False) -> Any:
+    """The `length` bits of `value` from bit `start` on (Uint32), or sign-extended (Int32). PTX bfe."""
+    got = isa.bfe(Uint32(value), Uint32(start), Uint32(length), sign="s" if signed else "u")
+    return Int32(got) if signed else got
+
+
+@traced
+def bfi(field: Any, value: Any, start: Any, length: Any) -> Any:
+    """`value` with its `length` bits from bit `start` on taken from the low bits of `field` (Uint32). PTX bfi."""
+    return isa.bfi(Uint32(field), Uint32(value), Uint32(start), Uint32(length))
+
+
+@traced
+def bfind(value: Any, signed: bool = False) -> Any:
+    """The number of the highest bit set (signed: of a negative value the highest clear), -1 if none (Int32).
+    PTX bfind."""
+    return Int32(isa.bfind(Uint32(value), sign="s" if signed else "u"))
+
+
+@traced
+def brev(value: Any) -> Any:
+    """The bits in reverse order (Uint32). PTX brev."""
+    return isa.brev(Uint32(value))
+
+
+@traced
+def clz(value: Any) -> Any:
+    """How many bits above the highest one set (Int32; 32 of 0). PTX clz."""
+    return Int32(isa.clz(Uint32(value)))
+
+
+@traced
+def popc(value: Any) -> Any:
+    """How many bits are set (Int32). PTX popc."""
+    return Int32(isa.popc(Uint32(value)))
+
+
+@traced
+def mul_hi(a: Any, b: Any, signed: bool = True) -> Any:
+    """The high word of the 64-bit product (Int32, or Uint32). PTX mul.hi."""
+    got = isa.mul_hi(Uint32(a), Uint32(b), sign="s" if signed else "u")
+    return Int32(got) if signed else got
+
+
+@traced
+def mul_wide(a: Any, b: Any, signed: bool = True) -> Any:
+    """The whole 64-bit product (Uint64 bits; signed by default). PTX mul.wide."""
+    return isa.mul_wide(Uint32(a), Uint32(b), sign="s" if signed else "u")
+
+
+@traced
+def add_sat_int(a: Any, b: Any) -> Any:
+    """The sum of two Int32, clamped where it would wrap. PTX add.sat.s32."""
+    return Int32(isa.add_sat(Uint32(a), Uint32(b), op="add"))
+
+
+@traced
+def sub_sat_int(a: Any, b: Any) -> Any:
+    """The difference of two Int32, clamped where it would wrap. PTX sub.sat.s32."""
+    return Int32(isa.add_sat(Uint32(a), Uint32(b), op="sub"))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic on two floats at once, rounded to nearest even. Any thread.
+
+Pairs of Float32 are tuples (low, high); pairs of 16-bit floats are Uint32 words, the first in the low half."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa
+from ..dtypes import Float32, Uint32
+from ..seam import CuteError, traced
+
+
+def _pair(x: Any, what: str, name: str) -> tuple[Any, Any]:
+    if not isinstance(x, tuple) or len(x) != 2:
+        raise CuteError(f"{what}: {name} {x!r} must be a pair of Float32")
+    return Float32(x[0]), Float32(x[1])
+
+
+def _arith(op: str, a: Any, b: Any) -> Any:
+    what = f"{op}_packed_f32x2"
+    return isa.arith_f32x2(_pair(a, what, "src_a"), _pair(b, what, "src_b"), op=op)
+
+
+@traced
+def add_packed_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 sums. PTX add.f32x2, sm_100."""
+    return _arith("add", src_a, src_b)
+
+
+@traced
+def sub_packed_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 differences. PTX sub.f32x2, sm_100."""
+    return _arith("sub", src_a, src_b)
+
+
+@traced
+def mul_packed_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 products. PTX mul.f32x2, sm_100."""
+    return _arith("mul", src_a, src_b)
+
+
+@traced
+def fma_packed_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
+    """Two fused a * b + c of Float32. PTX fma.f32x2, sm_100."""
+    what = "fma_packed_f32x2"
+    return isa.fma_f32x2(_pair(src_a, what, "src_a"), _pair(src_b, what, "src_b"), _pair(src_c, what, "src_c"))
+
+
+@traced
+def add_packed_f16x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float16 sums. PTX add.f16x2, sm_80."""
+    return isa.arith_f16x2(Uint32(src_a), Uint32(src_b), op="add")
+
+
+@traced
+def sub_packed_f16x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float16 differences. PTX sub.f16x2, sm_80."""
+    return isa.arith_f16x2(Uint32(src_a), Uint32(src_b), op="sub")
+
+
+@traced
+def add_packed_bf16x2(src_a: Any, src_b: Any) -> Any:
+    """Two BFloat16 sums. PTX add.bf16x2, sm_90."""
+    return isa.arith_bf16x2(Uint32(src_a), Uint32(src_b), op="add")
+
+
+@traced
+def sub_packed_bf16x2(src_a: Any, src_b: Any) -> Any:
+    """Two BFloat16 differences. PTX sub.bf16x2, sm_90."""
+    return isa.arith_bf16x2(Uint32(src_a), Uint32(src_b), op="sub")
+
+
+@traced
+def fma_packed_f16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
+    """Two fused a * b + c of Float16. PTX fma.f16x2, sm_80."""
+    return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="f16")
+
+
+@traced
+def fma_packed_bf16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
+    """Two fused a * b + c of BFloat16. PTX fma.bf16x2, sm_80."""
+    return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="bf16")

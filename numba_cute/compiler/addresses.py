@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses as LLVM likes them: pointers that step, rather than sums of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+
+def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
+    """The pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
+    last, by what is constant in them.
+
+    LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
+    makes three (tests/algebra/test_address_arithmetic.py: 45 integer instructions for `tiles`, and 102).
+    """
+    scalar = element.element if isinstance(element, ir.VectorType) else element
+    size = scalar.width // 8 if isinstance(scalar, ir.IntType) else 8 if isinstance(scalar, ir.DoubleType) else 4
+    steps, constant = [], 0
+    while getattr(value, "opname", None) == "add":
+        value, step = value.operands
+        steps.append(step)
+    pointer = builder.inttoptr(value, element.as_pointer(space))
+    for step in reversed(steps):
+        unit, scale = ir.IntType(8), 1
+        if getattr(step, "opname", None) == "mul" and getattr(step.operands[1], "constant", None) == size:
+            unit, scale, step = scalar, size, step.operands[0]
+        step, known = _without_constant(builder, step)
+        constant += known * scale
+        pointer = builder.gep(builder.bitcast(pointer, unit.as_pointer(space)), [step])
+    if constant:
+        pointer = builder.gep(builder.bitcast(pointer, ir.IntType(8).as_pointer(space)), [ir.IntType(64)(constant)])
+    return builder.bitcast(pointer, element.as_pointer(space))
+
+
+def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
+    """A 64-bit value as a sum of another and a constant.
+
+    A 32-bit product or sum with a constant that does not overflow is widened before, not after: one instruction.
+    """
+    if isinstance(value, ir.Constant):
+        return ir.IntType(64)(0), value.constant
+    inner: Any = value.operands[0] if getattr(value, "opname", None) == "sext" else None
+    if getattr(inner, "opname", None) in ("add", "mul") and "nsw" in inner.flags:
+        first, second = inner.operands
+        if isinstance(second, ir.Constant):
+            op = getattr(builder, inner.opname)
+            value = op(builder.sext(first, value.type), value.type(second.constant), flags=("nsw",))
+    if getattr(value, "opname", None) == "add" and isinstance(value.operands[1], ir.Constant):
+        rest, known = _without_constant(builder, value.operands[0])
+        return rest, known + value.operands[1].constant
+    return value, 0

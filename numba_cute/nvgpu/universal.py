@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matrix operation that every GPU has: one multiplication and addition of one thread."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .. import seam
+from ..dtypes import DType
+from ..layout import make_layout
+from ..mma import Field, MmaTraits, register_fragment
+from ..seam import CuteError, static
+from ..tensor import Tensor
+from ..vector import elementwise
+
+
+@static
+class MmaUniversalOp:
+    """d += a * b of one element each, in the type `abacc_dtype`, by one thread: `cute.gemm` of register fragments.
+    Operands of other types are converted to it. Floats use fma."""
+
+    abacc_dtype: DType
+    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.abacc_dtype, DType) or self.abacc_dtype.kind == "bool":
+            raise CuteError(f"MmaUniversalOp: abacc_dtype {self.abacc_dtype!r} is not an integer or float type")
+
+    def traits(self) -> MmaTraits:
+        one = make_layout((1, 1))
+        return MmaTraits((1, 1, 1), make_layout(1), one, one, one)
+
+    def fragment(self, operand: str, input: Any) -> Tensor:
+        return register_fragment(operand, input, self.abacc_dtype)
+
+    def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any) -> None:
+        for t, name in ((d, "d"), (a, "a"), (b, "b")):
+            if t.shape not in (1, (1,), ((1,),)):
+                raise CuteError(f"gemm: {name} has shape {t.shape}; fragments of MmaUniversalOp are (1, rest…)")
+        dtype = self.abacc_dtype
+        x, y, z = (t.load().to(dtype) for t in (a, b, d))
+        product = x * y
+        total = elementwise("fma", x, y, z) if dtype.is_float else product + z
+        value = seam.current().select(accumulate, total[0], product[0])
+        d[0] = value

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of threads: seeds permute and replay, priorities and exploration find what the usual order hides."""
+
+import re
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from numba_cute.isa import mbarrier
+from numba_cute.sim import DeadlockError, SimError, simulate
+
+BAR = 1024
+
+
+def order(out):
+    """Which warp came first, second, …"""
+    if cuda.threadIdx.x % 32 == 0:
+        out[cuda.atomic.add(out, 8, 1)] = cuda.threadIdx.x // 32
+
+
+def order_of(**options):
+    out = np.zeros(9, np.int32)
+    simulate(order, **options)[1, 256](out)
+    return tuple(out[:8])
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1, 2, 3])
+def test_the_same_seed_gives_the_same_order(seed):
+    assert order_of(seed=seed) == order_of(seed=seed)
+    assert sorted(order_of(seed=seed)) == list(range(8))
+
+
+def test_seeds_give_different_orders():
+    assert order_of() == tuple(range(8))
+    assert len({order_of(seed=s) for s in range(10)}) > 8
+
+
+def late_signal(out):
+    """Warp 1 looks once whether warp 0 has signalled, and waits for ever if it has not."""
+    t = cuda.threadIdx.x
+    if t == 0:
+        mbarrier.mbarrier_init(BAR, 1)
+    cuda.syncthreads()
+    if t == 0:
+        cuda.atomic.add(out, 0, 1)
+    if t == 32 and cuda.atomic.add(out, 0, 0) == 0:
+        mbarrier.mbarrier_wait_parity(BAR, 0)
+
+
+def test_exploration_finds_an_order_that_hangs_and_replays_it():
+    launch = [1, 64, 0, 4096]
+    simulate(late_signal)[tuple(launch)](np.zeros(1, np.int32))  # the usual order goes well
+    with pytest.raises(DeadlockError, match=r"to see this again: .explore\(choices=") as caught:
+        simulate(late_signal).explore()[tuple(launch)](np.zeros(1, np.int32))
+    choices = eval(re.search(r"choices=(\{.*?\})", str(caught.value))[1])
+    with pytest.raises(DeadlockError):
+        simulate(late_signal).explore(choices=choices)[tuple(launch)](np.zeros(1, np.int32))
+
+
+def test_exploration_of_a_right_kernel_ends():
+    def kernel(out):
+        if cuda.threadIdx.x % 32 == 0:
+            cuda.atomic.add(out, 0, 1)
+        cuda.syncthreads()
+
+    out = np.zeros(1, np.int32)
+    assert 10 < simulate(kernel).explore(most=50)[1, 128](out) <= 50
+    assert out[0] == 0, "it runs on copies"
+
+
+def test_an_error_names_the_seed_that_replays_it():
+    with pytest.raises(SimError, match=r"to see this again: cute.simulate\(kernel, seed=7\)"):
+        simulate(lambda: mbarrier.mbarrier_arrive(BAR), seed=7)[1, 32, 0, 4096]()
+
+
+pytest_plugins = ["pytester"]
+INNER = """
+import numpy as np
+from numba import cuda
+from numba_cute.sim import simulate
+from numba_cute.isa import mbarrier
+
+def late_signal(out):
+    t = cuda.threadIdx.x
+    if t == 0:
+        mbarrier.mbarrier_init(1024, 1)
+    cuda.syncthreads()
+    if t == 0:
+        cuda.atomic.add(out, 0, 1)
+    if t == 32 and cuda.atomic.add(out, 0, 0) == 0:
+        mbarrier.mbarrier_wait_parity(1024, 0)
+
+def test_it():
+    simulate(late_signal)[1, 64, 0, 4096](np.zeros(1, np.int32))
+"""
+
+
+@pytest.mark.parametrize(("seeds", "passed"), [(0, 1), (20, 0)])
+def test_plugin_runs_further_orders(pytester, seeds, passed):
+    pytester.makepyfile(INNER)
+    plugin = [] if _registered() else ["-p", "numba_cute.sim.pytest_plugin"]
+    result = pytester.runpytest_inprocess(*plugin, f"--cute-sim-seeds={seeds}", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=passed, failed=1 - passed)
+    if not passed:
+        result.stdout.fnmatch_lines(["*to see this again: cute.simulate(kernel, seed=*)*"])
+
+
+def _registered():
+    from importlib.metadata import entry_points
+
+    return any(e.value == "numba_cute.sim.pytest_plugin" for e in entry_points(group="pytest11"))
