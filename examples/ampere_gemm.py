@@ -117,8 +117,9 @@ def gemm(dtype, acc_dtype, out_dtype, mA, mB, mC, tiled_mma, copy_a, copy_b, sto
                 arch.sync_threads()
                 read = cute.Int32(0 if read == STAGES - 1 else read + 1)
             after = (kb + 1) % K_BLOCKS
-            cute.copy(load_a, tLsA[None, None, after, read], tLrA[None, None, after])
-            cute.copy(load_b, tLsB[None, None, after, read], tLrB[None, None, after])
+            if kb < K_BLOCKS - 1 or k + 1 < k_tiles:
+                cute.copy(load_a, tLsA[None, None, after, read], tLrA[None, None, after])
+                cute.copy(load_b, tLsB[None, None, after, read], tLrB[None, None, after])
             if kb == 0:  # the stage that was read before this one takes the tile STAGES - 1 ahead
                 ahead = cute.Int32(k + STAGES - 1)
                 if ahead < k_tiles:

@@ -94,7 +94,9 @@ def report(args, name, shape, error, call, nbytes, target):
     device = cuda.get_current_device().name
     device = device.decode() if isinstance(device, bytes) else device
     print(f"{name} {shape} {args.dtype} on {device}: check passed, greatest error {error:.2e}")
-    print(f"{ours * 1e-12:.3f} TB/s; a device copy of 1 GiB {theirs * 1e-12:.3f} TB/s: {ratio:.3f} of it (aim {target})")
+    print(
+        f"{ours * 1e-12:.3f} TB/s; a device copy of 1 GiB {theirs * 1e-12:.3f} TB/s: {ratio:.3f} of it (aim {target})"
+    )
     if args.json is not None:
         figures = {
             "example": name, "shape": list(shape), "dtype": args.dtype, "device": device, "bytes": nbytes,

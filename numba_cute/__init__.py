@@ -28,7 +28,7 @@ from .algebra import (
     tiled_divide,
     zipped_divide,
 )
-from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, cudasim, launch
+from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, cudasim, inspect_layouts, launch
 from .copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call, prefetch
 from .copy_atom import (
     CopyAtom,
@@ -251,6 +251,7 @@ __all__ = [
     "idx2crd",
     "increment_coord",
     "inner_partition",
+    "inspect_layouts",
     "is_congruent",
     "is_major",
     "is_static",

@@ -27,11 +27,17 @@ class ArrayInfo:
 
 
 _BY_NAME = {np.dtype(d.numpy).name: d for d in dtypes.ALL if d is not dtypes.TFloat32}
+_BY_NAME["float4_e2m1fn_x2"] = dtypes.Uint8  # torch: two elements of 4 bits packed in a byte, the first in the low bits
 
 
 def _dtype(x: Any) -> DType:
     """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
     name = str(getattr(x, "name", None) or x).removeprefix("torch.")
+    if name == "float4_e2m1fn":
+        raise CuteError(
+            f"from_dlpack: dtype {x} takes a whole byte for each 4-bit element; pack two into each byte of a uint8 "
+            "array (the first in the low bits)"
+        )
     if name not in _BY_NAME:
         raise CuteError(f"from_dlpack: dtype {x} has no CuTe element type; known are {', '.join(sorted(_BY_NAME))}")
     return _BY_NAME[name]
@@ -91,6 +97,8 @@ _CODES.update({(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)})
 _CODES.update({(1, 8 * n): np.dtype(f"u{n}") for n in (1, 2, 4, 8)})
 _CODES.update({(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)})
 """dlpack.h, DLDataTypeCode, and bits."""
+_PACKED_FLOAT4 = (17, 4, 2)
+"""kDLFloat4_e2m1fn, bits, lanes: seen as bytes."""
 
 _CUDA = 2
 
@@ -101,7 +109,8 @@ def _from_capsule(x: Any) -> ArrayInfo:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     t = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
-    found = _CODES.get((t.code, t.bits)) if t.lanes == 1 else None
+    packed = (t.code, t.bits, t.lanes) == _PACKED_FLOAT4
+    found = np.uint8 if packed else _CODES.get((t.code, t.bits)) if t.lanes == 1 else None
     if found is None:
         raise CuteError(f"from_dlpack: DLPack type code {t.code}, {t.bits} bits, {t.lanes} lanes has no element type")
     shape = tuple(t.shape[i] for i in range(t.ndim))

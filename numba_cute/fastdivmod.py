@@ -47,7 +47,9 @@ def fast_divmod_create_divisor(divisor: Any) -> FastDivmodDivisor:
     """A divisor from 1 to 2**31 - 1, prepared: an int (static), or on the host Int32(n) (known at run time, so that the
     kernel need not be compiled again). Pass the result to the kernel."""
     if not isinstance(divisor, (int, Scalar)):
-        raise CuteError("fast_divmod_create_divisor: divisor is known only at run time; make it on the host and pass it")
+        raise CuteError(
+            "fast_divmod_create_divisor: divisor is known only at run time; make it on the host and pass it"
+        )
     n = int(divisor)
     if not 1 <= n < 2**31:
         raise CuteError(f"fast_divmod_create_divisor: divisor {n} is not in [1, 2**31)")

@@ -20,8 +20,9 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     """The tensor over an array's memory, with its static shape and strides.
 
     tensor_dlpack: a NumPy array (for the simulator), or any array on a GPU with DLPack or the CUDA array interface;
-    bf16 and fp8 too (ml_dtypes, torch, jax). assumed_align: bytes that the address is known to be a multiple of
-    (default: one element's). The tensor keeps the array alive; a launch does not.
+    bf16 and fp8 too (ml_dtypes, torch, jax), and packed fp4 (torch.float4_e2m1fn_x2), seen as bytes. assumed_align:
+    bytes that the address is known to be a multiple of (default: one element's). The tensor keeps the array alive; a
+    launch does not.
     """
     info = inspect_array(tensor_dlpack)
     if not info.shape:

@@ -77,7 +77,10 @@ class Tensor:
         regs = self if dense(self) else make_rmem_tensor_like(self)
         if regs is not self:
             transfer.move(self.iterator, self.layout, regs.iterator, regs.layout)
-        return TensorSSA(seam.current().vector(span(regs, count)), self.shape, self.element_type)
+        vector = seam.current().vector(span(regs, count))
+        if not dense(regs):
+            vector = seam.current().take(vector, places(regs.layout))
+        return TensorSSA(vector, self.shape, self.element_type)
 
     def store(self, value: TensorSSA) -> None:
         """Set all elements from such a vector: of the same number of elements and the same type."""
@@ -89,7 +92,11 @@ class Tensor:
         if value.dtype != self.element_type:
             raise CuteError(f"store: {value.dtype} into {self.element_type} elements; convert with .to(dtype)")
         regs = self if dense(self) else make_rmem_tensor_like(self)
-        seam.current().unvector(value.vector, span(regs, count))
+        vector = value.vector
+        if not dense(regs):
+            at = places(regs.layout)
+            vector = seam.current().take(vector, tuple(sorted(range(count), key=at.__getitem__)))
+        seam.current().unvector(vector, span(regs, count))
         if regs is not self:
             transfer.move(regs.iterator, regs.layout, self.iterator, self.layout)
 
@@ -181,6 +188,12 @@ def dense(t: Tensor) -> bool:
         return False
     flat = layout.coalesce(t.layout)
     return layout.size(flat) == 1 or flat.stride in (1, (1,))
+
+
+@pure
+def places(lay: Any) -> tuple[int, ...]:
+    """Where each element of a static layout lies, in coordinate order."""
+    return tuple(int(layout.crd2idx(i, lay)) for i in range(int(layout.size(lay))))
 
 
 def span(t: Tensor, count: int) -> seam.Regs:

@@ -265,7 +265,7 @@ def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True)
 
 
 def broadcast_shape(a: Any, b: Any, top: bool = True) -> Any:
-    """The shape to which both broadcast; missing last modes count as of one element, and a shape of one mode as that."""
+    """The shape to which both broadcast; missing last modes count as of one element."""
     if top:
         a, b = layout.unwrap(a), layout.unwrap(b)
     if a == b or b == 1:

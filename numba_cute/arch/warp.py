@@ -63,15 +63,15 @@ def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp:
 
 @traced
 def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
-    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` before this one (its own where there is none). All 32 lanes.
-    PTX shfl.sync.up."""
+    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` before this one (its own where
+    there is none). All 32 lanes. PTX shfl.sync.up."""
     return _shuffle(value, offset, mask, mask_and_clamp, "up")
 
 
 @traced
 def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` after this one (its own where there is none). All 32 lanes.
-    PTX shfl.sync.down."""
+    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` after this one (its own where
+    there is none). All 32 lanes. PTX shfl.sync.down."""
     return _shuffle(value, offset, mask, mask_and_clamp, "down")
 
 

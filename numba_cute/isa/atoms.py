@@ -53,7 +53,7 @@ def _check(what: str, layout: Layout, threads: int, size: int, once: bool) -> No
     if once and held.size != size:
         raise CuteError(f"{what}: {held.shape[0]} threads of {held.shape[1]} values are not its {size} elements")
     covered = np.zeros(size, bool)
-    if 0 <= held.min() and held.max() < size:
+    if held.min() >= 0 and held.max() < size:
         covered[held] = True
     if not covered.all():
         raise CuteError(f"{what}: the layout {layout} does not cover its {size} elements")

@@ -75,7 +75,7 @@ def bfi(m: Machine, field: u32, value: u32, start: u32, count: u32, result: out(
 def bfind(m: Machine, value: u32, result: out(u32), *, sign: str) -> int:
     """The number of the highest bit set (with sign "s", of a negative value the highest clear); 0xffffffff if none."""
     number = _number(value, sign)
-    return ((~number if number < 0 else number).bit_length() - 1) & _WORD
+    return (int(~number if number < 0 else number).bit_length() - 1) & _WORD
 
 
 @instr("brev.b32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-brev")
@@ -87,7 +87,7 @@ def brev(m: Machine, value: u32, result: out(u32)) -> int:
 @instr("clz.b32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-clz")
 def clz(m: Machine, value: u32, result: out(u32)) -> int:
     """How many bits above the highest one set (32 of 0)."""
-    return 32 - value.bit_length()
+    return 32 - int(value).bit_length()
 
 
 @instr("popc.b32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-popc")

@@ -147,7 +147,7 @@ def vote_uni(m: Machine, flag: pred, result: out(pred)) -> Any:
 @instr("match.any.sync.b32 $lanes, $value, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
 def match_any(m: Machine, value: u32, lanes: out(u32)) -> Any:
     """A word with bit i set where lane i passed the same `value` as this one. All 32 lanes."""
-    values = np.asarray(value)
+    values: Any = np.asarray(value)
     same = (values[:, None] == values[None, :]).astype(np.uint64)
     return (same << np.arange(m.lanes, dtype=np.uint64)).sum(1).astype(np.uint32)
 

@@ -238,3 +238,19 @@ def cp_async_bulk_s2g(m: Machine, dst: gmem, src: smem, nbytes: u32) -> None:
     for what, value in (("dst", dst), ("src", src), ("nbytes", nbytes)):
         _need_aligned(f"cp.async.bulk: {what}", value, 16)
     m.later(lambda: m.write_global(dst, m.read(src, nbytes)), reads=[(src, nbytes)])
+
+
+@instr("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [$dst], [$src], $nbytes, $mask;", target="sm_100",
+       proxy=ASYNC, ref=f"{_MOVE}-cp-async-bulk", done_by=BULK_GROUP)  # fmt: skip
+def cp_async_bulk_s2g_mask(m: Machine, dst: gmem, src: smem, nbytes: u32, mask: u16) -> None:
+    """`cp_async_bulk_s2g` that writes of each 16 bytes those whose bit is set in `mask`, the first byte's lowest."""
+    for what, value in (("dst", dst), ("src", src), ("nbytes", nbytes)):
+        _need_aligned(f"cp.async.bulk: {what}", value, 16)
+    chosen = [i for i in range(nbytes) if mask >> i % 16 & 1]
+
+    def effect() -> None:
+        data = m.read(src, nbytes)
+        for i in chosen:
+            m.write_global(dst + i, data[i : i + 1])
+
+    m.later(effect, reads=[(src, nbytes)])

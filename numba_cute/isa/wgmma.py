@@ -68,9 +68,7 @@ class _Form:
         return atoms.wgmma(self.n, 256 // width, width, True)
 
 
-def _operand(
-    m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str
-) -> tuple[NDArray[np.int64], _Matrix]:
+def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) -> tuple[NDArray[np.int64], _Matrix]:
     """An operand in shared memory: the addresses of its chunks, and what reads it as a matrix (mn, k)."""
     d = WgmmaDescriptor.decode(int(m.uniform(descriptor)) & 0xFFFFFFFFFFFFFFFF)
     if d.base_offset:
@@ -125,9 +123,7 @@ def _multiply_ss(
     _multiply(m, form, acc, a, b, use_acc, [(a_at, CHUNK), (b_at, CHUNK)])
 
 
-def _multiply_rs(
-    m: Machine, form: _Form, acc: Any, a: Any, b_desc: Any, use_acc: Any, b_major: int = K_MAJOR
-) -> None:
+def _multiply_rs(m: Machine, form: _Form, acc: Any, a: Any, b_desc: Any, use_acc: Any, b_major: int = K_MAJOR) -> None:
     k = form.atom.shape_mnk[2]
     a_matrix = fragments.matrix(fragments.values(np.array(a), form.a), form.atom.a, 64, k)
     b_at, b = _operand(m, b_desc, b_major, form.n, k, form.b)

@@ -21,11 +21,24 @@ from ..layout.pure import pure
 from ..pointer import AddressSpace, Pointer, shared_address
 from ..seam import CuteError, static, traced
 from ..tensor import Tensor, domain_offset
+from .bulk import (
+    CopyBulkG2SMulticastOp,
+    CopyBulkG2SOp,
+    CopyBulkS2GByteMaskOp,
+    CopyBulkS2GOp,
+    CopyBulkS2SOp,
+    group_bulk_copy_modes,
+)
 from .common import LoadCacheMode, ReductionOp
 from .cp_async import CopyG2SOp
 from .tma import make_tiled_tma_atom
 
 __all__ = [
+    "CopyBulkG2SMulticastOp",
+    "CopyBulkG2SOp",
+    "CopyBulkS2GByteMaskOp",
+    "CopyBulkS2GOp",
+    "CopyBulkS2SOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
@@ -33,6 +46,7 @@ __all__ = [
     "CopyReduceBulkTensorTileS2GOp",
     "LoadCacheMode",
     "create_tma_multicast_mask",
+    "group_bulk_copy_modes",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",

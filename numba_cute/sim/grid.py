@@ -241,6 +241,7 @@ class Cluster:
         self.ready: Any = schedule(self.threads, run.seed, run.deviations)
         self.polled: list[Thread] = []
         self.pollers: list[Thread] = []
+        self.at_grid: list[Thread] = []  # those that wait for the whole grid
         self.scheduler: Any = None
         self._idle = (0, 0)
 
@@ -257,7 +258,11 @@ class Cluster:
                 if t is None:
                     if self._advance():
                         continue
-                    raise deadlock(self)
+                    if not self.at_grid or len(self.at_grid) < len(self.live):
+                        raise deadlock(self)
+                    self.scheduler.parent.switch()  # see cooperative.execute
+                    run.cluster = self
+                    continue
                 run.thread = t
                 if run.trace is not None and t.wait is not None:
                     run.trace.resumes(t)

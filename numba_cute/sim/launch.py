@@ -16,6 +16,7 @@ from .. import seam
 from ..dtypes import DType, Scalar
 from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
+from . import cooperative
 from .arrays import tracked
 from .backend import SimBackend, as_number
 from .explore import explore
@@ -127,9 +128,11 @@ class Simulated:
 
         with seam.running(SimBackend(run)):
             run.waiting.extend(clusters)
-            for _ in self._shown(clusters):
-                if run.waiting:  # a cluster may take over others that have not started
-                    Cluster(run, run.waiting.popleft()).execute(start)
+
+            def following() -> Cluster | None:  # a cluster may have taken over others that had not started
+                return Cluster(run, run.waiting.popleft()) if run.waiting else None
+
+            cooperative.execute((following for _ in self._shown(clusters)), start)
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Tracked, tracked
+from .cooperative import CooperativeGroups
 from .machine import Machine, fence_threads
 from .report import DivergenceError, SimError, who
 
@@ -176,6 +177,7 @@ class CudaStandIn:
         self.blockDim = _Dim3(lambda: run.block)
         self.gridDim = _Dim3(lambda: run.grid)
         self.shared, self.local, self.const, self.atomic = _Shared(run), _Local(), _Const(), _Atomic(run)
+        self.cg = CooperativeGroups(run)
         self.warpsize = 32
 
     def __getattr__(self, name: str) -> Any:

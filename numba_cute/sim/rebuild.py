@@ -138,6 +138,8 @@ class Rebuilder:
     def _module(self, module: ModuleType, names: frozenset[str]) -> Any:
         if module.__name__ == "numba.cuda":
             return self.cuda
+        if module.__name__.startswith("numba.cuda") and module.__name__.endswith(".cg"):
+            return self.cuda.cg
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if module.__name__.split(".")[0] == "numba_cute":

@@ -219,9 +219,7 @@ def lane_words(codes):
 
 @pytest.mark.parametrize("nv", [False, True], ids=["mxf4", "mxf4nvf4"])
 def test_block_scaled_4_bit_floats_are_multiplied(run, rng, nv):
-    op = (
-        warp.MmaMXF4NVF4Op(Float4E2M1FN, F32, E4M3) if nv else warp.MmaMXF4Op(Float4E2M1FN, F32, Float8E8M0FNU)
-    )
+    op = warp.MmaMXF4NVF4Op(Float4E2M1FN, F32, E4M3) if nv else warp.MmaMXF4Op(Float4E2M1FN, F32, Float8E8M0FNU)
     count = 4 if nv else 2
     a, b = rng.integers(0, 16, (16, 64)), rng.integers(0, 16, (8, 64))
     (ca, fa), (cb, fb) = factors(rng, 16, count, nv), factors(rng, 8, count, nv)

@@ -198,3 +198,42 @@ def drop_kernel(stages):
         out[tidx] = state.count
 
     return kernel
+
+
+@seam.traced
+def store_to_peer(tensor, word, rank, value):
+    isa.st_shared_cluster_b32(isa.mapa(tensor.iterator.address + dtypes.Uint32(word * 4), rank), value)
+
+
+def peer_kernel(stages):
+    """CTA 0 writes into the shared memory of CTA 1, which consumes."""
+
+    @cute.cluster_shape(2, 1)
+    @cuda.jit
+    def kernel(source, out, counts):
+        tidx, _, _ = arch.thread_idx()
+        _, _, block = arch.block_idx()
+        smem = utils.SmemAllocator()
+        pipe = pipeline.PipelineAsync.create(
+            num_stages=stages, producer_group=group(1), consumer_group=group(1), producer_mask=1, consumer_mask=0,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages),
+        )  # fmt: skip
+        values = smem.allocate_tensor(cute.Int32, cute.make_layout((WORDS, stages)), 16)
+        producer, consumer = pipe.make_participants()
+        if arch.block_idx_in_cluster() == 0:
+            for i in range(counts[block]):
+                stage = producer.acquire_and_advance()
+                for w in range(tidx, WORDS, 32):
+                    store_to_peer(values[None, stage.index], w, 1, source[block, i, w])
+                stage.commit()
+            producer.tail()
+        else:
+            for i in range(counts[block]):
+                stage = consumer.wait_and_advance(consumer.try_wait())
+                for w in range(tidx, WORDS, 32):
+                    out[block, i, w] = values[WORDS - 1 - w, stage.index] + 1
+                stage.release()
+        arch.cluster_arrive()
+        arch.cluster_wait()
+
+    return kernel

@@ -65,10 +65,10 @@ def clusters(launches, rng):
         a, b = (rng.integers(-1000, 1000, (blocks, x, most, WORDS), dtype=np.int32) for x in (m, n))
         want = a[:, :, None] + b[:, None, :, :, ::-1]
         rounds = (np.arange(most) < COUNTS[:, None])[:, None, None, :, None]
-        out = device(np.zeros_like(want))
+        out, on_a, on_b = device(np.zeros_like(want)), device(a), device(b)  # prepare() does not keep them
         kernel = kernels.tma_kernel(stages, warps, (m, n), unit)
         launch = cute.launch(kernel, grid=(m, n, blocks), block=32 * (warps + 1), cluster=(m, n))
-        call = launch.prepare(from_dlpack(device(a)), from_dlpack(device(b)), out, counts)
+        call = launch.prepare(from_dlpack(on_a), from_dlpack(on_b), out, counts)
         name = f"tma_kernel {m} x {n}, {stages} stages, {warps} warps, {unit} threads an arrival"
         wrong += stress(name, launches, call, out, want, np.broadcast_to(rounds, want.shape))
     return wrong

@@ -25,7 +25,8 @@ METHODS = {
     "PipelineTmaUmma": "create consumer_release producer_acquire producer_commit",
     "PipelineAsyncUmma": "create consumer_release",
     "PipelineUmmaAsync": "create producer_commit",
-    "PipelineClcFetchAsync": "create producer_acquire consumer_wait consumer_release producer_get_barrier producer_tail",
+    "PipelineClcFetchAsync": "create producer_acquire consumer_wait consumer_release producer_get_barrier "
+    "producer_tail",
     "PipelineTmaMultiConsumersAsync": "create producer_acquire producer_commit consumer_release",
     "PipelineTmaStore": "create producer_acquire producer_commit consumer_wait consumer_release producer_tail",
     "PipelineProducer": "clone reset acquire advance acquire_and_advance try_acquire commit tail",

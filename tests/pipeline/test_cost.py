@@ -66,35 +66,38 @@ def release(bar, tidx):
     b.when(b.compare("==", dtypes.Int32(tidx) % 32, 0), lambda: isa.mbarrier_arrive(bar))
 
 
+@seam.traced
+def following(index, phase):
+    """The next stage: a person would write a compare and two selects."""
+    b = seam.current()
+    wraps = b.compare("==", index + 1, STAGES)
+    return b.select(wraps, 0, index + 1), b.select(wraps, phase ^ 1, phase)
+
+
 @cuda.jit
 def raw(source, out, count):
     tidx, _, _ = arch.thread_idx()
     start = base()
     init(start, tidx)
+    index, phase = cute.Int32(0), cute.Int32(0)
     if tidx >= 32 * WARPS:
-        index, phase = 0, 1
+        phase = cute.Int32(1)
         for i in range(count):
             wait(start + EMPTY_AT + 8 * index, phase)
             expect(start + FULL_AT + 8 * index)
             copy_in(start + BYTES * index, source, i, start + FULL_AT + 8 * index)
-            index += 1
-            if index == STAGES:
-                index, phase = 0, phase ^ 1
+            index, phase = following(index, phase)
         for _ in cute.range_constexpr(STAGES - 1):
-            index += 1
-            if index == STAGES:
-                index, phase = 0, phase ^ 1
+            index, phase = following(index, phase)
         wait(start + EMPTY_AT + 8 * index, phase)
     else:
-        index, phase, total = 0, 0, 0
+        total = 0
         for _ in range(count):
             wait(start + FULL_AT + 8 * index, phase)
             total += load(start + BYTES * index + 4 * tidx)
             arch.sync_warp()
             release(start + EMPTY_AT + 8 * index, tidx)
-            index += 1
-            if index == STAGES:
-                index, phase = 0, phase ^ 1
+            index, phase = following(index, phase)
         out[tidx] = total
 
 
@@ -233,6 +236,8 @@ def test_a_pipeline_costs_what_bare_instructions_cost(compiled, name):
     mine, twin = (len(instructions(compiled[k].sass)) for k in (name, "raw"))
     assert twin > 50, "the count counts"
     assert mine <= twin * 1.02, f"{mine} instructions, and {twin} without a pipeline"
+    barriers = [sum(op.startswith("SYNCS") for op in instructions(compiled[k].sass)) for k in (name, "raw")]
+    assert barriers[0] == barriers[1] > 2 * STAGES, "accesses to mbarriers"
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -63,6 +63,16 @@ def test_threads_fill_stages_that_tma_stores(run, rng, stages, producers):
     run(kernel, (1, 1, len(COUNTS)), 32 * producers, args, outputs=[out], check=check)
 
 
+@pytest.mark.parametrize("stages", [1, 3])
+def test_a_block_fills_stages_of_its_peer(run, rng, stages):
+    source, out, want = simple(rng)
+
+    def check():
+        np.testing.assert_array_equal(out[rounds()], want[rounds()])
+
+    run(kernels.peer_kernel(stages), (2, 1, len(COUNTS)), 32, [source, out, COUNTS], outputs=[out], check=check)
+
+
 def multicast(rng, shape):
     m, n = shape
     blocks, most = len(COUNTS), COUNTS.max()

@@ -4,8 +4,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
+from numba_cute.pipeline import Agent, CooperativeGroup
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import SimError
 
@@ -14,6 +16,7 @@ from . import umma_kernels as kernels
 from .umma_kernels import THREADS, K, M, N
 
 ARCH = "sm_100a"
+SLOW = pytest.mark.slow
 
 
 def operand(x):
@@ -43,8 +46,11 @@ def tensor(array):
     return lambda place: from_dlpack(place(array))
 
 
-@pytest.mark.parametrize(("stages", "acc_stages"), [(1, 1), (2, 2), (3, 1), (8, 2)])
-@pytest.mark.parametrize(("tiles", "blocks"), [(0, 1), (1, 1), (3, 5)])
+@pytest.mark.parametrize(
+    ("stages", "acc_stages"),
+    [(2, 2), *(pytest.param(s, a, marks=SLOW) for s, a in ((1, 1), (3, 1), (4, 2), (5, 1), (6, 2), (7, 1), (8, 2)))],
+)
+@pytest.mark.parametrize(("tiles", "blocks"), [(0, 1), pytest.param(1, 1, marks=SLOW), (3, 4)])
 def test_tma_feeds_the_matrix_unit_and_threads_read_its_results(run, rng, stages, acc_stages, tiles, blocks):
     words, want = problem(rng, max(tiles, 1), blocks)
     source, out = stages_of(words), np.zeros_like(want, dtype=np.float32)
@@ -58,8 +64,8 @@ def test_tma_feeds_the_matrix_unit_and_threads_read_its_results(run, rng, stages
 
 
 @pytest.mark.parametrize("ctas", [1, 2])
-@pytest.mark.parametrize("stages", [1, 2, 3])
-@pytest.mark.parametrize(("tiles", "blocks"), [(0, 1), (2, 3)])
+@pytest.mark.parametrize("stages", [2, *(pytest.param(s, marks=SLOW) for s in (1, 3, 8))])
+@pytest.mark.parametrize(("tiles", "blocks"), [pytest.param(0, 1, marks=SLOW), (2, 3)])
 def test_threads_feed_the_matrix_unit_of_one_block_or_of_a_pair(run, rng, ctas, stages, tiles, blocks):
     words, want = problem(rng, max(tiles, 1), blocks, ctas)
     out = np.zeros_like(want, dtype=np.float32)
@@ -72,8 +78,8 @@ def test_threads_feed_the_matrix_unit_of_one_block_or_of_a_pair(run, rng, ctas, 
     run(kernels.threads_kernel(stages, ctas), ctas, THREADS, args, outputs=[out], check=check, arch=ARCH)
 
 
-@pytest.mark.parametrize("stages", [1, 2, 4])
-@pytest.mark.parametrize("blocks", [1, 5])
+@pytest.mark.parametrize("stages", [2, *(pytest.param(s, marks=SLOW) for s in (1, 4, 8))])
+@pytest.mark.parametrize("blocks", [pytest.param(1, marks=SLOW), 5])
 def test_the_matrix_unit_and_threads_consume_the_same_stages(run, rng, stages, blocks):
     words, want = problem(rng, 1, blocks)
     source, out, sums = stages_of(words), np.zeros_like(want, dtype=np.float32), np.zeros(64, np.int32)
@@ -86,7 +92,51 @@ def test_the_matrix_unit_and_threads_consume_the_same_stages(run, rng, stages, b
     run(kernels.both_kernel(stages), 1, THREADS, args, outputs=[out, sums], check=check, arch=ARCH)
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 50))])
+def masks_kernel(shape, modes):
+    v, m, n = shape
+    layout = cute.make_layout((v, m, n, 1))
+    commits = (m if modes[0] else 1) + (n if modes[1] else 1) - 1
+
+    @cute.cluster_shape(v * m, n)
+    @cuda.jit
+    def kernel(out):
+        tidx, _, _ = cute.arch.thread_idx()
+        smem = cute.utils.SmemAllocator()
+        pipe = cute.pipeline.PipelineTmaUmma.create(
+            num_stages=2, producer_group=kernels.ONE, consumer_group=CooperativeGroup(Agent.Thread, commits),
+            tx_count=128, barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=layout,
+            mcast_mode_mn=modes,
+        )  # fmt: skip
+        if tidx == 0:
+            rank = cute.arch.block_idx_in_cluster()
+            out[rank, 0] = pipe.consumer_mask
+            out[rank, 1] = 1 if pipe.is_leader_cta else 0
+
+    return kernel
+
+
+@pytest.mark.parametrize("modes", [(1, 1), (1, 0), (0, 1), pytest.param((0, 0), marks=SLOW)])
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 2, 2), (2, 2, 2), *(pytest.param(s, marks=SLOW) for s in ((1, 2, 1), (2, 1, 1), (2, 1, 2), (1, 4, 2)))],
+)
+def test_a_commit_tells_the_blocks_whose_copies_reach_it(run, shape, modes):
+    v, m, n = shape
+    out = np.zeros((v * m * n, 2), np.int32)
+
+    def check():
+        for rank in range(v * m * n):
+            row, column = rank // v % m, rank // (v * m)
+            pairs = {(row, column)}
+            pairs |= {(i, column) for i in range(m)} if modes[0] else set()
+            pairs |= {(row, j) for j in range(n)} if modes[1] else set()
+            want = sum(1 << (p + v * (i + m * j)) for i, j in pairs for p in range(v))
+            assert out[rank].tolist() == [want, int(v == 1 or rank % 2 == 0)]
+
+    run(masks_kernel(shape, modes), (v * m, n), 32, [out], outputs=[out], check=check)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=SLOW) for s in range(2, 50))])
 def test_any_order_gives_the_same_product(seed, rng):
     words, want = problem(rng, 2, 3)
     source, out = stages_of(words), np.full_like(want, np.nan, dtype=np.float32)

@@ -132,9 +132,23 @@ def tma_kernel(stages, acc_stages):
     return kernel
 
 
+@seam.traced
+def threads_pipelines(smem, stages, ctas):
+    layout = cute.make_layout((ctas, 1, 1, 1))
+    mainloop = pipeline.PipelineAsyncUmma.create(
+        num_stages=stages, producer_group=CooperativeGroup(Agent.Thread, 64 * ctas), consumer_group=ONE,
+        barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=layout, defer_sync=True,
+        name="mainloop",
+    )  # fmt: skip
+    results = pipeline.PipelineUmmaAsync.create(
+        num_stages=1, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, EPILOGUE * ctas),
+        barrier_storage=smem.allocate_array(cute.Int64, 2), cta_layout_vmnk=layout, defer_sync=True, name="results",
+    )  # fmt: skip
+    return mainloop, results
+
+
 def threads_kernel(stages, ctas):
     """PipelineAsyncUmma: threads write the operands, of one CTA or of a pair that multiplies together."""
-    layout = cute.make_layout((ctas, 1, 1, 1))
     words = (A_BYTES + B_BYTES // ctas) // 4
     stage_bytes = words * 4
 
@@ -146,15 +160,7 @@ def threads_kernel(stages, ctas):
         smem = utils.SmemAllocator()
         buffers = smem.allocate_tensor(cute.Int32, cute.make_layout((words, stages)), 128)
         slot = smem.allocate_array(cute.Int32, 1)
-        bars, acc_bars = smem.allocate_array(cute.Int64, 2 * stages), smem.allocate_array(cute.Int64, 2)
-        mainloop = pipeline.PipelineAsyncUmma.create(
-            num_stages=stages, producer_group=CooperativeGroup(Agent.Thread, 64 * ctas), consumer_group=ONE,
-            barrier_storage=bars, cta_layout_vmnk=layout, defer_sync=True, name="mainloop",
-        )  # fmt: skip
-        results = pipeline.PipelineUmmaAsync.create(
-            num_stages=1, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, EPILOGUE * ctas),
-            barrier_storage=acc_bars, cta_layout_vmnk=layout, defer_sync=True, name="results",
-        )  # fmt: skip
+        mainloop, results = threads_pipelines(smem, stages, ctas)
         if warp == 1:
             allocate(slot, 32, ctas)
         pipeline.pipeline_init_arrive((ctas, 1))

@@ -273,3 +273,41 @@ def test_memory_that_was_not_given():
         simulate(kernel)[1, 1](a, a.ctypes.data + 32)
     with pytest.raises(OutOfBoundsError, match="misaligned"):
         simulate(kernel)[1, 1](a, a.ctypes.data + 2)
+
+
+def reverse_twice(a, b, out):
+    """Each block writes its part, and after the grid has met reads another's."""
+    i = cuda.grid(1)
+    n = cuda.gridsize(1)
+    b[i] = a[i] + 1
+    cuda.cg.this_grid().sync()
+    a[i] = 10 * b[n - 1 - i]
+    cuda.cg.this_grid().sync()
+    out[i] = a[n - 1 - i]
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_a_cooperative_grid_meets(seed, cluster):
+    a, b, out = (np.arange(128, dtype=np.int64) for _ in range(3))
+    simulate(reverse_twice, seed=seed, cluster=cluster)[4, 32](a, b, out)
+    np.testing.assert_array_equal(out, 10 * (np.arange(128) + 1))
+
+
+def test_a_grid_that_does_not_meet_races():
+    def kernel(a, out):
+        i = cuda.grid(1)
+        a[i] = i
+        out[i] = a[cuda.gridsize(1) - 1 - i]
+
+    with pytest.raises(SimError, match="nothing orders blocks of a grid"):
+        simulate(kernel)[4, 32](np.zeros(128), np.zeros(128))
+
+
+def test_a_block_that_ends_before_the_grid_meets():
+    def kernel():
+        if cuda.blockIdx.x > 0:
+            cuda.cg.this_grid().sync()
+
+    with pytest.raises(SimError, match="all threads must call it equally often"):
+        simulate(kernel)[3, 32]()
