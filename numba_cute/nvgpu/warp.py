@@ -72,7 +72,8 @@ def _recast(load: bool, atom: atoms.CopyAtom, width: int, unit: int) -> CopyTrai
 
 def _check(op: Any, what: str, counts: tuple[int, ...] = (1, 2, 4)) -> None:
     if op.num_matrices not in counts or type(op.num_matrices) is not int:
-        raise CuteError(f"{what}: num_matrices {op.num_matrices!r} must be {' or '.join(map(str, counts))}")
+        legal = ", ".join(map(str, counts[:-1])) + f" or {counts[-1]}"
+        raise CuteError(f"{what}: num_matrices {op.num_matrices!r} must be {legal}")
     if type(op.transpose) is not bool:
         raise CuteError(f"{what}: transpose {op.transpose!r} must be True or False")
 
