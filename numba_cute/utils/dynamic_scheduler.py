@@ -170,8 +170,8 @@ def _check_response(what: str, pointer: Any) -> None:
     ok = isinstance(pointer, Pointer) and pointer.space is AddressSpace.smem
     if not ok or pointer.alignment % RESPONSE_BYTES:
         raise CuteError(
-            f"{what}: response pointer {pointer!r} must point to {RESPONSE_BYTES} bytes of shared memory a stage, aligned "
-            f"to {RESPONSE_BYTES}: SmemAllocator().allocate_array(cute.Int32, 4, {RESPONSE_BYTES})"
+            f"{what}: response pointer {pointer!r} must point to {RESPONSE_BYTES} bytes of shared memory a stage, "
+            f"aligned to {RESPONSE_BYTES}: SmemAllocator().allocate_array(cute.Int32, 4, {RESPONSE_BYTES})"
         )
 
 

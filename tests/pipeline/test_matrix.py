@@ -10,7 +10,7 @@ from numba_cute.runtime import from_dlpack
 from . import hopper_kernels as kernels
 from .hopper_kernels import WORDS
 
-COUNTS = np.array([3, 0, 1, 10], np.int32)
+COUNTS = np.array([3, 0, 1, 6], np.int32)
 SLOW = pytest.mark.slow
 WARPS = [(1, 1), (2, 1), *(pytest.param(p, c, marks=SLOW) for p, c in ((1, 4), (4, 3), (3, 2)))]
 STAGES = [1, 2, *(pytest.param(s, marks=SLOW) for s in (3, 4, 5, 6, 7)), 8]
