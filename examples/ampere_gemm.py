@@ -95,13 +95,14 @@ def gemm(dtype, acc_dtype, out_dtype, mA, mB, mC, tiled_mma, copy_a, copy_b, sto
     # All stages but one are on their way before the loop begins
     for s in cute.range_constexpr(STAGES - 1):
         if s < k_tiles:
-            inside = tAcA[0, 0, 0, s][1] < k_extent
+            tile = cute.Int32(s)  # not a static index: K may have fewer tiles, and then this branch is never taken
+            inside = tAcA[0, 0, 0, tile][1] < k_extent
             for i in cute.range_constexpr(TILE_M * ROW_BYTES // 16 // THREADS):
                 a_now[0, i, 0] = a_rows[0, i, 0] and inside
             for i in cute.range_constexpr(TILE_N * ROW_BYTES // 16 // THREADS):
                 b_now[0, i, 0] = b_rows[0, i, 0] and inside
-            cute.copy(copy_a, tAgA[None, None, None, s], tAsA[None, None, None, s], pred=a_now)
-            cute.copy(copy_b, tBgB[None, None, None, s], tBsB[None, None, None, s], pred=b_now)
+            cute.copy(copy_a, tAgA[None, None, None, tile], tAsA[None, None, None, s], pred=a_now)
+            cute.copy(copy_b, tBgB[None, None, None, tile], tBsB[None, None, None, s], pred=b_now)
         arch.cp_async_commit_group()
 
     arch.cp_async_wait_group(STAGES - 2)

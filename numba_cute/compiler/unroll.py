@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks, compute_live_map, compute_use_defs
+from numba.cuda.core.analysis import compute_cfg_from_blocks, compute_use_defs
 from numba.cuda.core.ir_utils import build_definitions, rename_labels, replace_vars_stmt
 
 from .. import seam
@@ -26,12 +26,12 @@ def unroll_loops(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[
 
     constant, typed: the value of a variable, from the source or (slower) from its type; they raise if it has none.
     """
-    changed = False
+    changed, flow = False, _Flow()
     while True:
         found = _find(func_ir, constant, typed)
         if found is None:
             return changed
-        _unroll(func_ir, *found)
+        _unroll(func_ir, flow, *found)
         func_ir._definitions = build_definitions(func_ir.blocks)
         changed = True
 
@@ -85,13 +85,13 @@ def _find(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[Any], A
     return None
 
 
-def _unroll(func_ir: Any, entry: int, found: tuple[int, Any], header: int, loop: Any) -> None:
+def _unroll(func_ir: Any, flow: _Flow, entry: int, found: tuple[int, Any], header: int, loop: Any) -> None:
     blocks, (at, indices) = func_ir.blocks, found
     chain = _headers(blocks, header)
     head = blocks[chain[-1]]
     first, after = head.terminator.truebr, head.terminator.falsebr
     body = sorted(set(loop.body) - set(chain))
-    own = _own_variables(blocks, header, loop)
+    own = _own_variables(flow, blocks, header, loop)
     step = max(blocks) + 1
     exit_label = (len(indices) + 1) * step
     for k, index in enumerate(indices):
@@ -105,6 +105,7 @@ def _unroll(func_ir: Any, entry: int, found: tuple[int, Any], header: int, loop:
     for label in [*chain, *body]:
         del blocks[label]
     before = blocks[entry]
+    flow.changed(before)
     before.body = _without_iterator(before.body[:-1], at)
     before.append(ir.Jump(step + header if indices else exit_label, before.loc))
     func_ir.blocks = rename_labels(blocks)
@@ -120,16 +121,47 @@ def _headers(blocks: dict[int, Any], header: int) -> list[int]:
     return chain
 
 
-def _own_variables(blocks: dict[int, Any], header: int, loop: Any) -> list[str]:
+class _Flow:
+    """The variables that each block uses before it sets them, and those that it sets; remembered, since there are many
+    loops and most blocks stay as they are from one to the next."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, set[str], set[str]]] = {}
+
+    def of(self, block: Any) -> tuple[set[str], set[str]]:
+        found = self._known.get(id(block))
+        if found is None:
+            maps = compute_use_defs({0: block})
+            found = self._known[id(block)] = block, maps.usemap[0], maps.defmap[0]  # the block, so that its id stays
+        return found[1], found[2]
+
+    def changed(self, block: Any) -> None:
+        self._known.pop(id(block), None)
+
+
+def _own_variables(flow: _Flow, blocks: dict[int, Any], header: int, loop: Any) -> list[str]:
     """Variables that live within one iteration: each copy gets its own, so that its constants are constants."""
-    cfg = compute_cfg_from_blocks(blocks)
-    uses = compute_use_defs(blocks)
-    live = compute_live_map(cfg, blocks, uses.usemap, uses.defmap)
     inside = set(loop.body) | {header}
-    outside = {v for label, names in uses.usemap.items() if label not in inside for v in names}
-    outside |= set().union(*(live[label] for label in blocks if label not in inside))
-    defined = set().union(*(uses.defmap[label] for label in inside))
-    return sorted(defined - outside - set(live[header]))
+    defined = set().union(*(flow.of(blocks[label])[1] for label in inside))
+    for label, block in blocks.items():
+        if label not in inside:
+            defined -= flow.of(block)[0]
+    return sorted(defined - _needed_at(flow, blocks, header, inside))
+
+
+def _needed_at(flow: _Flow, blocks: dict[int, Any], header: int, inside: set[int]) -> set[str]:
+    """The variables whose value at the loop's header some block of the loop uses: those carried between iterations."""
+    needed: dict[int, set[str]] = {label: set() for label in inside}
+    changed = True
+    while changed:
+        changed = False
+        for label in inside:
+            uses, sets = flow.of(blocks[label])
+            after = (needed[t] for t in blocks[label].terminator.get_targets() if t in inside)
+            now = uses | (set().union(*after) - sets)
+            if now != needed[label]:
+                needed[label], changed = now, True
+    return needed[header]
 
 
 def _without_iterator(body: list[Any], at: int) -> list[Any]:

@@ -101,7 +101,9 @@ def test_logic_of_comparisons(run, rng):
     over(run, lambda x, y: cute.where(((x > 0) & ~(y > 0)) | (x < -3), x, 0.0), (a, b), np.float32, want)
 
 
-@pytest.mark.parametrize("op, of", [(ADD, np.sum), (MUL, np.prod), (MAX, np.max), (MIN, np.min)], ids=["add", "mul", "max", "min"])
+@pytest.mark.parametrize(
+    "op, of", [(ADD, np.sum), (MUL, np.prod), (MAX, np.max), (MIN, np.min)], ids=["add", "mul", "max", "min"]
+)
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32], ids=lambda d: d.__name__)
 def test_reduction_of_all_elements(run, rng, op, of, dtype):
     (a, _), start = pair(rng, dtype, 1.0, 3.0), 2
