@@ -168,7 +168,7 @@ class MmaTF32Op(WarpMma):
 
 @static
 class MmaF64Op(WarpMma):
-    """mma.sync of f64: shape_mnk (8, 8, 4), or (16, 8, 4), (16, 8, 8), (16, 8, 16). A whole converged warp.
+    """mma.sync of f64: shape_mnk (8, 8, 4), (16, 8, 8) or (16, 8, 16). A whole converged warp.
     PTX mma.sync, sm_80; sm_90 with m 16."""
 
     shape_mnk: tuple[int, int, int] = (8, 8, 4)
@@ -178,7 +178,7 @@ class MmaF64Op(WarpMma):
     accumulator: ClassVar[DType] = Float64
 
     def __post_init__(self) -> None:
-        legal = ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))
+        legal = ((8, 8, 4), (16, 8, 8), (16, 8, 16))
         _need(self, self.shape_mnk in legal, "shape_mnk", f"must be one of {legal}")
 
     def row(self) -> tuple[Any, dict[str, Any]]:

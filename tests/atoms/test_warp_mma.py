@@ -35,7 +35,7 @@ def product(*choices):
 OPS = [warp.MmaF16BF16Op(F16, acc, (16, 8, k)) for acc, k in product((F16, F32), (8, 16))]
 OPS += [warp.MmaF16BF16Op(BF16, F32, (16, 8, k)) for k in (8, 16)]
 OPS += [warp.MmaTF32Op((16, 8, k)) for k in (4, 8)]
-OPS += [warp.MmaF64Op(s) for s in ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))]
+OPS += [warp.MmaF64Op(s) for s in ((8, 8, 4), (16, 8, 8), (16, 8, 16))]
 OPS += [warp.MmaFP8Op(ab, acc, (16, 8, k)) for ab, acc, k in product((E4M3, E5M2), (F16, F32), (16, 32))]
 OPS += [
     warp.MmaI8Op(a, b, s, sat)
