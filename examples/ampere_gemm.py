@@ -10,13 +10,9 @@ guard ragged edges, so that any M and N will do; rows of A and B are multiples o
     python examples/ampere_gemm.py --arch sm_80 --compile-only      PTX and cubin into out/, with no GPU
 """
 
-import argparse
 import math
 import sys
-import time
-from pathlib import Path
 
-import numpy as np
 from numba import cuda
 
 import numba_cute as cute
@@ -24,10 +20,7 @@ from numba_cute import arch, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp
 from numba_cute.runtime import from_dlpack
 
-try:
-    import torch  # for cuBLAS to compare with
-except ImportError:
-    torch = None
+import gemm_host
 
 TILE_M, TILE_N, ROW_BYTES = 128, 256, 128  # ROW_BYTES of K make a tile: a row is one swizzle of 128 bytes
 STAGES = 3
@@ -170,149 +163,38 @@ def arguments(a, b, c, kind):
     return (dtype, op.accumulator, out_dtype, tA, tB, tC, tiled_mma, copy, copy, store, a_layout, b_layout), grid
 
 
-def problem(m, n, k, kind, seed=0):
-    """Random A (M, K) and B (N, K), normal or any bytes, and a poisoned C (M, N)."""
-    rng = np.random.default_rng(seed)
-    dtype, out_dtype, _ = KINDS[kind]
-    if dtype.is_integer:
-        a, b = (rng.integers(-128, 128, s, dtype=np.int8) for s in ((m, k), (n, k)))
-    else:
-        a, b = (rng.standard_normal(s, dtype=np.float32).astype(dtype.numpy) for s in ((m, k), (n, k)))
-    return a, b, np.full((m, n), -1 if dtype.is_integer else np.nan, out_dtype.numpy)
+def launcher(a, b, c, kind):
+    """A launch of the GEMM for arrays of the device, prepared: call it as often as you like."""
+    args, grid = arguments(a, b, c, kind)
+    return cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
 
 
-def check(a, b, c, kind, sample=256):
-    """The relative error of C against float64 in `sample` rows, spread over all; an exception if an element is off.
-
-    Integers must be exact. A float may be off by its own rounding, by those of the operands (tf32 keeps 10 bits), and
-    by that of a sum of K products in float32.
-    """
-    rows = np.unique(np.linspace(0, a.shape[0] - 1, sample).astype(int))
-    x, y = a[rows].astype(np.float64), b.astype(np.float64)
-    want, got = x @ y.T, c[rows].astype(np.float64)
-    scale = np.sqrt((x**2).sum(1))[:, None] * np.sqrt((y**2).sum(1))
-    unit, of_scale = {"bf16": (2.0**-8, 1e-5), "f16": (2.0**-11, 1e-5), "tf32": (0, 4e-3), "s8": (0, 0)}[kind]
-    bad = ~(np.abs(got - want) <= unit * np.abs(want) + of_scale * scale)
-    if bad.any():
-        i, j = (int(x) for x in np.argwhere(bad)[0])
-        raise SystemExit(
-            f"WRONG: {int(bad.sum())} of {bad.size} elements; the first at ({rows[i]}, {j}) is {got[i, j]}, "
-            f"and should be {want[i, j]}"
-        )
-    return np.linalg.norm(got - want) / np.linalg.norm(want)
-
-
-def simulate(args):
-    m, n, k = args.m or 200, args.n or 264, args.k or 160
-    a, b, c = problem(m, n, k, args.dtype)
-    kernel_args, grid = arguments(a, b, c, args.dtype)
-    print(f"simulating {m} x {n} x {k} {args.dtype}: {grid} CTAs")
-    start = time.perf_counter()
-    cute.simulate(gemm, progress=sys.stderr.isatty())[grid, THREADS](*kernel_args)
-    seconds = time.perf_counter() - start
-    print(f"relative error against float64: {check(a, b, c, args.dtype):.2e}   ({seconds:.1f} s)")
-
-
-def compile_only(args):
-    arrays = problem(args.m or 4096, args.n or 4096, args.k or 4096, args.dtype)
-    start = time.perf_counter()
-    compiled = cute.compile(gemm, arguments(*arrays, args.dtype)[0], arch=args.arch)
-    seconds = time.perf_counter() - start
-    out = Path(__file__).resolve().parents[1] / "out"
-    out.mkdir(exist_ok=True)
-    stem = out / f"ampere_gemm_{args.dtype}.{args.arch}"
-    stem.with_suffix(f".{args.arch}.ptx").write_text(compiled.ptx)
-    stem.with_suffix(f".{args.arch}.cubin").write_bytes(compiled.cubin)
-    print(f"compiled for {args.arch} in {seconds:.2f} s: {compiled.resources}")
-    print(f"wrote {stem}.ptx and .cubin")
-    for note in compiled.notes:
-        print(f"the assembler notes: {note}")
-
-
-def to_device(array):
-    """A device array of the same bits: torch's if it is here, else Numba's, which knows only their size."""
-    if torch is None:
-        return cuda.to_device(array.view(f"i{array.itemsize}"))
-    bits = torch.from_numpy(array.view(f"i{array.itemsize}")).cuda()
-    return bits.view(getattr(torch, array.dtype.name))
-
-
-def to_host(array, like):
-    """The same, back."""
-    ints = {1: "int8", 2: "int16", 4: "int32"}[like.itemsize]
-    bits = array.copy_to_host() if torch is None else array.view(getattr(torch, ints)).cpu().numpy()
-    return bits.view(like.dtype)
-
-
-def seconds_per_call(call, least=0.3):
-    """Seconds for each of the back-to-back calls that fill `least` seconds, after as long a warm-up."""
-    start, end = cuda.event(), cuda.event()
-
-    def burst(count):
-        start.record()
-        for _ in range(count):
-            call()
-        end.record()
-        end.synchronize()
-        return cuda.event_elapsed_time(start, end) * 1e-3 / count
-
-    count = max(10, int(least / burst(10)))
-    burst(count)
-    return burst(count)
-
-
-def run_on_gpu(args):
-    m, n, k = args.m or 4096, args.n or 4096, args.k or 4096
-    a, b, c = problem(m, n, k, args.dtype)
-    dA, dB, dC = (to_device(x) for x in (a, b, c))
-    kernel_args, grid = arguments(dA, dB, dC, args.dtype)
-    launch = cute.launch(gemm, grid=grid, block=THREADS).prepare(*kernel_args)
-    launch()
-    cuda.synchronize()
-    print(f"{m} x {n} x {k} {args.dtype} on {grid} CTAs")
-    print(f"relative error against float64: {check(a, b, to_host(dC, c), args.dtype):.2e}")
-    flops = 2 * m * n * k
-    if torch is None:
-        print(f"{flops / seconds_per_call(launch) * 1e-12:.0f} TFLOP/s; no torch here, so no cuBLAS to compare with")
-        return
-    torch.backends.cuda.matmul.allow_tf32 = True
-    theirs = torch.empty_like(dC)
-
-    def cublas():
-        if args.dtype == "s8":
-            torch._int_mm(dA, dB.T, out=theirs)
-        else:
-            torch.matmul(dA, dB.T, out=theirs)
-
-    # In turns, since the clock falls as the chip warms up.
-    turns = [(seconds_per_call(launch), seconds_per_call(cublas)) for _ in range(3)]
-    ours, his = (sorted(t[i] for t in turns)[1] for i in (0, 1))
-    ratio = sorted(t[1] / t[0] for t in turns)[1]
-    print(f"ours {flops / ours * 1e-12:.0f} TFLOP/s, cuBLAS {flops / his * 1e-12:.0f}: {ratio:.3f} of its speed")
-    print(f"cuBLAS's relative error: {check(a, b, to_host(theirs, c), args.dtype):.2e}")
+def simulate(a, b, c, kind, **options):
+    """Run the GEMM in the simulator."""
+    args, grid = arguments(a, b, c, kind)
+    cute.simulate(gemm, **options)[grid, THREADS](*args)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in "mnk":
-        parser.add_argument(f"--{name}", type=int, help="default 4096 on a GPU; 200 x 264 x 160 in the simulator")
-    parser.add_argument("--dtype", choices=tuple(KINDS), default="bf16")
-    parser.add_argument("--arch", default="sm_80", help="the target of --compile-only")
-    parser.add_argument("--compile-only", action="store_true", help="write PTX and cubin into out/; needs no GPU")
-    parser.add_argument("--simulate", action="store_true", help="use the simulator even if there is a GPU")
-    args = parser.parse_args()
-    step = 128 // KINDS[args.dtype][0].width
-    if args.k is not None and args.k % step:
-        parser.error(f"--k {args.k}: cp.async needs rows of a multiple of 16 bytes: a multiple of {step}")
-    if args.n is not None and args.n % 2:
-        parser.error(f"--n {args.n}: two neighbours are stored together: a multiple of 2")
+    options = gemm_host.parser(__doc__, tuple(KINDS), "sm_80", "200 x 264 x 160")
+    args = options.parse_args()
+    gpu = not (args.simulate or args.compile_only) and gemm_host.has_gpu((8, 0))
+    small = (200, 264, 160)
+    m, n, k = (getattr(args, x) or (4096 if gpu or args.compile_only else d) for x, d in zip("mnk", small, strict=True))
+    dtype = KINDS[args.dtype][0]
+    step = 128 // dtype.width
+    if k % step:
+        options.error(f"--k {k}: cp.async needs rows of a multiple of 16 bytes: a multiple of {step}")
+    if n % 2:
+        options.error(f"--n {n}: two neighbours are stored together: a multiple of 2")
+    arrays = gemm_host.problem(m, n, k, dtype)
     if args.compile_only:
-        compile_only(args)
-    elif not args.simulate and cuda.is_available() and cuda.get_current_device().compute_capability >= (8, 0):
-        run_on_gpu(args)
+        gemm_host.compile_only(gemm, arguments(*arrays, args.dtype)[0], f"ampere_gemm_{args.dtype}", args.arch)
+    elif gpu:
+        gemm_host.run_on_gpu(arrays, lambda a, b, c: launcher(a, b, c, args.dtype), args.dtype)
     else:
-        print("no GPU of compute capability 8.0 or later is used: the kernel runs in the simulator")
-        simulate(args)
+        run = lambda: simulate(*arrays, args.dtype, progress=sys.stderr.isatty())  # noqa: E731
+        gemm_host.simulate(arrays, run, args.dtype)
 
 
 if __name__ == "__main__":

@@ -2,50 +2,46 @@
 """A Hopper GEMM at the speed of cuBLAS, in one plain @cuda.jit kernel: C = A @ B.T, with A (M, K) and B (N, K).
 
 Persistent and warp-specialised: of three warpgroups one feeds shared memory by TMA, and two multiply with wgmma and
-store by TMA. Two CTAs form a cluster along M and share each tile of B by multicast.
+store by TMA. Two CTAs form a cluster along M and share each tile of B by multicast. Where M and N make few tiles, K is
+split, and TMA adds the parts up.
 
     python examples/hopper_gemm.py                     4096^3 on a Hopper GPU, or a small problem in the simulator
-    python examples/hopper_gemm.py --m 1000 --n 1048 --k 1016 --dtype f16
+    python examples/hopper_gemm.py --m 1000 --n 1048 --k 1016 --dtype f16 --majors mnn
+    python examples/hopper_gemm.py --m 256 --n 512 --k 16384 --dtype e4m3
     python examples/hopper_gemm.py --arch sm_90a --compile-only      PTX and cubin into out/, with no GPU
 """
 
-import argparse
 import math
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from numba_cute.runtime import from_dlpack
 
-try:
-    import torch  # for cuBLAS to compare with
-except ImportError:
-    torch = None
+import gemm_host
+from gemm_host import DTYPES, check, problem  # noqa: F401 (check: for those who import this)
 
-TILE_M, TILE_N, TILE_K = 128, 256, 64
+TILE_M, TILE_N, ROW = 128, 256, 128  # ROW bytes along K, or of a piece of the output, make a tile: one swizzle
 STAGES = 4
 CLUSTER_M = 2
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
-STORE_N, STORE_STAGES = 64, 2  # the output leaves in pieces of 64 columns, two in flight
-K_BLOCKS = TILE_K // 16  # 16: the K of one wgmma
-STORES = TILE_N // STORE_N
-STORE_VALUES = 64 * STORE_N // 128  # of a piece in each thread
+STORE_STAGES = 2  # pieces of the output that are in flight
+K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 THREADS, CONSUMER_WARPS = 384, 8
-STAGE_BYTES = (TILE_M + TILE_N) * TILE_K * 2
+STAGE_BYTES = (TILE_M + TILE_N) * ROW
 CLUSTER = cute.make_layout((1, CLUSTER_M, 1, 1))  # V, M, N, K
 SHARE_B = (1 << CLUSTER_M) - 1  # multicast to every CTA of the cluster
+LEAST_K_TILES = 8  # that a part of a split K is worth
 
 
 @cute.cluster_shape(CLUSTER_M, 1)
 @cuda.jit(launch_bounds=(THREADS, 1))
-def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, c_layout, schedule):
+def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_layout, b_layout, c_layout, schedule):
     tidx, _, _ = arch.thread_idx()
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
@@ -57,7 +53,7 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
-    sC = smem.allocate_tensor(dtype, c_layout.outer, 1024, c_layout.inner, "sC")
+    sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
     barriers = smem.allocate_array(cute.Int64, 2 * STAGES, name="barriers")
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=STAGES,
@@ -75,8 +71,9 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
     work = scheduler.initial_work_tile_info()
 
     # What TMA copies: A's tile to this CTA alone; of B's tile this CTA fetches its half, for both.
-    gA = cute.local_tile(mA, (TILE_M, TILE_K), (None, None))
-    gB = cute.local_tile(mB, (TILE_N, TILE_K), (None, None))
+    tile_k = 8 * ROW // dtype.width
+    gA = cute.local_tile(mA, (TILE_M, tile_k), (None, None))
+    gB = cute.local_tile(mB, (TILE_N, tile_k), (None, None))
     tAsA, tAgA = cpasync.tma_partition(
         tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
     )
@@ -84,13 +81,14 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
         tma_b, rank, cute.make_layout(CLUSTER_M), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
     )
     k_tiles = tAgA.shape[2]
+    parts = schedule.problem_shape_ntile_mnl[2]  # of K, each the work of another CTA
 
     if warp_idx < 4:
         arch.setmaxregister_decrease(PRODUCER_REGISTERS)
         if warp_idx == 0:
             while work.is_valid_tile:
-                m, n, _ = work.tile_idx
-                for k in range(k_tiles):
+                m, n, part = work.tile_idx
+                for k in range(part * k_tiles // parts, (part + 1) * k_tiles // parts):
                     stage = producer.acquire_and_advance()
                     cute.copy(tma_a, tAgA[None, m, k], tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     cute.copy(
@@ -106,16 +104,17 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
-        acc = cute.make_rmem_tensor(tiled_mma.partition_shape_C((TILE_M, TILE_N)), cute.Float32)
+        acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, TILE_N)))
 
-        # How the accumulators leave: registers -> (stmatrix) -> shared memory -> (TMA) -> C
-        to_smem = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
-        to_smem = cute.make_tiled_copy_S(to_smem, cute.make_tiled_copy_C_atom(to_smem, tiled_mma))
+        # How the accumulators leave, in pieces of 64 x ROW bytes: registers -> shared memory -> (TMA) -> C
+        store_n = 8 * ROW // c_dtype.width
+        stores_of_tile = TILE_N // store_n
+        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
         tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((STORE_VALUES, STORES)))
-        gC = cute.local_tile(mC, (64, STORE_N), (None, None))
-        sC_group = cute.local_tile(sC, (64, STORE_N), (group, 0))
+        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
+        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        gC = cute.local_tile(mC, (64, store_n), (None, None))
+        sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
         tCsC, tCgC = cpasync.tma_partition(
             tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
         )
@@ -126,25 +125,26 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
         stores_issuer = warp_idx % 4 == 0
 
         while work.is_valid_tile:
-            m, n, _ = work.tile_idx
+            m, n, part = work.tile_idx
+            first_k = part * k_tiles // parts
             previous = consumer.wait()
-            for k in range(k_tiles):
+            for k in range(first_k, (part + 1) * k_tiles // parts):
                 stage = consumer.wait_and_advance()
                 warpgroup.fence()
-                first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
+                first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
                 cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
                 for kb in cute.range_constexpr(1, K_BLOCKS):
                     cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
-                if k > 0:
+                if k > first_k:
                     previous.release()
                 previous = stage
             warpgroup.wait_group(0)
             previous.release()
 
-            for piece in cute.range_constexpr(STORES):
-                tRS_rC.store(pieces[None, piece].load().to(dtype))
+            for piece in cute.range_constexpr(stores_of_tile):
+                tRS_rC.store(pieces[None, piece].load().to(c_dtype))
                 if stores_issuer:
                     stores.producer_acquire()  # the buffer has been read by the store before the last
                 together.arrive_and_wait()
@@ -152,11 +152,22 @@ def gemm(dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, 
                 arch.fence_proxy("async.shared", space="cta")
                 together.arrive_and_wait()
                 if stores_issuer:
-                    cute.copy(tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, 2 * m + group, STORES * n + piece])
+                    cute.copy(
+                        tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, 2 * m + group, stores_of_tile * n + piece]
+                    )
                     stores.producer_commit()
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         stores.producer_tail()
+
+
+@cuda.jit
+def finish(sums, c):
+    """Round the sums of a split K to C's type, and make them zero again for the next launch."""
+    first, step = cuda.grid(1), cuda.gridsize(1)
+    for i in range(first, cute.size(sums), step):
+        c[i] = c.element_type(sums[i])
+        sums[i] = 0
 
 
 def cover(coordinates, *shape):
@@ -165,178 +176,163 @@ def cover(coordinates, *shape):
     return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
 
 
-def arguments(a, b, c, dtype, most_clusters):
+def operand(array, dtype):
+    """A tensor of the array with run-time extents, and the mode along which it is contiguous."""
+    t = from_dlpack(array, assumed_align=16)
+    mode = cute.leading_dim(t.shape, t.stride)
+    return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
+
+
+def mma_op(dtype, a_major, b_major):
+    """The wgmma for operands of `dtype`."""
+    shape, smem = (64, TILE_N, 256 // dtype.width), warpgroup.OperandSource.SMEM
+    if dtype in (cute.BFloat16, cute.Float16):
+        return warpgroup.MmaF16BF16Op(dtype, cute.Float32, shape, smem, a_major, b_major)
+    if dtype == cute.TFloat32:
+        return warpgroup.MmaTF32Op(shape, smem, a_major, b_major)
+    if dtype == cute.Int8:
+        return warpgroup.MmaI8Op(dtype, dtype, cute.Int32, shape, smem, a_major, b_major)
+    return warpgroup.MmaF8Op(dtype, dtype, cute.Float32, shape, smem, a_major, b_major)
+
+
+def smem_layout(dtype, mode, rows, columns, *stages):
+    """Shared memory for tiles that are contiguous along `mode`, as wgmma and TMA take them."""
+    kind = warpgroup.SmemLayoutAtomKind
+    atom = warpgroup.make_smem_layout_atom(kind.K_SW128 if mode == 1 else kind.MN_SW128, dtype)
+    order = (0, 1, 2) if mode == 1 else (1, 0, 2)
+    return cute.tile_to_shape(atom, (rows, columns, *stages), order[: 2 + len(stages)])
+
+
+def arguments(a, b, c, dtype, most_clusters, parts=1):
     """The kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
-    a: (M, K), b: (N, K), c: (M, N), all row-major, K and N multiples of 8. The grid is the fewest clusters that need
-    no more rounds than `most_clusters` would: idle SMs leave power to the others.
+    a: (M, K), b: (N, K), c: (M, N), each contiguous along either mode (along K, where dtype has not 16 bits) by
+    multiples of 16 bytes. The grid is the fewest clusters that need no more rounds than `most_clusters` would: idle
+    SMs leave power to the others. parts: into how many K is split; then c holds zeros, of 32 bits each.
     """
-    tA, tB, tC = (from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=1) for x in (a, b, c))
-    tA, tB, tC = (cute.recast_tensor(t, dtype) for t in (tA, tB, tC))  # where Numba's arrays say int16
-    k_major = warpgroup.OperandMajorMode.K
-    op = warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, TILE_N, 16), warpgroup.OperandSource.SMEM, k_major, k_major)
-    tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
-    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
-    a_layout = cute.tile_to_shape(atom, (TILE_M, TILE_K, STAGES), (0, 1, 2))
-    b_layout = cute.tile_to_shape(atom, (TILE_N, TILE_K, STAGES), (0, 1, 2))
-    c_layout = cute.tile_to_shape(atom, (TILE_M, STORE_N, STORE_STAGES), (0, 1, 2))
-    c_piece = cute.tile_to_shape(atom, (64, STORE_N), (0, 1))
-
-    load, share, store = (
-        cpasync.CopyBulkTensorTileG2SOp(),
-        cpasync.CopyBulkTensorTileG2SMulticastOp(),
-        cpasync.CopyBulkTensorTileS2GOp(),
+    tC, c_mode = operand(c, gemm_host.RESULTS[dtype] if parts == 1 else sums_of(dtype))
+    if c_mode == 0:  # the same, seen from the other side
+        a, b, (tC, _) = b, a, operand(c.T, tC.element_type)
+    (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
+    majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
+    tiled_mma = cute.make_tiled_mma(mma_op(dtype, *majors), (TILE_M // 64, 1, 1))
+    tile_k, store_n = 8 * ROW // dtype.width, 8 * ROW // tC.element_type.width
+    a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, STAGES)
+    b_layout = smem_layout(dtype, b_mode, TILE_N, tile_k, STAGES)
+    c_layout = smem_layout(tC.element_type, 1, TILE_M, store_n, STORE_STAGES)
+    c_piece = smem_layout(tC.element_type, 1, 64, store_n)
+    narrow = tC.element_type.width == 16
+    store = (
+        cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), tC.element_type)
+        if narrow
+        else (cute.make_copy_atom(CopyUniversalOp(), tC.element_type, 64))
     )
+
+    load, share = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
+    put = cpasync.CopyBulkTensorTileS2GOp() if parts == 1 else cpasync.CopyReduceBulkTensorTileS2GOp()
     stage = (None, None, 0)
-    tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, TILE_K))
-    tma_b, mB = cpasync.make_tiled_tma_atom(share, tB, cute.slice_(b_layout, stage), (TILE_N, TILE_K), CLUSTER_M)
-    tma_c, mC = cpasync.make_tiled_tma_atom(store, tC, c_piece, (64, STORE_N))
+    tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, tile_k))
+    tma_b, mB = cpasync.make_tiled_tma_atom(share, tB, cute.slice_(b_layout, stage), (TILE_N, tile_k), CLUSTER_M)
+    tma_c, mC = cpasync.make_tiled_tma_atom(put, tC, c_piece, (64, store_n))
 
     tiles_m, tiles_n = math.ceil(a.shape[0] / TILE_M), math.ceil(b.shape[0] / TILE_N)
     clusters_m = math.ceil(tiles_m / CLUSTER_M)
     rows, columns = clusters_m * CLUSTER_M * TILE_M, tiles_n * TILE_N
     mA, mB, mC = cover(mA, rows, a.shape[1]), cover(mB, columns, a.shape[1]), cover(mC, rows, columns)
-    tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1)
+    tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), parts)
     schedule = utils.PersistentTileSchedulerParams(tiles, (CLUSTER_M, 1, 1), GROUP_M // CLUSTER_M, False)
-    work = clusters_m * tiles_n
+    work = clusters_m * tiles_n * parts
     clusters = math.ceil(work / math.ceil(work / most_clusters))
     grid = schedule.get_grid_shape(clusters)
-    return (dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b_layout, c_layout, schedule), grid
+    layouts = (a_layout, b_layout, c_layout)
+    return (dtype, tC.element_type, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, *layouts, schedule), grid
 
 
-def problem(m, n, k, dtype, seed=0):
-    """Random normal A (M, K) and B (N, K), and a poisoned C (M, N)."""
-    rng = np.random.default_rng(seed)
-    a, b = (rng.standard_normal(s, dtype=np.float32).astype(dtype.numpy) for s in ((m, k), (n, k)))
-    return a, b, np.full((m, n), np.nan, dtype.numpy)
+def sums_of(dtype):
+    """What the tensor cores sum products of `dtype` in."""
+    return cute.Int32 if dtype.is_integer else cute.Float32
 
 
-def check(a, b, c, sample=256):
-    """The relative error of C against float64 in `sample` rows, spread over all; an exception if an element is off.
+def parts_of(m, n, k, dtype, most_clusters):
+    """Into how many parts to split K, so that few tiles keep all clusters busy; 1 if there are enough tiles."""
+    clusters = math.ceil(m / (CLUSTER_M * TILE_M)) * math.ceil(n / TILE_N)
+    k_tiles = math.ceil(k * dtype.width / (8 * ROW))
+    return max(1, min(most_clusters // clusters, k_tiles // LEAST_K_TILES))
 
-    Each element may be off by its own rounding to 16 bits, and by that of a sum of K products in float32.
+
+def launcher(a, b, c, dtype, parts=None):
+    """A launch of the GEMM for arrays of the device, prepared: call it as often as you like.
+
+    parts: into how many K is split; by default, as many as keep the GPU busy. Then sums of 32 bits are added up in
+    global memory, in the order in which they come, and rounded once.
     """
-    rows = np.unique(np.linspace(0, a.shape[0] - 1, sample).astype(int))
-    want = a[rows].astype(np.float64) @ b.astype(np.float64).T
-    got = c[rows].astype(np.float64)
-    scale = np.sqrt((a[rows].astype(np.float64) ** 2).sum(1))[:, None] * np.sqrt((b.astype(np.float64) ** 2).sum(1))
-    unit = 2.0**-8 if c.dtype.name == "bfloat16" else 2.0**-11
-    bad = ~(np.abs(got - want) <= unit * np.abs(want) + 1e-5 * scale)
-    if bad.any():
-        i, j = (int(x) for x in np.argwhere(bad)[0])
-        raise SystemExit(
-            f"WRONG: {int(bad.sum())} of {bad.size} elements; the first at ({rows[i]}, {j}) is {got[i, j]}, "
-            f"and should be {want[i, j]}"
-        )
-    return np.linalg.norm(got - want) / np.linalg.norm(want)
+    most = utils.HardwareInfo().get_max_active_clusters(CLUSTER_M)
+    parts = parts or parts_of(*c.shape, a.shape[1], dtype, most)
+    if parts == 1:
+        args, grid = arguments(a, b, c, dtype, most)
+        return cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
+    sums = gemm_host.zeros(tuple(c.shape), sums_of(dtype))
+    args, grid = arguments(a, b, sums, dtype, most, parts)
+    multiply = cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
+    add = cute.launch(finish, grid=512, block=256).prepare(*finish_arguments(sums, c, dtype))
+
+    def launch():
+        multiply()
+        add()
+
+    return launch
 
 
-def simulate(args, dtype):
-    m, n, k = args.m or 256, args.n or 512, args.k or 128
-    a, b, c = problem(m, n, k, dtype)
-    kernel_args, grid = arguments(a, b, c, dtype, most_clusters=1)
-    print(f"simulating {m} x {n} x {k} {args.dtype}: {math.prod(grid)} CTAs in clusters of {CLUSTER_M}")
-    start = time.perf_counter()
-    cute.simulate(gemm, progress=sys.stderr.isatty())[grid, THREADS](*kernel_args)
-    seconds = time.perf_counter() - start
-    print(f"relative error against float64: {check(a, b, c):.2e}   ({seconds:.1f} s)")
+def finish_arguments(sums, c, dtype):
+    """Both as tensors of one mode; C's pieces of a row lie as they lie."""
+    tS, tC = (from_dlpack(x).mark_layout_dynamic() for x in (sums, c))
+    return tS, cute.recast_tensor(tC, gemm_host.RESULTS[dtype])
 
 
-def compile_only(args, dtype):
-    arrays = problem(args.m or 4096, args.n or 4096, args.k or 4096, dtype)
-    start = time.perf_counter()
-    compiled = cute.compile(gemm, arguments(*arrays, dtype, most_clusters=66)[0], arch=args.arch)
-    seconds = time.perf_counter() - start
-    out = Path(__file__).resolve().parents[1] / "out"
-    out.mkdir(exist_ok=True)
-    stem = out / f"hopper_gemm_{args.dtype}.{args.arch}"
-    stem.with_suffix(f".{args.arch}.ptx").write_text(compiled.ptx)
-    stem.with_suffix(f".{args.arch}.cubin").write_bytes(compiled.cubin)
-    print(f"compiled for {args.arch} in {seconds:.2f} s: {compiled.resources}")
-    print(f"wrote {stem}.ptx and .cubin")
-    for note in compiled.notes:
-        print(f"the assembler notes: {note}")
-
-
-def to_device(array):
-    """A device array of the same bits: torch's if it is here, else Numba's, which knows only their size."""
-    bits = array.view(np.int16)
-    if torch is None:
-        return cuda.to_device(bits)
-    return torch.from_numpy(bits).cuda().view(getattr(torch, array.dtype.name))
-
-
-def to_host(array, dtype):
-    """The same, back."""
-    bits = array.copy_to_host() if torch is None else array.view(torch.int16).cpu().numpy()
-    return bits.view(dtype.numpy)
-
-
-def seconds_per_call(call, least=0.3):
-    """Seconds for each of the back-to-back calls that fill `least` seconds, after as long a warm-up."""
-    start, end = cuda.event(), cuda.event()
-
-    def burst(count):
-        start.record()
-        for _ in range(count):
-            call()
-        end.record()
-        end.synchronize()
-        return cuda.event_elapsed_time(start, end) * 1e-3 / count
-
-    count = max(10, int(least / burst(10)))
-    burst(count)
-    return burst(count)
-
-
-def run_on_gpu(args, dtype):
-    m, n, k = args.m or 4096, args.n or 4096, args.k or 4096
-    a, b, c = problem(m, n, k, dtype)
-    on_device = [to_device(x) for x in (a, b, c)]
-    kernel_args, grid = arguments(*on_device, dtype, utils.HardwareInfo().get_max_active_clusters(CLUSTER_M))
-    launch = cute.launch(gemm, grid=grid, block=THREADS).prepare(*kernel_args)
-    launch()
-    cuda.synchronize()
-    print(f"{m} x {n} x {k} {args.dtype} on {math.prod(grid)} CTAs")
-    print(f"relative error against float64: {check(a, b, to_host(on_device[2], dtype)):.2e}")
-    flops = 2 * m * n * k
-    if torch is None:
-        print(f"{flops / seconds_per_call(launch) * 1e-12:.0f} TFLOP/s; no torch here, so no cuBLAS to compare with")
+def simulate(a, b, c, dtype, parts=1, **options):
+    """Run the GEMM in the simulator, on one cluster."""
+    if parts == 1:
+        args, grid = arguments(a, b, c, dtype, 1)
+        cute.simulate(gemm, **options)[grid, THREADS](*args)
         return
-    dA, dB, dC = on_device
-    theirs = torch.empty_like(dC)
-
-    def cublas():
-        torch.matmul(dA, dB.T, out=theirs)
-
-    # In turns, since the clock falls as the chip warms up; benchmarks/gemm.py measures with more care.
-    turns = [(seconds_per_call(launch), seconds_per_call(cublas)) for _ in range(3)]
-    ours, his = (sorted(t[i] for t in turns)[1] for i in (0, 1))
-    ratio = sorted(t[1] / t[0] for t in turns)[1]
-    print(f"ours {flops / ours * 1e-12:.0f} TFLOP/s, cuBLAS {flops / his * 1e-12:.0f}: {ratio:.3f} of its speed")
-    print(f"cuBLAS's relative error: {check(a, b, to_host(theirs, dtype)):.2e}")
+    sums = np.zeros(c.shape, sums_of(dtype).numpy)
+    args, grid = arguments(a, b, sums, dtype, 1, parts)
+    cute.simulate(gemm, **options)[grid, THREADS](*args)
+    cute.simulate(finish, **options)[2, 64](*finish_arguments(sums, c, dtype))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in "mnk":
-        parser.add_argument(f"--{name}", type=int, help="default 4096 on a GPU; 256 x 512 x 128 in the simulator")
-    parser.add_argument("--dtype", choices=("bf16", "f16"), default="bf16")
-    parser.add_argument("--arch", default="sm_90a", help="the target of --compile-only")
-    parser.add_argument("--compile-only", action="store_true", help="write PTX and cubin into out/; needs no GPU")
-    parser.add_argument("--simulate", action="store_true", help="use the simulator even if there is a GPU")
-    args = parser.parse_args()
-    for name in "nk":
-        if getattr(args, name) is not None and getattr(args, name) % 8:
-            parser.error(f"--{name} {getattr(args, name)}: TMA needs rows of a multiple of 16 bytes: a multiple of 8")
-    dtype = {"bf16": cute.BFloat16, "f16": cute.Float16}[args.dtype]
+    options = gemm_host.parser(__doc__, tuple(DTYPES), "sm_90a", "256 x 512 x 128")
+    options.add_argument("--majors", default="kkn", help="the mode along which A, B and C are contiguous: kkn to mnm")
+    options.add_argument("--parts", type=int, help="into how many K is split; default: as many as keep the GPU busy")
+    args = options.parse_args()
+    dtype = DTYPES[args.dtype]
+    if args.majors not in {a + b + c for a in "km" for b in "kn" for c in "nm"}:
+        options.error(f"--majors {args.majors}: a letter each for A (k or m), B (k or n) and C (n or m)")
+    if dtype.width != 16 and args.majors[:2] != "kk":
+        options.error(f"--majors {args.majors}: wgmma takes A and B of {dtype} contiguous along K alone: kkn or kkm")
+    gpu = not (args.simulate or args.compile_only) and gemm_host.has_gpu((9, 0), (9, 0))
+    small = (256, 512, 128)
+    m, n, k = (getattr(args, x) or (4096 if gpu or args.compile_only else d) for x, d in zip("mnk", small, strict=True))
+    need(options, "A", args.majors[0], {"m": m, "k": k}, dtype)
+    need(options, "B", args.majors[1], {"n": n, "k": k}, dtype)
+    need(options, "C", args.majors[2], {"n": n, "m": m}, gemm_host.RESULTS[dtype])
+    arrays = problem(m, n, k, dtype, majors=args.majors)
+    what = f"{args.dtype}, {args.majors}"
     if args.compile_only:
-        compile_only(args, dtype)
-    elif not args.simulate and cuda.is_available() and cuda.get_current_device().compute_capability == (9, 0):
-        run_on_gpu(args, dtype)
+        gemm_host.compile_only(gemm, arguments(*arrays, dtype, 66)[0], f"hopper_gemm_{args.dtype}", args.arch)
+    elif gpu:
+        gemm_host.run_on_gpu(arrays, lambda a, b, c: launcher(a, b, c, dtype, args.parts), what)
     else:
-        print("no GPU of compute capability 9.0 is used: the kernel runs in the simulator")
-        simulate(args, dtype)
+        run = lambda: simulate(*arrays, dtype, args.parts or 1, progress=sys.stderr.isatty())  # noqa: E731
+        gemm_host.simulate(arrays, run, what)
+
+
+def need(options, name, mode, extents, dtype):
+    """TMA's rule: rows of whole 16 bytes."""
+    step = 128 // dtype.width
+    if extents[mode] % step:
+        options.error(f"--{mode} {extents[mode]}: TMA needs rows of {name} of 16-byte multiples: a multiple of {step}")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,8 @@ class Places:
 def _torch_device(array: np.ndarray) -> Any:
     import torch
 
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        return _torch_device(array.T).T
     if array.dtype.kind in "fiub" and array.dtype.isbuiltin == 1:
         return torch.from_numpy(np.ascontiguousarray(array)).cuda()
     named = {"bfloat16": torch.bfloat16, "float8_e4m3fn": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2}

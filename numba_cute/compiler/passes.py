@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -21,7 +22,9 @@ from numba.cuda.core.typed_passes import type_inference_stage
 from numba.cuda.core.untyped_passes import IRProcessing
 
 from .. import seam
-from . import unroll
+from ..seam import CuteError
+from . import tree, unroll
+from .numba_types import Value
 
 _FOLDABLE = {
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.lshift, operator.rshift,
@@ -40,12 +43,13 @@ class KeepConstants(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir = state.func_ir
+        known = Constants(func_ir, state.args)
         changed = _tuples_for_lists(func_ir)
-        changed |= _fold_constants(func_ir)
+        changed |= _fold_constants(func_ir, known)
         changed |= _expand_tuples(func_ir)
-        if unroll.unroll_loops(func_ir, lambda var: constant(func_ir, var), lambda var: typed_constant(state, var)):
+        if unroll.unroll_loops(func_ir, known.of, lambda var: typed_constant(state, var)):
             changed = True
-            _fold_constants(func_ir)  # arithmetic on the indices
+            _fold_constants(func_ir, known)  # arithmetic on the indices
             _expand_tuples(func_ir)  # tuples that they index
         if changed:
             func_ir._definitions = build_definitions(func_ir.blocks)
@@ -57,33 +61,56 @@ class NotConstant(Exception):
     """A variable has no value known before typing."""
 
 
-def constant(func_ir: Any, var: Any) -> Any:
-    """The Python value of a variable that is constant in the source; NotConstant otherwise."""
-    node = guard(get_definition, func_ir, var)
-    for _ in range(64):
+class _Unknown:
+    """A run-time part of an argument that is otherwise known."""
+
+
+class Constants:
+    """The Python values of variables that are constant in the source, or by the types of the function's arguments."""
+
+    def __init__(self, func_ir: Any, args: Any) -> None:
+        self.func_ir, self.args = func_ir, args
+
+    def of(self, var: Any) -> Any:
+        """The value of a variable; NotConstant if it has none."""
+        node = guard(get_definition, self.func_ir, var)
+        for _ in range(64):
+            if not isinstance(node, ir.Var):
+                break
+            node = guard(get_definition, self.func_ir, node)
         if isinstance(node, _CONSTANTS):
             return node.value
-        if isinstance(node, ir.Var):
-            node = guard(get_definition, func_ir, node)
-            continue
-        break
-    if isinstance(node, ir.Expr):
+        if isinstance(node, ir.Arg):
+            return self._argument(node.index)
+        if isinstance(node, ir.Expr):
+            return self.of_expr(node)
+        raise NotConstant
+
+    def of_expr(self, node: Any) -> Any:
+        """The value of an expression; NotConstant if it has none."""
         if node.op == "getattr":
-            owner = constant(func_ir, node.value)
+            owner = self.of(node.value)
             try:
                 return getattr(owner, node.attr)
-            except AttributeError:
+            except (AttributeError, CuteError):
                 raise NotConstant from None
         if node.op == "binop" and node.fn in _FOLDABLE:
-            lhs, rhs = constant(func_ir, node.lhs), constant(func_ir, node.rhs)
+            lhs, rhs = self.of(node.lhs), self.of(node.rhs)
             if all(isinstance(x, int) for x in (lhs, rhs)):
                 return node.fn(lhs, rhs)
         if node.op in ("getitem", "static_getitem"):
-            index = node.index if node.op == "static_getitem" else constant(func_ir, node.index)
-            return constant(func_ir, node.value)[index]
+            index = node.index if node.op == "static_getitem" else self.of(node.index)
+            return self.of(node.value)[index]
         if node.op == "build_tuple":
-            return tuple(constant(func_ir, v) for v in node.items)
-    raise NotConstant
+            return tuple(map(self.of, node.items))
+        raise NotConstant
+
+    def _argument(self, index: int) -> Any:
+        """What a `static` argument's type says of it: its run-time parts are _Unknown."""
+        ty = self.args[index] if index < len(self.args) else None
+        if not isinstance(ty, Value):
+            raise NotConstant
+        return tree.unflatten(ty.spec, itertools.repeat(_Unknown()))
 
 
 def typed_constant(state: Any, var: Any) -> Any:
@@ -113,7 +140,7 @@ def _tuples_for_lists(func_ir: Any) -> bool:
     return changed
 
 
-def _fold_constants(func_ir: Any) -> bool:
+def _fold_constants(func_ir: Any, known: Constants) -> bool:
     """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants."""
     changed = False
     for block in func_ir.blocks.values():
@@ -121,11 +148,10 @@ def _fold_constants(func_ir: Any) -> bool:
             if not isinstance(inst, ir.Assign) or not isinstance(inst.value, ir.Expr):
                 continue
             expr = inst.value
-            if expr.op not in ("binop", "getattr", "getitem", "static_getitem") and not _is_const_expr(func_ir, expr):
+            if expr.op not in ("binop", "getattr", "getitem", "static_getitem") and not _is_const_expr(known, expr):
                 continue
             try:
-                is_call = expr.op == "call"
-                value = constant(func_ir, expr.args[0]) if is_call else _value_of(func_ir, expr)
+                value = known.of(expr.args[0]) if expr.op == "call" else known.of_expr(expr)
             except (NotConstant, ArithmeticError, LookupError, TypeError, ValueError):
                 continue
             if type(value) in (int, bool):
@@ -135,23 +161,14 @@ def _fold_constants(func_ir: Any) -> bool:
     return changed
 
 
-def _is_const_expr(func_ir: Any, expr: Any) -> bool:
+def _is_const_expr(known: Constants, expr: Any) -> bool:
     """Whether this is a call of `const_expr`."""
     if expr.op != "call" or len(expr.args) != 1:
         return False
     try:
-        return bool(constant(func_ir, expr.func) is seam.const_expr)
+        return bool(known.of(expr.func) is seam.const_expr)
     except NotConstant:
         return False
-
-
-def _value_of(func_ir: Any, expr: Any) -> Any:
-    probe = ir.Var(None, "$numba_cute_probe", expr.loc)
-    func_ir._definitions[probe.name] = [expr]
-    try:
-        return constant(func_ir, probe)
-    finally:
-        del func_ir._definitions[probe.name]
 
 
 # ---------------------------------------------------------------- tuples

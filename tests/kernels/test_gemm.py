@@ -16,19 +16,20 @@ import numba_cute as cute
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
+import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
 from . import raw_gemm  # noqa: E402
 
 DTYPES = [cute.BFloat16, cute.Float16]
 
 
-def kernel_arguments(a, b, c, dtype, most_clusters=1):
+def kernel_arguments(a, b, c, dtype, most_clusters=1, parts=1):
     """The example's arguments with the arrays placed where the kernel runs; all made at the first one's call."""
     made = {}
 
     def all_of(place):
         if not made:
-            made["args"] = hopper_gemm.arguments(place(a), place(b), place(c), dtype, most_clusters)[0]
+            made["args"] = hopper_gemm.arguments(place(a), place(b), place(c), dtype, most_clusters, parts)[0]
         return made["args"]
 
     count = len(inspect.signature(hopper_gemm.gemm.py_func).parameters)
@@ -55,6 +56,68 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
         hopper_gemm.gemm, grid_of(a, b, c, dtype), hopper_gemm.THREADS, kernel_arguments(a, b, c, dtype),
         outputs=[c], check=lambda: hopper_gemm.check(a, b, c),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dtype", "majors"),
+    [
+        (cute.BFloat16, "mnm"),
+        (cute.Float16, "mkn"),
+        (cute.BFloat16, "knm"),
+        (cute.Float8E4M3FN, "kkn"),
+        (cute.Float8E5M2, "kkm"),
+        (cute.TFloat32, "kkn"),
+        (cute.TFloat32, "kkm"),
+        (cute.Int8, "kkn"),
+    ],
+    ids=str,
+)
+def test_gemm_takes_every_type_and_major(run, dtype, majors):
+    a, b, c = gemm_host.problem(48, 80, 144, dtype, majors=majors)
+    run(
+        hopper_gemm.gemm, grid_of(a, b, c, dtype), hopper_gemm.THREADS, kernel_arguments(a, b, c, dtype),
+        outputs=[c], check=lambda: gemm_host.check(a, b, c),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [cute.BFloat16, cute.Int8], ids=repr)
+def test_parts_of_a_split_k_add_up(run, dtype):
+    a, b, c = gemm_host.problem(40, 72, 464, dtype)
+    sums = np.zeros(c.shape, hopper_gemm.sums_of(dtype).numpy)
+
+    def check():
+        rounded = np.empty_like(c)
+        rounded[...] = sums
+        gemm_host.check(a, b, rounded)
+
+    grid = hopper_gemm.arguments(a, b, sums, dtype, 1, 3)[1]
+    args = kernel_arguments(a, b, sums, dtype, 1, 3)
+    run(hopper_gemm.gemm, grid, hopper_gemm.THREADS, args, inouts=[sums], check=check)
+
+
+def test_sums_are_rounded_once_and_zero_again(run):
+    rng = np.random.default_rng(0)
+    sums = rng.standard_normal((37, 24), dtype=np.float32)
+    c, want = np.zeros(sums.shape, cute.BFloat16.numpy), sums.astype(cute.BFloat16.numpy)
+    made = {}
+
+    def tensors(place):
+        if not made:
+            made["args"] = hopper_gemm.finish_arguments(place(sums), place(c), cute.BFloat16)
+        return made["args"]
+
+    def check():
+        assert not sums.any()
+        np.testing.assert_array_equal(c.view(np.int16), want.view(np.int16))
+
+    args = [lambda place, i=i: tensors(place)[i] for i in range(2)]
+    run(hopper_gemm.finish, 2, 64, args, inouts=[sums], outputs=[c], check=check)
+
+
+def test_few_tiles_split_k_and_many_do_not():
+    assert hopper_gemm.parts_of(8192, 8192, 8192, cute.BFloat16, 66) == 1
+    assert hopper_gemm.parts_of(256, 512, 16384, cute.BFloat16, 66) == 32
+    assert hopper_gemm.parts_of(16, 16, 64, cute.BFloat16, 66) == 1
 
 
 @pytest.mark.parametrize("run", [pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
@@ -118,7 +181,7 @@ def test_gemm_compiles_to_registers_alone(example):
 def test_mainloop_is_no_longer_than_with_raw_instructions(example):
     args, code = example
     out = np.zeros((2, 2, 128, 256), np.float32)
-    raw = compiled(raw_gemm.raw_gemm, (args[0], args[1], args[3], out, np.int32(1), np.int32(2), np.int32(128)))
+    raw = compiled(raw_gemm.raw_gemm, (args[0], args[2], args[4], out, np.int32(1), np.int32(2), np.int32(128)))
     ours, theirs = mainloop(code.sass), mainloop(raw.sass)
     assert sum("HGMMA" in x for x in ours) == sum("HGMMA" in x for x in theirs)
     assert len(ours) <= 1.02 * len(theirs), f"{len(ours)} instructions, and {len(theirs)} of the raw kernel"
@@ -143,7 +206,7 @@ def test_raw_kernel_is_right(run):
     parts = kernel_arguments(a, b, c, dtype)
     run(
         raw_gemm.raw_gemm, (2, 1, 1), 384,
-        [dtype, parts[1], parts[3], out, np.int32(1), np.int32(1), np.int32(128)],
+        [dtype, parts[2], parts[4], out, np.int32(1), np.int32(1), np.int32(128)],
         outputs=[out], check=check,
     )  # fmt: skip
 
