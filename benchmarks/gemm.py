@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Hopper GEMM against cuBLAS and Triton on one GPU, interleaved in one process, in two regimes.
+"""The GEMM examples against cuBLAS and Triton on one GPU, interleaved in one process, in two regimes.
 
 burst: a second of rest, 3 launches to warm up, 10 timed. sustained: the GPU is kept busy for seconds first, and then
 the contenders take turns of a quarter of a second without a pause; power limits the clock. Each round rotates the
 order; what counts is the median of the per-round ratios to cuBLAS.
 
-    python benchmarks/gemm.py                                   both dtypes at 4096 and 8192: about three minutes
-    python benchmarks/gemm.py --sizes 4096 --dtypes bf16 --rounds 7 --regimes sustained
+    python benchmarks/gemm.py                                   bf16 and f16 at 4096 and 8192: about three minutes
+    python benchmarks/gemm.py --sizes 4096 256x512x16384 --dtypes bf16 e4m3 --rounds 7 --regimes sustained
+    python benchmarks/gemm.py --sizes 8192 --dtypes bf16 --majors mnn --contenders
+    python benchmarks/gemm.py --sizes 8192 --dtypes s8*bf16 --contenders          weights A in 8 bits, B in bf16
+    python benchmarks/gemm.py --sizes 8192 --example ampere_gemm --contenders
 """
 
 import argparse
@@ -29,30 +32,26 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
 
-import numba_cute as cute  # noqa: E402
-from numba_cute import utils  # noqa: E402
-
+import ampere_gemm  # noqa: E402
+import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
+import hopper_mixed_gemm  # noqa: E402
 
 BURST_REST, BURST_WARM, BURST_LAUNCHES = 1.0, 3, 10
 SUSTAINED_WARM, TURN = 3.0, 0.25
-TORCH = {"bf16": torch.bfloat16, "f16": torch.float16}
-CUTE = {torch.bfloat16: cute.BFloat16, torch.float16: cute.Float16}
 L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
 
 
 # ---------------------------------------------------------------- contenders: make(a, b, c) gives a launch
 
 
-def ours(a, b, c):
-    clusters = utils.HardwareInfo().get_max_active_clusters(hopper_gemm.CLUSTER_M)
-    args, grid = hopper_gemm.arguments(a, b, c, CUTE[a.dtype], clusters)
-    return cute.launch(hopper_gemm.gemm, grid=grid, block=hopper_gemm.THREADS).prepare(*args)
-
-
-def cublas(a, b, c):
-    transposed = b.T
-    return lambda: torch.matmul(a, transposed, out=c)
+def maker(example, dtype):
+    """Ours: makes launches of the example."""
+    if "*" in dtype:
+        return hopper_mixed_gemm.launcher
+    if example == "ampere_gemm":
+        return lambda a, b, c: ampere_gemm.launcher(a, b, c, dtype)
+    return lambda a, b, c: hopper_gemm.launcher(a, b, c, gemm_host.DTYPES[dtype])
 
 
 def triton_maker(a, b, c):
@@ -175,38 +174,56 @@ def measure(contenders, regime, rounds, monitor, flops, bar):
     return result
 
 
-def errors(makers, size, dtype):
+def random(shape, dtype, turned):
+    """A random matrix of the device; turned: contiguous along its first mode."""
+    if turned:
+        return random(shape[::-1], dtype, False).T
+    if dtype.is_integer:
+        return torch.randint(-128, 128, shape, device="cuda", dtype=torch.int8)
+    return torch.randn(shape, device="cuda").to(gemm_host.torch_type(dtype))
+
+
+def arrays(shape, dtype, majors):
+    """A, B and a poisoned C. dtype: "bf16", or "s8*bf16" where A has another type than B."""
+    m, n, k = shape
+    a_type, b_type = (gemm_host.DTYPES[name] for name in (dtype.split("*") * 2)[:2])
+    result = gemm_host.RESULTS[b_type]
+    c = torch.full((n, m) if majors[2] == "m" else (m, n), -1, device="cuda").to(gemm_host.torch_type(result))
+    a, b = random((m, k), a_type, majors[0] == "m"), random((n, k), b_type, majors[1] == "n")
+    return a, b, c.T if majors[2] == "m" else c
+
+
+def errors(makers, shape, dtype, majors):
     """Each contender's relative error against float64, on a poisoned output."""
-    a, b = (torch.randn(size, size, device="cuda", dtype=TORCH[dtype]) for _ in range(2))
+    a, b, c = arrays(shape, dtype, majors)
     want = a.double() @ b.double().T
     found = {}
     for name, make in makers.items():
-        c = torch.full((size, size), math.nan, device="cuda", dtype=TORCH[dtype])
+        c.fill_(-1)
         make(a, b, c)()
         found[name] = float(torch.linalg.norm(c.double() - want) / torch.linalg.norm(want))
     return found
 
 
-def benchmark(size, dtype, options, monitor, bar):
-    need = 3 * size * size * 2
-    sets = max(2, math.ceil(L2_TIMES_TWO / need))
-    buffers = [
-        [torch.randn(size, size, device="cuda", dtype=TORCH[dtype]) for _ in range(2)]
-        + [torch.empty(size, size, device="cuda", dtype=TORCH[dtype])]
-        for _ in range(sets)
-    ]
+def benchmark(shape, dtype, options, monitor, bar):
+    one = arrays(shape, dtype, options.majors)
+    sets = max(2, math.ceil(L2_TIMES_TWO / sum(x.nbytes for x in one)))
+    buffers = [one] + [arrays(shape, dtype, options.majors) for _ in range(sets - 1)]
+    make = maker(options.example, dtype)
     start = time.perf_counter()
-    ours(*buffers[0])()
+    make(*one)()
     torch.cuda.synchronize()
     compile_seconds = time.perf_counter() - start
-    makers = {"ours": ours, "cublas": cublas}
-    if "triton" in options.contenders:
-        makers["triton"] = triton_maker(*buffers[0])
+    makers = {"ours": make, "cublas": gemm_host.cublas}
+    if "triton" in options.contenders and dtype in ("bf16", "f16") and options.majors == "kkn":
+        makers["triton"] = triton_maker(*one)
     contenders = {name: [make(*buffer) for buffer in buffers] for name, make in makers.items()}
-    result = {"m": size, "n": size, "k": size, "dtype": dtype, "first_call_seconds": compile_seconds}
-    result["relative_error"] = errors(makers, size, dtype)
+    m, n, k = shape
+    result = {"m": m, "n": n, "k": k, "dtype": dtype, "majors": options.majors, "example": options.example}
+    result["first_call_seconds"] = compile_seconds
+    result["relative_error"] = errors(makers, shape, dtype, options.majors)
     result["regimes"] = [
-        measure(contenders, regime, options.rounds, monitor, 2 * size**3, bar) for regime in options.regimes
+        measure(contenders, regime, options.rounds, monitor, 2 * m * n * k, bar) for regime in options.regimes
     ]
     return result
 
@@ -237,7 +254,8 @@ def report(result):
     for regime in result["regimes"]:
         gpu = regime["gpu"]
         state = f", {gpu['sm_mhz']:.0f} MHz, {gpu['watts']:.0f} W" if gpu else ""
-        print(f"{result['dtype']} {result['m']}^3, {regime['regime']}{state}")
+        size = "{m} x {n} x {k}".format(**result)
+        print(f"{result['dtype']} {result['majors']} {size}, {regime['regime']}{state}")
         for name, r in regime["contenders"].items():
             low, high = r["ratio_to_cublas_spread"]
             print(
@@ -246,22 +264,32 @@ def report(result):
             )
 
 
+def size(text):
+    """M, N and K from "8192" or "256x512x16384"."""
+    parts = [int(x) for x in text.split("x")]
+    if len(parts) not in (1, 3):
+        raise argparse.ArgumentTypeError(f"{text}: one number, or MxNxK")
+    return tuple(parts * 3)[:3]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4096, 8192], help="M = N = K")
-    parser.add_argument("--dtypes", nargs="+", choices=list(TORCH), default=list(TORCH))
+    parser.add_argument("--sizes", type=size, nargs="+", default=[(4096,) * 3, (8192,) * 3], help="M = N = K, or MxNxK")
+    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f16"], help="bf16, s8*bf16, ...")
+    parser.add_argument("--majors", default="kkn", help="the modes along which A, B and C are contiguous")
+    parser.add_argument("--example", choices=("hopper_gemm", "ampere_gemm"), default="hopper_gemm")
     parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["burst", "sustained"])
     parser.add_argument("--contenders", nargs="*", choices=("triton",), default=["triton"], help="besides cuBLAS")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=None, help="default: benchmarks/results/gemm_<gpu>.json")
     options = parser.parse_args()
-    problems = [(size, dtype) for size in options.sizes for dtype in options.dtypes]
+    problems = [(shape, dtype) for shape in options.sizes for dtype in options.dtypes]
     turns = (2 + len(options.contenders)) * options.rounds * len(options.regimes) * len(problems)
     monitor, results = Monitor(), []
     with tqdm(total=turns, unit="turn", smoothing=0) as bar:
-        for size, dtype in problems:
-            bar.set_description(f"{dtype} {size}")
-            results.append(benchmark(size, dtype, options, monitor, bar))
+        for shape, dtype in problems:
+            bar.set_description(f"{dtype} {shape}")
+            results.append(benchmark(shape, dtype, options, monitor, bar))
             torch.cuda.empty_cache()
     monitor.close()
     for result in results:

@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute.runtime import from_dlpack
 
 try:
     import torch  # for cuBLAS to compare with
@@ -42,14 +43,14 @@ def random(rng, shape, dtype):
     return rng.standard_normal(shape, dtype=np.float32).astype(dtype.numpy)
 
 
-def problem(m, n, k, dtype, seed=0, majors="kkn"):
-    """Random A (M, K) and B (N, K), and a poisoned C (M, N).
+def problem(m, n, k, dtype, seed=0, majors="kkn", a_dtype=None):
+    """Random A (M, K) and B (N, K) of `dtype` (A of another, if given), and a poisoned C (M, N).
 
     majors: the mode along which A ("m" or "k"), B ("n" or "k") and C ("m" or "n") are contiguous.
     """
     rng = np.random.default_rng(seed)
     result = RESULTS[dtype]
-    a, b = random(rng, (m, k), dtype), random(rng, (n, k), dtype)
+    a, b = random(rng, (m, k), a_dtype or dtype), random(rng, (n, k), dtype)
     c = np.full((m, n), -1 if result.is_integer else math.nan, result.numpy)
     turned = (majors[0] == "m", majors[1] == "n", majors[2] == "m")
     return tuple(np.asfortranarray(x) if turn else x for x, turn in zip((a, b, c), turned, strict=True))
@@ -58,15 +59,15 @@ def problem(m, n, k, dtype, seed=0, majors="kkn"):
 def check(a, b, c, sample=256):
     """The relative error of C against float64 in `sample` rows, spread over all; an exception if an element is off.
 
-    Integers must be exact. A float may be off by its own rounding to 16 bits, and by what OF_SCALE allows, or a sum
-    of K products in float32.
+    Integers must be exact. A float may be off by its own rounding to 16 bits, and by what OF_SCALE allows, or a sum of
+    K products in float32.
     """
     rows = np.unique(np.linspace(0, a.shape[0] - 1, sample).astype(int))
     x, y = a[rows].astype(np.float64), b.astype(np.float64)
     want, got = x @ y.T, c[rows].astype(np.float64)
     scale = np.sqrt((x**2).sum(1))[:, None] * np.sqrt((y**2).sum(1))
     unit = {"bfloat16": 2.0**-8, "float16": 2.0**-11}.get(c.dtype.name, 0.0)
-    bad = ~(np.abs(got - want) <= unit * np.abs(want) + OF_SCALE.get(a.dtype.name, 1e-5) * scale)
+    bad = ~(np.abs(got - want) <= unit * np.abs(want) + OF_SCALE.get(b.dtype.name, 1e-5) * scale)
     if bad.any():
         i, j = (int(x) for x in np.argwhere(bad)[0])
         raise SystemExit(
@@ -95,11 +96,18 @@ def to_host(array, like):
     return bits.view(like.dtype)
 
 
-def zeros(shape, dtype):
-    """Zeros on the device."""
+def zeros_like(c, dtype):
+    """Zeros on the device, of C's shape and order."""
+    if c.shape[0] > 1 and from_dlpack(c).stride[0] == 1:
+        return zeros_like(c.T, dtype).T
     if torch is None:
-        return cuda.to_device(np.zeros(shape, dtype.numpy))
-    return torch.zeros(shape, device="cuda", dtype=getattr(torch, dtype.numpy.name))
+        return cuda.to_device(np.zeros(c.shape, dtype.numpy))
+    return torch.zeros(c.shape, device="cuda", dtype=torch_type(dtype))
+
+
+def torch_type(dtype):
+    """torch's name for an element type."""
+    return getattr(torch, np.dtype(dtype.numpy).name)
 
 
 def cublas(a, b, c):

@@ -163,11 +163,13 @@ def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_la
 
 @cuda.jit
 def finish(sums, c):
-    """Round the sums of a split K to C's type, and make them zero again for the next launch."""
-    first, step = cuda.grid(1), cuda.gridsize(1)
-    for i in range(first, cute.size(sums), step):
-        c[i] = c.element_type(sums[i])
-        sums[i] = 0
+    """Round the sums of a split K to C's type, and make them zero again for the next launch. Mode 0 is contiguous."""
+    x0, y0 = cuda.grid(2)
+    step_x, step_y = cuda.gridsize(2)
+    for y in range(y0, c.shape[1], step_y):
+        for x in range(x0, c.shape[0], step_x):
+            c[x, y] = c.element_type(sums[x, y])
+            sums[x, y] = 0
 
 
 def cover(coordinates, *shape):
@@ -271,10 +273,10 @@ def launcher(a, b, c, dtype, parts=None):
     if parts == 1:
         args, grid = arguments(a, b, c, dtype, most)
         return cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
-    sums = gemm_host.zeros(tuple(c.shape), sums_of(dtype))
+    sums = gemm_host.zeros_like(c, sums_of(dtype))
     args, grid = arguments(a, b, sums, dtype, most, parts)
     multiply = cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
-    add = cute.launch(finish, grid=512, block=256).prepare(*finish_arguments(sums, c, dtype))
+    add = cute.launch(finish, grid=(16, 128), block=(64, 4)).prepare(*finish_arguments(sums, c, dtype))
 
     def launch():
         multiply()
@@ -284,9 +286,10 @@ def launcher(a, b, c, dtype, parts=None):
 
 
 def finish_arguments(sums, c, dtype):
-    """Both as tensors of one mode; C's pieces of a row lie as they lie."""
-    tS, tC = (from_dlpack(x).mark_layout_dynamic() for x in (sums, c))
-    return tS, cute.recast_tensor(tC, gemm_host.RESULTS[dtype])
+    """The sums and C as `finish` takes them."""
+    (tS, mode), (tC, _) = operand(sums, sums_of(dtype)), operand(c, gemm_host.RESULTS[dtype])
+    order = [mode, 1 - mode]
+    return tuple(cute.make_tensor(t.iterator, cute.select(t.layout, mode=order)) for t in (tS, tC))
 
 
 def simulate(a, b, c, dtype, parts=1, **options):
@@ -295,10 +298,10 @@ def simulate(a, b, c, dtype, parts=1, **options):
         args, grid = arguments(a, b, c, dtype, 1)
         cute.simulate(gemm, **options)[grid, THREADS](*args)
         return
-    sums = np.zeros(c.shape, sums_of(dtype).numpy)
+    sums = np.zeros_like(c, sums_of(dtype).numpy)
     args, grid = arguments(a, b, sums, dtype, 1, parts)
     cute.simulate(gemm, **options)[grid, THREADS](*args)
-    cute.simulate(finish, **options)[2, 64](*finish_arguments(sums, c, dtype))
+    cute.simulate(finish, **options)[(2, 2), (32, 2)](*finish_arguments(sums, c, dtype))
 
 
 def main():

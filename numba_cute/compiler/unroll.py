@@ -13,7 +13,7 @@ from typing import Any
 
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks, compute_use_defs
-from numba.cuda.core.ir_utils import build_definitions, rename_labels, replace_vars_stmt
+from numba.cuda.core.ir_utils import build_definitions, merge_adjacent_blocks, rename_labels, replace_vars_stmt
 
 from .. import seam
 from ..seam import CuteError
@@ -30,6 +30,9 @@ def unroll_loops(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[
     while True:
         found = _find(func_ir, constant, typed)
         if found is None:
+            if changed:  # copies that follow each other are one block: Numba's analyses are quadratic in their number
+                merge_adjacent_blocks(func_ir.blocks)
+                func_ir.blocks = rename_labels(func_ir.blocks)
             return changed
         _unroll(func_ir, flow, *found)
         func_ir._definitions = build_definitions(func_ir.blocks)
