@@ -17,6 +17,7 @@ import contextlib
 import datetime
 import json
 import math
+import os
 import platform
 import statistics
 import subprocess
@@ -54,11 +55,18 @@ def maker(example, dtype):
     return lambda a, b, c: hopper_gemm.launcher(a, b, c, gemm_host.DTYPES[dtype])
 
 
-def triton_maker(a, b, c):
-    """Triton's persistent TMA matmul with the best of a few tiles for this problem, as a maker of launches."""
+def triton_maker(a, b, c, example):
+    """Triton's matmul with the best of a few tiles for this problem, as a maker of launches: with TMA and wgmma
+    beside the Hopper example, with cp.async and mma.sync beside the Ampere one."""
+    if example == "ampere_gemm":
+        os.environ["DISABLE_MMA_V3"] = "1"  # read when Triton compiles
     import triton
 
-    from triton_gemm import CONFIGS, launcher
+    import triton_gemm
+
+    configs, launcher = triton_gemm.CONFIGS, triton_gemm.launcher
+    if example == "ampere_gemm":
+        configs, launcher = triton_gemm.ASYNC_CONFIGS, triton_gemm.async_launcher
 
     def seconds(config):
         try:
@@ -69,8 +77,8 @@ def triton_maker(a, b, c):
             tqdm.write(f"triton {config}: {type(e).__name__}: {str(e).splitlines()[0][:100]}")
             return math.inf
 
-    best = min(CONFIGS, key=seconds)
-    tqdm.write(f"triton: best of {len(CONFIGS)} configurations is {best}")
+    best = min(configs, key=seconds)
+    tqdm.write(f"triton: best of {len(configs)} configurations is {best}")
     return lambda a, b, c: launcher(a, b, c, best)
 
 
@@ -215,8 +223,9 @@ def benchmark(shape, dtype, options, monitor, bar):
     torch.cuda.synchronize()
     compile_seconds = time.perf_counter() - start
     makers = {"ours": make, "cublas": gemm_host.cublas}
-    if "triton" in options.contenders and dtype in ("bf16", "f16") and options.majors == "kkn":
-        makers["triton"] = triton_maker(*one)
+    ampere = options.example == "ampere_gemm"
+    if "triton" in options.contenders and options.majors == "kkn" and (ampere or dtype in ("bf16", "f16")):
+        makers["triton"] = triton_maker(*one, options.example)
     contenders = {name: [make(*buffer) for buffer in buffers] for name, make in makers.items()}
     m, n, k = shape
     result = {"m": m, "n": n, "k": k, "dtype": dtype, "majors": options.majors, "example": options.example}
