@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +106,15 @@ class Assembler:
 
     name = "assembler"
 
+    def keep(self, ptx: str) -> None:
+        """Leave the PTX in $CUTE_TEST_PTX, named by the test: tests/compare_ptx.py compares two commits by it."""
+        folder = os.environ.get("CUTE_TEST_PTX")
+        if folder:
+            test = os.environ["PYTEST_CURRENT_TEST"].removesuffix(" (call)")
+            stem = re.sub(r"[^\w.=*-]+", "_", test)[-200:]
+            count = len(list(Path(folder).glob(f"{stem}*.ptx")))
+            (Path(folder) / f"{stem}.{count}.ptx").write_text(ptx)
+
     def __call__(
         self, kernel: Any, grid: Any, block: Any, args: Sequence[Any], *, outputs: Sequence[np.ndarray] = (),
         inouts: Sequence[np.ndarray] = (),
@@ -111,6 +123,7 @@ class Assembler:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a note that means lost speed is a warning: see cute.compile
             compiled = cute.compile(kernel, tuple(Places(lambda a: a).arguments(args)), arch=arch)
+        self.keep(compiled.ptx)
         found = compiled.resources
         assert (found.spill_stores, found.spill_loads) == (0, 0), f"it spills: {found}"
         assert found.local == 0, f"{found.local} bytes of local memory: {found}"

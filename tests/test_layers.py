@@ -42,6 +42,7 @@ LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     "examples/ampere_gemm.py:gemm": "one kernel, shown whole",
     "examples/hopper_gemm.py:gemm": "one kernel, shown whole",
+    "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
 }
 
 # An instruction of PTX at the start of a string or after a brace, semicolon or predicate.

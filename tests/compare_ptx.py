@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a change leaves the code of all kernels as it was: the PTX of every kernel test, at a commit and now.
+
+    python tests/compare_ptx.py HEAD~3                     all kernel tests that both have: some minutes
+    python tests/compare_ptx.py main tests/kernels         those of a folder
+
+Lists the tests whose PTX differs, with the first lines that do; exits with 1 if there are any.
+"""
+
+import argparse
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFTEST = ROOT / "tests" / "conftest.py"
+NAMES = re.compile(r"_Z[\w$]+|\b__local_depot\d+|^//.*$", re.MULTILINE)  # mangled names hold serial numbers
+
+
+def collect(tree, tests, folder):
+    """The PTX of the assembler's tests of a source tree, by the name of the test."""
+    folder.mkdir()
+    env = {**os.environ, "CUTE_TEST_PTX": str(folder), "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-m", "pytest", "-q", "-k", "assembler", "-p", "no:cacheprovider", *tests]
+    subprocess.run(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, check=False)
+    return {f.name: NAMES.sub("", f.read_text()) for f in sorted(folder.glob("*.ptx"))}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit", help="what to compare the working tree with")
+    parser.add_argument("tests", nargs="*", default=["tests"], help="files or folders; default: all")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        before = Path(temporary) / "tree"
+        subprocess.run(["git", "worktree", "add", "--detach", "-q", before, args.commit], cwd=ROOT, check=True)
+        try:
+            (before / "tests" / "conftest.py").write_text(CONFTEST.read_text())  # it keeps the PTX
+            old = collect(before, args.tests, Path(temporary) / "old")
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", before], cwd=ROOT, check=True)
+        new = collect(ROOT, args.tests, Path(temporary) / "new")
+    both = sorted(old.keys() & new.keys())
+    changed = [name for name in both if old[name] != new[name]]
+    for name in changed:
+        print(name)
+        diff = difflib.unified_diff(old[name].splitlines(), new[name].splitlines(), "before", "now", lineterm="", n=1)
+        print("\n".join(list(diff)[:12]))
+    print(
+        f"{len(both)} kernels compared, {len(changed)} changed; {len(old) - len(both)} gone, {len(new) - len(both)} new"
+    )
+    return bool(changed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
