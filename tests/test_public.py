@@ -19,6 +19,8 @@ PUBLIC = [
     "numba_cute.pipeline",
     "numba_cute.runtime",
     "numba_cute.utils",
+    "numba_cute.utils.sm80",
+    "numba_cute.utils.sm90",
 ]
 
 

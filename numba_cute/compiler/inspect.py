@@ -1,17 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect_layouts`: what each layout and tensor of a kernel became, and what it costs."""
+"""What a kernel became. `inspect`: its CuTe operations and the PTX of each; `inspect_layouts`: what its layouts and
+tensors cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import linecache
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
 
-from . import tree
-from .numba_types import Registers, Value, Vector
-from .offline import frontend
+from .numba_types import Registers, Vector
+from .offline import frontend, ptx_with_lines
+from .operations import Operation, Recorder, notation
+from .ptx_lines import Placed, placed_instructions
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A kernel as CuTe operations. kernel, file, arch: its name, source and target. arguments: (name, type) of each.
+    operations: in the order of the source lines; within a line those of the library first, in the order in which they
+    run, then its ordinary Numba code. Every PTX instruction of the kernel belongs to one of them; those that the
+    compiler made for no line in particular are in a last one of line 0."""
+
+    kernel: str
+    file: str
+    arch: str
+    arguments: tuple[tuple[str, str], ...]
+    operations: tuple[Operation, ...]
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self.operations)
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, limit: int | None = 8) -> str:
+        """The listing: each source line, under it its operations, under each its PTX, of which `limit` instructions
+        are shown (None: all). What an unrolled loop repeats is shown once and counted."""
+        out = [f"kernel {self.kernel} for {self.arch}, {self.file}"]
+        out += [f"  {name} : {ty}" for name, ty in self.arguments]
+        for line, operations in groupby(self.operations, key=lambda o: o.line):
+            source = linecache.getline(self.file, line).strip() if line else "(made by the compiler for no one line)"
+            out += ["", f"{line or '-':>5} | {source}"]
+            for alike in _alike(list(operations)):
+                out += _shown(alike, limit)
+        return "\n".join(out) + "\n"
+
+
+def _alike(operations: list[Operation]) -> list[list[Operation]]:
+    """The operations of a line, those that differ only in their results' and operands' numbers together."""
+    kinds: dict[Any, list[Operation]] = {}
+    for o in operations:
+        kinds.setdefault((o.name, o.type, o.operand_types), []).append(o)
+    return list(kinds.values())
+
+
+_LIST = re.compile(r"\{([^{}]*)\}")
+
+
+def _shortened(registers: re.Match[str]) -> str:
+    """A long list of registers by its ends."""
+    names = registers[1].split(", ")
+    return registers[0] if len(names) <= 8 else f"{{{names[0]}, {names[1]}, ... {names[-1]}}}"
+
+
+def _shown(alike: list[Operation], limit: int | None) -> list[str]:
+    first = alike[0]
+    out = [f"        {first}"]
+    instructions = first.ptx if limit is None else [_LIST.sub(_shortened, text) for text in first.ptx[:limit]]
+    out += [f"            | {text}" for text in instructions]
+    if len(instructions) < len(first.ptx):
+        out.append(f"            | ... {len(first.ptx) - len(instructions)} more")
+    if len(alike) > 1:
+        count = sum(len(o.ptx) for o in alike[1:])
+        out.append(f"          and {len(alike) - 1} more like it, {count} instruction{'s' * (count != 1)}")
+    return out
+
+
+def inspect(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
+    """A kernel as CuTe operations with their types, and beside each the PTX that it became.
+
+    kernel, signature, arch: as for `compile`: the kernel, a tuple of example arguments or a Numba signature, and the
+    target. Nothing is assembled or run, and no GPU is needed. The PTX is that of the optimised kernel: an operation
+    without any was folded away while the kernel was compiled, and what several share belongs to one of them.
+
+        print(cute.inspect(kernel, (a, b)))
+        [o.ptx for o in cute.inspect(kernel, (a, b)) if o.name == "cute.gemm"]
+    """
+    recorder, name, ptx = ptx_with_lines(kernel, signature, arch, "inspect")
+    function = recorder.function
+    file = function.__code__.co_filename
+    ptx = ptx.replace(f"{name}_param", f"{function.__name__}_param")  # as a person would call it
+    operations = _with_ptx(recorder, placed_instructions(ptx, name), file)
+    return Inspection(function.__name__, file, arch, tuple(recorder.arguments), operations)
+
+
+def _with_ptx(recorder: Recorder, placed: list[Placed], file: str) -> tuple[Operation, ...]:
+    """The recorded operations and the ordinary code, each with its instructions, by line."""
+    became: list[list[str]] = [[] for _ in recorder.operations]
+    ordinary: dict[int, list[str]] = {}
+    for p in placed:
+        index = recorder.columns.get(p.column) if p.file == file else None
+        if index is not None and recorder.operations[index].line == p.line:
+            became[index].append(p.text)
+        else:
+            ordinary.setdefault(p.line if p.file == file else 0, []).append(p.text)
+    out = [replace(o, ptx=tuple(texts)) for o, texts in zip(recorder.operations, became)]
+    out += [Operation(line, "", ptx=tuple(texts)) for line, texts in ordinary.items()]
+    return tuple(sorted(out, key=lambda o: (o.line == 0, o.line, not o.name)))
 
 
 @dataclass(frozen=True)
@@ -50,9 +154,9 @@ def inspect_layouts(kernel: Any, signature: Any, arch: str = "sm_90a") -> Listin
     found = set()
     for variable, line in _assigned(annotation.blocks):
         ty = annotation.typemap.get(variable)
-        notation = _notation(ty)
-        if notation is not None:
-            found.add(Inspected(variable.split(".")[0], line, notation, sum(map(_registers, ty.leaves))))
+        known = notation(ty)
+        if known is not None:
+            found.add(Inspected(variable.split(".")[0], line, known, sum(map(_registers, ty.leaves))))
     return Listing(sorted(found, key=lambda v: (v.line, v.name, v.type)))
 
 
@@ -64,15 +168,6 @@ def _assigned(blocks: Any) -> list[tuple[str, int]]:
         for inst in block.body
         if isinstance(inst, ir.Assign) and not inst.target.name.startswith(("$", "arg."))
     ]
-
-
-def _notation(ty: Any) -> str | None:
-    """What the object of this type says that it is in CuTe's IR; None if it is nothing of the kind."""
-    if not isinstance(ty, Value) or ty.spec[0] != "node":
-        return None
-    held = tree.unflatten(ty.spec, (tree.make_leaf(t, None) for t in ty.leaves))
-    say = getattr(held, "__cute_ir__", None)
-    return None if say is None else say()
 
 
 def _registers(leaf: types.Type) -> int:

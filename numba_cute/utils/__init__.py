@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels are set up with: shared memory, tile schedulers, and facts about the GPU."""
+"""What kernels are set up with: shared memory, tile schedulers, usual choices (`sm80`, `sm90`), pictures, and facts
+about the GPU."""
 
+from . import sm80, sm90
+from .block_copy import block_copy
 from .dynamic_scheduler import (
     ClcDynamicPersistentTileScheduler,
     ClcDynamicPersistentTileSchedulerParams,
     DynamicPersistentTileScheduler,
 )
+from .fp8 import create_cute_tensor_for_fp8, get_divisibility, is_fp8_dtype
 from .grouped_scheduler import (
     GroupedGemmGroupSearchState,
     GroupedGemmTileSchedulerHelper,
@@ -13,9 +17,22 @@ from .grouped_scheduler import (
     create_initial_search_state,
     total_clusters,
 )
-from .hardware_info import HardwareInfo
+from .hardware_info import HardwareInfo, get_kernel_smem_size, get_smem_capacity_in_bytes
+from .latex import PALETTES, print_latex, print_latex_tv
 from .layout_enum import LayoutEnum
+from .sm90 import (
+    compute_tile_shape_or_override,
+    get_smem_store_op,
+    make_smem_layout_a,
+    make_smem_layout_b,
+    make_smem_layout_epi,
+    make_trivial_tiled_mma,
+)
+from .sm90 import get_smem_layout_atom as sm90_get_smem_layout_atom
+from .sm90 import get_smem_store_op as sm90_get_smem_store_op
+from .sm90 import make_trivial_tiled_mma as sm90_make_trivial_tiled_mma
 from .smem_allocator import SmemAllocator
+from .tensormap_manager import TensorMapManager, TensorMapUpdateMode
 from .tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentRuntimeTileScheduler,
@@ -32,11 +49,33 @@ __all__ = [
     "GroupedGemmTileSchedulerHelper",
     "HardwareInfo",
     "LayoutEnum",
+    "PALETTES",
     "PersistentTileSchedulerParams",
     "SmemAllocator",
     "StaticPersistentRuntimeTileScheduler",
     "StaticPersistentTileScheduler",
+    "TensorMapManager",
+    "TensorMapUpdateMode",
     "WorkTileInfo",
+    "block_copy",
+    "compute_tile_shape_or_override",
+    "create_cute_tensor_for_fp8",
     "create_initial_search_state",
+    "get_divisibility",
+    "get_kernel_smem_size",
+    "get_smem_capacity_in_bytes",
+    "get_smem_store_op",
+    "is_fp8_dtype",
+    "make_smem_layout_a",
+    "make_smem_layout_b",
+    "make_smem_layout_epi",
+    "make_trivial_tiled_mma",
+    "print_latex",
+    "print_latex_tv",
+    "sm80",
+    "sm90",
+    "sm90_get_smem_layout_atom",
+    "sm90_get_smem_store_op",
+    "sm90_make_trivial_tiled_mma",
     "total_clusters",
 ]

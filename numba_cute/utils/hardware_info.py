@@ -4,9 +4,38 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 from ..seam import CuteError
+
+# CUDA C++ Programming Guide, "Compute Capabilities": shared memory of a block, in KiB.
+_CAPACITY_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227, "120": 99, "121": 99}
+
+
+def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
+    """The most shared memory that one CTA may take, in bytes.
+
+    compute_capability: "90", "sm_90" or "sm_90a"; None: that of the current GPU. A kernel's own need is in
+    `cute.compile(…).resources`."""
+    if compute_capability is None:
+        return int(HardwareInfo().device.properties.max_shared_memory_per_block_optin)
+    found = re.fullmatch(r"(?:sm_)?(\d+)[af]?", str(compute_capability))
+    if found is None or found[1] not in _CAPACITY_KIB:
+        raise CuteError(
+            f"get_smem_capacity_in_bytes: compute_capability {compute_capability!r} is not one of "
+            + ", ".join(f"sm_{cc}" for cc in _CAPACITY_KIB)
+        )
+    return _CAPACITY_KIB[found[1]] * 1024
+
+
+def get_kernel_smem_size(kernel: Any) -> int:
+    """The shared memory that a compiled kernel takes, static and dynamic, in bytes. kernel: what `cute.compile`
+    gave."""
+    resources = getattr(kernel, "resources", None)
+    if resources is None:
+        raise CuteError(f"get_kernel_smem_size: {kernel!r} is not compiled; give cute.compile(kernel, args)")
+    return int(resources.shared + resources.dynamic_shared)
 
 
 class HardwareInfo:

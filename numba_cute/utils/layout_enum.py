@@ -48,6 +48,10 @@ class LayoutEnum(StaticEnum):
         """Whether an (M, N) matrix C of this order is contiguous along M."""
         return self is LayoutEnum.COL_MAJOR
 
+    def mma_major_mode(self) -> Any:
+        """The `nvgpu.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
+        return self.sm90_mma_major_mode()
+
     def sm90_mma_major_mode(self) -> Any:
         """The `nvgpu.warpgroup.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
         from ..nvgpu.warpgroup import OperandMajorMode

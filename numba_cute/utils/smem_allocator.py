@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from .. import dtypes, layout, seam
+from .. import dtypes, layout, seam, storage
 from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..pointer import AddressSpace, Pointer
@@ -29,9 +29,12 @@ class SmemAllocator:
 
     @traced
     def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Pointer:
-        """`size_or_type` bytes (or room for one element of a type); a Pointer to Uint8 (or to the type)."""
+        """`size_or_type` bytes, a Pointer to Uint8; or room for one element of a type, a Pointer to it; or a storage
+        object of a `cute.struct` class, whose members the reports call by their own names."""
         if isinstance(size_or_type, DType):
             return take(self, size_or_type, size_or_type.bytes, max(byte_alignment, size_or_type.bytes), name)
+        if isinstance(size_or_type, type):
+            return allocate_storage(self, size_or_type, byte_alignment)
         return take(self, dtypes.Uint8, size_or_type, byte_alignment, name)
 
     @traced
@@ -49,6 +52,32 @@ class SmemAllocator:
         return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
 
 
+def allocate_storage(self: SmemAllocator, cls: Any, align: int) -> Any:
+    if storage.members_of(cls) is None:
+        raise CuteError(
+            f"SmemAllocator.allocate: {cls.__name__} does not describe memory; use a size in bytes, an element type, "
+            "or a cute.struct class of element types, MemRange and Align"
+        )
+    ptr = take(self, dtypes.Uint8, storage.size_of(cls), max(align, storage.alignment_of(cls)), None, notes=False)
+    made = storage.at(cls, ptr.address, ptr.alignment)
+    _note_members(made, "")
+    return made
+
+
+def _note_members(made: Any, within: str) -> None:
+    """Tell the simulator what the parts of a storage object are called."""
+    note = getattr(seam.current(), "note", None)
+    if note is None:
+        return
+    for name, kind in type(made).__cute_members__.items():
+        member = getattr(made, name)
+        if isinstance(member, storage.Storage):
+            _note_members(member, f"{within}{name}.")
+        elif storage.size_of(kind):
+            pointer = member.pointer if isinstance(member, storage.MemRangeData) else member
+            note(pointer.address, storage.size_of(kind), within + name)
+
+
 def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
     if isinstance(lay, ComposedLayout) and swizzle is None:
         raise CuteError(f"allocate_tensor: layout {lay} is swizzled; give layout=layout.outer and swizzle=layout.inner")
@@ -57,17 +86,10 @@ def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swi
         raise CuteError(f"allocate_tensor: layout {lay} must be static: the size of shared memory is")
     size = dtype.bytes
     ptr = take(self, dtype, int(layout.cosize(lay)) * size, max(align, size), name)
-    if swizzle is not None and swizzle.bits:
-        if align % swizzle.period:
-            raise CuteError(
-                f"allocate_tensor: byte_alignment {align} is not a multiple of {swizzle.period}, "
-                f"the period of {swizzle} in bytes; give byte_alignment=1024"
-            )
-        ptr = Pointer(dtype, ptr.space, ptr.address, 0, ptr.alignment, swizzle)
-    return Tensor(ptr, lay)
+    return Tensor(storage.swizzled(ptr, swizzle), lay)
 
 
-def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str | None) -> Pointer:
+def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str | None, notes: bool = True) -> Pointer:
     """The next `nbytes`, aligned to `align`; records what the kernel needs."""
     if type(nbytes) is not int or nbytes < 0:
         raise CuteError(f"SmemAllocator: size {nbytes!r} must be a static number of bytes")
@@ -79,7 +101,7 @@ def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str |
     b.smem_needs(self.offset)
     address = b.smem_base() + start
     note = getattr(b, "note", None)
-    if note is not None:
+    if note is not None and notes:
         note(address, nbytes, name or _assigned_name())
     return Pointer(dtype, AddressSpace.smem, address, 0, align)
 

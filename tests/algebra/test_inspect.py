@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect_layouts`: what layouts and tensors became in a kernel, and how many registers they take."""
+"""`inspect_layouts`: what layouts and tensors became in a kernel, and how many registers they take; `inspect`: what
+its operations became."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import ml_dtypes
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda import types
 
 import numba_cute as cute
-from numba_cute.compiler import inspect_layouts
+from numba_cute.compiler import inspect_layouts, offline
+from numba_cute.compiler.ptx_lines import placed_instructions
+from numba_cute.compiler.target import compiling_for
 from numba_cute.runtime import from_dlpack
 
 SMEM = cute.make_layout((64, 128))
@@ -41,7 +53,7 @@ FOUND = {
     "identity": ("!cute.coord_tensor<(0,0), (?,8):(1@0,1@1)>", 1),
     "fragment": ("!cute.memref<f16, rmem, align<16>, (4,2):(1,4)>", 4),
     "x": ("!cute.memref<f32, gmem, align<16>, (?,?):(?,1)>", 6),
-    "tile": ("!cute.memref<f32, gmem, align<4>, (16,32,?):(?,1,32)>", 5),
+    "tile": ("!cute.memref<f32, gmem, align<16>, (16,32,?):(?,1,32)>", 5),
 }
 
 
@@ -72,3 +84,137 @@ def test_what_is_no_layout_is_left_out_and_arguments_are_checked():
         inspect_layouts(3, ())
     with pytest.raises(cute.CuteError, match="not a known target"):
         inspect_layouts(kernel, (), arch="sm_99")
+
+
+# ---------------------------------------------------------------- cute.inspect
+
+
+def _example(name):
+    path = Path(__file__).resolve().parents[2] / "examples"
+    sys.path.insert(0, str(path))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(path))
+
+
+@pytest.fixture(scope="module")
+def added():
+    """examples/elementwise.py, inspected, and its example."""
+    elementwise = _example("elementwise")
+    args, _ = elementwise.arguments(*(np.zeros((256, 512), np.float32) for _ in range(3)))
+    return cute.inspect(elementwise.add, args), elementwise
+
+
+@pytest.fixture(scope="module")
+def multiplied():
+    """examples/hopper_gemm.py, inspected, and its symbol and PTX as `compile` makes it."""
+    gemm = _example("hopper_gemm")
+    matrices = (np.zeros(s, ml_dtypes.bfloat16) for s in ((512, 256), (512, 256), (512, 512)))
+    args = gemm.arguments(*matrices, cute.BFloat16, 1)[0]
+    with compiling_for("sm_90a") as cc:
+        compiled = offline._ptx(gemm.gemm.py_func, offline._argument_types(args), gemm.gemm.targetoptions, cc)
+    return cute.inspect(gemm.gemm, args), compiled
+
+
+def test_inspect_gives_a_kernels_operations_with_types_and_ptx(added):
+    listing, example = added
+    assert listing.kernel == "add" and listing.arch == "sm_90a" and listing.file == example.__file__
+    assert dict(listing.arguments)["%a"] == "!cute.memref<f32, gmem, align<16>, (256,512):(512,1)>"
+    lines, first = inspect.getsourcelines(example.add.py_func)
+    for o in listing:
+        if o.name.startswith("cute.") and not o.name.startswith("cute.get_"):
+            called = o.name.rpartition(".")[2]
+            source = lines[o.line - first]
+            assert called in source or called in ("store", "load", "slice", "add", "mul"), f"{o} is not of {source}"
+    copies = [o for o in listing if o.name == "cute.autovec_copy"]
+    assert [{t.split()[0] for t in o.ptx if "bra" not in t} for o in copies] == [
+        {"ld.global.v4.f32"}, {"ld.global.v4.f32"}, {"st.global.v4.f32"},
+    ]  # fmt: skip
+    assert [o.operands for o in copies] == [("%mine_a", "%regs_a"), ("%mine_b", "%regs_b"), ("%regs_c", "%mine_c")]
+    (sum_, _) = [o for o in listing if o.name == "cute.add"]
+    assert sum_.type == "vector<16 x f32>" and [t.split()[0] for t in sum_.ptx] == ["add.f32"] * 16
+    part = next(o for o in listing if o.name == "cute.partition_S")
+    assert (part.result, part.operands[0]) == ("%mine_a", "%thread")
+    assert part.operand_types[0].startswith("!cute.thr_copy<!cute_nvgpu.copy_atom<CopyUniversalOp,f32,128 b>")
+
+
+def test_inspect_shows_what_each_matrix_and_copy_instruction_came_from(multiplied):
+    listing, _ = multiplied
+    assert dict(listing.arguments)["%dtype"] == "BFloat16", "what is known when compiling is shown"
+    atom = "!cute_nvgpu.mma_atom<bf16,bf16,f32,[64,256,16],SM90>"
+    products = [o for o in listing if o.name == "cute.gemm"]
+    assert len(products) == 4 and all(atom in o.operand_types[0] for o in products)
+
+    def issues(o):
+        return {t.split()[0] for t in o.ptx}
+
+    wgmma = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"
+    assert all(wgmma in issues(o) for o in products)
+    assert not any(wgmma in issues(o) for o in listing if o not in products)
+    of = {name: {i for o in listing if o.name == name for i in issues(o)} for name in {o.name for o in listing}}
+    assert "wgmma.commit_group.sync.aligned" in of["cute_nvgpu.warpgroup.commit_group"]
+    assert "prefetch.tensormap" in of["cute_nvgpu.cpasync.prefetch_descriptor"]
+    assert any("mbarrier.try_wait" in t for o in listing if o.name == "pipeline.PipelineConsumer.wait" for t in o.ptx)
+    tma = [o for o in listing if o.name == "cute.copy" and "CopyBulkTensorTileG2SMulticastOp" in o.operand_types[0]]
+    assert any(".multicast::cluster" in i for o in tma for i in issues(o))
+    assert any(i.startswith("stmatrix") for i in of["cute.copy"])
+
+
+def test_every_instruction_of_the_compiled_kernel_is_listed_once(multiplied):
+    listing, (name, ptx) = multiplied
+    there = Counter(p.text.split()[0] for p in placed_instructions(ptx, name))
+    assert Counter(t.split()[0] for o in listing for t in o.ptx) == there
+    assert sum(len(o.ptx) for o in listing if o.line == 0) < 0.1 * sum(there.values()), "most have a line"
+
+
+def test_the_listing_is_text_by_source_line_that_can_be_shortened(multiplied):
+    listing, _ = multiplied
+    text, whole = str(listing), listing.text(limit=None)
+    assert re.search(r"^ +\d+ \| +?cute\.gemm\(tiled_mma, acc", text, re.M)
+    assert re.search(r"^ +cute\.gemm %tiled_mma, .* : \(!cute\.tiled_mma<!cute_nvgpu\.mma_atom<", text, re.M)
+    assert "2 more like it" in text, "an unrolled loop is shown once"
+    assert "... %f" in text and len(text) < len(whole)
+    lines = [int(m) for m in re.findall(r"^ +(\d+) \| ", text, re.M)]
+    assert lines == sorted(lines)
+
+
+@cuda.jit
+def ampere(x):
+    tile = cute.make_rmem_tensor(4, cute.Float32)
+    cute.autovec_copy(x, tile)
+    tile.store(tile.load() * 2.0)
+    cute.autovec_copy(tile, x)
+
+
+def doubled(x):
+    values = cute.make_tensor(x, 4)
+    values.store(values.load() * 2.0)
+
+
+def test_inspect_takes_numba_signatures_and_plain_functions():
+    listing = cute.inspect(doubled, (types.Array(types.float32, 1, "C"),))
+    assert listing.arguments == (("%x", "array(float32, 1d, C)"),)
+    same = cute.inspect(cuda.jit(doubled), "void(float32[::1])")
+    assert [str(o) for o in same] == [str(o) for o in listing]
+    assert any(t.startswith("st.") for o in same for t in o.ptx)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
+def test_inspect_takes_any_target_and_needs_no_gpu(arch):
+    x = from_dlpack(np.zeros(4, np.float32))
+    listing = cute.inspect(ampere, (x,), arch=arch)
+    assert listing.arch == arch
+    assert [o.name for o in listing if o.name] == [
+        "cute.make_rmem_tensor", "cute.autovec_copy", "cute.load", "cute.mul", "cute.store", "cute.autovec_copy",
+    ]  # fmt: skip
+    assert next(o for o in listing if o.name == "cute.make_rmem_tensor").ptx == (), "a fragment is registers"
+
+
+def test_inspect_explains_wrong_arguments_and_failing_kernels():
+    with pytest.raises(cute.CuteError, match="inspect takes a @cuda.jit kernel"):
+        cute.inspect(3, ())
+    with pytest.raises(cute.CuteError, match="not a known target"):
+        cute.inspect(ampere, (), arch="sm_99")
+    with pytest.raises(cute.CuteError):
+        cute.inspect(ampere, (np.int32(1),))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor maps that a kernel changes as it goes: a grouped product has one tensor after the other, and one atom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .. import seam
+from ..arch.index import warp_idx
+from ..arch.warp import elect_one, sync_warp
+from ..copy_atom import CopyAtom
+from ..isa.tensormap_bits import BYTES
+from ..nvgpu import cpasync
+from ..pointer import AddressSpace, Pointer
+from ..seam import CuteError, StaticEnum, static
+from ..tensor import Tensor
+
+
+class TensorMapUpdateMode(StaticEnum):
+    """Where tensor maps are changed: in global memory (GMEM), or in shared memory, from where they are then copied
+    (SMEM)."""
+
+    GMEM = 1
+    SMEM = 2
+
+
+@static
+class TensorMapManager:
+    """Makes, changes and publishes tensor maps in global memory, one for each atom and block (or warp).
+
+    tensormap_update_mode: where they are changed. bytes_per_tensormap: 128. In order: `init_tensormap_from_atom`, once,
+    into global memory (GMEM) or shared memory (SMEM); `fence_tensormap_initialization`; then for each new tensor
+    `update_tensormap` and `fence_tensormap_update`, and copies with `tma_desc_ptr=get_tensormap_ptr(…)`. Every method
+    is called by whole converged warps. sm_90a, and sm_100f and later families."""
+
+    tensormap_update_mode: TensorMapUpdateMode
+    bytes_per_tensormap: int = BYTES
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tensormap_update_mode, TensorMapUpdateMode):
+            raise CuteError(
+                f"TensorMapManager: tensormap_update_mode {self.tensormap_update_mode!r} is not a member of "
+                "TensorMapUpdateMode"
+            )
+        if self.bytes_per_tensormap != BYTES:
+            raise CuteError(f"TensorMapManager: bytes_per_tensormap {self.bytes_per_tensormap} must be {BYTES}")
+
+    def get_tensormap_ptr(self, ptr: Pointer, address_space: AddressSpace = AddressSpace.gmem) -> Pointer:
+        """`ptr`, to a tensor map in global memory, as a pointer to gmem, or generic, as `tma_desc_ptr` takes it."""
+        if address_space not in (AddressSpace.gmem, AddressSpace.generic):
+            raise CuteError(f"get_tensormap_ptr: address_space {address_space!r} must be gmem or generic")
+        if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
+            raise CuteError(f"get_tensormap_ptr: ptr {ptr!r} must be a Pointer to global memory")
+        return replace(ptr, space=address_space, alignment=max(ptr.alignment, BYTES))
+
+    def init_tensormap_from_atom(self, copy_atom: CopyAtom, dst_ptr: Pointer, warp_id: Any) -> None:
+        """Copy the atom's tensor map to `dst_ptr` (global memory, or shared for SMEM); warp `warp_id` does it."""
+
+        def copy() -> None:
+            seam.current().when(elect_one(), lambda: cpasync.copy_tensormap(copy_atom, dst_ptr))
+            sync_warp()
+
+        seam.current().when(_is_warp(warp_id), copy)
+
+    def fence_tensormap_initialization(self) -> None:
+        """Let what `init_tensormap_from_atom` wrote to global memory be changed and used; by the warp that wrote."""
+        if self.tensormap_update_mode is TensorMapUpdateMode.GMEM:
+            cpasync.fence_tma_desc_release()
+
+    def fence_tensormap_update(self, tensormap_ptr: Pointer) -> None:
+        """Let this warp's later copies see the tensor map at `tensormap_ptr` as `update_tensormap` left it."""
+        cpasync.fence_tma_desc_acquire(tensormap_ptr)
+
+    def update_tensormap(
+        self,
+        tensor_gmem: tuple[Tensor, ...],
+        tma_copy_atom: tuple[CopyAtom, ...],
+        tensormap_gmem_ptr: tuple[Pointer, ...],
+        warp_id: Any,
+        tensormap_smem_ptr: tuple[Pointer, ...] = (),
+    ) -> None:
+        """Give each tensor map the address, shape and strides of its tensor; warp `warp_id` does it.
+
+        tensor_gmem, tma_copy_atom, tensormap_gmem_ptr: alike in number. tensormap_smem_ptr: for SMEM, where
+        `init_tensormap_from_atom` put the maps."""
+        smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
+        changed = tensormap_smem_ptr if smem else tensormap_gmem_ptr
+        counts = {len(x) for x in (tensor_gmem, tma_copy_atom, tensormap_gmem_ptr, changed)}
+        if len(counts) != 1:
+            raise CuteError(
+                f"update_tensormap: {len(tensor_gmem)} tensors, {len(tma_copy_atom)} atoms, {len(tensormap_gmem_ptr)} "
+                f"pointers to global and {len(tensormap_smem_ptr)} to shared memory must be alike in number"
+            )
+
+        def change() -> None:
+            for t, atom, ptr in zip(tensor_gmem, tma_copy_atom, changed):
+                cpasync.update_tma_descriptor(atom, t, ptr)
+            if not smem:
+                cpasync.fence_tma_desc_release()
+
+        def update() -> None:
+            seam.current().when(elect_one(), change)
+            sync_warp()
+            if smem:
+                for to, source in zip(tensormap_gmem_ptr, tensormap_smem_ptr):
+                    cpasync.cp_fence_tma_desc_release(to, source)
+
+        seam.current().when(_is_warp(warp_id), update)
+
+
+def _is_warp(warp_id: Any) -> Any:
+    return seam.current().compare("==", warp_idx(), warp_id)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/cute_ir.md and docs/nvgpu.md say what is there."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import numba_cute as cute
+from numba_cute import nvgpu
+from numba_cute.isa.instr import TABLE
+from tests.utils import instruction_table
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+CUTE_IR = re.findall(
+    r"\w+",
+    """
+make_shape make_stride make_layout make_coord make_tile get_shape get_stride rank size depth shape_at stride_at
+crd2idx idx2crd composition complement left_inverse right_inverse coalesce filter logical_product blocked_product
+raked_product tiled_product local_partition local_tile slice_ zipped_divide dice make_tensor load store copy clear
+fill axpby gemv gemm make_tiled_mma mma_make_fragment_a mma_make_fragment_b mma_make_fragment_c make_tiled_copy
+partition_s partition_d copy_atom_call make_mma_atom make_copy_atom make_tma_load make_tma_store make_exec_tma_load
+make_exec_tma_store atom_get_value atom_set_value warp_mma_f16bf16 warp_mma_tf32 warp_mma_sparse warpgroup_mma
+warpgroup_mma_sparse tcgen05_mma tcgen05_block_scaled_mma copy_universal ldmatrix cpasync_g2s tma_load_execute
+tma_store_execute mbarrier_init mbarrier_arrive mbarrier_wait
+""",
+)
+
+
+def rows(page):
+    """The rows of a page's tables as lists of cells."""
+    for line in (DOCS / page).read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            yield [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def resolve(dotted):
+    at = cute
+    for part in dotted.removeprefix("cute.").split("."):
+        at = inspect.getattr_static(at, part) if inspect.isclass(at) else getattr(at, part)
+    return at
+
+
+IR_ROWS = {r[0].strip("`"): r for r in rows("cute_ir.md") if r[0].startswith("`") and len(r) == 3}
+
+
+def test_each_operation_of_cute_ir_has_its_row():
+    assert list(IR_ROWS) == CUTE_IR
+
+
+@pytest.mark.parametrize("operation", CUTE_IR)
+def test_each_name_beside_an_operation_resolves(operation):
+    _, here, remark = IR_ROWS[operation]
+    if not here:
+        assert operation.startswith("tcgen05") and "Blackwell" in remark
+        return
+    assert callable(resolve(here.strip("`")))
+    module = resolve(here.strip("`").rpartition(".")[0]) if "Op" in here else None
+    for also in re.findall(r"`(Mma\w+|LdMatrix\w+|CopyBulk\w+)", remark):
+        assert hasattr(module or nvgpu.cpasync, also), f"{also} of {operation}"
+
+
+MODULES = {r[0].strip("`"): re.findall(r"`(\w+)`", r[1]) for r in rows("cute_ir.md") if len(r) == 2}
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m != "module"])
+def test_each_name_of_the_announcement_is_in_its_module(module):
+    assert MODULES[module]
+    for name in MODULES[module]:
+        resolve(f"{module}.{name}" if module != "cute" else name)
+
+
+OPS = {f"{module.__name__.removeprefix('numba_cute.')}.{name}": getattr(module, name)
+       for module in (nvgpu, nvgpu.warp, nvgpu.warpgroup, nvgpu.cpasync) for name in module.__all__
+       if name.endswith("Op") and name not in ("ReductionOp", "TmaCopyOp")}  # fmt: skip
+FAMILIES = {}
+for row in TABLE.values():
+    FAMILIES.setdefault(instruction_table.family(row), set()).update(row.target.split("|"))
+OP_ROWS = {r[0].strip("`"): r for r in rows("nvgpu.md") if re.match(r"`nvgpu\.\w.*Op`", r[0])}
+
+
+def test_each_operation_of_nvgpu_has_its_row():
+    assert set(OP_ROWS) == set(OPS)
+
+
+@pytest.mark.parametrize("op", sorted(OP_ROWS))
+def test_the_instruction_and_targets_of_an_operation_are_those_of_the_instruction_table(op):
+    _, ptx, target, _ = OP_ROWS[op]
+    if target == "any":
+        return
+    targets = FAMILIES[ptx.strip("`")]
+    assert set(target.split(", ")) <= targets, f"{ptx} is there for {sorted(targets)}"
+    made = OPS[op].__doc__
+    assert all(name in made for name in [ptx.strip("`").removesuffix(".sp")] if "PTX" in made), made
+
+
+def test_the_table_of_instructions_is_that_of_the_code():
+    page = (DOCS / "nvgpu.md").read_text()
+    assert instruction_table.between(page) == instruction_table.table(), (
+        "docs/nvgpu.md lags behind the instruction table: python -m tests.utils.instruction_table"
+    )
