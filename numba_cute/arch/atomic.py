@@ -1,96 +1,221 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic read-modify-write of global memory. Any thread; each gives what was there before.
+"""Atomic read-modify-write of global or shared memory. Any thread; the atomic_ functions give what was there before.
 
-ptr: a Pointer to global memory, its elements Int32, Uint32, Int64, Uint64, or Float32 (add, exch). sem: "relaxed",
-"acquire", "release", "acq_rel"; scope: "cta", "gpu", "sys"."""
+ptr: a Pointer to global memory or to the block's shared memory. Its elements: Int32, Uint32, Int64, Uint64; to add also
+Float32, Float64, Float16, BFloat16 (sm_90), and pairs of 16-bit floats with `red`. sem: "relaxed" (the default),
+"acquire", "release", "acq_rel"; scope: "gpu" (the default), "cta", "cluster" (sm_90), "sys"."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes, isa
-from ..dtypes import Float32, Uint32, Uint64
-from ..pointer import AddressSpace, Pointer, physical
+from .. import dtypes, isa, seam
+from ..dtypes import DType, Float32, Int32, Uint32
+from ..pointer import Pointer, physical
 from ..seam import CuteError, traced
+from ..vector import bitcast
+from .memory import from_word, space_of, to_word
 
 _INTEGERS = (dtypes.Int32, dtypes.Uint32, dtypes.Int64, dtypes.Uint64)
-_ADD_TYPES = {32: "u32", 64: "u64"}
+_FLOATS = (dtypes.Float32, dtypes.Float64, dtypes.Float16, dtypes.BFloat16)
+_SCOPES = ("gpu", "cta", "cluster", "sys")
 
 
-def _order(sem: str | None, scope: str | None, what: str) -> dict[str, str]:
+def _order(sem: str | None, scope: str | None, what: str, sems: tuple[str, ...]) -> dict[str, str]:
     sem, scope = sem or "relaxed", scope or "gpu"
-    if sem not in ("relaxed", "acquire", "release", "acq_rel"):
-        raise CuteError(f'{what}: sem {sem!r} must be "relaxed", "acquire", "release" or "acq_rel"')
-    if scope not in ("cta", "gpu", "sys"):
-        raise CuteError(f'{what}: scope {scope!r} must be "cta", "gpu" or "sys"')
+    if sem not in sems:
+        raise CuteError(f"{what}: sem {sem!r} must be {', '.join(map(repr, sems))}")
+    if scope not in _SCOPES:
+        raise CuteError(f"{what}: scope {scope!r} must be {', '.join(map(repr, _SCOPES))}")
     return {"sem": sem, "scope": scope}
 
 
+_ALL = ("relaxed", "acquire", "release", "acq_rel")
+
+
 def _checked(ptr: Any, types: tuple[Any, ...], what: str) -> Pointer:
-    if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
-        raise CuteError(f"{what}: ptr {ptr!r} must point to global memory; use tensor.iterator + offset")
+    space_of(ptr, None, what)
     if ptr.dtype not in types:
         raise CuteError(f"{what}: ptr {ptr!r} must point to {' or '.join(map(repr, types))}")
-    return ptr
+    return ptr  # type: ignore[no-any-return]
 
 
-def _integer(ptr: Any, val: Any, op: str, sem: str | None, scope: str | None) -> Any:
+def _row(name: str, ptr: Pointer, register: str, scope: str) -> Any:
+    part = "cluster" if scope == "cluster" else ""
+    return getattr(isa, "_".join(filter(None, (name, space_of(ptr, None, name), register, part))))
+
+
+def _kind(dtype: DType, op: str) -> str:
+    """The PTX type of an operation on integers of this type."""
+    return dtype.ptx if op in ("min", "max") else f"{'u' if op == 'add' else 'b'}{dtype.width}"
+
+
+def _updated(ptr: Any, val: Any, op: str, sem: str | None, scope: str | None, types: tuple[Any, ...]) -> Any:
     what = f"atomic_{op}"
-    p, order = _checked(ptr, _INTEGERS, what), _order(sem, scope, what)
-    width = p.dtype.width
-    kind = p.dtype.ptx if op in ("min", "max") else _ADD_TYPES[width] if op == "add" else f"b{width}"
-    row, word = (isa.atom_global_b32, Uint32) if width == 32 else (isa.atom_global_b64, Uint64)
-    return p.dtype(row(physical(p), word(val), op=op, type=kind, **order))
+    p, order = _checked(ptr, types, what), _order(sem, scope, what, _ALL)
+    integer = p.dtype.is_integer
+    row = _row("atom", p, f"b{p.dtype.width}" if integer else p.dtype.ptx, order["scope"])
+    kind = _kind(p.dtype, op) if integer else p.dtype.ptx
+    value = p.dtype(val) if p.dtype.is_float and p.dtype.width >= 32 else to_word(val, p.dtype)
+    old = row(physical(p), value, op=op, type=kind, **order)
+    return old if p.dtype.is_float and p.dtype.width >= 32 else from_word(old, p.dtype)
 
 
 @traced
 def atomic_add(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Add `val`, an integer or a Float32. PTX atom.add."""
-    if isinstance(ptr, Pointer) and ptr.dtype == Float32:
-        p, order = _checked(ptr, (Float32,), "atomic_add"), _order(sem, scope, "atomic_add")
-        return isa.atom_global_add_f32(physical(p), Float32(val), **order)
-    return _integer(ptr, val, "add", sem, scope)
+    """Add `val`, an integer or a float (Float32 in global memory: subnormal numbers count as zero). PTX atom.add."""
+    return _updated(ptr, val, "add", sem, scope, (*_INTEGERS, *_FLOATS))
 
 
 @traced
 def atomic_min(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the smaller of what is there and `val`. PTX atom.min."""
-    return _integer(ptr, val, "min", sem, scope)
+    return _updated(ptr, val, "min", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_max(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the greater of what is there and `val`. PTX atom.max."""
-    return _integer(ptr, val, "max", sem, scope)
+    return _updated(ptr, val, "max", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_and(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the bits that are set in `val` too. PTX atom.and."""
-    return _integer(ptr, val, "and", sem, scope)
+    return _updated(ptr, val, "and", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_or(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Set the bits of `val`. PTX atom.or."""
-    return _integer(ptr, val, "or", sem, scope)
+    return _updated(ptr, val, "or", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_xor(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Flip the bits of `val`. PTX atom.xor."""
-    return _integer(ptr, val, "xor", sem, scope)
+    return _updated(ptr, val, "xor", sem, scope, _INTEGERS)
+
+
+def _bits(dtype: DType) -> DType:
+    """The integers that hold the bits of a type."""
+    if not dtype.is_float:
+        return dtype
+    return {16: dtypes.Uint16, 32: dtypes.Uint32, 64: dtypes.Uint64}[dtype.width]
 
 
 @traced
 def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Put `val` there. PTX atom.exch."""
-    return _integer(ptr, val, "exch", sem, scope)
+    """Put `val` there, a number of 32 or 64 bits. PTX atom.exch."""
+    types = (*_INTEGERS, dtypes.Float32, dtypes.Float64)
+    p, order = _checked(ptr, types, "atomic_exch"), _order(sem, scope, "atomic_exch", _ALL)
+    row = _row("atom", p, f"b{p.dtype.width}", order["scope"])
+    return from_word(row(physical(p), to_word(val, p.dtype), op="exch", type=f"b{p.dtype.width}", **order), p.dtype)
 
 
 @traced
 def atomic_cas(ptr: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Put `val` there if `cmp` is there; Int32 or Uint32. PTX atom.cas."""
-    p = _checked(ptr, (dtypes.Int32, dtypes.Uint32), "atomic_cas")
-    order = _order(sem, scope, "atomic_cas")
-    return p.dtype(isa.atom_global_cas_b32(physical(p), Uint32(cmp), Uint32(val), **order))
+    """Put `val` there if the bits of `cmp` are; a number of 16, 32 or 64 bits. PTX atom.cas."""
+    types = (*_INTEGERS, dtypes.Int16, dtypes.Uint16, *_FLOATS)
+    p, order = _checked(ptr, types, "atomic_cas"), _order(sem, scope, "atomic_cas", _ALL)
+    part = "cluster" if order["scope"] == "cluster" else ""
+    names = ("atom", space_of(p, None, "atomic_cas"), "cas", f"b{p.dtype.width}", part)
+    row = getattr(isa, "_".join(filter(None, names)))
+    return from_word(row(physical(p), to_word(cmp, p.dtype), to_word(val, p.dtype), **order), p.dtype)
+
+
+def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any) -> Any:
+    """By the order of floats as integers: that of their bits if the sign is clear, the reverse if it is set."""
+    what = f"atomic_f{op}"
+    p, order = _checked(ptr, (Float32,), what), _order(sem, scope, what, _ALL)
+    if sign is not None and not isinstance(sign, bool):
+        raise CuteError(f"{what}: sign_bit {sign!r} must be static: None, True or False")
+    b = seam.current()
+    row, word, address = _row("atom", p, "b32", order["scope"]), bitcast(Float32(val), Float32, Uint32), physical(p)
+    file = b.registers(Uint32, 1)
+    old = seam.Regs(file, Uint32, 0, 1)
+
+    def positive() -> None:
+        b.write(old, row(address, word, op=op, type="s32", **order))
+
+    def negative() -> None:
+        b.write(old, row(address, word, op="min" if op == "max" else "max", type="u32", **order))
+
+    negated = b.compare("<", Int32(word), 0) if sign is None else sign
+    b.when(negated, negative)
+    b.when(b.compare("==", negated, False) if sign is None else not sign, positive)
+    return bitcast(b.read(old), Uint32, Float32)
+
+
+@traced
+def atomic_fmax(
+    ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
+) -> Any:
+    """Keep the greater Float32, +0 counting as more than -0. A NaN whose sign bit is clear counts as more than all
+    numbers; others are not for this. sign_bit: the sign bit of `val` if it is known (True: set), which saves a branch.
+    PTX atom.max.s32, atom.min.u32."""
+    return _float_extreme(ptr, val, "max", sign_bit, sem, scope)
+
+
+@traced
+def atomic_fmin(
+    ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
+) -> Any:
+    """Keep the smaller Float32; the rest as in `atomic_fmax`. PTX atom.min.s32, atom.max.u32."""
+    return _float_extreme(ptr, val, "min", sign_bit, sem, scope)
+
+
+@traced
+def atomic_max_float32(ptr: Any, value: Any, positive_only: bool = True) -> Any:
+    """`atomic_fmax` under its older name; positive_only: `value` and what is there have clear sign bits."""
+    return _float_extreme(ptr, value, "max", False if positive_only else None, None, None)
+
+
+_OPS = ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")
+_HALF = ("f16", "bf16", "f16x2", "bf16x2")
+
+
+@traced
+def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: str | None = None) -> None:
+    """Combine what is there with `val` and give nothing back, which is cheaper.
+
+    dtype: how the memory is read, whatever the pointer's type: "u32", "s32", "b32", "u64", "s64", "b64", "f32", "f64",
+    "f16", "bf16", or "f16x2", "bf16x2" (a Uint32 of two), or an element type. op: "add"; of integers "min", "max",
+    "umin", "umax", "and", "or", "xor", and of "u32" "inc", "dec"; min and max of 16-bit floats only in tuples. A tuple
+    of 2 or 4 (8 of "f16", "bf16") values is combined element by element, in global memory (sm_90). sem: "relaxed",
+    "release". PTX red."""
+    space = space_of(ptr, None, "red")
+    order = _order(sem, scope, "red", ("relaxed", "release"))
+    kind = dtype.ptx if isinstance(dtype, DType) else dtype
+    if op not in _OPS:
+        raise CuteError(f"red: op {op!r} is none of {', '.join(_OPS)}")
+    if op in ("umin", "umax"):
+        op, kind = op[1:], f"u{kind[1:]}"
+    if isinstance(val, tuple):
+        _red_vector(ptr, val, op, kind, order, space)
+        return
+    register = f"b{kind[1:]}" if kind[0] in "usb" and kind not in _HALF else kind
+    name = "_".join(filter(None, ("red", space, register, "cluster" if order["scope"] == "cluster" else "")))
+    row = getattr(isa, name, None)
+    if row is None:
+        raise CuteError(f"red: dtype {dtype!r} is none of u32, s32, b32, u64, s64, b64, f32, f64, {', '.join(_HALF)}")
+    if register in ("b32", "b64"):
+        kind = f"b{kind[1:]}" if op in ("and", "or", "xor") else f"u{kind[1:]}" if op in ("add", "inc", "dec") else kind
+    row(physical(ptr), _operand(val, kind), op=op, type=kind, **order)
+
+
+def _operand(val: Any, kind: str) -> Any:
+    """A value as the operand of a reduction of this PTX type."""
+    named = {"f16": dtypes.Float16, "bf16": dtypes.BFloat16}
+    if kind in named:
+        return to_word(val, named[kind])
+    if kind in ("f32", "f64"):
+        return {"f32": Float32, "f64": dtypes.Float64}[kind](val)
+    return (dtypes.Uint64 if kind[1:] == "64" else Uint32)(val)
+
+
+def _red_vector(ptr: Any, val: Any, op: str, kind: str, order: dict[str, str], space: str) -> None:
+    row = getattr(isa, f"red_global_{kind}_vector", None)
+    if row is None or space != "global":
+        raise CuteError(f"red: a tuple of {kind} in {space} memory: only f32, {', '.join(_HALF)} in global memory")
+    row(physical(ptr), [_operand(v, kind) for v in val], op=op, count=len(val), **order)

@@ -26,13 +26,17 @@ def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
     return isa.lop3(Uint32(a), Uint32(b), Uint32(c), lut=lut)
 
 
+_SHIFTS = {"l": ("l", "wrap"), "r": ("r", "wrap"), "clamp_left": ("l", "clamp"), "clamp_right": ("r", "clamp")}
+
+
 @traced
-def shf(low: Any, high: Any, shift: Any, direction: str = "l", mode: str = "wrap") -> Any:
-    """The 64 bits `high`:`low` shifted left ("l": the high word, Uint32) or right ("r": the low word) by `shift`, which
-    wraps at 32 (mode "wrap") or stops there ("clamp"). PTX shf."""
-    if direction not in ("l", "r") or mode not in ("wrap", "clamp"):
-        raise CuteError(f'shf: direction {direction!r}, mode {mode!r}: use "l" or "r", and "wrap" or "clamp"')
-    return isa.shf(Uint32(low), Uint32(high), Uint32(shift), direction=direction, mode=mode)
+def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
+    """The 64 bits `a`:`b` (`a` the high word) shifted left (kind "l": the high word, Uint32) or right ("r": the low
+    word) by `shift`, which wraps at 32, or stops there with "clamp_left", "clamp_right". PTX shf."""
+    if kind not in _SHIFTS:
+        raise CuteError(f"shf: kind {kind!r} is none of {', '.join(map(repr, _SHIFTS))}")
+    direction, mode = _SHIFTS[kind]
+    return isa.shf(Uint32(b), Uint32(a), Uint32(shift), direction=direction, mode=mode)
 
 
 @traced
@@ -43,9 +47,9 @@ def bfe(value: Any, start: Any, length: Any, signed: bool = False) -> Any:
 
 
 @traced
-def bfi(field: Any, value: Any, start: Any, length: Any) -> Any:
-    """`value` with its `length` bits from bit `start` on taken from the low bits of `field` (Uint32). PTX bfi."""
-    return isa.bfi(Uint32(field), Uint32(value), Uint32(start), Uint32(length))
+def bfi(replacement: Any, value: Any, start: Any, length: Any) -> Any:
+    """`value` with its `length` bits from bit `start` on taken from the low bits of `replacement` (Uint32). PTX bfi."""
+    return isa.bfi(Uint32(replacement), Uint32(value), Uint32(start), Uint32(length))
 
 
 @traced
@@ -96,3 +100,22 @@ def add_sat_int(a: Any, b: Any) -> Any:
 def sub_sat_int(a: Any, b: Any) -> Any:
     """The difference of two Int32, clamped where it would wrap. PTX sub.sat.s32."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="sub"))
+
+
+def _signed24(got: Any, signed: Any) -> Any:
+    return Int32(got) if signed else got
+
+
+@traced
+def mul24(a: Any, b: Any, hi: bool = False, signed: bool = True) -> Any:
+    """Of the 48-bit product of the low 24 bits, the low word, or with `hi` bits 16 to 47 (Int32, or Uint32).
+    PTX mul24."""
+    got = isa.mul24(Uint32(a), Uint32(b), part="hi" if hi else "lo", sign="s" if signed else "u")
+    return _signed24(got, signed)
+
+
+@traced
+def mad24(a: Any, b: Any, c: Any, hi: bool = False, signed: bool = True) -> Any:
+    """`mul24`, plus `c`. PTX mad24."""
+    part, sign = "hi" if hi else "lo", "s" if signed else "u"
+    return _signed24(isa.mad24(Uint32(a), Uint32(b), Uint32(c), part=part, sign=sign), signed)

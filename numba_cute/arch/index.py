@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import isa
-from ..dtypes import Int32
+from ..dtypes import Int32, Uint32
 from ..seam import traced
 
 WARP_SIZE = 32
@@ -144,3 +144,63 @@ def clock64() -> Any:
 def globaltimer() -> Any:
     """The GPU's timer, in nanoseconds. PTX %globaltimer."""
     return isa.globaltimer()
+
+
+@traced
+def lanemask_eq() -> Any:
+    """The bit of this lane alone (Uint32). PTX %lanemask_eq."""
+    return Uint32(isa.lanemask(lanes="eq"))
+
+
+@traced
+def lanemask_le() -> Any:
+    """The bits of this lane and those below (Uint32). PTX %lanemask_le."""
+    return Uint32(isa.lanemask(lanes="le"))
+
+
+@traced
+def lanemask_lt() -> Any:
+    """The bits of the lanes below this one (Uint32). PTX %lanemask_lt."""
+    return Uint32(isa.lanemask(lanes="lt"))
+
+
+@traced
+def lanemask_ge() -> Any:
+    """The bits of this lane and those above (Uint32). PTX %lanemask_ge."""
+    return Uint32(isa.lanemask(lanes="ge"))
+
+
+@traced
+def lanemask_gt() -> Any:
+    """The bits of the lanes above this one (Uint32). PTX %lanemask_gt."""
+    return Uint32(isa.lanemask(lanes="gt"))
+
+
+@traced
+def warpsize() -> Any:
+    """Lanes of a warp, 32, read at run time; `WARP_SIZE` is static. PTX WARP_SZ."""
+    return Int32(isa.warp_size())
+
+
+@traced
+def aggr_smem_size() -> Any:
+    """Bytes of shared memory that the block occupies, with what the system reserves. PTX %aggr_smem_size, sm_90."""
+    return Int32(isa.aggr_smem_size())
+
+
+@traced
+def gridid() -> Any:
+    """A number that tells the launches of a process apart (its low word). PTX %gridid."""
+    return Int32(isa.gridid())
+
+
+@traced
+def clock() -> Any:
+    """The low word of the SM's cycle counter, in clocks (Int32). PTX %clock."""
+    return Int32(isa.clock32())
+
+
+@traced
+def globaltimer_lo() -> Any:
+    """The low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo."""
+    return Int32(isa.globaltimer_lo())

@@ -48,6 +48,20 @@ def fma_packed_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
     return isa.fma_f32x2(_pair(src_a, what, "src_a"), _pair(src_b, what, "src_b"), _pair(src_c, what, "src_c"))
 
 
+def _mixed(op: str, type: str, a: Any, b: Any) -> Any:
+    return isa.arith_mixed(Uint32(a), _pair(b, f"{op}_packed_f32x2_{type}x2_f32x2", "src_b"), op=op, type=type)
+
+
+def _narrow(op: str, type: str, a: Any, b: Any) -> Any:
+    what = f"{op}_packed_{type}x2_f32x2_f32x2"
+    return isa.arith_narrow(_pair(a, what, "src_a"), _pair(b, what, "src_b"), op=op, type=type)
+
+
+def _fma_mixed(type: str, a: Any, b: Any, c: Any) -> Any:
+    what = f"fma_packed_f32x2_{type}x2_f32x2_f32x2"
+    return isa.fma_mixed(Uint32(a), _pair(b, what, "src_b"), _pair(c, what, "src_c"), type=type)
+
+
 @traced
 def add_packed_f16x2(src_a: Any, src_b: Any) -> Any:
     """Two Float16 sums. PTX add.f16x2, sm_80."""
@@ -82,3 +96,82 @@ def fma_packed_f16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
 def fma_packed_bf16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
     """Two fused a * b + c of BFloat16. PTX fma.bf16x2, sm_80."""
     return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="bf16")
+
+
+@traced
+def add_packed_f32x2_f16x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 sums of a word of two Float16 and a pair of Float32. PTX add.f32x2.f16x2.f32x2, sm_107f."""
+    return _mixed("add", "f16", src_a, src_b)
+
+
+@traced
+def add_packed_f16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 sums as a word of two Float16, rounded towards zero (subnormal numbers are zero).
+    PTX add.rz.f16x2.f32x2.f32x2, sm_107f."""
+    return _narrow("add", "f16", src_a, src_b)
+
+
+@traced
+def sub_packed_f32x2_f16x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 differences of a word of two Float16 and a pair of Float32. PTX sub.f32x2.f16x2.f32x2, sm_107f."""
+    return _mixed("sub", "f16", src_a, src_b)
+
+
+@traced
+def sub_packed_f16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 differences as a word of two Float16, rounded towards zero (subnormal numbers are zero).
+    PTX sub.rz.f16x2.f32x2.f32x2, sm_107f."""
+    return _narrow("sub", "f16", src_a, src_b)
+
+
+@traced
+def fma_packed_f32x2_f16x2_f32x2_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
+    """Two fused a * b + c of a word of two Float16 and pairs of Float32. PTX fma.f32x2.f16x2.f32x2.f32x2,
+    sm_107f."""
+    return _fma_mixed("f16", src_a, src_b, src_c)
+
+
+@traced
+def add_packed_f32x2_bf16x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 sums of a word of two BFloat16 and a pair of Float32. PTX add.f32x2.bf16x2.f32x2, sm_107f."""
+    return _mixed("add", "bf16", src_a, src_b)
+
+
+@traced
+def add_packed_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 sums as a word of two BFloat16, rounded towards zero.
+    PTX add.rz.bf16x2.f32x2.f32x2, sm_107f."""
+    return _narrow("add", "bf16", src_a, src_b)
+
+
+@traced
+def sub_packed_f32x2_bf16x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 differences of a word of two BFloat16 and a pair of Float32. PTX sub.f32x2.bf16x2.f32x2, sm_107f."""
+    return _mixed("sub", "bf16", src_a, src_b)
+
+
+@traced
+def sub_packed_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
+    """Two Float32 differences as a word of two BFloat16, rounded towards zero.
+    PTX sub.rz.bf16x2.f32x2.f32x2, sm_107f."""
+    return _narrow("sub", "bf16", src_a, src_b)
+
+
+@traced
+def fma_packed_f32x2_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
+    """Two fused a * b + c of a word of two BFloat16 and pairs of Float32. PTX fma.f32x2.bf16x2.f32x2.f32x2,
+    sm_107f."""
+    return _fma_mixed("bf16", src_a, src_b, src_c)
+
+
+@traced
+def exp2_packed_f16x2(src: Any) -> Any:
+    """Two powers 2 ** x of Float16, to 2**-9.9 relatively. PTX ex2.approx.f16x2, sm_75."""
+    return isa.ex2_f16x2(Uint32(src))
+
+
+@traced
+def exp2_packed_bf16x2(src: Any) -> Any:
+    """Two powers 2 ** x of BFloat16, to 2**-7 relatively; subnormal numbers are zero. PTX ex2.approx.ftz.bf16x2,
+    sm_90."""
+    return isa.ex2_bf16x2(Uint32(src))

@@ -121,7 +121,7 @@ def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
 
 
 @traced
-def match_sync(value: Any, kind: str = "any", mask: Any = FULL_MASK) -> Any:
+def match_sync(mask: Any, value: Any, kind: str = "any") -> Any:
     """The lanes (Uint32, one bit each) whose 32-bit `value` is this one's; with kind "all", 0 unless all agree. All 32
     lanes. PTX match.sync."""
     _whole_warp(mask, "match_sync")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .instr import f32, instr, out
+from .instr import ARRAY, f32, instr, out
 from .machine import Machine
 
 _TINY = np.float32(2.0**-126)
@@ -25,55 +25,61 @@ def _approximated(f: Any, *xs: Any) -> Any:
         return _flushed(f(*(np.asarray(_flushed(x), np.float64) for x in xs)).astype(np.float32))
 
 
-@instr("ex2.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-ex2")
+@instr("ex2.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-ex2")
 def ex2_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """2 ** x, to 2 ulp. Any thread."""
     return _approximated(np.exp2, x)
 
 
-@instr("lg2.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-lg2")
+@instr("lg2.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-lg2")
 def lg2_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """The logarithm of x to base 2: to 1 ulp, and to 2**-22 absolutely from 0.5 to 2. Any thread."""
     return _approximated(np.log2, x)
 
 
-@instr("rcp.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-rcp-approx-ftz-f64")
+@instr(
+    "rcp.approx.ftz.f32 $y, $x;",
+    target="sm_70",
+    pure=True,
+    lanes=ARRAY,
+    ref="floating-point-instructions-rcp-approx-ftz-f64",
+)
 def rcp_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """1 / x, to 1 ulp. Any thread."""
     return _approximated(lambda v: 1.0 / v, x)
 
 
-@instr("div.full.ftz.f32 $y, $a, $b;", target="sm_70", pure=True, ref="floating-point-instructions-div")
+@instr("div.full.ftz.f32 $y, $a, $b;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-div")
 def div_full(m: Machine, a: f32, b: f32, y: out(f32)) -> Any:
     """a / b, to 2 ulp, over the whole range of b. Any thread."""
     return _approximated(np.divide, a, b)
 
 
-@instr("sqrt.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-sqrt")
+@instr("sqrt.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-sqrt")
 def sqrt_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """The square root of x, to 1 ulp. Any thread."""
     return _approximated(np.sqrt, x)
 
 
-@instr("rsqrt.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-rsqrt")
+@instr("rsqrt.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-rsqrt")
 def rsqrt_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """1 / sqrt(x), to 2 ulp. Any thread."""
     return _approximated(lambda v: 1.0 / np.sqrt(v), x)
 
 
-@instr("sin.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-sin")
+@instr("sin.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-sin")
 def sin_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """The sine of x (radians), to 2**-20.9 absolutely from -pi to pi, and worse outside. Any thread."""
     return _approximated(np.sin, x)
 
 
-@instr("cos.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, ref="floating-point-instructions-cos")
+@instr("cos.approx.ftz.f32 $y, $x;", target="sm_70", pure=True, lanes=ARRAY, ref="floating-point-instructions-cos")
 def cos_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """The cosine of x (radians), to 2**-20.9 absolutely from -pi to pi, and worse outside. Any thread."""
     return _approximated(np.cos, x)
 
 
-@instr("tanh.approx.f32 $y, $x;", target="sm_75", pure=True, ref="floating-point-instructions-tanh")
+@instr("tanh.approx.f32 $y, $x;", target="sm_75", pure=True, lanes=ARRAY, ref="floating-point-instructions-tanh")
 def tanh_approx(m: Machine, x: f32, y: out(f32)) -> Any:
     """The hyperbolic tangent of x, to 2**-11 relatively. Subnormal numbers are kept. Any thread."""
     return np.tanh(np.asarray(x, np.float64)).astype(np.float32)[()]

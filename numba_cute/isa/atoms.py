@@ -64,7 +64,8 @@ class MmaAtom:
     """One MMA instruction's tile: d[m, n] = a[m, k] @ b[n, k].T + c[m, n].
 
     shape_mnk: the extents. threads: how many threads issue it. a, b, c: thread-value layouts over (M, K), (N, K)
-    and (M, N). An operand in shared memory has thread stride 0: each thread names the whole of it.
+    and (M, N). An operand in shared memory has thread stride 0: each thread names the whole of it. sparsity: of how
+    many elements of A along K one is stored; `a` is then a layout over (M, K / sparsity).
     """
 
     shape_mnk: tuple[int, int, int]
@@ -72,10 +73,11 @@ class MmaAtom:
     a: Layout
     b: Layout
     c: Layout
+    sparsity: int = 1
 
     def __post_init__(self) -> None:
         m, n, k = self.shape_mnk
-        for name, layout, size in (("a", self.a, m * k), ("b", self.b, n * k), ("c", self.c, m * n)):
+        for name, layout, size in (("a", self.a, m * k // self.sparsity), ("b", self.b, n * k), ("c", self.c, m * n)):
             in_registers = name == "c" or layout.stride[0] != 0
             _check(f"MMA atom {self.shape_mnk}, operand {name}", layout, self.threads, size, in_registers)
 
@@ -135,8 +137,8 @@ def _modes(*modes: tuple[int, int]) -> tuple[Any, Any]:
 
 @cache
 def mma_sync(m: int, k: int, width: int) -> MmaAtom:
-    """mma.sync of (m, 8, k), m 8 or 16, operands of `width` bits (for mma.sp, a's k is the half that is kept), by a
-    warp. PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f64" to "... for mma.m16n8k256": they all have one form.
+    """mma.sync of (m, 8, k), m 8 or 16, operands of `width` bits, by a warp. PTX ISA, "Matrix Fragments for mma.m8n8k4
+    with .f64" to "... for mma.m16n8k256": they all have one form.
 
     A register holds R = max(32 / width, 1) elements along k. Lane t holds of A row t / 4, columns R * (t % 4) and on,
     then 8 rows further down, then 4 R columns on; of B the same with columns for rows; of C row t / 4, columns
@@ -156,6 +158,22 @@ def mma_sync(m: int, k: int, width: int) -> MmaAtom:
         make_layout((lanes, b), stride=((per * 8, 1), b_stride)),
         make_layout((lanes, c), stride=((2 * m, 1), c_stride)),
     )
+
+
+@cache
+def mma_sparse(k: int, width: int) -> MmaAtom:
+    """mma.sp of (16, 8, k), by a warp: A is the stored half of a sparse (16, k), its fragment that of a dense
+    (16, k / 2) (PTX ISA, "Matrix fragments for multiply-accumulate operation with sparse matrix A")."""
+    a, b = mma_sync(16, k // 2, width), mma_sync(16, k, width)
+    return MmaAtom((16, 8, k), 32, a.a, b.b, b.c, 2)
+
+
+@cache
+def wgmma_sparse(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaAtom:
+    """wgmma.mma_async.sp of (64, n, k), k * width = 512 bits: as `wgmma`, of A (64, k / 2) being stored."""
+    dense = wgmma(n, k // 2, width, a_in_registers)
+    b = make_layout((128, (n, k)), stride=(0, (1, n)))
+    return MmaAtom((64, n, k), 128, dense.a, b, dense.c, 2)
 
 
 _ROW_OF_LANE: dict[int, tuple[Any, Any]] = {1: ((8, 4), (8, 0)), 2: ((16, 2), (8, 0)), 4: (32, 8)}
@@ -208,3 +226,14 @@ def stmatrix_m16n8_b8(num: int) -> CopyAtom:
     values, strides = _modes((2, 16), (2, 8), (num, 128))
     registers = make_layout(((4, 8), values), stride=((32, 1), strides))
     return CopyAtom(32, 128 * num, registers, make_layout((shape, 16), stride=(wide, 1)))
+
+
+@cache
+def ldmatrix_m16n8_b8(num: int) -> CopyAtom:
+    """ldmatrix of `num` (2, 4) 16 by 8 matrices of bytes, transposed, two from each 16 by 16: rows 4 i and 4 i + 1 of
+    that are rows 2 i and 2 i + 1 of the first, the next two those of the second. Element 128 * matrix + 16 * row +
+    byte; the registers are those of `stmatrix_m16n8_b8`."""
+    if num not in (2, 4):
+        raise CuteError(f"num is {num}: it must be 2 or 4 matrices")
+    lanes = make_layout(((2, 2, 4, 2), 16), stride=((16, 128, 32, 256 if num == 4 else 0), 1))
+    return CopyAtom(32, 128 * num, lanes, stmatrix_m16n8_b8(num).src)

@@ -36,9 +36,10 @@ def lop3(m: Machine, a: u32, b: u32, c: u32, result: out(u32), *, lut: int) -> i
     """Any function of three bits, on each bit: bit 4 a + 2 b + c of `lut` is its value (so a & b | c is the same
     expression of 0xF0, 0xCC and 0xAA)."""
     got = 0
-    for i in range(32):
-        got |= (lut >> (4 * (a >> i & 1) + 2 * (b >> i & 1) + (c >> i & 1)) & 1) << i
-    return got
+    for i in range(8):
+        if lut >> i & 1:
+            got |= (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
+    return got & _WORD
 
 
 @instr("shf.{direction}.{mode}.b32 $result, $low, $high, $count;", target="sm_70", pure=True, ref=f"{_LOGIC}-shf",

@@ -31,21 +31,19 @@ def chunk_offsets(
 
     | major | swizzle | leading | stride |
     | --- | --- | --- | --- |
-    | K | no | next chunk along k | next 8 rows of mn |
-    | K | yes | not used | next 8 rows of mn |
+    | K | any | next W chunks along k | next 8 rows of mn |
     | MN | no | next 8 rows of k | next chunk along mn |
     | MN | yes | next W chunks along mn | next 8 rows of k |
+
+    The PTX ISA says that swizzled K-major operands do not use the leading offset: their k is 2 chunks, W 2 or more. B
+    of a sparse wgmma has 4 chunks, which with W 2 (a swizzle of 32 bytes) take it: seen on an H200, 2026-11-21.
     """
     width = max(swizzle // CHUNK, 1)
     per_chunk = CHUNK // elem_bytes
     rows, chunks = (mn, k // per_chunk) if major == K_MAJOR else (k, mn // per_chunk)
     row, chunk = np.arange(rows, dtype=np.int64)[:, None], np.arange(chunks, dtype=np.int64)[None, :]
-    if major == K_MAJOR:
-        next_rows, next_chunks = stride, (CHUNK if swizzle else leading)
-        along = chunk * next_chunks
-    else:
-        next_rows, next_chunks = (stride, leading) if swizzle else (leading, stride)
-        along = chunk % width * CHUNK + chunk // width * next_chunks
+    next_rows, next_chunks = (stride, leading) if major == K_MAJOR or swizzle else (leading, stride)
+    along = chunk % width * CHUNK + chunk // width * next_chunks
     offsets = row % 8 * (width * CHUNK) + row // 8 * next_rows + along
     offsets.setflags(write=False)
     return offsets

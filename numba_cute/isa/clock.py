@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .instr import instr, out, u32, u64
+from .instr import SAME, instr, out, u32, u64
 from .machine import Machine
 
 
@@ -20,7 +20,20 @@ def globaltimer(m: Machine, ns: out(u64)) -> int:
     return m.sreg("globaltimer")  # type: ignore[no-any-return]
 
 
-@instr("nanosleep.u32 $ns;", target="sm_70", ref="miscellaneous-instructions-nanosleep")
+@instr("mov.u32 $ticks, %clock;", target="sm_70", ref="special-registers-clock")
+def clock32(m: Machine, ticks: out(u32)) -> int:
+    """The low word of the SM's cycle counter, in clocks. Any thread. Not ordered with memory accesses around it."""
+    return int(m.sreg("clock64")) & 0xFFFFFFFF
+
+
+@instr("mov.u32 $ns, %globaltimer_lo;", target="sm_70",
+       ref="special-registers-globaltimer-globaltimer-lo-globaltimer-hi")  # fmt: skip
+def globaltimer_lo(m: Machine, ns: out(u32)) -> int:
+    """The low word of the GPU's timer, in nanoseconds. Any thread."""
+    return int(m.sreg("globaltimer")) & 0xFFFFFFFF
+
+
+@instr("nanosleep.u32 $ns;", target="sm_70", lanes=SAME, ref="miscellaneous-instructions-nanosleep")
 def nanosleep(m: Machine, ns: u32) -> None:
     """Suspend the thread for up to about 2 * `ns` nanoseconds (at most a millisecond)."""
     m.pause("nanosleep")

@@ -30,6 +30,13 @@ def _store(m: Machine, address: int, value: Any, kind: Kind) -> None:
     m.write(at, _bytes(value, kind), cta=cta)
 
 
+def _store_later(m: Machine, addr: int, words: Any, bar: int) -> None:
+    cta, at = m.owner(addr)
+    bar_cta, bar_at = m.owner(bar)
+    data = words.view(np.uint8)
+    m.later(lambda: m.write(at, data, cta=cta), bars=[(m.mbar(bar_at, bar_cta), data.size)], writes=[(addr, data.size)])
+
+
 @instr("mapa.shared::cluster.u32 $peer, $addr, $rank;", target="sm_90", ref=f"{_MOVE}-mapa", pure=True)
 def mapa(m: Machine, addr: u32, rank: u32, peer: out(u32)) -> int:
     """The shared::cluster address of what lies at shared::cta address `addr` in the CTA of `rank` in the cluster.
@@ -88,10 +95,18 @@ def st_shared_cluster_f32(m: Machine, addr: cluster_smem, value: f32) -> None:
 def st_async_b32(m: Machine, addr: cluster_smem, value: u32, bar: cluster_smem) -> None:
     """Store 4 bytes to shared memory of any CTA of the cluster some time later, and then complete 4 bytes on `bar`,
     a barrier of that same CTA. Any thread; whoever waits for `bar` sees the value."""
-    cta, at = m.owner(addr)
-    bar_cta, bar_at = m.owner(bar)
-    data = _bytes(value, u32)
-    m.later(lambda: m.write(at, data, cta=cta), bars=[(m.mbar(bar_at, bar_cta), 4)], writes=[(addr, 4)])
+    _store_later(m, addr, np.array([value], np.uint32), bar)
+
+
+@instr(
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [$addr], $values, [$bar];",
+    target="sm_90",
+    done_by=MBARRIER,
+    ref=f"{_MOVE}-st-async",
+)
+def st_async_v2_b32(m: Machine, addr: cluster_smem, values: u32[2], bar: cluster_smem) -> None:
+    """`st_async_b32` of 8 bytes at once; addr: a multiple of 8."""
+    _store_later(m, addr, np.array(values, np.uint32), bar)
 
 
 @instr(
@@ -102,7 +117,4 @@ def st_async_b32(m: Machine, addr: cluster_smem, value: u32, bar: cluster_smem) 
 )
 def st_async_v4_b32(m: Machine, addr: cluster_smem, values: u32[4], bar: cluster_smem) -> None:
     """`st_async_b32` of 16 bytes at once; addr: a multiple of 16."""
-    cta, at = m.owner(addr)
-    bar_cta, bar_at = m.owner(bar)
-    data = np.array(values, np.uint32).view(np.uint8)
-    m.later(lambda: m.write(at, data, cta=cta), bars=[(m.mbar(bar_at, bar_cta), 16)], writes=[(addr, 16)])
+    _store_later(m, addr, np.array(values, np.uint32), bar)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..seam import CuteError
-from .instr import instr
+from .instr import SAME, instr
 from .machine import Machine
 
 _REF = "parallel-synchronization-and-communication-instructions-griddepcontrol"
@@ -17,14 +17,14 @@ def trap(m: Machine) -> None:
     raise CuteError("the kernel executed trap: a thread gave up")
 
 
-@instr("griddepcontrol.wait;", target="sm_90", ref=_REF)
+@instr("griddepcontrol.wait;", target="sm_90", lanes=SAME, ref=_REF)
 def griddepcontrol_wait(m: Machine) -> None:
     """Wait until the grids that this one depends on have ended and their memory is visible: before their results are
     read. Any thread. Returns at once if the launch has no such dependency, as always in the simulator, which runs
     one grid after the other."""
 
 
-@instr("griddepcontrol.launch_dependents;", target="sm_90", ref=_REF)
+@instr("griddepcontrol.launch_dependents;", target="sm_90", lanes=SAME, ref=_REF)
 def griddepcontrol_launch_dependents(m: Machine) -> None:
     """Say that dependent grids may start, once each CTA has said so or ended. Any thread. It makes no memory visible:
     they still need `griddepcontrol_wait`."""

@@ -4,35 +4,38 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 
 from .. import dtypes
-from .instr import f32, instr, out, u16, u32
+from .instr import ARRAY, f32, instr, out, u16, u32
 from .machine import Machine
 
 _REF = "data-movement-and-conversion-instructions-cvt"
 _NAN16 = 0x7FFF  # the canonical NaN that cvt gives for both f16 and bf16
 
 
-def _half(value: float, dtype: dtypes.DType) -> int:
-    if math.isnan(value):
-        return _NAN16
-    with np.errstate(over="ignore"):
-        return int(np.array([value], np.float32).astype(dtype.numpy).view(np.uint16)[0])
+def _pair(lo: Any, hi: Any, dtype: dtypes.DType) -> Any:
+    """The two floats (or arrays of them) in the halves of a word."""
+    both = np.empty((*np.broadcast(lo, hi).shape, 2), np.float32)
+    both[..., 0], both[..., 1] = lo, hi
+    with np.errstate(over="ignore", invalid="ignore"):
+        bits = both.astype(dtype.numpy).view(np.uint16)
+    bits[both != both] = _NAN16
+    return bits.view(np.uint32)[..., 0]
 
 
-@instr("cvt.rn.bf16x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True)
-def cvt_bf16x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u32)) -> int:
+@instr("cvt.rn.bf16x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True, lanes=ARRAY)
+def cvt_bf16x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u32)) -> Any:
     """Two floats as bf16, rounded to nearest even: `lo` in bits 0 to 15, `hi` in bits 16 to 31. Any thread."""
-    return _half(hi, dtypes.BFloat16) << 16 | _half(lo, dtypes.BFloat16)
+    return _pair(lo, hi, dtypes.BFloat16)
 
 
-@instr("cvt.rn.f16x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True)
-def cvt_f16x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u32)) -> int:
+@instr("cvt.rn.f16x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True, lanes=ARRAY)
+def cvt_f16x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u32)) -> Any:
     """Two floats as f16, rounded to nearest even: `lo` in bits 0 to 15, `hi` in bits 16 to 31. Any thread."""
-    return _half(hi, dtypes.Float16) << 16 | _half(lo, dtypes.Float16)
+    return _pair(lo, hi, dtypes.Float16)
 
 
 def _eight(lo: float, hi: float, dtype: dtypes.DType, top: float) -> int:

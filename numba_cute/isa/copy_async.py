@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..seam import CuteError
-from .instr import CP_ASYNC_GROUP, gmem, instr, smem, u32, u64
+from .instr import CP_ASYNC_GROUP, gmem, instr, pred, smem, u32, u64
 from .machine import Machine
 
 _REF = "data-movement-and-conversion-instructions-cp-async"
@@ -46,12 +46,11 @@ def _copy(m: Machine, dst: int, src: int, nbytes: int, filled: int) -> None:
     m.later(effect, writes=[(dst, nbytes)])
 
 
-_TEXT = "cp.async.{cache}.shared::cta.global{ahead} [$dst], [$src], {nbytes};"
-_FILL = "cp.async.{cache}.shared::cta.global{ahead} [$dst], [$src], {nbytes}, $src_size;"
-_HINT = "cp.async.{cache}.shared::cta.global.L2::cache_hint{ahead} [$dst], [$src], {nbytes}, $policy;"
+_COPIES = "cp.async.{cache}.shared::cta.global{ahead} [$dst], [$src], {nbytes}"
+_HINTED = "cp.async.{cache}.shared::cta.global.L2::cache_hint{ahead} [$dst], [$src], {nbytes}"
 
 
-@instr(_TEXT, **_COPY, over=_cases())
+@instr(_COPIES + ";", **_COPY, over=_cases())
 def cp_async(m: Machine, dst: smem, src: gmem, *, nbytes: int) -> None:
     """Copy `nbytes` (4, 8, 16) from global to shared memory, some time later. cache: "ca" (all levels) or, of 16
     bytes, "cg" (L2 alone); prefetch: 0, 64, 128, 256 bytes fetched into L2. Both addresses are multiples of `nbytes`.
@@ -59,17 +58,35 @@ def cp_async(m: Machine, dst: smem, src: gmem, *, nbytes: int) -> None:
     _copy(m, dst, src, nbytes, nbytes)
 
 
-@instr(_FILL, **_COPY, over=_cases())
+@instr(_COPIES + ", $src_size;", **_COPY, over=_cases())
 def cp_async_zfill(m: Machine, dst: smem, src: gmem, src_size: u32, *, nbytes: int) -> None:
     """`cp_async` that reads the first `src_size` bytes (0 to nbytes) alone and writes zeros for the others; with 0 it
     reads nothing, so that `src` may be any address."""
     _copy(m, dst, src, nbytes, src_size)
 
 
-@instr(_HINT, **_COPY, over=[c for c in _cases() if c["prefetch"] == 0])
+@instr(_COPIES + ", $ignore;", **_COPY, over=_cases())
+def cp_async_ignore(m: Machine, dst: smem, src: gmem, ignore: pred, *, nbytes: int) -> None:
+    """`cp_async` that reads nothing and writes zeros where `ignore` is true."""
+    _copy(m, dst, src, nbytes, 0 if ignore else nbytes)
+
+
+@instr(_HINTED + ", $policy;", **_COPY, over=_cases())
 def cp_async_hint(m: Machine, dst: smem, src: gmem, policy: u64, *, nbytes: int) -> None:
     """`cp_async` with an L2 cache policy (of `createpolicy_l2`)."""
     _copy(m, dst, src, nbytes, nbytes)
+
+
+@instr(_HINTED + ", $src_size, $policy;", **_COPY, over=_cases())
+def cp_async_zfill_hint(m: Machine, dst: smem, src: gmem, src_size: u32, policy: u64, *, nbytes: int) -> None:
+    """`cp_async_zfill` with an L2 cache policy (of `createpolicy_l2`)."""
+    _copy(m, dst, src, nbytes, src_size)
+
+
+@instr(_HINTED + ", $ignore, $policy;", **_COPY, over=_cases())
+def cp_async_ignore_hint(m: Machine, dst: smem, src: gmem, ignore: pred, policy: u64, *, nbytes: int) -> None:
+    """`cp_async_ignore` with an L2 cache policy (of `createpolicy_l2`)."""
+    _copy(m, dst, src, nbytes, 0 if ignore else nbytes)
 
 
 @instr("cp.async.commit_group;", target="sm_80", ref=f"{_REF}-commit-group")
@@ -85,24 +102,15 @@ def cp_async_wait_group(m: Machine, *, n: int) -> None:
     m.wait(CP_ASYNC_GROUP, n)
 
 
-def _arrive(m: Machine, bar: int, arrives: bool) -> None:
-    """All copies of this thread so far are done, and then the arrival: one legal moment for it."""
-    barrier = m.mbar(bar)
-    m.commit(CP_ASYNC_GROUP)
-    m.wait(CP_ASYNC_GROUP, 0)
-    if arrives:
-        barrier.arrive()
-
-
 @instr("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$bar];", target="sm_80", ref=f"{_REF}-mbarrier-arrive")
 def cp_async_mbarrier_arrive_noinc(m: Machine, bar: smem) -> None:
     """Arrive at `bar` once, when all cp.async that this thread issued so far are complete; the count that the barrier
     was made with includes this arrival. Any thread; it does not wait."""
-    _arrive(m, bar, True)
+    m.arrive_when_done(CP_ASYNC_GROUP, m.mbar(bar), True)
 
 
 @instr("cp.async.mbarrier.arrive.shared::cta.b64 [$bar];", target="sm_80", ref=f"{_REF}-mbarrier-arrive")
 def cp_async_mbarrier_arrive(m: Machine, bar: smem) -> None:
     """Keep the current phase of `bar` open until all cp.async that this thread issued so far are complete: it adds one
     to the pending count now and arrives then, so that the thread must also arrive itself. It does not wait."""
-    _arrive(m, bar, False)
+    m.arrive_when_done(CP_ASYNC_GROUP, m.mbar(bar), False)

@@ -82,6 +82,8 @@ GENERIC, ASYNC = "generic", "async"
 MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP = "mbarrier", "bulk_group", "wgmma_group", "cp_async_group"
 TCGEN05_GROUP = "tcgen05_group"
 """What a thread's tcgen05.commit collects for an mbarrier."""
+EACH, SAME, ARRAY = "each", "same", "array"
+LANES = (EACH, SAME, ARRAY)
 COMPLETIONS = (None, MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP, TCGEN05_GROUP)
 
 
@@ -110,7 +112,7 @@ class Assembly:
     inputs: tuple[tuple[Operand, int], ...]
 
 
-_NAME = re.compile(r"\$([a-z_]\w*)")
+_NAME = re.compile(r"\$([a-z_]\w*)(?:\[(\d+)\])?")
 _STATIC = re.compile(r"\{([a-z_]\w*)\}")
 
 
@@ -118,12 +120,15 @@ _STATIC = re.compile(r"\{([a-z_]\w*)\}")
 class Instr:
     """One row of the table.
 
-    ptx: the text; `$name` is an operand, `{name}` a static parameter. statics: the static parameters that the body
-    takes. target: the least target, with its suffix ("sm_90a" runs on that target alone, "sm_90" on any later one).
+    ptx: the text; `$name` is an operand, `$name[0]` one of a vector's, `{name}` a static parameter. statics: the
+    static parameters that the body takes. target: the least target, with its suffix ("sm_90a" runs on that target
+    alone, "sm_90" on any later one; "sm_90a|sm_100f": on those of either).
     issuer: who executes it together. proxy: through which the memory it names is accessed. done_by: what completes
     it, or None if it is complete when it is issued. pure: no side effect and no memory, so that the compiler may
-    merge or drop it. cases: the legal static parameters, each a dict; of those that agree in what a caller names,
-    the first is meant. ref: the section's anchor in the PTX ISA.
+    merge or drop it. lanes: how a machine may run the body of what a thread issues for several threads at once:
+    EACH one by one, SAME once for all of them where their operands are equal (what waits, or does the same twice as
+    once), ARRAY once, with an array for a scalar operand and for the result. cases: the legal static parameters, each
+    a dict; of those that agree in what a caller names, the first is meant. ref: the section's anchor in the PTX ISA.
     """
 
     name: str
@@ -135,10 +140,13 @@ class Instr:
     proxy: str
     done_by: str | None
     pure: bool
+    lanes: str
     ref: str
     run: Callable[..., Any] = field(compare=False)
     doc: str = field(compare=False)
     cases: tuple[dict[str, Any], ...] = field(compare=False, repr=False)
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)  # of the operands
+    least: int = field(init=False, compare=False, repr=False)  # how many come up to the last one that must be given
 
     def __post_init__(self) -> None:
         def need(ok: bool, why: str) -> None:
@@ -148,10 +156,13 @@ class Instr:
         need(self.issuer in ISSUERS, f"issuer {self.issuer!r} is none of {ISSUERS}")
         need(self.proxy in (GENERIC, ASYNC), f"proxy {self.proxy!r} is neither generic nor async")
         need(self.done_by in COMPLETIONS, f"done_by {self.done_by!r} is none of {COMPLETIONS}")
-        need(re.fullmatch(r"sm_\d+[af]?", self.target) is not None, f"target {self.target!r} is not like sm_90a")
+        targets = self.target.split("|")
+        need(all(re.fullmatch(r"sm_\d+[af]?", t) for t in targets), f"target {self.target!r} is not like sm_90a")
+        need(self.lanes in LANES, f"lanes {self.lanes!r} is none of {LANES}")
+        need(self.issuer == THREAD or self.lanes == EACH, "lanes is for what a thread issues")
         need(bool(self.doc), "it has no docstring")
         need(bool(self.cases), "it has no case")
-        named, used = {o.name for o in self.operands}, set(_NAME.findall(self.ptx))
+        named, used = {o.name for o in self.operands}, {name for name, _ in _NAME.findall(self.ptx)}
         need(named == used, f"operands {sorted(named)} and the text's {sorted(used)} differ")
         statics = set(_STATIC.findall(self.ptx)) | set(self.statics)
         statics |= {o.count for o in self.operands if isinstance(o.count, str)}
@@ -161,6 +172,8 @@ class Instr:
             need(not named & set(case), f"{sorted(named & set(case))} is an operand and a static parameter")
         unwritten = [o.name for o in self.operands if o.kind is pred and o.writes and o.reads]
         need(not unwritten, f"predicate {unwritten} cannot be both read and written")
+        object.__setattr__(self, "names", tuple(o.name for o in self.operands))
+        object.__setattr__(self, "least", max((i + 1 for i, o in enumerate(self.operands) if o.reads), default=0))
         if self.pure:
             memory = {"smem", "cluster_smem", "gmem", "tmap", "tmem"}
             need(self.issuer == THREAD, "only what a thread issues alone can be pure")
@@ -168,17 +181,23 @@ class Instr:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Issue it: operands by position or name, static parameters by name."""
-        names = [o.name for o in self.operands]
+        names = self.names
+        values = dict(zip(names, args))
+        if not self.least <= len(args) <= len(names) or not kwargs.keys().isdisjoint(names):
+            self._bind(values, args, kwargs)
+        return seam.current().issue(self, self.case(kwargs), values)
+
+    def _bind(self, values: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Move the operands in `kwargs` to `values`; an error if they are not what the row takes."""
+        names = self.names
         if len(args) > len(names):
             raise CuteError(f"{self.name} takes {len(names)} operands ({', '.join(names)}), got {len(args)}")
-        values = dict(zip(names, args))
         twice = sorted(values.keys() & kwargs.keys())
         values.update((k, kwargs.pop(k)) for k in names if k in kwargs)
         missing = [o.name for o in self.operands if o.reads and o.name not in values]
         if missing or twice:
             which = f"{missing} is missing" if missing else f"{twice} is given twice"
             raise CuteError(f"{self.name}({', '.join(names)}): operand {which}")
-        return seam.current().issue(self, self.case(kwargs), values)
 
     def perform(self, m: Any, case: dict[str, Any], values: dict[str, Any]) -> Any:
         """Run the body on machine `m`; a pure `out` operand is None there. Gives what the body returns."""
@@ -215,6 +234,8 @@ class Instr:
                 return f"p_{o.name}"
             if o.count is None:
                 return f"${first[o.name]}"
+            if match.group(2):
+                return f"${first[o.name] + int(match.group(2))}"
             return "{" + ", ".join(f"${first[o.name] + i}" for i in range(o.size(case))) + "}"
 
         text = _STATIC.sub(lambda m: str(case[m.group(1)]) if m.group(1) in case else m.group(0), self.ptx)
@@ -257,6 +278,7 @@ def instr(
     proxy: str = GENERIC,
     done_by: str | None = None,
     pure: bool = False,
+    lanes: str = EACH,
     over: Iterable[dict[str, Any]] = ({},),
 ) -> Callable[[Callable[..., Any]], Instr]:
     """Declare one instruction; the decorated function's parameters after `m` are its operands, in the order in which
@@ -274,7 +296,7 @@ def instr(
             kind, count = (of.kind, of.count) if isinstance(of, Vec) else (of, None)
             operands.append(Operand(name, kind, count, writes, not writes or tied))
         row = Instr(
-            fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, done_by, pure, ref, fn,
+            fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, done_by, pure, lanes, ref, fn,
             inspect.getdoc(fn) or "", tuple(over),
         )  # fmt: skip
         if row.name in TABLE:
@@ -288,8 +310,11 @@ def instr(
 def supports(arch: str, target: str) -> bool:
     """Whether code for `arch` ("sm_90a") may use an instruction whose least target is `target`.
 
-    A plain target runs there and on all later ones; an "a" target on itself alone; an "f" target on its family.
+    A plain target runs there and on all later ones; an "a" target on itself alone; an "f" target on its family;
+    "sm_90a|sm_100f" where either does.
     """
+    if "|" in target:
+        return any(supports(arch, t) for t in target.split("|"))
     have, need = re.fullmatch(r"sm_(\d+)([af]?)", arch), re.fullmatch(r"sm_(\d+)([af]?)", target)
     if have is None or need is None:
         raise CuteError(f"arch {arch!r}: a target looks like sm_80, sm_90a or sm_100a")

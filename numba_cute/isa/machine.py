@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the body of an instruction may ask of the machine that runs it. The simulator implements it.
 
-A body runs once for each issue by the row's issuer: for a thread alone, or once for all the lanes of a warp,
-warpgroup, CTA. Scalar operands of a thread are Python ints and floats. For a wider issuer each operand is a NumPy
-array with the lanes first: shape (lanes,) for a scalar, (lanes, count) for a vector; `m.uniform(x)` gives the one
-value that all lanes must share, or reports that they do not. `out` operands are returned, lanes first (the machine
-may take one value for all the lanes); `inout` operands are changed in place. The machine runs a body with
-`Instr.perform`, which passes None for an `out` operand, and the static parameters by name.
+A body runs once for each issue by the row's issuer: for a thread alone (or for several that issue the same, as
+`Instr.lanes` allows), or once for all the lanes of a warp, warpgroup, CTA. Scalar operands of a thread are Python ints
+and floats. For a wider issuer each operand is a NumPy array with the lanes first: shape (lanes,) for a scalar, (lanes,
+count) for a vector; `m.uniform(x)` gives the one value that all lanes must share, or reports that they do not. `out`
+operands are returned, lanes first (the machine may take one value for all the lanes); `inout` operands are changed in
+place. The machine runs a body with `Instr.perform`, which passes None for an `out` operand, and the static parameters
+by name.
 
 Memory is accessed through `m.read` and `m.write`, which the machine records under the row's proxy (or the one
 named), so that what an instruction touches is said once, exactly, by its body.
@@ -14,7 +15,7 @@ named), so that what an instruction touches is said once, exactly, by its body.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,20 +42,29 @@ class Barrier(Protocol):
 
 
 class TensorMap(Protocol):
-    """A decoded 128-byte tensor map: dims and box innermost first."""
+    """A decoded 128-byte tensor map: dims and box innermost first. line: in which of eight lines of 128 bytes the box
+    begins in shared memory, for swizzles go by the address."""
 
     rank: int
     box: tuple[int, ...]
     box_bytes: int
-    align: int
-    """What the shared address of a box must be a multiple of: 128, or the period of the swizzle (1024, 512, 256)."""
+    shared_bytes: int
+    """What the box takes in shared memory: `box_bytes`, or more where a swizzle pads its rows."""
 
-    def gather(self, at: tuple[int, ...]) -> Bytes:
+    def gather(self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0) -> Bytes:
         """The box at element coordinates `at` (innermost first), swizzled as it lies in shared memory, with the
-        out-of-bounds elements filled; the access to global memory is recorded."""
+        out-of-bounds elements filled; the access to global memory is recorded. offsets: of an im2col map."""
 
-    def scatter(self, at: tuple[int, ...], data: Bytes, reduce: str | None = None) -> None:
-        """The other way; out-of-bounds elements are not written."""
+    def gather4(self, at: tuple[int, ...], line: int = 0) -> Bytes:
+        """The same for four rows: `at` is (column, row, row, row, row)."""
+
+    def scatter(
+        self, at: tuple[int, ...], data: Bytes, reduce: str | None = None, offsets: tuple[int, ...] | None = None,
+        line: int = 0,
+    ) -> None:  # fmt: skip
+        """The other way; out-of-bounds elements are not written. offsets: zeros for an im2col map."""
+
+    def scatter4(self, at: tuple[int, ...], data: Bytes, line: int = 0) -> None: ...
 
 
 class TensorMemory(Protocol):
@@ -68,9 +78,12 @@ class TensorMemory(Protocol):
     def read(self, lane: int, lanes: int, column: int, columns: int, cta: int | None = None) -> NDArray[np.uint32]: ...
     def write(self, lane: int, column: int, values: NDArray[np.uint32], cta: int | None = None) -> None: ...
     def multiply(
-        self, effect: Callable[[], None], reads: list[tuple[Any, int]], column: int, columns: int, ctas: list[int]
-    ) -> None:
-        """`Machine.later` for what writes these columns of these CTAs."""
+        self, effect: Callable[[], None], reads: list[tuple[Any, int]], column: int, columns: int, ctas: list[int],
+        *, accumulates: bool = True, uses: Sequence[tuple[int, int]] = (),
+        parts: Sequence[tuple[int, int, int, int]] = (),
+    ) -> None:  # fmt: skip
+        """`Machine.later` for what writes these columns of these CTAs, after reading them if it `accumulates`. uses:
+        (column, columns) that it reads too. parts: (CTA, lane, lanes, columns) if it does not write all lanes."""
 
     def commit(self, bars: list[Barrier]) -> None:
         """Arrive at each of `bars` once all multiplies that the thread issued so far are complete."""
@@ -129,7 +142,16 @@ class Machine(Protocol):
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         """Change global memory atomically; gives what was there."""
 
+    def atomic(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
+        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu",
+    ) -> Bytes:  # fmt: skip
+        """Read memory (global, or shared: of this CTA or of CTA `cta`) and change it in one step, ordered as `sem`
+        says for the threads of `scope`; without `change` it is only read. Gives what was there."""
+
     def tensor_map(self, address: int) -> TensorMap: ...
+    def map_proxy(self, event: str, address: int | None) -> None:
+        """A tensor map in global memory was "changed", "released" (None: all that were changed) or "acquired"."""
 
     # asynchronous work: the row's done_by says which mechanism completes it
     def later(
@@ -147,6 +169,10 @@ class Machine(Protocol):
 
     def commit(self, group: str) -> None:
         """Close the issuer's open group of this kind (instr.BULK_GROUP, …)."""
+
+    def arrive_when_done(self, group: str, barrier: Barrier, counted: bool) -> None:
+        """Arrive at `barrier` once all that the thread issued of this kind so far is complete, without waiting; unless
+        `counted`, the barrier's current phase wants one arrival more for it, from now on."""
 
     def wait(self, group: str, pending: int, *, read: bool = False) -> None:
         """Suspend until at most `pending` committed groups of this kind are incomplete (with `read`: have

@@ -52,10 +52,11 @@ def movmatrix(m: Machine, src: u32, dst: out(u32)) -> Any:
     return np.ascontiguousarray(elements.reshape(8, 8).T.ravel()[held]).view(np.uint32)[:, 0]
 
 
+_BYTES = "sm_100f|sm_110f|sm_120f"
 _B8 = [{"num": n, "regs": 2 * n} for n in (1, 2)]
 
 
-@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8 $dst, [$addr];", target="sm_100f", issuer=WARP,
+@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8 $dst, [$addr];", target=_BYTES, issuer=WARP,
        ref=f"{_REF}-ldmatrix", over=_B8)  # fmt: skip
 def ldmatrix_m16n16_b8(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: int) -> Any:
     """Load `num` (1, 2) 16 by 16 matrices of bytes, transposed. Lane i gives the address of row i % 16 of matrix
@@ -65,7 +66,7 @@ def ldmatrix_m16n16_b8(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: in
     return rows[atoms.elements(atoms.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)
 
 
-@instr("stmatrix.sync.aligned.m16n8.x{num}.trans.shared::cta.b8 [$addr], $src;", target="sm_100f", issuer=WARP,
+@instr("stmatrix.sync.aligned.m16n8.x{num}.trans.shared::cta.b8 [$addr], $src;", target=_BYTES, issuer=WARP,
        ref=f"{_REF}-stmatrix", over=[{"num": n} for n in (1, 2, 4)])  # fmt: skip
 def stmatrix_m16n8_b8(m: Machine, addr: smem, src: _WORDS, *, num: int) -> None:
     """Store `num` (1, 2, 4) 16 by 8 matrices of bytes, transposed: 8 rows of 16 bytes each. Lane i gives the address
@@ -74,3 +75,31 @@ def stmatrix_m16n8_b8(m: Machine, addr: smem, src: _WORDS, *, num: int) -> None:
     registers = np.ascontiguousarray(np.asarray(src).astype(np.uint32).reshape(32, num))
     rows[atoms.elements(atoms.stmatrix_m16n8_b8(num).src)] = registers.view(np.uint8)
     m.write_rows(_rows(m, addr, num), rows.reshape(8 * num, 16))
+
+
+def _unpacked(rows: Any, bits: int) -> Any:
+    """Rows of 16 elements of 4 or 6 bits, in 16 bytes, as rows of 16 bytes: each in its low bits."""
+    each = np.unpackbits(rows, axis=1, bitorder="little")[:, : 16 * bits].reshape(len(rows), 16, bits)
+    return np.packbits(each, axis=2, bitorder="little")[..., 0]
+
+
+_PACKED = [{"bits": b, "fmt": f} for b, f in ((4, "b4x16_p64"), (6, "b6x16_p32"))]
+
+
+@instr("ldmatrix.sync.aligned.m8n16.x{num}.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES, issuer=WARP,
+       ref=f"{_REF}-ldmatrix", over=[{"num": n, **p} for n in (1, 2, 4) for p in _PACKED])  # fmt: skip
+def ldmatrix_m8n16_unpack(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, bits: int) -> Any:
+    """Load `num` (1, 2, 4) 8 by 16 matrices of elements of `bits` (4, 6) bits, each into the low bits of a byte: rows
+    as in `ldmatrix`, of 16 packed elements and padding. Lane t holds columns 4 * (t % 4) to + 3 of row t // 4. All 32
+    lanes."""
+    rows = _unpacked(m.read_rows(_rows(m, addr, num), 16), bits)
+    return np.ascontiguousarray(rows).view(np.uint32).reshape(num, 32).T
+
+
+@instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES, issuer=WARP,
+       ref=f"{_REF}-ldmatrix", over=[{**c, **p} for c in _B8 for p in _PACKED])  # fmt: skip
+def ldmatrix_m16n16_unpack(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: int, bits: int) -> Any:
+    """`ldmatrix_m16n16_b8` of elements of `bits` (4, 6) bits, each into the low bits of a byte; a row is 16 packed
+    elements and padding up to 16 bytes. All 32 lanes."""
+    rows = _unpacked(m.read_rows(np.asarray(addr).astype(np.int64)[: 16 * num], 16), bits).ravel()
+    return rows[atoms.elements(atoms.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)

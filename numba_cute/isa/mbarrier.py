@@ -9,7 +9,7 @@ wait for parity 1 on a fresh barrier returns at once.
 
 from __future__ import annotations
 
-from .instr import cluster_smem, instr, out, pred, smem, u32
+from .instr import SAME, cluster_smem, instr, out, pred, smem, u32
 from .machine import Barrier, Machine
 
 _REF = "parallel-synchronization-and-communication-instructions-mbarrier"
@@ -126,6 +126,7 @@ def _poll(m: Machine, bar: int, parity: int, why: str) -> int:
 @instr(
     "mbarrier.test_wait.parity.shared::cta.b64 $done, [$bar], $parity;",
     target="sm_80",
+    lanes=SAME,
     ref=f"{_REF}-test-wait-try-wait",
 )
 def mbarrier_test_wait_parity(m: Machine, bar: smem, parity: u32, done: out(pred)) -> int:
@@ -134,7 +135,10 @@ def mbarrier_test_wait_parity(m: Machine, bar: smem, parity: u32, done: out(pred
 
 
 @instr(
-    "mbarrier.try_wait.parity.shared::cta.b64 $done, [$bar], $parity;", target="sm_90", ref=f"{_REF}-test-wait-try-wait"
+    "mbarrier.try_wait.parity.shared::cta.b64 $done, [$bar], $parity;",
+    target="sm_90",
+    lanes=SAME,
+    ref=f"{_REF}-test-wait-try-wait",
 )
 def mbarrier_try_wait_parity(m: Machine, bar: smem, parity: u32, done: out(pred)) -> int:
     """Whether the phase of `parity` has completed, after waiting for it for a time that the hardware limits. Any
@@ -145,6 +149,7 @@ def mbarrier_try_wait_parity(m: Machine, bar: smem, parity: u32, done: out(pred)
 @instr(
     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 $done, [$bar], $parity;",
     target="sm_90",
+    lanes=SAME,
     ref=f"{_REF}-test-wait-try-wait",
 )
 def mbarrier_try_wait_parity_cluster(m: Machine, bar: smem, parity: u32, done: out(pred)) -> int:
@@ -155,6 +160,7 @@ def mbarrier_try_wait_parity_cluster(m: Machine, bar: smem, parity: u32, done: o
 @instr(
     "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$bar], $parity; @!done bra again; }",
     target="sm_90",
+    lanes=SAME,
     ref=f"{_REF}-test-wait-try-wait",
 )
 def mbarrier_wait_parity(m: Machine, bar: smem, parity: u32) -> None:
@@ -168,6 +174,7 @@ def mbarrier_wait_parity(m: Machine, bar: smem, parity: u32) -> None:
     "{ .reg .pred done; "
     "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [$bar], $parity; @!done bra again; }",
     target="sm_90",
+    lanes=SAME,
     ref=f"{_REF}-test-wait-try-wait",
 )
 def mbarrier_wait_parity_cluster(m: Machine, bar: smem, parity: u32) -> None:

@@ -114,6 +114,12 @@ def mma_f32_f8f6f4(m: Machine, acc: _F32, a: _A, b: _B, *, k: int, a_type: str, 
     _multiply(acc, a, b, k, (_byte(a_type), _byte(b_type)), np.float32)
 
 
+@instr(**_forms("kind::f8f6f4.f16.{a_type}.{b_type}.f16", "sm_120a", _F8F6F4))
+def mma_f16_f8f6f4(m: Machine, acc: _F16, a: _A, b: _B, *, k: int, a_type: str, b_type: str) -> None:
+    """`mma_f32_f8f6f4` with an f16 accumulator: 2 words a lane, two elements each, low half first."""
+    _multiply(acc, a, b, k, (_byte(a_type), _byte(b_type)), np.float16)
+
+
 def _count(acc: Any, total: Any, atom: atoms.MmaAtom, saturate: bool) -> None:
     """Add `total` (m, 8) to integer accumulators, which wrap or are clamped."""
     index = atoms.row_major(atom.c, atom.shape_mnk[0], 8)
@@ -166,12 +172,16 @@ def mma_f64(m: Machine, acc: inout(f64[2]), a: f64[1], b: f64[1]) -> None:
     _double(acc, a, b, 8, 4)
 
 
-@instr("mma.sync.aligned.m16n8k{k}.row.col.f64.f64.f64.f64 $acc, $a, $b, $acc;", target="sm_90", issuer=WARP,
-       ref=_REF, over=[{"k": k, "a_regs": k // 2, "b_regs": k // 4} for k in (16, 8)])  # fmt: skip
-def mma_f64_m16(m: Machine, acc: inout(f64[4]), a: _A64, b: _B64, *, k: int) -> None:
-    """acc (16, 8) += a (16, k) @ b (8, k).T in float64, k 16 or 8. All 32 lanes.
+_OPAQUE = "{ .reg .b32 low, high; mov.b64 {low, high}, $acc[0]; max.u32 high, high, 0; mov.b64 $acc[0], {low, high}; "
+"""Hides from ptxas where the accumulator comes from. For sm_90, ptxas 13.4 makes of `selp` with zero and a 16-row f64
+mma a predicated one whose c2 and c3 are copies of c1 (seen in its SASS, and as wrong rows 8 to 15 on an H200,
+2026-11-21); it does not see through the maximum with 0."""
 
-    k 4 is left out: with the fragments of the PTX ISA's figure, rows 8 to 15 came out wrong on an H200 (2026-11-21)."""
+
+@instr(_OPAQUE + "mma.sync.aligned.m16n8k{k}.row.col.f64.f64.f64.f64 $acc, $a, $b, $acc; }", target="sm_90",
+       issuer=WARP, ref=_REF, over=[{"k": k, "a_regs": k // 2, "b_regs": k // 4} for k in (16, 8, 4)])  # fmt: skip
+def mma_f64_m16(m: Machine, acc: inout(f64[4]), a: _A64, b: _B64, *, k: int) -> None:
+    """acc (16, 8) += a (16, k) @ b (8, k).T in float64, k 16, 8 or 4. All 32 lanes."""
     _double(acc, a, b, 16, k)
 
 

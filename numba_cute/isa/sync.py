@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .instr import WARP, instr, out, pred, u32
+from .instr import SAME, WARP, instr, out, pred, u32
 from .machine import Machine
 
 _REF = "parallel-synchronization-and-communication-instructions"
@@ -41,13 +41,13 @@ def bar_arrive(m: Machine, id: u32, threads: u32) -> None:
     m.barrier(m.uniform(id), m.uniform(threads), False)
 
 
-@instr("barrier.cta.sync $id, $threads;", target="sm_70", ref=f"{_REF}-bar")
+@instr("barrier.cta.sync $id, $threads;", target="sm_70", lanes=SAME, ref=f"{_REF}-bar")
 def barrier_cta_sync(m: Machine, id: u32, threads: u32) -> None:
     """`bar_sync` for threads of a warp that need not execute it together. Any thread."""
     m.barrier(id, threads, True)
 
 
-@instr("barrier.cta.arrive $id, $threads;", target="sm_70", ref=f"{_REF}-bar")
+@instr("barrier.cta.arrive $id, $threads;", target="sm_70", lanes=SAME, ref=f"{_REF}-bar")
 def barrier_cta_arrive(m: Machine, id: u32, threads: u32) -> None:
     """`bar_arrive` for threads of a warp that need not execute it together. Any thread."""
     m.barrier(id, threads, False)

@@ -1,17 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor map says, as a record: the operands of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object
-Management"), checked by its rules."""
+"""What a tensor map says, as a record: the operands of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA driver
+API, "Tensor Map Object Management"), checked by their rules."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from .. import dtypes
 from ..dtypes import DType
 from ..seam import CuteError, Leaf
 
-SWIZZLE_SPAN = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+SWIZZLE_SPAN = {
+    "none": 0, "32B": 32, "64B": 64, "128B": 128,
+    "128B_ATOM_32B": 128, "128B_ATOM_32B_FLIP_8B": 128, "128B_ATOM_64B": 128,
+}  # fmt: skip
+"""Bytes over which each swizzle permutes 16-byte chunks (with an ATOM, larger pieces: sm_100)."""
+INTERLEAVES = {"none": 0, "16B": 16, "32B": 32}
 L2_PROMOTIONS = ("none", "64B", "128B", "256B")
 OOB_FILLS = ("zero", "nan")
+ELEMENT_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "tf32")
+"""PTX ISA, "tensormap.replace", .elemtype (the .ftz and sub-byte ones aside)."""
+_FLOATS = ("f16", "bf16", "f32", "tf32", "f64")
+_STORED_AS = {"s8": "u8", "e4m3": "u8", "e5m2": "u8", "ue8m0": "u8", "pred": "u8", "s16": "u16"}
+_CORNERS = {3: (-(1 << 15), (1 << 15) - 1), 4: (-(1 << 7), (1 << 7) - 1), 5: (-(1 << 4), (1 << 4) - 1)}
+# PTX ISA, table under "cp.reduce.async.bulk.tensor"
+TENSOR_REDUCTIONS: dict[str, tuple[str, ...]] = {
+    "add": ("u32", "s32", "u64", "f32", "f16", "bf16"),
+    "min": ("u32", "s32", "u64", "s64", "f16", "bf16"), "max": ("u32", "s32", "u64", "s64", "f16", "bf16"),
+    "inc": ("u32",), "dec": ("u32",),
+    **{op: ("u32", "u64") for op in ("and", "or", "xor")},  # of s64 an illegal instruction on an H200, 2026-11-21
+}  # fmt: skip
+_SAME_BITS = ("add", "and", "or", "xor")
+"""Reductions that give signed and unsigned integers of one width the same bits."""
+_UNSIGNED = {"s32": dtypes.Uint32, "s64": dtypes.Uint64}
+
+
+def element_type(dtype: DType) -> str:
+    """The element type that a tensor map has for elements of `dtype`."""
+    found = _STORED_AS.get(dtype.ptx, dtype.ptx)
+    if found not in ELEMENT_TYPES:
+        raise CuteError(
+            f"tensor map: dtype {dtype} is no element type of TMA ({', '.join(ELEMENT_TYPES)}); view the tensor as "
+            f"one of those, or give internal_type"
+        )
+    return found
+
+
+def reduced_as(op: str, dtype: DType) -> DType:
+    """The element type of a tensor map that reduces elements of `dtype` by `op`: an unsigned one for signed integers
+    where TMA lacks theirs and the bits are the same; else `dtype`."""
+    kind = element_type(dtype)
+    if kind in TENSOR_REDUCTIONS[op] or op not in _SAME_BITS:
+        return dtype
+    return _UNSIGNED.get(kind, dtype)
+
+
+def check_reduction(op: str, dtype: DType) -> None:
+    """An error unless a tensor of `dtype` can be reduced by `op` (PTX ISA, "cp.reduce.async.bulk.tensor")."""
+    if element_type(dtype) not in TENSOR_REDUCTIONS[op]:
+        which = [o for o, types in TENSOR_REDUCTIONS.items() if element_type(dtype) in types]
+        mend = "give the tensor one of those types, or use atomics"
+        if op in _SAME_BITS[1:] and dtype.width in (32, 64):
+            mend = f"combine its bits as recast_tensor(tensor, Uint{dtype.width})"
+        raise CuteError(
+            f"TMA reduction {op!r} of {dtype}: TMA has it for {', '.join(TENSOR_REDUCTIONS[op])}, and for {dtype} "
+            f"it has {', '.join(which) or 'no reduction'}; {mend}"
+        )
+
+
+@dataclass(frozen=True)
+class Im2col:
+    """How an im2col map walks over images. lower, upper: the corners of the box of pixels at which the filter may
+    stand, innermost (W) first, as offsets from the first and from the last pixel. channels: elements of each pixel
+    that a copy takes. pixels: how many pixels it takes, row after row and image after image."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    channels: int
+    pixels: int
 
 
 @dataclass(frozen=True)
@@ -19,78 +87,132 @@ class TensorMapRecord(Leaf):
     """A tensor in global memory as TMA sees it, and the box that one instruction copies.
 
     dtype: the elements. address: bytes, a multiple of 16. dims: elements in each dimension, innermost (contiguous)
-    first. strides_bytes: bytes between neighbours in dimensions 1 and on. box: elements of the box in each dimension.
-    element_strides: the step in each dimension (1 for all if not given); a box of n at step s holds ceil(n / s).
-    swizzle: "none", "32B", "64B" or "128B". interleave: "none" (interleaved layouts are not supported). oob_fill:
-    what elements outside the tensor read as, "zero" or "nan". l2_promotion: "none", "64B", "128B" or "256B".
+    first. strides_bytes: bytes between neighbours in dimensions 1 and on. box: elements of the box in each dimension
+    (for im2col: not given, it is (channels, pixels)). element_strides: the step in each dimension (1 for all if not
+    given); a box of n at step s holds ceil(n / s). swizzle: a name of `SWIZZLE_SPAN`. interleave: "none", "16B" or
+    "32B" (NC/8HWC8 and NC/16HWC16 of 2-byte elements). oob_fill: what elements outside the tensor read as, "zero" or
+    "nan". l2_promotion: "none", "64B", "128B" or "256B". im2col: None (tiled mode), or how pixels are walked.
     """
 
     dtype: DType
     address: int
     dims: tuple[int, ...]
     strides_bytes: tuple[int, ...]
-    box: tuple[int, ...]
+    box: tuple[int, ...] = ()
     element_strides: tuple[int, ...] = ()
     swizzle: str = "none"
     interleave: str = "none"
     oob_fill: str = "zero"
     l2_promotion: str = "128B"
+    im2col: Im2col | None = None
 
     def __post_init__(self) -> None:
-        if not self.element_strides:
-            object.__setattr__(self, "element_strides", (1,) * len(self.dims))
-        self._check_choices()
         rank = len(self.dims)
-        if not 1 <= rank <= 5:
-            raise CuteError(f"tensor map: dims {self.dims} has rank {rank}; TMA takes 1 to 5; merge or slice modes")
+        if not self.element_strides:
+            object.__setattr__(self, "element_strides", (1,) * rank)
+        if self.im2col is not None:
+            object.__setattr__(self, "box", (self.im2col.channels, self.im2col.pixels))
+        self._check_choices()
+        least = 3 if self.im2col is not None or self.interleave != "none" else 1
+        if not least <= rank <= 5:
+            why = {1: "TMA takes 1 to 5", 3: "im2col and interleaved maps take 3 to 5"}[least]
+            raise CuteError(f"tensor map: dims {self.dims} has rank {rank}; {why}; merge or slice modes")
         for name, values, want in (
             ("strides_bytes", self.strides_bytes, rank - 1),
-            ("box", self.box, rank),
+            ("box", self.box, rank if self.im2col is None else 2),
             ("element_strides", self.element_strides, rank),
         ):
             if len(values) != want:
                 raise CuteError(f"tensor map: {name} {values} must have {want} entries for dims {self.dims}")
-        if self.address % 16:
-            raise CuteError(f"tensor map: address {self.address:#x} is not a multiple of 16 bytes; align the tensor")
-        for d, n in enumerate(self.dims):
-            if not 1 <= n <= 1 << 32:
-                raise CuteError(f"tensor map: dims[{d}] is {n}; it must be in 1 to 2^32")
-        for d, stride in enumerate(self.strides_bytes, 1):
-            if stride % 16 or not 0 <= stride < 1 << 40:
-                raise CuteError(
-                    f"tensor map: the stride of dimension {d} is {stride} bytes; it must be a multiple of 16 below "
-                    f"2^40; pad the contiguous dimension to a multiple of {max(1, 128 // self.dtype.width)} elements"
-                )
-        self._check_box()
+        self._check_memory()
+        if self.im2col is None:
+            self._check_box()
+        else:
+            self._check_im2col(self.im2col)
+        self._check_inner()
 
     def _check_choices(self) -> None:
+        element_type(self.dtype)
         for name, value, legal in (
             ("swizzle", self.swizzle, tuple(SWIZZLE_SPAN)),
-            ("interleave", self.interleave, ("none",)),
+            ("interleave", self.interleave, tuple(INTERLEAVES)),
             ("oob_fill", self.oob_fill, OOB_FILLS),
             ("l2_promotion", self.l2_promotion, L2_PROMOTIONS),
         ):
             if value not in legal:
                 raise CuteError(f"tensor map: {name} {value!r} is none of {', '.join(map(repr, legal))}")
-        if self.oob_fill == "nan" and not self.dtype.is_float:
-            raise CuteError(f"tensor map: oob_fill 'nan' needs a floating-point dtype, not {self.dtype}; use 'zero'")
+        if self.oob_fill == "nan" and element_type(self.dtype) not in _FLOATS:
+            raise CuteError(
+                f"tensor map: oob_fill 'nan' needs a floating-point dtype of 16 bits or more, not {self.dtype}; "
+                "use 'zero'"
+            )
+        if self.interleave == "32B" and self.swizzle != "32B":
+            raise CuteError(f"tensor map: interleave '32B' needs swizzle '32B', not {self.swizzle!r}")
+
+    def _check_memory(self) -> None:
+        unit = 32 if self.interleave == "32B" else 16
+        why = " (interleave '32B')" if unit == 32 else ""
+        if self.address % unit:
+            raise CuteError(
+                f"tensor map: address {self.address:#x} is not a multiple of {unit} bytes{why}; align the tensor"
+            )
+        for d, n in enumerate(self.dims):
+            if not 1 <= n <= 1 << 32:
+                raise CuteError(f"tensor map: dims[{d}] is {n}; it must be in 1 to 2^32")
+        for d, stride in enumerate(self.strides_bytes, 1):
+            if stride % unit or not 0 <= stride < 1 << 40:
+                raise CuteError(
+                    f"tensor map: the stride of dimension {d} is {stride} bytes; it must be a multiple of {unit} below "
+                    f"2^40{why}; pad the contiguous dimension to a multiple of "
+                    f"{max(1, 8 * unit // self.dtype.width)} elements"
+                )
+
+    def _check_steps(self) -> None:
+        for d, n in enumerate(self.element_strides):
+            if not 1 <= n <= 8:
+                raise CuteError(f"tensor map: element_strides[{d}] is {n}; it must be in 1 to 8")
+        if self.element_strides[0] != 1 and self.interleave == "none":
+            raise CuteError(
+                f"tensor map: element_strides[0] is {self.element_strides[0]}; TMA ignores it, so it must be 1"
+            )
 
     def _check_box(self) -> None:
         for d, n in enumerate(self.box):
             if not 1 <= n <= 256:
                 raise CuteError(f"tensor map: box[{d}] is {n} elements; it must be in 1 to 256; use a smaller tile")
-        for d, n in enumerate(self.element_strides):
-            if not 1 <= n <= 8:
-                raise CuteError(f"tensor map: element_strides[{d}] is {n}; it must be in 1 to 8")
-        if self.element_strides[0] != 1:
-            raise CuteError(
-                f"tensor map: element_strides[0] is {self.element_strides[0]}; TMA ignores it, so it must be 1"
-            )
+        self._check_steps()
+
+    def _check_im2col(self, walk: Im2col) -> None:
+        rank = len(self.dims)
+        low, high = _CORNERS[rank]
+        for name, corner in (("lower", walk.lower), ("upper", walk.upper)):
+            if len(corner) != rank - 2:
+                raise CuteError(f"tensor map: im2col {name} {corner} must have {rank - 2} entries for dims {self.dims}")
+            for d, n in enumerate(corner):
+                if not low <= n <= high:
+                    raise CuteError(
+                        f"tensor map: im2col {name}[{d}] is {n}; with {rank} dimensions it must be in {low} to {high}"
+                    )
+        for d, (lo, up, n) in enumerate(zip(walk.lower, walk.upper, self.dims[1:])):
+            if n + up - lo <= 0:
+                raise CuteError(
+                    f"tensor map: im2col lower[{d}] {lo} and upper[{d}] {up} leave no pixel of dims[{d + 1}] = {n}; "
+                    "the box must hold at least one: the filter with its dilation is larger than the padded image"
+                )
+        if not 1 <= walk.channels <= 256:
+            raise CuteError(f"tensor map: im2col channels is {walk.channels}; it must be in 1 to 256; use a smaller K")
+        if not 1 <= walk.pixels <= 1024:
+            raise CuteError(f"tensor map: im2col pixels is {walk.pixels}; it must be in 1 to 1024; use a smaller M")
+        self._check_steps()
+
+    def _check_inner(self) -> None:
+        if self.interleave != "none":
+            return
         inner = self.box[0] * self.dtype.bytes
         if inner % 16:
             raise CuteError(
                 f"tensor map: the inner box is {self.box[0]} x {self.dtype} = {inner} bytes; "
-                f"it must be a multiple of 16"
+                f"it must be a multiple of 16; use a multiple of {max(1, 16 // self.dtype.bytes)} elements"
             )
         span = SWIZZLE_SPAN[self.swizzle]
         if span and inner > span:
@@ -105,7 +227,10 @@ class TensorMapRecord(Leaf):
 
     @property
     def box_shape(self) -> tuple[int, ...]:
-        """The elements of the box that reach shared memory in each dimension, innermost first."""
+        """The elements of the box that reach shared memory in each dimension, innermost first; of an im2col map
+        (channels, pixels)."""
+        if self.im2col is not None:
+            return self.box
         return tuple(-(-n // s) for n, s in zip(self.box, self.element_strides))
 
     @property
@@ -117,8 +242,33 @@ class TensorMapRecord(Leaf):
         return total
 
     @property
+    def row_bytes(self) -> int:
+        """Bytes from one inner row of the box to the next in shared memory: a swizzled row takes the whole span (CUDA
+        programming guide, "Using TMA to transfer multi-dimensional arrays", on swizzling)."""
+        return max(self.box_shape[0] * self.dtype.bytes, SWIZZLE_SPAN[self.swizzle])
+
+    @property
+    def shared_bytes(self) -> int:
+        """The bytes of shared memory that the box takes."""
+        return self.box_bytes // (self.box_shape[0] * self.dtype.bytes) * self.row_bytes
+
+    @property
     def extent_bytes(self) -> int:
         """The bytes from `address` to the end of the last element."""
         reach = (self.dims[0] - 1) * self.dtype.bytes
         reach += sum((n - 1) * s for n, s in zip(self.dims[1:], self.strides_bytes))
         return reach + self.dtype.bytes
+
+
+@dataclass(frozen=True)
+class RefusedTensorMap(Leaf):
+    """In place of a record: a tensor map that cannot be, and why. Layouts around it can be looked at; a kernel cannot
+    have it."""
+
+    why: str
+
+    def __cute_allocations__(self) -> Sequence[Any]:
+        raise CuteError(self.why)
+
+    def __repr__(self) -> str:
+        return f"no tensor map ({self.why})"

@@ -1,145 +1,259 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
-"""Bulk copies by the TMA unit (PTX ISA, "cp.async.bulk"). One thread issues each; the async proxy does it later.
+"""Copies of boxes of a tensor by the TMA unit (PTX ISA, "cp.async.bulk.tensor"). One thread issues each; the async
+proxy does it later.
 
 A load completes its bytes on an mbarrier in the CTA that receives them. A store belongs to the issuing thread's bulk
 group: `cp_async_bulk_commit_group` closes it, `cp_async_bulk_wait_group` waits. Before a store reads what threads
 wrote, each of them needs `fence_proxy_async_shared_cta`, and then a barrier.
+
+Every mode of a load (tile, im2col, gather4) comes plain, with an L2 cache policy (of `createpolicy_l2`; …_hint), to
+several CTAs (…_multicast), with both, and each of these for CTA pairs (…_pair, sm_100f): the loops below make the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..seam import CuteError
+from .bulk import (  # noqa: F401 - the TMA unit's too
+    cp_async_bulk_g2s,
+    cp_async_bulk_g2s_multicast,
+    cp_async_bulk_s2g,
+    cp_async_bulk_s2g_mask,
+    cp_async_bulk_s2s,
+)
+from .declare import declare, need_aligned, receivers
 from .instr import (
     ASYNC,
     BULK_GROUP,
     MBARRIER,
+    Instr,
     cluster_smem,
-    gmem,
     instr,
     s32,
     smem,
     tmap,
     u16,
-    u32,
     u64,
 )  # fmt: skip
 from .machine import Machine
 
-_COORDS = s32["rank"]
+if TYPE_CHECKING:  # the rows that are made below
+
+    def __getattr__(name: str) -> Instr: ...
+
+
 _MOVE = "data-movement-and-conversion-instructions"
 _RANKS = [{"rank": r} for r in range(1, 6)]
-_LOAD: dict[str, Any] = {
-    "target": "sm_90",
-    "proxy": ASYNC,
-    "done_by": MBARRIER,
-    "ref": f"{_MOVE}-cp-async-bulk-tensor",
-    "over": _RANKS,
-}
-_STORE: dict[str, Any] = {**_LOAD, "done_by": BULK_GROUP}
-_G2S = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-_S2G = "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
+_IM2COL_RANKS = [{"rank": r, "spatial": r - 2} for r in range(3, 6)]
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
-def _need_aligned(what: str, value: int, unit: int) -> None:
-    if value % unit:
-        raise CuteError(f"{what} is {value:#x}: it must be a multiple of {unit} bytes")
+@dataclass(frozen=True)
+class Mode:
+    """How coordinates name what is accessed. name: of the rows, after the operation; ptx: the load mode's text; at:
+    the coordinates; offsets: the im2col offsets or None; over: the cases; target: the least one; says: the coordinates
+    in words."""
+
+    name: str
+    ptx: str
+    at: Any
+    offsets: Any
+    over: list[dict[str, Any]]
+    target: str
+    says: str
 
 
-def _load_tile(m: Machine, dst: int, map: int, at: Sequence[int], bar: int, mask: int | None) -> None:
-    """One box to the issuer's CTA or, with `mask`, to the same offsets in each CTA of it."""
+TILE = Mode("", "tile", s32["rank"], None, _RANKS, "sm_90", "the box at element coordinates `at` (innermost first)")
+IM2COL = Mode(
+    "_im2col", "im2col", s32["rank"], u16["spatial"], _IM2COL_RANKS, "sm_90",
+    "the pixels from the filter base `at` (channel, W, H, D, image) plus `offsets` (W, H, D) on",
+)  # fmt: skip
+GATHER4 = Mode(
+    "_gather4", "tile::gather4", s32[5], None, [{"rank": 2}], "sm_100f",
+    "four rows of a matrix, `at` the first column and then each row's index,",
+)  # fmt: skip
+
+
+def _coordinates(at: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(c) for c in at)
+
+
+def _line(address: int) -> int:
+    """Which of the eight lines of 128 bytes, after which all swizzles repeat, an address is in."""
+    return address // 128 % 8
+
+
+def _load(
+    m: Machine, dst: int, map: int, at: Sequence[int], bar: int, offsets: Sequence[int] | None = None,
+    cta_mask: int | None = None, policy: int = 0, *, rows: bool = False, pair: bool = False,
+) -> None:  # fmt: skip
+    """To the issuer's CTA or, with a mask, to the same offsets in each CTA of it. In pairs, the barrier may be in
+    either CTA of each receiver's pair: the one of the same parity as `bar`'s."""
     cta, dst_at = m.owner(dst)
     bar_cta, bar_at = m.owner(bar)
-    tensor_map, at = m.tensor_map(map), tuple(int(c) for c in at)
-    _need_aligned("TMA load: dst", dst_at, tensor_map.align)
-    if mask is None and bar_cta != cta:
+    tensor_map, where = m.tensor_map(map), _coordinates(at)
+    need_aligned("TMA load: dst", dst_at, 128)
+    if pair and bar_cta // 2 != cta // 2 and cta_mask is None:
+        raise CuteError(
+            f"TMA load: dst is in CTA {cta} but bar in CTA {bar_cta}, of another pair: with cta_group::2 it must be in "
+            "the same CTA pair"
+        )
+    if not pair and cta_mask is None and bar_cta != cta:
         raise CuteError(f"TMA load: dst is in CTA {cta} but bar in CTA {bar_cta}: the barrier must be beside the data")
-    if mask == 0:
-        raise CuteError("TMA load: cta_mask is 0: it must name at least one CTA of the cluster")
-    ctas = [cta] if mask is None else [c for c in range(16) if mask >> c & 1]
+    ctas = receivers(None if cta_mask is None else int(cta_mask), cta)
+    gather = tensor_map.gather4 if rows else tensor_map.gather
+    args: dict[str, Any] = {"line": _line(dst_at)}
+    if offsets is not None:
+        args["offsets"] = _coordinates(offsets)
 
     def effect() -> None:
-        data = tensor_map.gather(at)
+        data = gather(where, **args)
         for c in ctas:
             m.write(dst_at, data, cta=c)
 
-    size = tensor_map.box_bytes
-    writes: list[tuple[Any, int]] = [(m.mapa(dst_at, c), size) for c in ctas]
-    m.later(effect, bars=[(m.mbar(bar_at, c), size) for c in ctas], writes=writes)
+    size, span = tensor_map.box_bytes * (4 if rows else 1), tensor_map.shared_bytes * (4 if rows else 1)
+    told = [(c & ~1) | (bar_cta & 1) if pair else c for c in ctas]
+    writes: list[tuple[Any, int]] = [(m.mapa(dst_at, c), span) for c in ctas]
+    m.later(effect, bars=[(m.mbar(bar_at, c), size) for c in told], writes=writes)
 
 
-@instr(_G2S + " [$dst], [$map, $at], [$bar];", **_LOAD)
-def cp_async_bulk_tensor_g2s(m: Machine, dst: cluster_smem, map: tmap, at: _COORDS, bar: cluster_smem) -> None:
-    """Copy the box at element coordinates `at` (innermost first) of tensor map `map` to shared memory `dst`, then
-    complete its bytes on `bar`: always the whole box's, for elements outside the tensor are filled. dst: a multiple
-    of 128 bytes (with a swizzle, of its period: 1024, 512, 256). One thread, which expects the bytes itself."""
-    _load_tile(m, dst, map, at, bar, None)
+_LOAD_DOC = """Copy {what} of tensor map `map` to shared memory `dst`{to}, then complete its bytes on `bar`{where}:
+always the whole box's, for elements outside the tensor are filled. dst: a multiple of 128 bytes; a swizzle goes by the
+bits of the address, so a pattern that starts at dst needs it at the pattern's period (1024, 512, 256).{policy} One
+thread, which expects the bytes itself."""
 
 
-@instr(_G2S + ".L2::cache_hint [$dst], [$map, $at], [$bar], $policy;", **_LOAD)
-def cp_async_bulk_tensor_g2s_hint(
-    m: Machine, dst: cluster_smem, map: tmap, at: _COORDS, bar: cluster_smem, policy: u64
-) -> None:
-    """`cp_async_bulk_tensor_g2s` with an L2 cache policy (of `createpolicy_l2`)."""
-    _load_tile(m, dst, map, at, bar, None)
+def _variants() -> Iterator[tuple[bool, bool, bool]]:
+    """(CTA pair, multicast, cache policy)"""
+    for pair in (False, True):
+        for multicast in (False, True):
+            for hint in (False, True):
+                yield pair, multicast, hint
 
 
-@instr(_G2S + ".multicast::cluster [$dst], [$map, $at], [$bar], $cta_mask;", **_LOAD)
-def cp_async_bulk_tensor_g2s_multicast(
-    m: Machine, dst: cluster_smem, map: tmap, at: _COORDS, bar: cluster_smem, cta_mask: u16
-) -> None:
-    """`cp_async_bulk_tensor_g2s` to every CTA of the cluster whose rank's bit is set in `cta_mask`, each at the
-    offsets of `dst` and `bar` in its own shared memory. Each receiver expects the whole box's bytes."""
-    _load_tile(m, dst, map, at, bar, int(cta_mask))
+def _declare_loads(mode: Mode) -> None:
+    for pair, multicast, hint in _variants():
+        text = f"cp.async.bulk.tensor.{{rank}}d.shared::cluster.global.{mode.ptx}.mbarrier::complete_tx::bytes"
+        text += ".multicast::cluster" * multicast + ".cta_group::2" * pair + ".L2::cache_hint" * hint
+        operands: dict[str, Any] = {"dst": cluster_smem, "map": tmap, "at": mode.at, "bar": cluster_smem}
+        text += " [$dst], [$map, $at], [$bar]"
+        for name, kind, used in (
+            ("offsets", mode.offsets, mode.offsets is not None),
+            ("cta_mask", u16, multicast),
+            ("policy", u64, hint),
+        ):
+            if used:
+                operands[name] = kind
+                text += f", ${name}"
+        doc = _LOAD_DOC.format(
+            what=mode.says,
+            to=" of each CTA of the cluster whose rank's bit is set in `cta_mask`" if multicast else "",
+            where=" there, or in its pair's CTA of the parity of `bar`'s (cta_group::2)" if pair else "",
+            policy=" policy: an L2 cache policy." if hint else "",
+        )
+        rows = mode is GATHER4
+
+        def body(m: Machine, _rows: bool = rows, _pair: bool = pair, **operands: Any) -> None:
+            _load(m, rows=_rows, pair=_pair, **operands)
+
+        suffix = "_multicast" * multicast + "_pair" * pair + "_hint" * hint
+        declare(
+            f"cp_async_bulk_tensor_g2s{mode.name}{suffix}", text + ";", operands, doc, body, over=mode.over,
+            target="sm_100f" if pair else mode.target, proxy=ASYNC, done_by=MBARRIER,
+            ref=f"{_MOVE}-cp-async-bulk-tensor",
+        )  # fmt: skip
 
 
-@instr(_G2S + ".multicast::cluster.L2::cache_hint [$dst], [$map, $at], [$bar], $cta_mask, $policy;", **_LOAD)
-def cp_async_bulk_tensor_g2s_multicast_hint(
-    m: Machine, dst: cluster_smem, map: tmap, at: _COORDS, bar: cluster_smem, cta_mask: u16, policy: u64
-) -> None:
-    """`cp_async_bulk_tensor_g2s_multicast` with an L2 cache policy (of `createpolicy_l2`)."""
-    _load_tile(m, dst, map, at, bar, int(cta_mask))
+for _mode in (TILE, IM2COL, GATHER4):
+    _declare_loads(_mode)
 
 
-def _store_tile(m: Machine, map: int, at: Sequence[int], src: int, reduce: str | None = None) -> None:
-    tensor_map, at = m.tensor_map(map), tuple(int(c) for c in at)
-    _need_aligned("TMA store: src", src, tensor_map.align)
-    size = tensor_map.box_bytes
-    m.later(lambda: tensor_map.scatter(at, m.read(src, size), reduce), reads=[(src, size)])
+def _store(
+    m: Machine, map: int, at: Sequence[int], src: int, policy: int = 0, *, op: str | None = None, rows: bool = False,
+    pixels: bool = False,
+) -> None:  # fmt: skip
+    tensor_map, where = m.tensor_map(map), _coordinates(at)
+    need_aligned("TMA store: src", src, 128)
+    size = tensor_map.shared_bytes * (4 if rows else 1)
+    offsets = (0,) * (len(where) - 2) if pixels else None
+
+    def effect() -> None:
+        if rows:
+            tensor_map.scatter4(where, m.read(src, size), line=_line(src))
+        else:
+            tensor_map.scatter(where, m.read(src, size), op, offsets, line=_line(src))
+
+    m.later(effect, reads=[(src, size)])
 
 
-@instr(_S2G + " [$map, $at], [$src];", **_STORE)
-def cp_async_bulk_tensor_s2g(m: Machine, map: tmap, at: _COORDS, src: smem) -> None:
-    """Copy shared memory `src` to the box at element coordinates `at` (innermost first) of tensor map `map`; elements
-    outside the tensor are not written. src: a multiple of 128 bytes (with a swizzle, of its period). One thread,
-    after the writers' proxy fences and a barrier; it then commits the group, and waits before `src` is reused."""
-    _store_tile(m, map, at, src)
-
-
-@instr(_S2G + ".L2::cache_hint [$map, $at], [$src], $policy;", **_STORE)
-def cp_async_bulk_tensor_s2g_hint(m: Machine, map: tmap, at: _COORDS, src: smem, policy: u64) -> None:
-    """`cp_async_bulk_tensor_s2g` with an L2 cache policy (of `createpolicy_l2`)."""
-    _store_tile(m, map, at, src)
-
-
-_REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-
-
-@instr(
-    "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.tile.bulk_group [$map, $at], [$src];",
-    target="sm_90",
-    proxy=ASYNC,
-    done_by=BULK_GROUP,
-    ref=f"{_MOVE}-cp-reduce-async-bulk-tensor",
-    over=[{"rank": r, "op": op} for op in _REDUCTIONS for r in range(1, 6)],
+_STORE_DOC = """Copy shared memory `src` to {what} of tensor map `map`; elements outside the tensor are not written.
+src: a multiple of 128 bytes.{policy} One thread, after the writers' proxy fences and a
+barrier; it then commits the group, and waits before `src` is reused."""
+_REDUCE_DOC = """Combine shared memory `src` with {what} of tensor map `map`: add, min, max, inc, dec, and, or, xor, as
+the map's element type allows. Atomic for each element, in no order. Elements outside the tensor are left alone.{policy}
+One thread, after the writers' proxy fences and a barrier; it then commits the group."""
+_PIXELS = "the pixels from `at` (channel, W, H, D, image) on"
+_STORES = (
+    ("", "tile", s32["rank"], _RANKS, "sm_90", TILE.says),
+    ("_im2col", "im2col_no_offs", s32["rank"], _IM2COL_RANKS, "sm_90", _PIXELS),
+    ("_scatter4", "tile::scatter4", s32[5], [{"rank": 2}], "sm_100f", GATHER4.says),
 )
-def cp_reduce_async_bulk_tensor_s2g(m: Machine, map: tmap, at: _COORDS, src: smem, *, op: str) -> None:
-    """`cp_async_bulk_tensor_s2g` that combines each element with what is there: add, min, max, inc, dec, and, or, xor,
-    as the tensor map's element type allows. Atomic for each element, in no order."""
-    _store_tile(m, map, at, src, op)
+
+
+def _declare_stores(name: str, mode: str, at: Any, over: list[dict[str, Any]], target: str, says: str) -> None:
+    kinds = [("cp_async_bulk_tensor", "cp.async.bulk.tensor", "", _STORE_DOC)]
+    if mode != "tile::scatter4":
+        kinds.append(("cp_reduce_async_bulk_tensor", "cp.reduce.async.bulk.tensor", ".{op}", _REDUCE_DOC))
+    how = {"rows": mode == "tile::scatter4", "pixels": mode == "im2col_no_offs"}
+    for row, instruction, op, doc in kinds:
+        cases = [{**c, "op": o} for o in REDUCTIONS for c in over] if op else over
+        for hint in (False, True):
+            text = f"{instruction}.{{rank}}d.global.shared::cta{op}.{mode}.bulk_group" + ".L2::cache_hint" * hint
+            operands: dict[str, Any] = {"map": tmap, "at": at, "src": smem}
+            text += " [$map, $at], [$src]"
+            if hint:
+                operands["policy"] = u64
+                text += ", $policy"
+
+            def body(m: Machine, _how: dict[str, Any] = how, **given: Any) -> None:
+                _store(m, **given, **_how)
+
+            declare(
+                f"{row}_s2g{name}{'_hint' * hint}", text + ";", operands,
+                doc.format(what=says, policy=" policy: an L2 cache policy." if hint else ""), body, over=cases,
+                statics=("op",) if op else (), target=target, proxy=ASYNC, done_by=BULK_GROUP,
+                ref=f"{_MOVE}-{row.replace('_', '-')}",
+            )  # fmt: skip
+
+
+for _what in _STORES:
+    _declare_stores(*_what)
+
+
+def _prefetch(m: Machine, map: int, at: Sequence[int], offsets: Any = None, policy: int = 0) -> None:
+    m.tensor_map(map)
+
+
+_PREFETCH_DOC = "Fetch {what} of tensor map `map` into L2.{policy} One thread; nothing waits for it."
+
+for _mode in (TILE, IM2COL, GATHER4):
+    for _hint in (False, True):
+        _text = f"cp.async.bulk.prefetch.tensor.{{rank}}d.L2.global.{_mode.ptx}" + ".L2::cache_hint" * _hint
+        _operands: dict[str, Any] = {"map": tmap, "at": _mode.at}
+        _text += " [$map, $at]"
+        for _name, _kind in (("offsets", _mode.offsets), ("policy", u64 if _hint else None)):
+            if _kind is not None:
+                _operands[_name] = _kind
+                _text += f", ${_name}"
+        declare(
+            f"cp_async_bulk_prefetch_tensor{_mode.name}{'_hint' * _hint}", _text + ";", _operands,
+            _PREFETCH_DOC.format(what=_mode.says, policy=" policy: an L2 cache policy." if _hint else ""), _prefetch,
+            over=_mode.over, target=_mode.target, proxy=ASYNC, ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor",
+        )  # fmt: skip
 
 
 @instr("cp.async.bulk.commit_group;", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-commit-group")
@@ -169,88 +283,3 @@ def cp_async_bulk_wait_group_read(m: Machine, *, n: int) -> None:
 def prefetch_tensormap(m: Machine, map: tmap) -> None:
     """Fetch a tensor map ahead of its first use. One thread."""
     m.tensor_map(map)
-
-
-@instr("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [$map, $at];", target="sm_90", proxy=ASYNC,
-       ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor", over=_RANKS)  # fmt: skip
-def cp_async_bulk_prefetch_tensor(m: Machine, map: tmap, at: _COORDS) -> None:
-    """Fetch the box at element coordinates `at` (innermost first) into L2. One thread; nothing waits for it."""
-    m.tensor_map(map)
-
-
-def _copy_in(m: Machine, dst: int, src: int, nbytes: int, bar: int, mask: int | None) -> None:
-    cta, dst_at = m.owner(dst)
-    bar_cta, bar_at = m.owner(bar)
-    for what, value in (("dst", dst_at), ("src", src), ("nbytes", nbytes)):
-        _need_aligned(f"cp.async.bulk: {what}", value, 16)
-    ctas = [cta] if mask is None else [c for c in range(16) if mask >> c & 1]
-
-    def effect() -> None:
-        data = m.read_global(src, nbytes)
-        for c in ctas:
-            m.write(dst_at, data, cta=c)
-
-    bars = [(m.mbar(bar_at, bar_cta if mask is None else c), nbytes) for c in ctas]
-    m.later(effect, bars=bars, writes=[(m.mapa(dst_at, c), nbytes) for c in ctas])
-
-
-_BULK: dict[str, Any] = {"target": "sm_90", "proxy": ASYNC, "ref": f"{_MOVE}-cp-async-bulk"}
-_BULK_G2S = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-
-
-@instr(_BULK_G2S + " [$dst], [$src], $nbytes, [$bar];", **_BULK, done_by=MBARRIER)
-def cp_async_bulk_g2s(m: Machine, dst: cluster_smem, src: gmem, nbytes: u32, bar: cluster_smem) -> None:
-    """Copy `nbytes` consecutive bytes from global to shared memory, then complete them on `bar`. dst, src and nbytes:
-    multiples of 16. One thread, which expects the bytes itself."""
-    _copy_in(m, dst, src, nbytes, bar, None)
-
-
-@instr(_BULK_G2S + ".multicast::cluster [$dst], [$src], $nbytes, [$bar], $cta_mask;", **_BULK, done_by=MBARRIER)
-def cp_async_bulk_g2s_multicast(
-    m: Machine, dst: cluster_smem, src: gmem, nbytes: u32, bar: cluster_smem, cta_mask: u16
-) -> None:
-    """`cp_async_bulk_g2s` to every CTA of the cluster whose rank's bit is set in `cta_mask`, each at the offsets of
-    `dst` and `bar` in its own shared memory."""
-    _copy_in(m, dst, src, nbytes, bar, int(cta_mask))
-
-
-@instr("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$dst], [$src], $nbytes, [$bar];",
-       **_BULK, done_by=MBARRIER)  # fmt: skip
-def cp_async_bulk_s2s(m: Machine, dst: cluster_smem, src: smem, nbytes: u32, bar: cluster_smem) -> None:
-    """Copy `nbytes` consecutive bytes from this CTA's shared memory to a peer's, then complete them on `bar`, in the
-    CTA of `dst`. dst, src and nbytes: multiples of 16. One thread; after a proxy fence if threads wrote `src`."""
-    cta, dst_at = m.owner(dst)
-    bar_cta, bar_at = m.owner(bar)
-    for what, value in (("dst", dst_at), ("src", src), ("nbytes", nbytes)):
-        _need_aligned(f"cp.async.bulk: {what}", value, 16)
-    m.later(
-        lambda: m.write(dst_at, m.read(src, nbytes), cta=cta),
-        bars=[(m.mbar(bar_at, bar_cta), nbytes)],
-        reads=[(src, nbytes)],
-        writes=[(dst, nbytes)],
-    )
-
-
-@instr("cp.async.bulk.global.shared::cta.bulk_group [$dst], [$src], $nbytes;", **_BULK, done_by=BULK_GROUP)
-def cp_async_bulk_s2g(m: Machine, dst: gmem, src: smem, nbytes: u32) -> None:
-    """Copy `nbytes` consecutive bytes from shared to global memory. dst, src and nbytes: multiples of 16. One thread,
-    after the writers' proxy fences and a barrier; it then commits the group, and waits before `src` is reused."""
-    for what, value in (("dst", dst), ("src", src), ("nbytes", nbytes)):
-        _need_aligned(f"cp.async.bulk: {what}", value, 16)
-    m.later(lambda: m.write_global(dst, m.read(src, nbytes)), reads=[(src, nbytes)])
-
-
-@instr("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [$dst], [$src], $nbytes, $mask;", target="sm_100",
-       proxy=ASYNC, ref=f"{_MOVE}-cp-async-bulk", done_by=BULK_GROUP)  # fmt: skip
-def cp_async_bulk_s2g_mask(m: Machine, dst: gmem, src: smem, nbytes: u32, mask: u16) -> None:
-    """`cp_async_bulk_s2g` that writes of each 16 bytes those whose bit is set in `mask`, the first byte's lowest."""
-    for what, value in (("dst", dst), ("src", src), ("nbytes", nbytes)):
-        _need_aligned(f"cp.async.bulk: {what}", value, 16)
-    chosen = [i for i in range(nbytes) if mask >> i % 16 & 1]
-
-    def effect() -> None:
-        data = m.read(src, nbytes)
-        for i in chosen:
-            m.write_global(dst + i, data[i : i + 1])
-
-    m.later(effect, reads=[(src, nbytes)])

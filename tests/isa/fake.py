@@ -25,15 +25,17 @@ class Barrier:
 class TensorMap:
     """A one-dimensional map of bytes over `data`, boxes of 128."""
 
-    rank, box, box_bytes, align = 1, (128,), 128, 128
+    rank, box, box_bytes, shared_bytes = 1, (128,), 128, 128
 
     def __init__(self, data: np.ndarray) -> None:
         self.data = data
 
-    def gather(self, at: tuple[int, ...]) -> np.ndarray:
+    def gather(self, at: tuple[int, ...], offsets: Any = None, line: int = 0) -> np.ndarray:
         return self.data[at[0] : at[0] + 128].copy()
 
-    def scatter(self, at: tuple[int, ...], data: np.ndarray, reduce: str | None = None) -> None:
+    def scatter(
+        self, at: tuple[int, ...], data: np.ndarray, reduce: str | None = None, offsets: Any = None, line: int = 0
+    ) -> None:
         old = self.data[at[0] : at[0] + 128]
         old[...] = data if reduce is None else {"add": np.add}[reduce](old, data)
 
@@ -86,6 +88,13 @@ class Machine:
 
     def read_global(self, address: int, nbytes: int) -> np.ndarray:
         return self.memory[address : address + nbytes].copy()
+
+    def atomic(self, address, nbytes, change, *, shared, cta=None, sem="relaxed", scope="gpu") -> np.ndarray:
+        memory = self.shared[cta or 0] if shared else self.memory
+        old = memory[address : address + nbytes].copy()
+        if change is not None:
+            memory[address : address + nbytes] = change(old)
+        return old
 
     def write_global(self, address: int, data: np.ndarray) -> None:
         self.memory[address : address + data.size] = data

@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 from numba_cute.isa.instr import Assembly, Instr
@@ -50,23 +51,38 @@ def entry(asms: list[Assembly], name: str) -> str:
     return head + ".reg .b64 %base; ld.param.b64 %base, [p];\n" + "\n".join(lines) + "\nret; }\n"
 
 
-def entries(rows: Iterable[Instr]) -> str:
-    """Kernels with every case of the rows; cases with the same operands share one, for speed (but a kernel has only
-    one tcgen05 CTA group)."""
+def pairwise(cases: Iterable[dict]) -> list[dict]:
+    """Cases that hold every pair of values that two parameters have together in some case."""
+    seen: set[tuple] = set()
+    kept = []
+    for case in cases:
+        pairs = set(combinations(sorted((k, repr(v)) for k, v in case.items()), 2)) or {()}
+        if not pairs <= seen:
+            seen |= pairs
+            kept.append(case)
+    return kept
+
+
+def entries(rows: Iterable[Instr], choose: Callable[[Iterable[dict]], Iterable[dict]] = list) -> str:
+    """Kernels with the cases of the rows that `choose` leaves, all by default; cases with the same operands share
+    one, for speed (but a kernel has only one tcgen05 CTA group)."""
     text = []
     for row in rows:
         alike: dict[tuple, list[Assembly]] = {}
-        for case in row.cases:
+        for case in choose(row.cases):
             asm = row.assembly(case)
             alike.setdefault((asm.outputs, asm.inputs, case.get("cta_group")), []).append(asm)
         text += [entry(asms, f"{row.name}_{i}") for i, asms in enumerate(alike.values())]
     return "".join(text)
 
 
-def assemble(target: str, rows: Iterable[Instr], folder: Path) -> str:
-    """Assemble every case of the rows; gives what the assembler said against it, or nothing."""
+def assemble(
+    target: str, rows: Iterable[Instr], folder: Path, choose: Callable[[Iterable[dict]], Iterable[dict]] = list
+) -> str:
+    """Assemble the cases of the rows that `choose` leaves, all by default; gives what the assembler said against it,
+    or nothing."""
     source = folder / f"{target}.ptx"
-    source.write_text(f".version {ptx_version()}\n.target {target}\n.address_size 64\n{entries(rows)}")
+    source.write_text(f".version {ptx_version()}\n.target {target}\n.address_size 64\n{entries(rows, choose)}")
     command = [find_ptxas(), "-O1", f"-arch={target}", str(source), "-o", str(folder / "out.cubin")]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from numba_cute import isa
+from numba_cute.isa import sparse
 from numba_cute.isa.atoms import elements, ldmatrix_b16, wgmma_m64k16
 from numba_cute.isa.bits import WgmmaDescriptor
 from numba_cute.seam import CuteError
@@ -88,6 +89,35 @@ def test_wgmma_with_an_f16_accumulator_packs_two_elements_a_register(rng, a_in_r
         m.issue(isa.wgmma_f16_ss, acc, np.full(128, place(m, 0, a, 64, False)), db, flag, n=n, trans_a=0, trans_b=1)
     want = (a.astype(np.float64) @ b.astype(np.float64).T + use_acc * c).astype(np.float16)
     assert np.array_equal(acc.view(np.float16), want.ravel(order="F")[elements(atom.c)])
+
+
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+@pytest.mark.parametrize("trans_b", [0, 1])
+@pytest.mark.parametrize("selector", [0, 1])
+def test_a_sparse_wgmma_takes_b_of_twice_the_k_in_every_canonical_layout(rng, swizzle, trans_b, selector):
+    m, n = Machine(lanes=128), 64
+    a, b = small(rng, (64, 32), np.float16), small(rng, (n, 32), np.float16)
+    a.reshape(64, 8, 4)[..., rng.permutation(4)[:2]] = 0
+    kept, e = sparse.compress(a, 64, 32, 16, selector)
+    words = np.ascontiguousarray(kept.ravel(order="F")[elements(wgmma_m64k16(n, True).a)]).view(np.uint32)
+    acc = np.zeros((128, n // 2), np.float32)
+    db = np.full(128, place(m, 0, b, swizzle, trans_b))
+    m.issue(isa.wgmma_sp_rs, acc, words, db, e[0, 0], np.zeros(128), n=n, ab="f16", trans_b=trans_b, selector=selector)
+    want = a.astype(np.float64) @ b.astype(np.float64).T
+    assert np.array_equal(acc, want.ravel(order="F")[elements(wgmma_m64k16(n).c)])
+
+
+@pytest.mark.parametrize("scale_a, scale_b", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+@pytest.mark.parametrize("use_acc", [0, 1])
+@pytest.mark.parametrize("pair", [(0.0, 0.0), (-0.0, -0.0), (0.5, -0.5)])
+def test_a_sum_of_wgmma_that_is_zero_is_positive(scale_a, scale_b, use_acc, pair):
+    m, n = Machine(lanes=128), 8
+    a, b = np.tile(np.array(pair, np.float16), (64, 8)), np.ones((n, 16), np.float16)
+    words = np.ascontiguousarray(a.ravel(order="F")[elements(wgmma_m64k16(n, True).a)]).view(np.uint32)
+    acc = np.zeros((128, n // 2), np.float32)
+    m.issue(isa.wgmma_rs, acc, words, np.full(128, place(m, 0, b, 32, False)), np.full(128, use_acc),
+            n=n, ab="f16", trans_b=0, scale_a=scale_a, scale_b=scale_b)  # fmt: skip
+    assert not acc.view(np.uint32).any()
 
 
 def test_wgmma_passes_infinities_and_nans_on():

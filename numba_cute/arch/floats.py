@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic of single floats where an instruction says more than an operator. Any thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa
+from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
+from ..seam import CuteError, traced
+from ..vector import bitcast
+
+
+def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
+    if not all(isinstance(x, bool) for x in (abs, nan, ftz)):
+        raise CuteError(f"f{op}: abs {abs!r}, nan {nan!r} and ftz {ftz!r} must be static: True or False")
+    x, y = Float32(a), Float32(b)
+    if abs:
+        return isa.extreme_xorsign_f32(x, y, op=op, nan=nan, ftz=ftz)
+    return (isa.extreme_nan_f32 if nan else isa.extreme_f32)(x, y, op=op, ftz=ftz)
+
+
+@traced
+def fmax(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+    """The greater Float32; of a number and a NaN the number, or with `nan` the NaN. abs: the greater magnitude, with
+    the exclusive or of both signs. ftz: subnormal numbers are zero. PTX max.f32 (nan: sm_80; abs: sm_86)."""
+    return _extreme("max", a, b, abs, nan, ftz)
+
+
+@traced
+def fmin(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+    """The smaller Float32; the rest as in `fmax`. PTX min.f32 (nan: sm_80; abs: sm_86)."""
+    return _extreme("min", a, b, abs, nan, ftz)
+
+
+@traced
+def rcp_approx(a: Any) -> Any:
+    """1 / `a` of a Float32, to 1 ulp; subnormal numbers are zero. PTX rcp.approx.ftz.f32."""
+    return isa.rcp_approx(Float32(a))
+
+
+@traced
+def exp2(a: Any) -> Any:
+    """2 ** `a` of a Float32, to 2 ulp; subnormal numbers are zero. PTX ex2.approx.ftz.f32."""
+    return isa.ex2_approx(Float32(a))
+
+
+def _fma(a: Any, b: Any, c: Any, dtype: DType) -> Any:
+    words = [bitcast(dtype(x), dtype, Uint16) for x in (a, b, c)]
+    return bitcast(isa.fma_half(*words, type=dtype.ptx), Uint16, dtype)
+
+
+@traced
+def fma_f16(a: Any, b: Any, c: Any) -> Any:
+    """a * b + c of Float16, rounded once to nearest even. PTX fma.rn.f16, sm_80."""
+    return _fma(a, b, c, Float16)
+
+
+@traced
+def fma_bf16(a: Any, b: Any, c: Any) -> Any:
+    """a * b + c of BFloat16, rounded once to nearest even. PTX fma.rn.bf16, sm_80."""
+    return _fma(a, b, c, BFloat16)

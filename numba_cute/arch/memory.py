@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory accesses that say more than `tensor[i]` does: order and scope, cache hints, the cluster's shared memory; and
+static shared memory.
+
+ptr: a Pointer to global or shared memory, its address a multiple of all that is accessed. Any thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa, seam
+from ..dtypes import DType, Float32, Int32, Uint8, Uint16, Uint32, Uint64
+from ..pointer import AddressSpace, Pointer, physical, shared_address
+from ..seam import CuteError, traced
+from ..vector import bitcast
+from .index import dynamic_smem_size
+
+_WORDS = {8: Uint16, 16: Uint16, 32: Uint32, 64: Uint64}
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_EVICTIONS = {"evict_no_allocate": "no_allocate"} | {
+    e: e for e in ("evict_normal", "evict_first", "evict_last", "evict_unchanged")
+}
+_PREFETCHES = {"size_64b": "64B", "size_128b": "128B", "size_256b": "256B"}
+
+
+def space_of(ptr: Any, ss: str | None, what: str) -> str:
+    """The rows that reach what `ptr` points at: global, shared or dsmem."""
+    if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic, AddressSpace.smem):
+        raise CuteError(f"{what}: ptr {ptr!r} must point to global or shared memory; use tensor.iterator + offset")
+    if ss not in (None, "cta", "cluster"):
+        raise CuteError(f'{what}: ss {ss!r} must be "cta", "cluster" (shared memory) or None')
+    if ptr.space is not AddressSpace.smem:
+        if ss is not None:
+            raise CuteError(f"{what}: ss {ss!r} names shared memory, but ptr {ptr!r} points to global memory")
+        return "global"
+    return "dsmem" if ss == "cluster" else "shared"
+
+
+def _choice(value: Any, legal: Any, name: str, what: str) -> Any:
+    if value is not None and value not in legal:
+        raise CuteError(f"{what}: {name} {value!r} is none of {', '.join(map(repr, legal))}")
+    return value
+
+
+def _order(sem: Any, scope: Any, sems: tuple[str, ...], what: str) -> str:
+    _choice(sem, sems, "sem", what)
+    _choice(scope, _SCOPES, "scope", what)
+    if sem is None and scope is None:
+        return ""
+    return f".{sem or 'relaxed'}.{scope or 'gpu'}"
+
+
+def _hint(cop: Any, evict: Any, prefetch: Any, space: str, what: str) -> str:
+    text = f".{cop}" if cop else ""
+    text += f".L1::{_EVICTIONS[evict]}" if evict else ""
+    text += f".L2::{_PREFETCHES[prefetch]}" if prefetch else ""
+    if text and space != "global":
+        raise CuteError(f"{what}: shared memory has no caches: leave cop, level1_eviction_priority and prefetch out")
+    if cop and text != f".{cop}":
+        raise CuteError(f"{what}: cop {cop!r} and other hints exclude each other; leave one out")
+    return text
+
+
+def _row(op: str, space: str, width: int, order: str, hint: str) -> Any:
+    part = "cluster" if order.endswith(".cluster") and space != "dsmem" else "hint" if hint else ""
+    return getattr(isa, "_".join(filter(None, (op, space, f"b{max(width, 16)}", part))))
+
+
+def _element(dtype: Any, count: Any, what: str) -> int:
+    if not isinstance(dtype, DType) or dtype.width not in _WORDS or dtype.kind == "bool":
+        raise CuteError(f"{what}: dtype {dtype!r} must be a number of 8, 16, 32 or 64 bits, like cute.Uint32")
+    if count not in (1, 2, 4) or count * dtype.width > 128:
+        raise CuteError(f"{what}: {count!r} elements of {dtype} must be 1, 2 or 4, and 16 bytes at most")
+    return dtype.width
+
+
+def to_word(value: Any, dtype: DType) -> Any:
+    """A number of the type as the register that holds its bits."""
+    if dtype.width == 8:
+        return Uint16(value if not dtype.is_float else bitcast(dtype(value), dtype, Uint8))
+    word = _WORDS[dtype.width]
+    return bitcast(dtype(value), dtype, word) if dtype.is_float else word(value)
+
+
+def from_word(word: Any, dtype: DType) -> Any:
+    """The other way."""
+    if dtype.is_float:
+        source = Uint8 if dtype.width == 8 else _WORDS[dtype.width]
+        return bitcast(source(word), source, dtype)
+    return dtype(word)
+
+
+@traced
+def load(
+    ptr: Any, dtype: DType, sem: str | None = None, scope: str | None = None,
+    level1_eviction_priority: str | None = None, cop: str | None = None, ss: str | None = None,
+    level_prefetch_size: str | None = None, count: int = 1,
+) -> Any:  # fmt: skip
+    """A number of `dtype` (8 to 64 bits), or a tuple of `count` (2, 4; 16 bytes at most) next to each other.
+
+    sem: None, "relaxed" or "acquire"; scope: "cta", "cluster" (sm_90), "gpu", "sys". cop: "ca", "cg", "cs", "lu", "cv".
+    level1_eviction_priority: "evict_normal", "evict_first", "evict_last", "evict_no_allocate", "evict_unchanged".
+    level_prefetch_size: "size_64b", "size_128b", "size_256b". ss: "cta" or "cluster" of a pointer to shared memory;
+    "cluster" takes the address of a peer's (sm_90). PTX ld; hints sm_80."""
+    space, width = space_of(ptr, ss, "load"), _element(dtype, count, "load")
+    _choice(cop, ("ca", "cg", "cs", "lu", "cv"), "cop", "load")
+    _choice(level1_eviction_priority, _EVICTIONS, "level1_eviction_priority", "load")
+    _choice(level_prefetch_size, _PREFETCHES, "level_prefetch_size", "load")
+    order = _order(sem, scope, ("relaxed", "acquire"), "load")
+    hint = _hint(cop, level1_eviction_priority, level_prefetch_size, space, "load")
+    _exclude(cop, order, "load")
+    row = _row("ld", space, width, order, hint)
+    words = row(physical(ptr), width=width, count=count, order=order, hint=hint)
+    words = words if isinstance(words, tuple) else (words,)
+    values = tuple(from_word(w, dtype) for w in words)
+    return values if count > 1 else values[0]
+
+
+@traced
+def store(
+    ptr: Any, val: Any, level1_eviction_priority: str | None = None, cop: str | None = None, ss: str | None = None,
+    sem: str | None = None, scope: str | None = None,
+) -> None:  # fmt: skip
+    """Put `val`, a number or a tuple of 2 or 4 next to each other (16 bytes at most), converted to the pointer's type.
+
+    sem: None, "relaxed" or "release"; cop: "wb", "cg", "cs", "wt"; the others as in `load`. PTX st; hints sm_80."""
+    space = space_of(ptr, ss, "store")
+    values = val if isinstance(val, tuple) else (val,)
+    width = _element(ptr.dtype, len(values), "store")
+    _choice(cop, ("wb", "cg", "cs", "wt"), "cop", "store")
+    _choice(level1_eviction_priority, _EVICTIONS, "level1_eviction_priority", "store")
+    order = _order(sem, scope, ("relaxed", "release"), "store")
+    hint = _hint(cop, level1_eviction_priority, None, space, "store")
+    _exclude(cop, order, "store")
+    row = _row("st", space, width, order, hint)
+    words = [to_word(v, ptr.dtype) for v in values]
+    row(physical(ptr), words, width=width, count=len(words), order=order, hint=hint)
+
+
+def _exclude(cop: Any, order: str, what: str) -> None:
+    if cop and order:
+        raise CuteError(f"{what}: cop {cop!r} is of accesses without sem and scope; leave one of them out")
+
+
+@traced
+def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Any, peer_cta_rank: Any) -> None:
+    """Store 32-bit `value` (or a tuple of 2 or 4, the address then a multiple of 8 or 16 bytes) to what lies at
+    `smem_ptr` in the block of rank `peer_cta_rank`, some time later; 4 bytes for each complete on the barrier at
+    `mbar_ptr` of that block. Any thread. PTX st.async, sm_90."""
+    what = "store_async_dsmem"
+    if not isinstance(smem_ptr, Pointer) or not isinstance(mbar_ptr, Pointer):
+        raise CuteError(f"{what}: smem_ptr {smem_ptr!r} and mbar_ptr {mbar_ptr!r} must be Pointers to shared memory")
+    values = value if isinstance(value, tuple) else (value,)
+    rows = {1: isa.st_async_b32, 2: isa.st_async_v2_b32, 4: isa.st_async_v4_b32}
+    if len(values) not in rows:
+        raise CuteError(f"{what}: value has {len(values)} words; it must be one, or a tuple of 2 or 4")
+    if smem_ptr.alignment % (4 * len(values)):
+        raise CuteError(
+            f"{what}: smem_ptr {smem_ptr!r} must be aligned to {4 * len(values)} bytes for {len(values)} words; "
+            "allocate it with that byte_alignment"
+        )
+    words = [_any_word(v) for v in values]
+    rank = Uint32(peer_cta_rank)
+    to, bar = (isa.mapa(shared_address(p, what), rank) for p in (smem_ptr, mbar_ptr))
+    rows[len(values)](to, words if len(words) > 1 else words[0], bar)
+
+
+def _any_word(value: Any) -> Any:
+    """A number of 32 bits as its bits."""
+    kind = seam.current().type_of(value)
+    return to_word(value, Float32) if kind.is_float else Uint32(value)
+
+
+@traced
+def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:
+    """Room for `size_in_elems` elements in static shared memory: one allocation for each line of the kernel that calls
+    this, the same for all threads of the block, whose contents are undefined. alignment: bytes (by default the
+    element's size)."""
+    if not isinstance(element_type, DType):
+        raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
+    if type(size_in_elems) is not int or size_in_elems < 1:
+        raise CuteError(f"alloc_smem: size_in_elems {size_in_elems!r} must be a static number, at least 1")
+    align = element_type.bytes if alignment is None else alignment
+    if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
+        raise CuteError(f"alloc_smem: alignment {alignment!r} must be a power of two, at most 1024")
+    align = max(align, element_type.bytes)
+    address = seam.current().static_smem(size_in_elems * element_type.bytes, align)
+    return Pointer(element_type, AddressSpace.smem, address, 0, align)
+
+
+@traced
+def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
+    """A Pointer to the first byte of dynamic shared memory, which is a multiple of 1024. The launch must give as much
+    as the kernel uses (its `smem` argument), and nothing else may allocate from it."""
+    if not isinstance(element_type, DType):
+        raise CuteError(f"get_dyn_smem: element_type {element_type!r} is not an element type")
+    if alignment is not None and (type(alignment) is not int or 1024 % alignment):
+        raise CuteError(f"get_dyn_smem: alignment {alignment!r} must be a power of two, at most 1024")
+    return Pointer(element_type, AddressSpace.smem, seam.current().smem_base(), 0, alignment or 1024)
+
+
+@traced
+def get_dyn_smem_size() -> Any:
+    """Bytes of dynamic shared memory of the launch (Int32). PTX %dynamic_smem_size."""
+    return Int32(dynamic_smem_size())

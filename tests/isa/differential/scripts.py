@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that work on barriers, on the schedule or on nothing that shows, in programs whose results depend on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from numba_cute import arch, isa, seam
+
+from .program import Program, Uint32, Uint64
+from .values import store
+
+BARS = 8  # bytes of an mbarrier
+
+
+def script(rng: np.random.Generator, steps: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Random legal operations on one mbarrier, by a model of its counts (PTX ISA, "mbarrier")."""
+    out: list[tuple[str, tuple[int, ...]]] = []
+    expected = pending = tx = 0
+    while len(out) < steps:
+        if expected == 0 or rng.random() < 0.05:
+            if expected:
+                out.append(("mbarrier_inval", ()))
+            expected = pending = int(rng.integers(1, 6))
+            tx = 0
+            out.append(("mbarrier_init", (expected,)))
+            continue
+        op = rng.choice(["arrive", "arrive_count", "arrive_drop", "arrive_expect_tx", "expect_tx", "complete_tx"])
+        n = int(rng.integers(1, 200))
+        if op == "complete_tx":
+            if tx == 0:
+                continue
+            n = tx if rng.random() < 0.5 else int(rng.integers(1, tx + 1))
+            tx -= n
+        elif op == "expect_tx":
+            tx += n
+        elif pending == 0 or (op == "arrive_drop" and expected == 1):
+            continue
+        elif op == "arrive_count":
+            n = int(rng.integers(1, pending + 1))
+            pending -= n
+        else:
+            pending -= 1
+            expected -= op == "arrive_drop"
+            tx += n if op == "arrive_expect_tx" else 0
+        out.append((f"mbarrier_{op}", () if op in ("arrive", "arrive_drop") else (n,)))
+        if pending == tx == 0:
+            pending = expected
+            out.append(("completed", ()))
+    return [*out, ("mbarrier_inval", ())]
+
+
+def mbarriers() -> Program:
+    """Four random histories of a barrier; after each step both parities are tested."""
+    rng, steps = np.random.default_rng(7), 60
+    histories = [script(rng, steps) for _ in range(4)]
+    width = 2 * max(map(len, histories))
+
+    @seam.traced
+    def body(got: Any) -> None:
+        b = seam.current()
+        b.smem_needs(BARS)
+        bar, block = Uint32(b.smem_base()), arch.block_idx()[0]
+        for n, history in enumerate(histories):
+            b.when(b.compare("==", block, n), lambda n=n, history=history: replay(got, n, history, bar))
+
+    @cuda.jit
+    def histories_of_a_barrier(got):
+        body(got)
+
+    rows = {op for h in histories for op, _ in h} - {"completed"} | {
+        "mbarrier_test_wait_parity", "mbarrier_try_wait_parity", "mbarrier_wait_parity",
+        "mbarrier_try_wait_parity_cluster", "mbarrier_wait_parity_cluster",
+    }  # fmt: skip
+    return Program("mbarrier histories", histories_of_a_barrier, {}, {"got": np.zeros((4, width), np.uint32)}, grid=4,
+                   block=1, smem=BARS, rows=frozenset(rows))  # fmt: skip
+
+
+def replay(got: Any, n: int, history: list[tuple[str, tuple[int, ...]]], bar: Any) -> None:
+    """One thread does it all; when a phase has completed, the rows that wait for it return at once."""
+    phase = 0
+    for i, (op, numbers) in enumerate(history):
+        if op == "completed":
+            parity = Uint32(phase & 1)
+            for row in (isa.mbarrier_try_wait_parity, isa.mbarrier_try_wait_parity_cluster):
+                store(got, n, 2 * i, Uint32(row(bar, parity)))
+            isa.mbarrier_wait_parity(bar, parity)
+            isa.mbarrier_wait_parity_cluster(bar, parity)
+            phase += 1
+        else:
+            getattr(isa, op)(bar, *map(Uint32, numbers))
+            phase = 0 if op == "mbarrier_init" else phase
+        for parity in (0, 1):
+            if op != "mbarrier_inval":
+                store(got, n, 2 * i + parity, Uint32(isa.mbarrier_test_wait_parity(bar, Uint32(parity))))
+
+
+REMOTE = [
+    ("mbarrier_arrive_cluster", ()), ("mbarrier_arrive_peer", ()), ("mbarrier_arrive_count_cluster", (2,)),
+    ("mbarrier_arrive_expect_tx_cluster", (96,)), ("mbarrier_complete_tx_cluster", (96,)),
+    ("mbarrier_arrive_count_cluster", (5,)),
+]  # fmt: skip
+
+
+DATA = 64
+"""Bytes that are stored remotely."""
+
+
+def start(bar: Any, other: Any) -> None:
+    isa.mbarrier_init(bar, Uint32(5))
+    isa.mbarrier_init(other, Uint32(1))
+    isa.mbarrier_arrive_expect_tx(other, Uint32(4 + 8 + 16))
+    isa.fence_mbarrier_init()
+    b = seam.current()
+    for n in range(DATA // 4):
+        b.store(Uint32, "smem", bar + 64 + 4 * n, (Uint32(0),), 4)
+
+
+def remote(op: str, there: Any, numbers: tuple[int, ...]) -> None:
+    getattr(isa, op)(there, *map(Uint32, numbers))
+
+
+def stores(to: Any, bar: Any) -> None:
+    to, bar = isa.mapa(to, Uint32(0)), isa.mapa(bar, Uint32(0))
+    words = [Uint32(0x01020304 * n + 9) for n in range(8)]
+    isa.st_async_b32(to, words[0], bar)
+    isa.st_async_v2_b32(to + 8, words[1:3], bar)
+    isa.st_async_v4_b32(to + 16, words[3:7], bar)
+
+
+def meet() -> None:
+    isa.cluster_arrive()
+    isa.cluster_wait()
+
+
+def clusters() -> Program:
+    """A thread of CTA 1 arrives at CTA 0's barrier, and stores to its memory; CTA 0 tests the barrier after each step,
+    between barriers of the cluster, and shows its memory."""
+    data, width = DATA, 2 * len(REMOTE) + DATA // 4 + 3
+
+    @seam.traced
+    def body(got: Any) -> None:
+        b = seam.current()
+        b.smem_needs(256)
+        base, rank = Uint32(b.smem_base()), arch.block_idx_in_cluster()
+        i = arch.thread_idx()[0]
+        first = b.compare("==", i, 0)
+        bar, other = base, base + BARS
+        b.when(first, lambda: start(bar, other))
+        meet()
+        for n, (op, numbers) in enumerate(REMOTE):
+            there = isa.mapa(bar, Uint32(0))
+            b.when(b.compare("==", i + 32 * (1 - rank), 0), lambda op=op, v=numbers, t=there: remote(op, t, v))
+            meet()
+            for parity in (0, 1):
+                done = isa.mbarrier_test_wait_parity(bar, Uint32(parity))
+                store(got, i + 32 * rank, 2 * n + parity, Uint32(done))
+        b.when(b.compare("==", i + 32 * (1 - rank), 0), lambda: stores(base + 64, other))
+        b.when(b.compare("==", rank, 0), lambda: isa.mbarrier_wait_parity_cluster(other, Uint32(0)))
+        meet()
+        for n in range(data // 4):
+            word = b.load(Uint32, "smem", base + 64 + 4 * n, 1, 4)[0]
+            keep = b.select(b.compare("==", rank, 0), word, Uint32(0))
+            store(got, i + 32 * rank, 2 * len(REMOTE) + n, Uint32(keep))
+        at = 2 * len(REMOTE) + data // 4
+        store(got, i + 32 * rank, at, Uint32(isa.getctarank(isa.mapa(base, Uint32(1)))))
+        store(got, i + 32 * rank, at + 1, Uint32(isa.getctarank(base)))
+        store(got, i + 32 * rank, at + 2, Uint32(isa.sreg_cluster(register="cluster_ctarank")))
+        isa.fence_acq_rel_cluster()
+        isa.cluster_arrive_relaxed()
+        isa.cluster_wait()
+        b.when(first, lambda: [isa.mbarrier_inval(x) for x in (bar, other)] and None)
+
+    @cuda.jit
+    def pair(got):
+        body(got)
+
+    rows = {op for op, _ in REMOTE} | {"st_async_b32", "st_async_v2_b32", "st_async_v4_b32", "mapa", "getctarank",
+                                       "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait",
+                                       "fence_mbarrier_init", "fence_acq_rel_cluster"}  # fmt: skip
+    return Program("cluster barriers", pair, {}, {"got": np.zeros((64, width), np.uint32)}, grid=2, block=32,
+                   cluster=2, smem=256, rows=frozenset(rows))  # fmt: skip
+
+
+FENCES = ("fence_proxy_async", "fence_proxy_async_shared_cta", "fence_proxy_async_global", "fence_acq_rel_cluster")
+
+
+def schedule() -> Program:
+    """Words handed from warp to warp through shared memory by named barriers of every kind, with all fences and hints
+    on the way, and registers moved between warpgroups."""
+    threads, block = 64, 384
+
+    @seam.traced
+    def body(given: Any, got: Any) -> None:
+        b = seam.current()
+        b.smem_needs(4 * block)
+        i = arch.thread_idx()[0]
+        warp = arch.make_warp_uniform(arch.warp_idx())
+        base = Uint32(b.smem_base())
+        mine = base + 4 * Uint32(i)
+        b.store(Uint32, "smem", mine, (given[i, 0],), 4)
+        isa.bar_warp_sync()
+        for row in FENCES:
+            getattr(isa, row)()
+        for scope in ("cta", "gpu", "sys"):
+            isa.fence_acq_rel(scope=scope)
+        isa.bar_sync_all(Uint32(0))
+        b.when(b.compare("<", warp, 4), lambda: isa.setmaxnreg_dec(count=40))
+        b.when(b.compare(">=", warp, 4), lambda: isa.setmaxnreg_inc(count=232))
+        isa.griddepcontrol_wait()
+        isa.griddepcontrol_launch_dependents()
+        isa.nanosleep(Uint32(20))
+        rounds = (
+            (isa.bar_arrive, isa.bar_sync), (isa.barrier_cta_arrive, isa.barrier_cta_sync),
+            (isa.bar_sync, isa.bar_sync), (isa.barrier_cta_sync, isa.barrier_cta_sync),
+        )  # fmt: skip
+        for n, (gives, takes) in enumerate(rounds):  # warp n writes, warp n + 1 reads what it wrote
+            name = Uint32(n + 1)
+            b.when(b.compare("==", warp, n), lambda n=n, g=gives, name=name: give(n, mine, name, g))
+            b.when(b.compare("==", warp, n + 1), lambda t=takes, name=name: take(mine, name, t))
+        isa.bar_sync_all(Uint32(15))
+        store(got, i, 0, b.load(Uint32, "smem", mine, 1, 4)[0])
+
+    def give(n: int, mine: Any, name: Any, row: Any) -> None:
+        b = seam.current()
+        word = b.load(Uint32, "smem", mine, 1, 4)[0]
+        b.store(Uint32, "smem", mine, (word * Uint32(2654435761) + Uint32(n),), 4)
+        row(name, Uint32(threads))
+
+    def take(mine: Any, name: Any, row: Any) -> None:
+        b = seam.current()
+        row(name, Uint32(threads))
+        word = b.load(Uint32, "smem", mine - 128, 1, 4)[0] + b.load(Uint32, "smem", mine, 1, 4)[0]
+        b.store(Uint32, "smem", mine, (word,), 4)
+
+    @cuda.jit(launch_bounds=(384, 1))
+    def handed(given, got):
+        body(given, got)
+
+    rows = {*FENCES, "fence_acq_rel", "bar_sync", "bar_sync_all", "bar_arrive", "barrier_cta_sync",
+            "barrier_cta_arrive", "bar_warp_sync", "nanosleep", "setmaxnreg_dec", "setmaxnreg_inc",
+            "griddepcontrol_wait", "griddepcontrol_launch_dependents"}  # fmt: skip
+    given = np.random.default_rng(3).integers(0, 1 << 32, (block, 1), dtype=np.uint32)
+    return Program("schedule", handed, {"given": given}, {"got": np.zeros((block, 1), np.uint32)}, block=block,
+                   smem=4 * block, rows=frozenset(rows))  # fmt: skip
+
+
+def relations() -> Program:
+    """What counters, timers and places promise: ones in every column."""
+    registers = ("warpid", "nwarpid", "smid", "nsmid")
+
+    @seam.traced
+    def body(got: Any) -> None:
+        b = seam.current()
+        i = arch.thread_idx()[0] + 64 * arch.block_idx()[0]
+        facts = []
+        before = (isa.clock64(), isa.globaltimer())
+        low = isa.clock32()
+        timer = isa.globaltimer_lo()
+        isa.nanosleep(Uint32(1000))
+        after = (isa.clock64(), isa.globaltimer())
+        facts += [b.compare("<=", Uint64(x), Uint64(y)) for x, y in zip(before, after)]
+        facts.append(b.compare("<", Uint32(isa.clock32() - low), 1 << 30))
+        facts.append(b.compare("<", Uint32(isa.globaltimer_lo() - timer), 1 << 30))
+        warp, warps, sm, sms = (isa.sreg_volatile(register=r) for r in registers)
+        facts += [b.compare("<", warp, warps), b.compare("<", sm, sms)]
+        facts.append(b.compare("!=", isa.activemask() & isa.lanemask(lanes="eq"), 0))
+        facts.append(b.compare("==", Uint64(isa.gridid()), Uint64(isa.gridid())))
+        for p in ("evict_first", "evict_normal", "evict_last", "evict_unchanged"):
+            word = isa.createpolicy_l2(priority=p)
+            facts.append(b.compare("==", word, isa.createpolicy_l2(priority=p)))
+        for c, fact in enumerate(facts):
+            store(got, i, c, Uint32(fact))
+
+    @cuda.jit
+    def promises(got):
+        body(got)
+
+    rows = {"clock32", "clock64", "globaltimer", "globaltimer_lo", "nanosleep", "sreg_volatile", "activemask",
+            "lanemask", "gridid", "createpolicy_l2"}  # fmt: skip
+    return Program("relations", promises, {}, {"got": np.zeros((128, 12), np.uint32)}, grid=2, block=64,
+                   rows=frozenset(rows))  # fmt: skip
+
+
+def programs() -> list[Program]:
+    return [mbarriers(), clusters(), schedule(), relations()]
