@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from . import layout, seam, transfer
@@ -23,24 +24,32 @@ def copy(
     tma_bar_ptr: Any = None,
     mcast_mask: Any = None,
     cache_policy: Any = None,
+    tma_desc_ptr: Any = None,
 ) -> None:
     """Copy `src` to `dst` by `atom` (or a tiled copy): both (V, rest…), V the values of one instruction.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
     that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
-    cache_policy: an L2 policy word for TMA. A TMA copy is executed by a whole converged warp and issued by one of its
-    lanes; it expects no bytes, commits nothing and waits for nothing.
+    cache_policy: an L2 policy word for TMA and cp.async. tma_desc_ptr: a tensor map in global memory, used in place of
+    the atom's (cpasync.update_tma_descriptor). A TMA copy is executed by a whole converged warp and issued by one of
+    its lanes; it expects no bytes, commits nothing and waits for nothing.
     """
-    atom = atom.atom if isinstance(atom, TiledCopy) else atom
+    if isinstance(atom, TiledCopy):
+        atom.check_whole()
+        atom = atom.atom
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: atom {atom!r} is neither a CopyAtom nor a TiledCopy")
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
     bulk = getattr(atom.op, "issue_tma", None)
+    if tma_desc_ptr is not None:
+        atom = with_tensor_map(atom, tma_desc_ptr)
     if bulk is not None:
         bulk(atom, _instructions(atom, src, dst, pred), tma_bar_ptr, mcast_mask, cache_policy)
         return
+    if cache_policy is not None and hasattr(atom.op, "with_cache_policy"):
+        atom, cache_policy = replace(atom, op=atom.op.with_cache_policy(cache_policy)), None
     for value, name in ((tma_bar_ptr, "tma_bar_ptr"), (mcast_mask, "mcast_mask"), (cache_policy, "cache_policy")):
         if value is not None:
             raise CuteError(f"copy: {name} is for TMA operations, and the atom's is {atom.op!r}")
@@ -56,6 +65,15 @@ def copy(
             guarded(atom, s, d, p)
         else:
             seam.current().when(p, lambda s=s, d=d: atom.op.issue(atom, s, d))  # type: ignore[misc]
+
+
+def with_tensor_map(atom: CopyAtom, ptr: Any) -> CopyAtom:
+    """A TMA atom that uses the tensor map at `ptr`."""
+    if atom.tensor_map is None:
+        raise CuteError(f"copy: tma_desc_ptr is for TMA atoms, and the atom's operation is {atom.op!r}")
+    if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
+        raise CuteError(f"copy: tma_desc_ptr {ptr!r} must be a Pointer to global memory")
+    return replace(atom, tensor_map=ptr.address)
 
 
 def _instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) -> list[tuple[Tensor, Tensor, Any]]:
@@ -119,13 +137,15 @@ def copy_atom_call(
     tma_bar_ptr: Any = None,
     mcast_mask: Any = None,
     cache_policy: Any = None,
+    tma_desc_ptr: Any = None,
 ) -> None:
     """`copy` of tensors of one mode: a single instruction."""
     for t, name in ((src, "src"), (dst, "dst")):
         if layout.rank(t.layout) != 1:
             raise CuteError(f"copy_atom_call: {name} has shape {t.shape}; slice it to one mode, or use copy")
     copy(
-        atom, src, dst, pred=pred, tma_bar_ptr=tma_bar_ptr, mcast_mask=mcast_mask, cache_policy=cache_policy
+        atom, src, dst, pred=pred, tma_bar_ptr=tma_bar_ptr, mcast_mask=mcast_mask, cache_policy=cache_policy,
+        tma_desc_ptr=tma_desc_ptr,
     )  # fmt: skip
 
 

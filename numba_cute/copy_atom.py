@@ -7,7 +7,7 @@ giving its thread-value layouts, and `issue(atom, src, dst, …)`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from . import layout
@@ -35,13 +35,19 @@ class CopyAtom:
     """One copy instruction on elements of `value_type`.
 
     num_bits: of one copy (0: the operation decides). tensor_map: a TMA operation's map, else None; in a kernel its
-    address.
+    address. tma_modes: which (flattened) modes of its tensor the map's dimensions are.
     """
 
     op: Any
     value_type: DType
     num_bits: int = 0
     tensor_map: Any = None
+    tma_modes: tuple[int, ...] | None = None
+
+    def __cute_ir__(self) -> str:
+        """The operation, the elements' type, and how many bits one copy moves."""
+        bits = f",{self.num_bits} b" if self.num_bits else ""
+        return f"!cute_nvgpu.copy_atom<{type(self.op).__name__},{self.value_type.ptx}{bits}>"
 
     @property
     def traits(self) -> CopyTraits:
@@ -98,15 +104,9 @@ class TiledCopy:
     layout_tv_tiled: Layout
     tiler_mn: tuple[Any, ...]
 
-    def __post_init__(self) -> None:
-        ref = self.atom.traits.ref
-        for mode, name in ((0, "threads"), (1, "values")):
-            have, unit = layout.size(self.layout_tv_tiled, (mode,)), layout.size(ref, (mode,))
-            if have % unit:
-                raise CuteError(
-                    f"make_tiled_copy: layout_tv {self.layout_tv_tiled} has {have} {name}, "
-                    f"which is not a multiple of the copy atom's {unit}"
-                )
+    def __cute_ir__(self) -> str:
+        tiler = ",".join(str(layout.shape(t)) for t in self.tiler_mn)
+        return f"!cute.tiled_copy<{self.atom.__cute_ir__()}, {self.layout_tv_tiled}, [{tiler}]>"
 
     @property
     def op(self) -> Any:
@@ -134,6 +134,17 @@ class TiledCopy:
         parts = self._side(side, layout.make_layout((shape, 1)))
         return layout.slice_(parts, (None, None, 0))  # type: ignore[no-any-return]
 
+    def check_whole(self) -> None:
+        """An error unless the tile is made of whole atoms: layouts of a tile of parts exist, but no copy."""
+        ref = self.atom.traits.ref
+        for mode, name in ((0, "threads"), (1, "values a thread")):
+            have, unit = layout.size(self.layout_tv_tiled, (mode,)), layout.size(ref, (mode,))
+            if have % unit:
+                raise CuteError(
+                    f"copy: the tiled copy's layout_tv {self.layout_tv_tiled} has {have} {name}, which is not a "
+                    f"multiple of the copy atom's {unit}; use a smaller atom or a larger tile"
+                )
+
     @property
     def layout_src_tv_tiled(self) -> Layout:
         return self._tiled_tv("S")
@@ -157,6 +168,9 @@ class ThrCopy:
 
     tiled_copy: TiledCopy
     thr_idx: Any
+
+    def __cute_ir__(self) -> str:
+        return "!cute.thr_copy" + self.tiled_copy.__cute_ir__().removeprefix("!cute.tiled_copy")
 
     def _partition(self, side: str, tensor: Tensor) -> Tensor:
         tiler = self.tiled_copy.tiler_mn
@@ -203,11 +217,34 @@ def retiled(lay: Layout, layout_tv: Layout, tiler: Any, ref: Layout) -> Layout:
 
 
 @traced
-def make_copy_atom(op: Any, copy_internal_type: DType, num_bits_per_copy: int = 0) -> CopyAtom:
+def make_copy_atom(
+    op: Any,
+    copy_internal_type: DType,
+    num_bits_per_copy: int = 0,
+    *,
+    memory_order: Any = None,
+    memory_scope: Any = None,
+    l2_prefetch_size: Any = None,
+    l1c_evict_priority: Any = None,
+    load_cache_mode: Any = None,
+    store_cache_mode: Any = None,
+    shared_space: Any = None,
+    invariant: Any = None,
+) -> CopyAtom:
     """The atom of a copy operation on elements of `copy_internal_type`; `num_bits_per_copy` is for those that can
-    choose (CopyUniversalOp: 8 to 128)."""
+    choose (CopyUniversalOp: 8 to 256). The others set fields of the operation, such as CopyG2ROp's memory_order."""
+    given = {
+        "memory_order": memory_order, "memory_scope": memory_scope, "l2_prefetch_size": l2_prefetch_size,
+        "l1c_evict_priority": l1c_evict_priority, "load_cache_mode": load_cache_mode,
+        "store_cache_mode": store_cache_mode, "shared_space": shared_space, "invariant": invariant,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
     if not hasattr(op, "traits"):
         raise CuteError(f"make_copy_atom: op {op!r} is not a copy operation such as CopyUniversalOp()")
+    unknown = [name for name in options if name not in {f.name for f in fields(op)}]
+    if unknown:
+        raise CuteError(f"make_copy_atom: op {op!r} has no option {unknown[0]}; nvgpu.CopyG2ROp() has such options")
+    op = replace(op, **options) if options else op
     if not isinstance(copy_internal_type, DType):
         raise CuteError(f"make_copy_atom: copy_internal_type {copy_internal_type!r} is not an element type")
     atom = CopyAtom(op, copy_internal_type, num_bits_per_copy)

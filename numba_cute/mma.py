@@ -8,6 +8,7 @@ set on its atom, and `issue(d, a, b, accumulate, …)`, with the values of the f
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,13 +24,15 @@ from .tensor import Tensor, dense, make_rmem_tensor, slice_tensor
 @dataclass(frozen=True)
 class MmaTraits:
     """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; thr_id: logical to real threads; a, b,
-    c: thread-value layouts onto (M, K), (N, K), (M, N)."""
+    c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A along K one is stored:
+    tensors and fragments of A are (M, K / sparsity)."""
 
     shape_mnk: tuple[int, int, int]
     thr_id: Layout
     a: Layout
     b: Layout
     c: Layout
+    sparsity: int = 1
 
 
 class Field(StaticEnum):
@@ -40,6 +43,7 @@ class Field(StaticEnum):
     NEGATE_B = "neg_b"
     SFA = "sf_a"
     SFB = "sf_b"
+    METADATA = "metadata"
 
 
 _FIELDS = {
@@ -48,6 +52,7 @@ _FIELDS = {
     Field.NEGATE_B: "negate_b",
     Field.SFA: "sfa",
     Field.SFB: "sfb",
+    Field.METADATA: "metadata",
 }
 """The attribute of `MmaAtom` that each field is."""
 
@@ -61,8 +66,9 @@ class MmaAtom:
     """One matrix instruction.
 
     accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
-    takes the operand's negative (wgmma of floats). sfa, sfb: the lane's word of scale factors of A and B
-    (block-scaled operations)."""
+    takes the operand's negative (wgmma of floats). sfa, sfb: the thread's word of scale factors of A and B
+    (block-scaled operations). metadata: its word of A's metadata (sparse operations). These words are one for all
+    instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb (1, MMA_N, MMA_K)."""
 
     op: Any
     accumulate: Any = True
@@ -70,6 +76,7 @@ class MmaAtom:
     negate_b: bool = False
     sfa: Any = None
     sfb: Any = None
+    metadata: Any = None
 
     @property
     def traits(self) -> MmaTraits:
@@ -109,11 +116,37 @@ class MmaAtom:
             raise CuteError(f"{what}: field {field!r} is none that {self.op!r} has: {legal}")
         return _FIELDS[field]
 
-    def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool) -> None:
-        """Issue it once: the first of a product adds to d only if `accumulate`, the others always."""
+    def __cute_ir__(self) -> str:
+        """Types of A, B and C, shape, and the first GPUs that have it."""
+        op = self.op
+        types = [getattr(op, name, getattr(op, "abacc_dtype", None)) for name in ("a_type", "b_type", "accumulator")]
+        shape = ",".join(map(str, self.shape_mnk))
+        return f"!cute_nvgpu.mma_atom<{','.join(t.ptx for t in types if t is not None)},[{shape}]{_first_gpus(op)}>"
+
+    def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
+        """Issue it once, for the fragments at these coordinates: the first of a product adds to d only if
+        `accumulate`, the others always."""
         accumulate = self.accumulate if first else True
-        options = {_FIELDS[f]: getattr(self, _FIELDS[f]) for f in self.op.fields if f is not Field.ACCUMULATE}
+        fields = [f for f in self.op.fields if f is not Field.ACCUMULATE]
+        options = {_FIELDS[f]: self._word(f, at_b if f is Field.SFB else at_a) for f in fields}
         self.op.issue(d, a, b, accumulate, **options)
+
+    def _word(self, field: Field, at: Any) -> Any:
+        """The field's value for the fragment at this coordinate."""
+        value = getattr(self, _FIELDS[field])
+        if not isinstance(value, Tensor):
+            return value
+        if layout.rank(value.layout) != (1 if at is None else len(at)):
+            raise CuteError(f"gemm: Field.{field.name} of shape {value.shape} must have a word for each fragment")
+        return (value if at is None else value[at])[0]
+
+
+def _first_gpus(op: Any) -> str:
+    """The GPUs that an instruction came with, as ",SM90"; nothing for what all have."""
+    if not hasattr(op, "row"):
+        return ""
+    row, _ = op.row(op.a_src.name == "RMEM") if hasattr(op, "a_src") else op.row()
+    return f",SM{re.sub(r'^sm_|[af]$', '', row.target.split('|')[0])}"
 
 
 @pure
@@ -197,29 +230,36 @@ class TiledMma:
     def thread_count(self) -> int:
         return self.size
 
-    def _tile(self, mode: int) -> Any:
-        """What `mode` (0, 1, 2 of M, N, K) is divided by first."""
+    def _tile(self, mode: int, stored: int = 1) -> Any:
+        """What `mode` (0, 1, 2 of M, N, K) is divided by first, where one of `stored` elements is stored."""
         perm = self.permutation_mnk[mode]
-        if perm is not None:
-            return perm
-        return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,))
+        if perm is None:
+            return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored
+        if stored != 1:
+            raise CuteError(f"permutation_mnk {self.permutation_mnk}: K of a sparse operand cannot be permuted")
+        return perm
 
     def get_tile_size(self, mode_idx: int) -> int:
         """Elements along mode 0, 1 or 2 (M, N, K) of the whole tile."""
         return layout.size(self._tile(mode_idx))
+
+    def __cute_ir__(self) -> str:
+        return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"
 
     def thrfrg(self, operand: str, lay: Any) -> Any:
         """`thread_fragments` of operand "A", "B" or "C"."""
         x, y = _MODES[operand]
         thr = self.thr_layout_vmnk
         tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
-        atom_tile = (self.shape_mnk[x], self.shape_mnk[y])
+        stored = self.atom.traits.sparsity if operand == "A" else 1
+        atom_tile = (self.shape_mnk[x], self.shape_mnk[y] // stored)
         threads = (layout.size(thr, (x + 1,)), layout.size(thr, (y + 1,)))
-        return thread_fragments(lay, (self._tile(x), self._tile(y)), atom_tile, tv, threads)
+        return thread_fragments(lay, (self._tile(x), self._tile(y, stored)), atom_tile, tv, threads)
 
     def _tiled_tv(self, operand: str) -> Layout:
         x, y = _MODES[operand]
-        ref = layout.make_layout((self.get_tile_size(x), self.get_tile_size(y)))
+        stored = self.atom.traits.sparsity if operand == "A" else 1
+        ref = layout.make_layout((self.get_tile_size(x), self.get_tile_size(y) // stored))
         other = {"A": 2, "B": 1, "C": None}[operand]
         return tiled_tv(self.thrfrg(operand, ref), self.thr_layout_vmnk, other)
 
@@ -240,9 +280,10 @@ class TiledMma:
         return ThrMma(self, thr_idx)
 
     def _partition_shape(self, operand: str, shape: Any) -> Any:
+        """(V, rest…): V as the atom has it, and how often along each mode, however a permutation deals them out."""
         parts = self.thrfrg(operand, layout.make_layout(shape))
-        frg = layout.shape(parts)[1]
-        return (frg[0], *frg[1])
+        values = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+        return (layout.shape(values)[1], *map(layout.size, layout.shape(parts)[1][1]))
 
     def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
         """The shape (V, MMA_M, MMA_K) of a thread's part of A."""
@@ -285,6 +326,9 @@ class ThrMma:
     tiled_mma: TiledMma
     thr_idx: Any
 
+    def __cute_ir__(self) -> str:
+        return "!cute.thr_mma" + self.tiled_mma.__cute_ir__().removeprefix("!cute.tiled_mma")
+
     def _partition(self, operand: str, tensor: Any) -> Any:
         if not isinstance(tensor, Tensor):
             raise CuteError(
@@ -307,6 +351,20 @@ class ThrMma:
     def partition_C(self, input_mn: Any) -> Tensor:  # noqa: N802
         """This thread's part (V, MMA_M, MMA_N, …) of C, a tensor (M, N, …)."""
         return self._partition("C", input_mn)  # type: ignore[no-any-return]
+
+    def partition_E(self, words: Tensor) -> Tensor:  # noqa: N802
+        """This thread's words (1, MMA_M, MMA_K) of the metadata of a sparse A, a tensor (M / m, K / k, threads of an
+        atom) as `nvgpu.compress` gives it: what Field.METADATA takes."""
+        mma = self.tiled_mma
+        if mma.permutation_mnk[0] is not None or mma.permutation_mnk[2] is not None:
+            raise CuteError(f"partition_E: permutation_mnk {mma.permutation_mnk}: M and K must not be permuted")
+        thr = mma.thr_layout_vmnk
+        v, m, _, k = thr.get_flat_coord(self.thr_idx)
+        groups = (layout.size(thr, (1,)), layout.size(thr, (3,)))
+        mine = slice_tensor(
+            Tensor(words.iterator, layout.logical_divide(words.layout, groups)), ((m, None), (k, None), v)
+        )  # fmt: skip
+        return Tensor(mine.iterator, layout.prepend(mine.layout, layout.make_layout(1, stride=0)))
 
     def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
         return self.tiled_mma.partition_shape_A(shape_mk)
@@ -410,7 +468,7 @@ def gemm(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     _check_accumulators(d, c)
     for at_d, at_a, at_b, first in gemm_steps(d.layout, a.layout, b.layout):
         part = (d, a, b) if at_d is None else (d[at_d], a[at_a], b[at_b])
-        atom.issue(*part, first)
+        atom.issue(*part, first, at_a, at_b)
 
 
 @pure

@@ -7,6 +7,7 @@ shows them to the block.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .. import isa, seam
@@ -32,11 +33,13 @@ class CopyG2SOp:
 
     cache_mode: LoadCacheMode.ALWAYS, or GLOBAL (L2 alone; 16 bytes). prefetch: bytes fetched into L2 beside it. zfill:
     where a copy's predicate is false, write zeros; otherwise it is left out and shared memory keeps what it holds.
-    Commit a group and wait for it before reading. PTX cp.async, sm_80."""
+    `cute.copy(…, cache_policy=word)` gives it an L2 policy. Commit a group and wait for it before reading. PTX
+    cp.async, sm_80."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     prefetch: L2PrefetchSize = L2PrefetchSize.NONE
     zfill: bool = False
+    policy: Any = None
 
     def __post_init__(self) -> None:
         if self.cache_mode not in (LoadCacheMode.ALWAYS, LoadCacheMode.GLOBAL):
@@ -49,9 +52,19 @@ class CopyG2SOp:
     def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
         return _traits(max(1, num_bits_per_copy // dtype.width))  # type: ignore[no-any-return]
 
+    def with_cache_policy(self, policy: Any) -> CopyG2SOp:
+        """The operation with an L2 cache policy."""
+        return replace(self, policy=policy)
+
+    def _issue(self, name: str, *operands: Any, **statics: Any) -> None:
+        if self.policy is None:
+            getattr(isa, name)(*operands, **statics)
+        else:
+            getattr(isa, f"{name}_hint")(*operands, self.policy, **statics)
+
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         to, at, statics = self._operands(atom, src, dst)
-        isa.cp_async(to, at, **statics)
+        self._issue("cp_async", to, at, **statics)
 
     def issue_if(self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
         """Issue it where `pred`; with zfill, write zeros elsewhere."""
@@ -59,9 +72,9 @@ class CopyG2SOp:
         backend = seam.current()
         if self.zfill:
             nbytes = backend.select(pred, Uint32(statics["nbytes"]), Uint32(0))
-            isa.cp_async_zfill(to, at, nbytes, **statics)
+            self._issue("cp_async_zfill", to, at, nbytes, **statics)
         else:
-            backend.when(pred, lambda: isa.cp_async(to, at, **statics))
+            backend.when(pred, lambda: self._issue("cp_async", to, at, **statics))
 
     def _operands(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> tuple[Any, Any, dict[str, Any]]:
         nbytes = max(atom.num_bits, atom.value_type.width) // 8

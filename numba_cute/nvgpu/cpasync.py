@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import isa, layout, seam
-from ..arch.warp import elect_one
-from ..copy_atom import CopyAtom, CopyTraits
-from ..dtypes import DType, Uint16
+from .. import isa, layout
+from ..copy_atom import CopyAtom
+from ..dtypes import Uint16
 from ..layout import make_layout
 from ..layout.pure import pure
-from ..pointer import AddressSpace, Pointer, shared_address
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, traced
 from ..tensor import Tensor, domain_offset
 from .bulk import (
     CopyBulkG2SMulticastOp,
@@ -27,11 +25,34 @@ from .bulk import (
     CopyBulkS2GByteMaskOp,
     CopyBulkS2GOp,
     CopyBulkS2SOp,
+    CopyReduceBulkS2GOp,
+    CopyReduceBulkS2SOp,
     group_bulk_copy_modes,
 )
-from .common import LoadCacheMode, ReductionOp
+from .common import CtaGroup, LoadCacheMode, ReductionOp
 from .cp_async import CopyG2SOp
-from .tma import make_tiled_tma_atom
+from .dsmem import CopyDsmemStoreOp
+from .im2col import (
+    CopyBulkTensorIm2ColG2SMulticastOp,
+    CopyBulkTensorIm2ColG2SOp,
+    CopyBulkTensorIm2ColS2GOp,
+    make_im2col_tma_atom,
+)
+from .tensor_map import (
+    copy_tensormap,
+    cp_fence_tma_desc_release,
+    fence_tma_desc_acquire,
+    fence_tma_desc_release,
+    update_tma_descriptor,
+)
+from .tma import TmaInfo, make_tiled_tma_atom
+from .tma_ops import (
+    CopyBulkTensorTileG2SMulticastOp,
+    CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileS2GOp,
+    CopyReduceBulkTensorTileS2GOp,
+    TmaCopyOp,
+)
 
 __all__ = [
     "CopyBulkG2SMulticastOp",
@@ -39,178 +60,34 @@ __all__ = [
     "CopyBulkS2GByteMaskOp",
     "CopyBulkS2GOp",
     "CopyBulkS2SOp",
+    "CopyBulkTensorIm2ColG2SMulticastOp",
+    "CopyBulkTensorIm2ColG2SOp",
+    "CopyBulkTensorIm2ColS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
+    "CopyDsmemStoreOp",
     "CopyG2SOp",
+    "CopyReduceBulkS2GOp",
+    "CopyReduceBulkS2SOp",
     "CopyReduceBulkTensorTileS2GOp",
+    "CtaGroup",
     "LoadCacheMode",
+    "ReductionOp",
+    "TmaCopyOp",
+    "TmaInfo",
+    "copy_tensormap",
+    "cp_fence_tma_desc_release",
     "create_tma_multicast_mask",
+    "fence_tma_desc_acquire",
+    "fence_tma_desc_release",
     "group_bulk_copy_modes",
+    "make_im2col_tma_atom",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",
+    "update_tma_descriptor",
 ]
-
-
-@pure
-def _box_traits(elements: int) -> CopyTraits:
-    tv = make_layout((1, elements), stride=(0, 1))
-    return CopyTraits(make_layout(1), tv, tv, tv)
-
-
-def _traits(what: str, dtype: DType, num_bits: int) -> CopyTraits:
-    if num_bits == 0:
-        raise CuteError(f"{what}: a TMA atom is made by cpasync.make_tiled_tma_atom, on the host")
-    return _box_traits(num_bits // dtype.width)
-
-
-def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
-    if not isinstance(t.iterator, tuple):
-        raise CuteError(f"copy: {what} {t!r} must be a part of the tensor that make_tiled_tma_atom gave")
-    return t.iterator
-
-
-def _shared(t: Tensor, what: str) -> Any:
-    p = t.iterator
-    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem:
-        raise CuteError(f"copy: {what} {t!r} must lie in shared memory")
-    if p.alignment % 128:
-        raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=1024")
-    return p.address
-
-
-def _no_predicate(pairs: Any) -> None:
-    if any(p is not None for _, _, p in pairs):
-        raise CuteError("copy: pred is not for TMA, which leaves out what lies outside the tensor by itself")
-
-
-def _load(atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-    """Issue the loads by one lane of the warp."""
-    if bar is None:
-        raise CuteError("copy: a TMA load needs tma_bar_ptr, the mbarrier that its bytes complete on")
-    _no_predicate(pairs)
-    bar = shared_address(bar, "copy: tma_bar_ptr")
-    args = [(_shared(d, "dst"), _coordinates(s, "src")) for s, d, _ in pairs]
-    extra = () if policy is None else (policy,)
-    if mask is None:
-        row = isa.cp_async_bulk_tensor_g2s if policy is None else isa.cp_async_bulk_tensor_g2s_hint
-    else:
-        extra = (Uint16(mask), *extra)
-        multicast, hint = isa.cp_async_bulk_tensor_g2s_multicast, isa.cp_async_bulk_tensor_g2s_multicast_hint
-        row = multicast if policy is None else hint
-
-    def issue() -> None:
-        for dst, at in args:
-            row(dst, atom.tensor_map, at, bar, *extra, rank=len(at))
-
-    seam.current().when(elect_one(), issue)
-
-
-def _prefetch(atom: CopyAtom, tensors: list[Tensor]) -> None:
-    def issue() -> None:
-        for t in tensors:
-            at = _coordinates(t, "src")
-            isa.cp_async_bulk_prefetch_tensor(atom.tensor_map, at, rank=len(at))
-
-    seam.current().when(elect_one(), issue)
-
-
-@static
-class CopyBulkTensorTileG2SOp:
-    """TMA load of a box of a tensor from global to shared memory. PTX cp.async.bulk.tensor, sm_90."""
-
-    multicast = False
-
-    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        return _traits("CopyBulkTensorTileG2SOp", dtype, num_bits)
-
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        if mask is not None:
-            raise CuteError("copy: mcast_mask needs an atom of CopyBulkTensorTileG2SMulticastOp()")
-        _load(atom, pairs, bar, None, policy)
-
-    def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
-        _prefetch(atom, tensors)
-
-
-@static
-class CopyBulkTensorTileG2SMulticastOp:
-    """TMA load of a box to the same place in several blocks of a cluster. PTX cp.async.bulk.tensor, sm_90."""
-
-    multicast = True
-
-    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        return _traits("CopyBulkTensorTileG2SMulticastOp", dtype, num_bits)
-
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        if mask is None:
-            raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
-        _load(atom, pairs, bar, mask, policy)
-
-    def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
-        _prefetch(atom, tensors)
-
-
-def _stores(pairs: Any, bar: Any, mask: Any) -> list[tuple[Any, tuple[Any, ...]]]:
-    """(shared address, coordinates) of each store."""
-    if bar is not None or mask is not None:
-        raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
-    _no_predicate(pairs)
-    return [(_shared(s, "src"), _coordinates(d, "dst")) for s, d, _ in pairs]
-
-
-@static
-class CopyBulkTensorTileS2GOp:
-    """TMA store of a box from shared memory to a tensor in global memory. PTX cp.async.bulk.tensor, sm_90."""
-
-    multicast = False
-
-    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        return _traits("CopyBulkTensorTileS2GOp", dtype, num_bits)
-
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        args = _stores(pairs, bar, mask)
-
-        def issue() -> None:
-            for src, at in args:
-                if policy is None:
-                    isa.cp_async_bulk_tensor_s2g(atom.tensor_map, at, src, rank=len(at))
-                else:
-                    isa.cp_async_bulk_tensor_s2g_hint(atom.tensor_map, at, src, policy, rank=len(at))
-
-        seam.current().when(elect_one(), issue)
-
-
-@static
-class CopyReduceBulkTensorTileS2GOp:
-    """TMA store that combines each element with what is there, atomically and in no order.
-    PTX cp.reduce.async.bulk.tensor, sm_90."""
-
-    reduction_kind: ReductionOp = ReductionOp.ADD
-
-    multicast = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.reduction_kind, ReductionOp):
-            raise CuteError(
-                f"CopyReduceBulkTensorTileS2GOp: reduction_kind {self.reduction_kind!r} is not a member of ReductionOp"
-            )
-
-    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        return _traits("CopyReduceBulkTensorTileS2GOp", dtype, num_bits)
-
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        if policy is not None:
-            raise CuteError("copy: cache_policy is not for reductions")
-        args = _stores(pairs, bar, mask)
-        kind = self.reduction_kind.value
-
-        def issue() -> None:
-            for src, at in args:
-                isa.cp_reduce_async_bulk_tensor_s2g(atom.tensor_map, at, src, rank=len(at), op=kind)
-
-        seam.current().when(elect_one(), issue)
 
 
 @traced

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import layout
 from ..dtypes import DType, Int32, Uint32, Uint64
 from ..isa.bits import WgmmaDescriptor, encode_address
@@ -57,32 +59,44 @@ def swizzle_bytes(ptr: Pointer, what: str) -> int:
 def _strides(v: Layout, major: int, swizzle: int, width: int) -> tuple[int, int]:
     """(leading, stride) byte offsets of a canonical (MN, K) operand tile; an error if `v` is none."""
     size, per_chunk = width // 8, UNIT_BITS // width
-    mn, k = layout.size(v, (0,)), layout.size(v, (1,))
+    down, across = _offsets(v, 0) * size, _offsets(v, 1) * size  # a layout is the sum of its modes
+    mn, k = len(down), len(across)
 
     def at(i: int, j: int) -> int:
         """The byte offset of (mn, k) = (i, j); 0 where the tile ends before."""
-        return layout.crd2idx((i, j), v) * size if i < mn and j < k else 0  # type: ignore[no-any-return]
+        return int(down[i] + across[j]) if i < mn and j < k else 0
 
     row = max(swizzle, 16) // size
     if major == K_MAJOR:
-        leading, stride = (0 if swizzle else at(0, per_chunk)), at(8, 0)
+        leading, stride = (at(0, row) if k > row else UNIT_BITS // 8), at(8, 0)  # one row's width: not used, 1 unit
     elif swizzle:
         leading, stride = at(row, 0), at(0, 8)
     else:
         leading, stride = at(0, 8), at(per_chunk, 0)
     wanted = chunk_offsets(major, swizzle, leading, stride, mn, k, size)
-    rows, chunks = wanted.shape
-    for r in range(rows):
-        for c in range(chunks):
-            for e in (0, per_chunk - 1):
-                i, j = (r, c * per_chunk + e) if major == K_MAJOR else (c * per_chunk + e, r)
-                if at(i, j) != wanted[r, c] + e * size:
-                    raise CuteError(
-                        f"wgmma operand of layout {v} with a {swizzle}-byte swizzle: element ({i}, {j}) lies at byte "
-                        f"{at(i, j)}, but a {'K' if major == K_MAJOR else 'MN'}-major operand has it at "
-                        f"{wanted[r, c] + e * size}; tile_to_shape warpgroup.make_smem_layout_atom"
-                    )
+    if major != K_MAJOR:
+        wanted = wanted.T  # of (mn, k) as the tile
+    along_mn, along_k = (1, per_chunk) if major == K_MAJOR else (per_chunk, 1)
+    for e in (0, per_chunk - 1):
+        found = down[min(e, along_mn - 1) :: along_mn, None] + across[None, min(e, along_k - 1) :: along_k]
+        bad = np.argwhere(found != wanted + e * size)
+        if len(bad):
+            r, c = bad[0].tolist()
+            i, j = r * along_mn + min(e, along_mn - 1), c * along_k + min(e, along_k - 1)
+            raise CuteError(
+                f"wgmma operand of layout {v} with a {swizzle}-byte swizzle: element ({i}, {j}) lies at byte "
+                f"{at(i, j)}, but a {'K' if major == K_MAJOR else 'MN'}-major operand has it at "
+                f"{wanted[r, c] + e * size}; tile_to_shape warpgroup.make_smem_layout_atom"
+            )
     return leading, stride
+
+
+def _offsets(v: Layout, mode: int) -> Any:
+    """The offsets of all coordinates of one mode, in elements."""
+    out = np.zeros(1, np.int64)
+    for s, d in zip(*(layout.flatten_to_tuple(x[mode]) for x in (v.shape, v.stride))):
+        out = (np.arange(s, dtype=np.int64)[:, None] * d + out[None, :]).reshape(-1)
+    return out
 
 
 def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, what: str) -> Tensor:

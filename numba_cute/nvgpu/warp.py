@@ -8,16 +8,18 @@ from typing import Any
 
 from .. import isa, seam
 from ..copy_atom import CopyAtom, CopyTraits
-from ..dtypes import DType
+from ..dtypes import DType, Uint32
 from ..isa import atoms
-from ..layout import Layout, crd2idx, make_layout, recast_layout, size
+from ..layout import Layout, crd2idx, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
 from ..layout.pure import pure
 from ..mma import Field
 from ..pointer import AddressSpace, Pointer, access_alignment, physical
 from ..seam import CuteError, static
 from ..tensor import Tensor
 from .warp_mma import (
+    MXF8F6F4_SUPPORTED_PAIRS,
     MmaB1Op,
+    MmaF8F6F4Op,
     MmaF16BF16Op,
     MmaF64Op,
     MmaFP8Op,
@@ -29,45 +31,61 @@ from .warp_mma import (
     MmaMXF8Op,
     MmaTF32Op,
 )
+from .warp_sparse import (
+    MmaF16BF16SparseOp,
+    MmaFP8SparseOp,
+    MmaI4SparseOp,
+    MmaI8SparseOp,
+    MmaTF32SparseOp,
+)
 
 __all__ = [
+    "MXF8F6F4_SUPPORTED_PAIRS",
     "Field",
     "LdMatrix16x16x8bOp",
+    "LdMatrix16x8x8bOp",
+    "LdMatrix8x16x8bOp",
     "LdMatrix8x8x16bOp",
     "MmaB1Op",
     "MmaF16BF16Op",
+    "MmaF16BF16SparseOp",
     "MmaF64Op",
+    "MmaF8F6F4Op",
     "MmaFP8Op",
+    "MmaFP8SparseOp",
     "MmaI4Op",
+    "MmaI4SparseOp",
     "MmaI8Op",
+    "MmaI8SparseOp",
     "MmaMXF4NVF4Op",
     "MmaMXF4Op",
     "MmaMXF8F6F4Op",
     "MmaMXF8Op",
     "MmaTF32Op",
+    "MmaTF32SparseOp",
     "StMatrix16x8x8bOp",
     "StMatrix8x8x16bOp",
 ]
 
 
 @pure
-def _traits(load: bool, transpose: bool, num: int, width: int) -> CopyTraits:
-    """The thread-value layouts in elements of `width` bits."""
-    return _recast(load, (atoms.ldmatrix_b16 if load else atoms.stmatrix_b16)(num, transpose), width, 16)
-
-
-@pure
-def _byte_traits(load: bool, num: int, width: int) -> CopyTraits:
-    """The same of matrices of bytes."""
-    return _recast(load, (atoms.ldmatrix_m16n16_b8 if load else atoms.stmatrix_m16n8_b8)(num), width, 8)
-
-
-def _recast(load: bool, atom: atoms.CopyAtom, width: int, unit: int) -> CopyTraits:
-    def recast(lay: Layout) -> Layout:
-        return lay if width == unit else recast_layout(width, unit, lay)
-
-    src, dst = recast(atom.src), recast(atom.dst)
+def _traits(load: bool, atom: atoms.CopyAtom, unit: int, width: int) -> CopyTraits:
+    """The thread-value layouts of an atom of `unit` bits, in elements of `width` bits."""
+    src, dst = (recast_layout(width, 1, _in_bits(lay, unit)) for lay in (atom.src, atom.dst))
     return CopyTraits(make_layout(32), src, dst, dst if load else src)
+
+
+def _in_bits(lay: Layout, unit: int) -> Layout:
+    """A thread-value layout of elements of `unit` bits as one of bits."""
+    modes = [(unit, 1)]
+    for s, d in zip(flatten_to_tuple(lay.shape[1]), flatten_to_tuple(lay.stride[1])):
+        if d * unit == modes[0][0]:
+            modes[0] = (s * unit, 1)
+        elif s > 1:
+            modes.append((s, d * unit))
+    values = make_layout(tuple(s for s, _ in modes), stride=tuple(d for _, d in modes)) if modes[1:] else modes[0][0]
+    threads = Layout(lay.shape[0], transform_leaf(lambda d: d * unit, lay.stride[0]))
+    return make_layout((threads, make_layout(values) if isinstance(values, int) else values))
 
 
 def _check(op: Any, what: str, counts: tuple[int, ...] = (1, 2, 4)) -> None:
@@ -78,10 +96,11 @@ def _check(op: Any, what: str, counts: tuple[int, ...] = (1, 2, 4)) -> None:
         raise CuteError(f"{what}: transpose {op.transpose!r} must be True or False")
 
 
-def _widths(op: Any, dtype: DType, what: str) -> None:
-    if dtype.width not in ((16,) if op.transpose else (8, 16, 32)):
-        legal = "16-bit elements" if op.transpose else "elements of 8, 16 or 32 bits"
-        raise CuteError(f"{what}(transpose={op.transpose}): {dtype} elements; it moves {legal}")
+def _widths(atom: CopyAtom, legal: tuple[int, ...]) -> None:
+    """What an instruction moves whole (its layouts exist for any type)."""
+    if atom.value_type.width not in legal:
+        bits = " or ".join(map(str, legal))
+        raise CuteError(f"copy: {atom.op!r} moves elements of {bits} bits, and the atom's are {atom.value_type}")
 
 
 def _words(t: Tensor, num: int, what: str) -> tuple[seam.Regs, ...]:
@@ -144,7 +163,7 @@ def _row(t: Tensor, what: str) -> Any:
 @static
 class LdMatrix8x8x16bOp:
     """Load `num_matrices` (1, 2, 4) 8 by 8 matrices of 16-bit elements, transposed if asked. A whole converged warp.
-    PTX ldmatrix, sm_75."""
+    Untransposed, a matrix may also be 8 rows of 16 bytes of 8- or 32-bit elements. PTX ldmatrix, sm_75."""
 
     transpose: bool = False
     num_matrices: int = 1
@@ -153,10 +172,10 @@ class LdMatrix8x8x16bOp:
         _check(self, "LdMatrix8x8x16bOp")
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        _widths(self, dtype, "LdMatrix8x8x16bOp")
-        return _traits(True, self.transpose, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+        return _traits(True, atoms.ldmatrix_b16(self.num_matrices, self.transpose), 16, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        _widths(atom, (16,) if self.transpose else (8, 16, 32))
         statics = {"num": self.num_matrices, "trans": self.transpose}
         row = _row(src, "ldmatrix: src")
         _into(dst, self.num_matrices, "ldmatrix: dst", lambda regs: isa.ldmatrix(dst=regs, addr=row, **statics))
@@ -164,8 +183,9 @@ class LdMatrix8x8x16bOp:
 
 @static
 class StMatrix8x8x16bOp:
-    """Store `num_matrices` (1, 2, 4) 8 by 8 matrices of 16-bit elements, transposed if asked. A whole converged warp.
-    A TMA store that reads them needs `arch.fence_proxy` in each lane first. PTX stmatrix, sm_90."""
+    """Store `num_matrices` (1, 2, 4) 8 by 8 matrices of 16-bit elements, transposed if asked: `LdMatrix8x8x16bOp` the
+    other way. A whole converged warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first.
+    PTX stmatrix, sm_90."""
 
     transpose: bool = False
     num_matrices: int = 1
@@ -174,59 +194,138 @@ class StMatrix8x8x16bOp:
         _check(self, "StMatrix8x8x16bOp")
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        _widths(self, dtype, "StMatrix8x8x16bOp")
-        return _traits(False, self.transpose, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+        return _traits(False, atoms.stmatrix_b16(self.num_matrices, self.transpose), 16, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        _widths(atom, (16,) if self.transpose else (8, 16, 32))
         regs = _from(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices, trans=self.transpose)
 
 
-def _check_bytes(op: Any, dtype: DType, what: str) -> None:
-    if dtype.width != 8:
-        raise CuteError(f"{what}: {dtype} elements; it moves elements of 8 bits")
+def _check_bytes(op: Any, counts: tuple[int, ...], transpose: bool) -> None:
+    what = type(op).__name__
+    _check(op, what, counts)
+    if op.transpose is not transpose:
+        raise CuteError(
+            f"{what}: transpose {op.transpose}: the instruction {'always' if transpose else 'never'} transposes"
+        )
+    if getattr(op, "unpack_bits", None) not in (None, 4, 6):
+        raise CuteError(f"{what}: unpack_bits {op.unpack_bits!r} must be None, 4 or 6")
+
+
+@static
+class LdMatrix8x16x8bOp:
+    """Load `num_matrices` (1, 2, 4) 8 by 16 matrices of bytes. A whole converged warp.
+
+    unpack_bits 4 or 6: shared memory has rows of 16 elements of that many bits, packed, then padding up to 16 bytes;
+    each comes in the low bits of a byte (an e2m1 of MmaMXF8F6F4Op lies 2 bits higher). PTX ldmatrix, sm_75;
+    ldmatrix.m8n16.b8x16 with unpack_bits, sm_100f or sm_120f."""
+
+    transpose: bool = False
+    num_matrices: int = 1
+    unpack_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_bytes(self, (1, 2, 4), False)
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        return _traits(True, atoms.ldmatrix_b16(self.num_matrices, False), 16, dtype.width)  # type: ignore[no-any-return]
+
+    def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        _widths(atom, (8,))
+        num, bits, row = self.num_matrices, self.unpack_bits, _row(src, "ldmatrix: src")
+
+        def load(regs: seam.Regs) -> None:
+            if bits is None:
+                isa.ldmatrix(dst=regs, addr=row, num=num, trans=False)
+            else:
+                isa.ldmatrix_m8n16_unpack(dst=regs, addr=row, num=num, bits=bits)
+
+        _into(dst, num, "ldmatrix: dst", load)
 
 
 @static
 class LdMatrix16x16x8bOp:
-    """Load `num_matrices` (1, 2) 16 by 16 matrices of 8-bit elements, transposed (the only form there is). A whole
-    converged warp. PTX ldmatrix.m16n16.b8, sm_100f."""
+    """Load `num_matrices` (1, 2) 16 by 16 matrices of bytes, transposed (the only form there is). A whole converged
+    warp. unpack_bits: as in `LdMatrix8x16x8bOp`. PTX ldmatrix.m16n16, sm_100f or sm_120f."""
 
-    num_matrices: int
     transpose: bool = True
+    num_matrices: int = 1
+    unpack_bits: int | None = None
 
     def __post_init__(self) -> None:
-        _check(self, "LdMatrix16x16x8bOp", (1, 2))
-        if not self.transpose:
-            raise CuteError("LdMatrix16x16x8bOp: transpose False: the instruction always transposes")
+        _check_bytes(self, (1, 2), True)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        _check_bytes(self, dtype, "LdMatrix16x16x8bOp")
-        return _byte_traits(True, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+        return _traits(True, atoms.ldmatrix_m16n16_b8(self.num_matrices), 8, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        num, row = self.num_matrices, _row(src, "ldmatrix: src")
-        _into(dst, 2 * num, "ldmatrix: dst", lambda regs: isa.ldmatrix_m16n16_b8(dst=regs, addr=row, num=num))
+        _widths(atom, (8,))
+        row = _row(src, "ldmatrix: src")
+        load = _load_16x16(row, self.num_matrices, self.unpack_bits)
+        _into(dst, 2 * self.num_matrices, "ldmatrix: dst", load)
+
+
+def _load_16x16(row: Any, num: int, bits: int | None) -> Callable[[seam.Regs], None]:
+    def load(regs: seam.Regs) -> None:
+        if bits is None:
+            isa.ldmatrix_m16n16_b8(dst=regs, addr=row, num=num)
+        else:
+            isa.ldmatrix_m16n16_unpack(dst=regs, addr=row, num=num, bits=bits)
+
+    return load
+
+
+@static
+class LdMatrix16x8x8bOp:
+    """Load `num_matrices` (2, 4) 16 by 8 matrices of bytes, transposed (the only form there is): what
+    `StMatrix16x8x8bOp` stores. Two of them are a 16 by 16 matrix, whose registers two byte permutations part. A whole
+    converged warp. unpack_bits: as in `LdMatrix8x16x8bOp`. PTX ldmatrix.m16n16 and prmt, sm_100f or sm_120f."""
+
+    transpose: bool = True
+    num_matrices: int = 2
+    unpack_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_bytes(self, (2, 4), True)
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        return _traits(True, atoms.ldmatrix_m16n8_b8(self.num_matrices), 8, dtype.width)  # type: ignore[no-any-return]
+
+    def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        _widths(atom, (8,))
+        num, row, backend = self.num_matrices, _row(src, "ldmatrix: src"), seam.current()
+        raw = seam.Regs(backend.registers(Uint32, num), Uint32, 0, num)
+        _load_16x16(row, num // 2, self.unpack_bits)(raw)
+
+        def part(regs: seam.Regs) -> None:
+            words = backend.registers(Uint32, num)
+            for i in range(0, num, 2):
+                low, high = (backend.read(seam.Regs(raw.file, Uint32, i + j, 1)) for j in (0, 1))
+                for j, take in enumerate((0x5410, 0x7632)):
+                    backend.write(seam.Regs(words, Uint32, i + j, 1), isa.prmt(low, high, take))
+            whole = backend.vector(seam.Regs(words, Uint32, 0, num))
+            backend.unvector(backend.bitcast(whole, regs.dtype), regs)
+
+        _into(dst, num, "ldmatrix: dst", part)
 
 
 @static
 class StMatrix16x8x8bOp:
-    """Store `num_matrices` (1, 2, 4) 16 by 8 matrices of 8-bit elements, transposed (the only form there is). A whole
-    converged warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first.
-    PTX stmatrix.m16n8.b8, sm_100f."""
+    """Store `num_matrices` (1, 2, 4) 16 by 8 matrices of bytes, transposed (the only form there is). A whole converged
+    warp. A TMA store that reads them needs `arch.fence_proxy` in each lane first.
+    PTX stmatrix.m16n8.b8, sm_100f or sm_120f."""
 
-    num_matrices: int
     transpose: bool = True
+    num_matrices: int = 1
 
     def __post_init__(self) -> None:
-        _check(self, "StMatrix16x8x8bOp")
-        if not self.transpose:
-            raise CuteError("StMatrix16x8x8bOp: transpose False: the instruction always transposes")
+        _check_bytes(self, (1, 2, 4), True)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        _check_bytes(self, dtype, "StMatrix16x8x8bOp")
-        return _byte_traits(False, self.num_matrices, dtype.width)  # type: ignore[no-any-return]
+        return _traits(False, atoms.stmatrix_m16n8_b8(self.num_matrices), 8, dtype.width)  # type: ignore[no-any-return]
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
+        _widths(atom, (8,))
         regs = _from(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix_m16n8_b8(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices)

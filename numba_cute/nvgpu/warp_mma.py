@@ -38,6 +38,13 @@ from ..tensor import Tensor, make_rmem_tensor
 
 FP8 = (Float8E4M3FN, Float8E5M2)
 NARROW = (Float6E2M3FN, Float6E3M2FN, Float4E2M1FN)
+MXF8F6F4_SUPPORTED_PAIRS = frozenset(
+    (a, b)
+    for a in (*FP8, *NARROW)
+    for b in (*FP8, *NARROW)
+    if not {a, b} <= set(FP8) and (a, b) != (Float4E2M1FN, Float4E2M1FN)
+)
+"""The types of A and B that `MmaMXF8F6F4Op` takes: `MmaMXF8Op` and `MmaMXF4Op` have the other two kinds."""
 
 
 @pure
@@ -67,6 +74,7 @@ class WarpMma:
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     element_bits: ClassVar[int] = 0  # of an element in a register, where it is not the type's width
+    sparsity: ClassVar[int] = 1  # of how many elements of A along K one is stored
 
     def _width(self) -> int:
         return self.element_bits or self.a_type.width  # type: ignore[attr-defined, no-any-return]
@@ -93,20 +101,21 @@ class WarpMma:
 
     def _span(self, t: Tensor, operand: str, extent: int) -> seam.Regs:
         held, k = self._held(operand), self.shape_mnk[2]  # type: ignore[attr-defined]
+        k //= self.sparsity if operand == "A" else 1
         elements = extent * (8 if operand == "C" else k) // 32
         count = elements * self._width() // 32 if held is Uint32 and operand != "C" else elements
         return fragment_registers(t, held, count, "d" if operand == "C" else operand.lower())
 
-    def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **scales: Any) -> None:
+    def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
         m = self.shape_mnk[0]  # type: ignore[attr-defined]
         acc = self._span(d, "C", m)
         if accumulate is not True:  # the instruction always adds
             backend = seam.current()
             backend.when(_not(accumulate), lambda: backend.fill(acc, self.accumulator(0)))  # type: ignore[attr-defined]
         row, statics = self.row()  # type: ignore[attr-defined]
-        row(acc, self._span(a, "A", m), self._span(b, "B", 8), *self._scale_operands(**scales), **statics)
+        row(acc, self._span(a, "A", m), self._span(b, "B", 8), *self._more_operands(**words), **statics)
 
-    def _scale_operands(self) -> tuple[Any, ...]:
+    def _more_operands(self) -> tuple[Any, ...]:
         return ()
 
 
@@ -168,7 +177,7 @@ class MmaTF32Op(WarpMma):
 
 @static
 class MmaF64Op(WarpMma):
-    """mma.sync of f64: shape_mnk (8, 8, 4), (16, 8, 8) or (16, 8, 16). A whole converged warp.
+    """mma.sync of f64: shape_mnk (8, 8, 4), (16, 8, 4), (16, 8, 8) or (16, 8, 16). A whole converged warp.
     PTX mma.sync, sm_80; sm_90 with m 16."""
 
     shape_mnk: tuple[int, int, int] = (8, 8, 4)
@@ -178,7 +187,7 @@ class MmaF64Op(WarpMma):
     accumulator: ClassVar[DType] = Float64
 
     def __post_init__(self) -> None:
-        legal = ((8, 8, 4), (16, 8, 8), (16, 8, 16))
+        legal = ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))
         _need(self, self.shape_mnk in legal, "shape_mnk", f"must be one of {legal}")
 
     def row(self) -> tuple[Any, dict[str, Any]]:
@@ -215,6 +224,41 @@ class MmaFP8Op(WarpMma):
     def row(self) -> tuple[Any, dict[str, Any]]:
         row = isa.mma_f16_fp8 if self.acc_dtype == Float16 else isa.mma_f32_fp8
         return row, {"k": self.shape_mnk[2], "a_type": self.ab_dtype.ptx, "b_type": self.ab_dtype.ptx}
+
+
+@static
+class MmaF8F6F4Op(WarpMma):
+    """mma.sync of 8-, 6- and 4-bit floats, each operand its own type: (16, 8, 32), accumulated in Float32 or Float16.
+    Each element takes a byte (Uint8 fragments, but Float8 ones are themselves): a 6-bit one its bits 0 to 5, an e2m1
+    its bits 2 to 5. A whole converged warp. PTX mma.sync.kind::f8f6f4, sm_120a."""
+
+    a_dtype: DType
+    b_dtype: DType
+    acc_dtype: DType
+
+    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 32)
+    element_bits: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        for name in ("a_dtype", "b_dtype"):
+            _need(self, getattr(self, name) in (*FP8, *NARROW), name, f"must be {_names((*FP8, *NARROW))}")
+        _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
+
+    @property
+    def a_type(self) -> DType:
+        return self.a_dtype
+
+    @property
+    def b_type(self) -> DType:
+        return self.b_dtype
+
+    @property
+    def accumulator(self) -> DType:
+        return self.acc_dtype
+
+    def row(self) -> tuple[Any, dict[str, Any]]:
+        row = isa.mma_f16_f8f6f4 if self.acc_dtype == Float16 else isa.mma_f32_f8f6f4
+        return row, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
 
 
 @static
@@ -319,7 +363,7 @@ class BlockScaled(WarpMma):
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.SFA, Field.SFB)
     accumulator: ClassVar[DType] = Float32
 
-    def _scale_operands(self, sfa: Any = None, sfb: Any = None) -> tuple[Any, ...]:
+    def _more_operands(self, sfa: Any = None, sfb: Any = None) -> tuple[Any, ...]:
         for word, name in ((sfa, "SFA"), (sfb, "SFB")):
             if word is None:
                 raise CuteError(f"gemm: {self!r} needs scale factors; give atom.set(warp.Field.{name}, word)")

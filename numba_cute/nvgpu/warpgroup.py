@@ -7,36 +7,26 @@ or the operands' memory is overwritten. All threads of the warpgroup call each o
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from .. import isa
-from ..dtypes import (
-    BFloat16,
-    DType,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float16,
-    Float32,
-    Int8,
-    Int32,
-    TFloat32,
-    Uint8,
-)
-from ..isa import atoms
+from ..dtypes import DType
 from ..layout import ComposedLayout, Swizzle, make_composed_layout, make_layout
-from ..layout.pure import pure
-from ..mma import Field, MmaTraits, fragment_registers, register_fragment
-from ..seam import CuteError, StaticEnum, static, traced
-from ..tensor import Tensor
+from ..mma import Field
+from ..seam import CuteError, StaticEnum, traced
 from .common import OperandMajorMode
-from .descriptor import SmemDescriptor, descriptor_tensor
+from .warpgroup_mma import MmaB1Op, MmaF8Op, MmaF16BF16Op, MmaI8Op, MmaTF32Op, OperandSource
+from .warpgroup_sparse import MmaF8SparseOp, MmaF16BF16SparseOp, MmaI8SparseOp, MmaTF32SparseOp
 
 __all__ = [
     "Field",
+    "MmaB1Op",
     "MmaF16BF16Op",
+    "MmaF16BF16SparseOp",
     "MmaF8Op",
+    "MmaF8SparseOp",
     "MmaI8Op",
+    "MmaI8SparseOp",
     "MmaTF32Op",
+    "MmaTF32SparseOp",
     "OperandMajorMode",
     "OperandSource",
     "SmemLayoutAtomKind",
@@ -45,13 +35,6 @@ __all__ = [
     "make_smem_layout_atom",
     "wait_group",
 ]
-
-
-class OperandSource(StaticEnum):
-    """Where an operand lies: registers or shared memory."""
-
-    RMEM = "rmem"
-    SMEM = "smem"
 
 
 class SmemLayoutAtomKind(StaticEnum):
@@ -78,254 +61,6 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
     row = (128 << bits) // element_type.width
     outer = make_layout((row, 8), stride=(1, row)) if major == "mn" else make_layout((8, row), stride=(row, 1))
     return make_composed_layout(Swizzle(bits, 4, 3), 0, outer)
-
-
-@pure
-def _traits(n: int, k: int, width: int, a_in_registers: bool) -> MmaTraits:
-    atom = atoms.wgmma(n, k, width, a_in_registers)
-    return MmaTraits(atom.shape_mnk, make_layout(atom.threads), atom.a, atom.b, atom.c)
-
-
-def _need(op: Any, ok: bool, name: str, rule: str) -> None:
-    if not ok:
-        raise CuteError(f"warpgroup.{type(op).__name__}: {name} {getattr(op, name)!r} {rule}")
-
-
-class WarpgroupMma:
-    """What the operations share. Each has `instruction_shape`, `a_src`, `a_major_mode` and `b_major_mode`, gives
-    `a_type`, `b_type`, `accumulator` (element types), and `row(rmem, …)`: the instruction and its static parameters."""
-
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
-    majors: ClassVar[bool] = False  # whether operands in shared memory may be MN-major
-    integer: ClassVar[bool] = False
-
-    instruction_shape: Any
-    a_src: Any
-    a_major_mode: Any
-    b_major_mode: Any
-
-    @property
-    def shape_mnk(self) -> tuple[int, ...]:
-        return self.instruction_shape  # type: ignore[no-any-return]
-
-    def _check_shape(self) -> None:
-        """instruction_shape, a_src and the major modes; it completes (64, n) by k."""
-        s, k = self.instruction_shape, 256 // self.a_type.width  # type: ignore[attr-defined]
-        ok = isinstance(s, tuple) and len(s) in (2, 3) and all(type(x) is int for x in s)
-        _need(self, ok and s[0] == 64 and s[2:] in ((), (k,)), "instruction_shape", f"must be (64, n, {k})")
-        steps = (8, 16, 24, *range(32, 257, 16)) if self.integer else range(8, 257, 8)
-        rule = "8, 16, 24, or a multiple of 16 in [32, 256]" if self.integer else "a multiple of 8 in [8, 256]"
-        _need(self, s[1] in steps, "instruction_shape", f"must have n {rule}")
-        source = isinstance(self.a_src, OperandSource)
-        _need(self, source, "a_src", "must be OperandSource.SMEM or OperandSource.RMEM")
-        for name in ("a_major_mode", "b_major_mode"):
-            mode = getattr(self, name)
-            _need(self, isinstance(mode, OperandMajorMode), name, "must be OperandMajorMode.K or .MN")
-            only = self.majors or mode is OperandMajorMode.K
-            _need(self, only, name, f"must be K: wgmma reads operands of {self.a_type} K-major alone")  # type: ignore[attr-defined]
-        object.__setattr__(self, "instruction_shape", (*s[:2], k))
-
-    def traits(self) -> MmaTraits:
-        _, n, k = self.instruction_shape
-        return _traits(n, k, 256 // k, self.a_src is OperandSource.RMEM)  # type: ignore[no-any-return]
-
-    def fragment(self, operand: str, input: Any) -> Tensor:
-        what = f"make_fragment_{operand}"
-        if operand == "C":
-            return register_fragment("C", input, self.accumulator)  # type: ignore[attr-defined]
-        dtype = self.a_type if operand == "A" else self.b_type  # type: ignore[attr-defined]
-        if operand == "A" and self.a_src is OperandSource.RMEM:
-            return register_fragment("A", input, dtype)
-        if not isinstance(input, Tensor):
-            raise CuteError(f"{what}: {input!r} must be a partitioned tensor in shared memory")
-        if not _reads(input.element_type, dtype):
-            raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {dtype}")
-        return descriptor_tensor(input, self.a_major_mode if operand == "A" else self.b_major_mode, what)
-
-    def issue(
-        self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, negate_a: Any = False, negate_b: Any = False
-    ) -> None:
-        _, n, k = self.instruction_shape
-        acc = fragment_registers(d, self.accumulator, n // 2, "d")  # type: ignore[attr-defined]
-        b_word = _descriptor(b, "b")
-        rmem = self.a_src is OperandSource.RMEM
-        first = fragment_registers(a, self.a_type, k // 2, "a") if rmem else _descriptor(a, "a")  # type: ignore[attr-defined]
-        row, statics = self.row(rmem)  # type: ignore[attr-defined]
-        statics = {"n": n, **statics}
-        if not self.integer:
-            statics |= {"scale_a": _sign(negate_a, "NEGATE_A"), "scale_b": _sign(negate_b, "NEGATE_B")}
-        row(acc, first, b_word, accumulate, **statics)
-
-
-def _reads(element: DType, dtype: DType) -> bool:
-    """Whether shared memory of `element`s is what an operand of `dtype` is read from: tf32 are floats."""
-    return element == dtype or (dtype == TFloat32 and element == Float32)
-
-
-def _sign(negate: Any, name: str) -> int:
-    if type(negate) is not bool:
-        raise CuteError(f"gemm: Field.{name} {negate!r} must be True or False, known when the kernel is compiled")
-    return -1 if negate else 1
-
-
-@static
-class MmaF16BF16Op(WarpgroupMma):
-    """wgmma of f16 or bf16 operands: (64, n, 16), n a multiple of 8 up to 256.
-
-    ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (64, n, 16) or
-    (64, n). a_src: where A lies; from registers it is K-major. PTX wgmma.mma_async, sm_90a.
-    """
-
-    ab_dtype: DType
-    acc_dtype: DType
-    instruction_shape: tuple[int, ...]
-    a_src: OperandSource
-    a_major_mode: OperandMajorMode
-    b_major_mode: OperandMajorMode
-
-    majors: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _need(self, self.ab_dtype in (Float16, BFloat16), "ab_dtype", "must be Float16 or BFloat16")
-        accs = (Float32, Float16) if self.ab_dtype == Float16 else (Float32,)
-        rule = f"must be {' or '.join(map(repr, accs))} for {self.ab_dtype}"
-        _need(self, self.acc_dtype in accs, "acc_dtype", rule)
-        self._check_shape()
-
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        half = self.acc_dtype == Float16
-        statics: dict[str, Any] = {"trans_b": int(self.b_major_mode is OperandMajorMode.MN)}
-        if not half:
-            statics["ab"] = self.ab_dtype.ptx
-        if rmem:
-            return (isa.wgmma_f16_rs if half else isa.wgmma_rs), statics
-        statics["trans_a"] = int(self.a_major_mode is OperandMajorMode.MN)
-        return (isa.wgmma_f16_ss if half else isa.wgmma_ss), statics
-
-
-@static
-class MmaTF32Op(WarpgroupMma):
-    """wgmma of tf32 operands (floats, whose 13 low bits are ignored): (64, n, 8), n a multiple of 8 up to 256,
-    accumulated in Float32. Both K-major. PTX wgmma.mma_async, sm_90a."""
-
-    instruction_shape: tuple[int, ...]
-    a_src: OperandSource
-    a_major_mode: OperandMajorMode = OperandMajorMode.K
-    b_major_mode: OperandMajorMode = OperandMajorMode.K
-
-    a_type: ClassVar[DType] = TFloat32
-    b_type: ClassVar[DType] = TFloat32
-    accumulator: ClassVar[DType] = Float32
-
-    def __post_init__(self) -> None:
-        self._check_shape()
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        return (isa.wgmma_k_rs if rmem else isa.wgmma_k_ss), {"a_type": "tf32", "b_type": "tf32"}
-
-
-@static
-class MmaF8Op(WarpgroupMma):
-    """wgmma of fp8 operands: (64, n, 32), n a multiple of 8 up to 256.
-
-    a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. acc_dtype: Float32 or Float16. Both K-major.
-    PTX wgmma.mma_async, sm_90a. The hardware keeps fewer bits of its sums than Float32 has.
-    """
-
-    a_dtype: DType
-    b_dtype: DType
-    acc_dtype: DType
-    instruction_shape: tuple[int, ...]
-    a_src: OperandSource
-    a_major_mode: OperandMajorMode = OperandMajorMode.K
-    b_major_mode: OperandMajorMode = OperandMajorMode.K
-
-    def __post_init__(self) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in (Float8E4M3FN, Float8E5M2), name, "must be Float8E4M3FN or Float8E5M2")
-        _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
-        self._check_shape()
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        half = self.acc_dtype == Float16
-        from_registers, from_smem = (
-            (isa.wgmma_k_f16_rs, isa.wgmma_k_f16_ss) if half else (isa.wgmma_k_rs, isa.wgmma_k_ss)
-        )
-        return (from_registers if rmem else from_smem), {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
-
-
-@static
-class MmaI8Op(WarpgroupMma):
-    """wgmma of 8-bit integers, accumulated in Int32: (64, n, 32), n 8, 16, 24 or a multiple of 16 up to 256.
-
-    a_dtype, b_dtype: Int8 or Uint8, each its own. saturate: clamp where it would wrap. Both K-major.
-    PTX wgmma.mma_async, sm_90a.
-    """
-
-    a_dtype: DType
-    b_dtype: DType
-    acc_dtype: DType
-    instruction_shape: tuple[int, ...]
-    a_src: OperandSource
-    a_major_mode: OperandMajorMode = OperandMajorMode.K
-    b_major_mode: OperandMajorMode = OperandMajorMode.K
-    saturate: bool = False
-
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
-    integer: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in (Int8, Uint8), name, "must be Int8 or Uint8")
-        _need(self, self.acc_dtype == Int32, "acc_dtype", "must be Int32")
-        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-        self._check_shape()
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        types = {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx, "saturate": self.saturate}
-        return (isa.wgmma_s32_rs if rmem else isa.wgmma_s32_ss), types
-
-
-def _descriptor(t: Tensor, name: str) -> Any:
-    if not isinstance(t.iterator, SmemDescriptor):
-        raise CuteError(f"gemm: {name} {t!r} is not a fragment; take make_fragment_{name.upper()}(partitioned tensor)")
-    return t.iterator.word()
 
 
 @traced

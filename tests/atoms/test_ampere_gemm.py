@@ -12,7 +12,6 @@ import numba_cute as cute
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import ampere_gemm  # noqa: E402
-
 import gemm_host  # noqa: E402
 
 SHAPES = {"bf16": (40, 72, 72), "f16": (130, 264, 64), "tf32": (40, 24, 100), "s8": (40, 24, 144)}

@@ -11,10 +11,11 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch
+from numba_cute import arch, isa
 from numba_cute.dtypes import (
     Float4E2M1FN,
     Float6E2M3FN,
+    Float6E3M2FN,
     Float8E8M0FNU,
     Int4,
     Uint4,
@@ -35,7 +36,7 @@ def product(*choices):
 OPS = [warp.MmaF16BF16Op(F16, acc, (16, 8, k)) for acc, k in product((F16, F32), (8, 16))]
 OPS += [warp.MmaF16BF16Op(BF16, F32, (16, 8, k)) for k in (8, 16)]
 OPS += [warp.MmaTF32Op((16, 8, k)) for k in (4, 8)]
-OPS += [warp.MmaF64Op(s) for s in ((8, 8, 4), (16, 8, 8), (16, 8, 16))]
+OPS += [warp.MmaF64Op(s) for s in ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))]
 OPS += [warp.MmaFP8Op(ab, acc, (16, 8, k)) for ab, acc, k in product((E4M3, E5M2), (F16, F32), (16, 32))]
 OPS += [
     warp.MmaI8Op(a, b, s, sat)
@@ -245,9 +246,69 @@ def test_block_scaled_8_bit_floats_are_multiplied(run, rng, ab):
     run(multiply_words, 1, 32, [tiled, tiled, *args], outputs=[c], check=check, arch="sm_120a")
 
 
+NARROW = {E4M3: 0, E5M2: 0, Float6E2M3FN: 0, Float6E3M2FN: 0, Float4E2M1FN: 2}
+"""How far up an element lies in its byte."""
+
+
+def narrow_bytes(rng, shape, dtype):
+    """Small numbers, and the bytes that stand for them."""
+    numbers = rng.integers(-2, 3, shape).astype(dtype.numpy)
+    return numbers.astype(np.float64), (numbers.view(np.uint8) << NARROW[dtype]).astype(np.uint8)
+
+
+def run_narrow(run, rng, op, scales=()):
+    m, n, k = op.shape_mnk
+    (a, a_bytes), (b, b_bytes) = narrow_bytes(rng, (m, k), op.a_type), narrow_bytes(rng, (n, k), op.b_type)
+    for matrix, (_, factor) in zip((a, b), scales):
+        matrix *= factor
+    c = np.empty((m, n), op.accumulator.numpy)
+
+    def check():
+        np.testing.assert_array_equal(c.astype(np.float64), a @ b.T)
+
+    words = [lane_words(codes) for codes, _ in scales] or [NO_FACTORS, NO_FACTORS]
+    tiled = cute.make_tiled_mma(op)
+    held = [op._held(x) for x in "AB"]
+    args = [*(tensor(w, cute.Uint32) for w in words), tensor(a_bytes, held[0]), tensor(b_bytes, held[1])]
+    run(
+        multiply_words,
+        1,
+        32,
+        [tiled, tiled, *args, tensor(c, op.accumulator)],
+        outputs=[c],
+        check=check,
+        arch="sm_120a",
+    )
+
+
+PAIRS = sorted(product(NARROW, NARROW), key=str)
+
+
+@pytest.mark.parametrize("acc", [F32, F16], ids=str)
+@pytest.mark.parametrize("a_type, b_type", PAIRS[::7], ids=str)
+def test_narrow_floats_are_multiplied(run, rng, a_type, b_type, acc):
+    run_narrow(run, rng, warp.MmaF8F6F4Op(a_type, b_type, acc))
+
+
+@pytest.mark.parametrize("a_type, b_type", sorted(warp.MXF8F6F4_SUPPORTED_PAIRS, key=str)[::5], ids=str)
+def test_block_scaled_mixed_floats_are_multiplied(run, rng, a_type, b_type):
+    op = warp.MmaMXF8F6F4Op(a_type, b_type, F32, Float8E8M0FNU)
+    run_narrow(run, rng, op, (factors(rng, 16, 1, False), factors(rng, 8, 1, False)))
+
+
+@pytest.mark.parametrize("a_type, b_type", PAIRS, ids=str)
+def test_supported_pairs_are_those_that_are_accepted(a_type, b_type):
+    if (a_type, b_type) in warp.MXF8F6F4_SUPPORTED_PAIRS:
+        assert warp.MmaMXF8F6F4Op(a_type, b_type, F32, Float8E8M0FNU).row()[0] is isa.mma_mxf8f6f4
+    else:
+        with pytest.raises(CuteError, match="use MmaMXF8Op|use MmaMXF4Op"):
+            warp.MmaMXF8F6F4Op(a_type, b_type, F32, Float8E8M0FNU)
+
+
 @pytest.mark.parametrize(
     "make, why",
     [
+        (lambda: warp.MmaF8F6F4Op(F16, E4M3, F32), "a_dtype Float16 must be Float8E4M3FN"),
         (lambda: warp.MmaF16BF16Op(F32, F32, (16, 8, 16)), "ab_dtype Float32 must be Float16 or BFloat16"),
         (lambda: warp.MmaF16BF16Op(BF16, F16, (16, 8, 16)), "acc_dtype Float16 must be Float32 for BFloat16"),
         (lambda: warp.MmaF16BF16Op(F16, F32, (16, 8, 32)), r"shape_mnk \(16, 8, 32\) must be"),

@@ -72,8 +72,13 @@ def run_wgmma(run, rng, op, kinds=(KINDS.K_SW32, KINDS.K_SW32), negate=False, ty
     a_type, b_type = types or (op.a_type, op.b_type)
     m, n, k = op.shape_mnk
     a, b = small(rng, (m, k), a_type), small(rng, (n, k), b_type)
-    c = np.empty((m, n), op.accumulator.numpy)
     want = (-1 if negate else 1) * (a.astype(np.float64) @ b.astype(np.float64).T)
+    run_operands(run, op, (a, b), want, kinds, negate, (a_type, b_type))
+
+
+def run_operands(run, op, operands, want, kinds=(KINDS.K_SW32, KINDS.K_SW32), negate=False, types=None):
+    (a, b), (a_type, b_type) = operands, types or (op.a_type, op.b_type)
+    c = np.empty(want.shape, op.accumulator.numpy)
 
     def check():
         np.testing.assert_array_equal(c.astype(np.float64), want)
@@ -105,6 +110,17 @@ def ops():
 @pytest.mark.parametrize("op", list(ops()), ids=name)
 def test_one_instruction_is_a_float64_product(run, rng, op):
     run_wgmma(run, rng, op)
+
+
+def bit_ops():
+    return [warpgroup.MmaB1Op((64, 24, 256), SMEM), warpgroup.MmaB1Op((64, 16), RMEM)]
+
+
+@pytest.mark.parametrize("op", bit_ops(), ids=name)
+def test_bits_set_in_both_are_counted(run, rng, op):
+    a, b = (rng.integers(0, 256, (x, 32), dtype=np.uint8) for x in op.shape_mnk[:2])
+    bits = [np.unpackbits(x, axis=1).astype(np.float64) for x in (a, b)]
+    run_operands(run, op, (a, b), bits[0] @ bits[1].T)
 
 
 @pytest.mark.parametrize("kind", [KINDS.K_INTER, KINDS.K_SW32], ids=lambda k: k.name)
@@ -142,6 +158,7 @@ def test_a_product_can_be_negated(run, rng, op):
         (lambda: warpgroup.MmaTF32Op((64, 8, 16), SMEM), r"instruction_shape \(64, 8, 16\) must be \(64, n, 8\)"),
         (lambda: warpgroup.MmaF8Op(E4M3, E4M3, F32, (64, 8), SMEM, MN, K), "a_major_mode .* must be K"),
         (lambda: warpgroup.MmaF8Op(F16, E4M3, F32, (64, 8), SMEM), "a_dtype Float16 must be Float8E4M3FN"),
+        (lambda: warpgroup.MmaB1Op((64, 24, 32), SMEM), r"must be \(64, n, 256\)"),
         (lambda: warpgroup.MmaI8Op(S8, S8, S32, (64, 40), SMEM), "must have n 8, 16, 24, or a multiple of 16"),
         (lambda: warpgroup.MmaI8Op(S8, S8, F32, (64, 32), SMEM), "acc_dtype Float32 must be Int32"),
         (lambda: cute.make_mma_atom(warpgroup.MmaI8Op(S8, S8, S32, (64, 32), SMEM)).set(

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structured sparse matrices for mma.sp and wgmma.mma_async.sp, made on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..isa import sparse
+from ..seam import CuteError
+
+
+def compress(op: Any, a: Any) -> tuple[Any, NDArray[np.uint32]]:
+    """The stored half of a sparse matrix and its metadata, as the sparse operation `op` takes them. On the host.
+
+    a: a NumPy array (M, K), multiples of the operation's m and k, in which of each 4 elements along K 2 at most are
+    other than zero (tf32: 1 of 2; 4-bit integers, one to an array element: 2 of each 4 pairs). Gives the values
+    (M, K / 2), and words (M / m, K / k, threads): thread t of the instruction at (i, j) takes words[i, j, t], see
+    `thr_mma.partition_E`. PTX ISA, "Sparse matrix storage"."""
+    if not getattr(op, "sparsity", 1) == 2:
+        raise CuteError(f"compress: op {op!r} is not a sparse operation such as warp.MmaF16BF16SparseOp")
+    k, width = op.shape_mnk[2], op.element_bits or op.a_type.width
+    a = np.asarray(a)
+    if a.ndim != 2 or a.shape[0] % op.rows or a.shape[1] % k:
+        raise CuteError(f"compress: a has shape {a.shape}; it must be (M, K), multiples of ({op.rows}, {k})")
+    return sparse.compress(a, op.rows, k, width, op.selector)
