@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the simulator is: seconds for a CTA's tile of a GEMM and thread-operations a second, checks off and on.
+"""How fast the simulator is: CPU seconds for a CTA's tile of a GEMM and thread-operations a second, checks off and on.
 
-    python benchmarks/simulator.py [--repeat 3]
+    python benchmarks/simulator.py [--repeat 3] [--out benchmarks/results/simulator.json]
 
-The kernel is tests/sim/gemm_kernel.py in raw instructions: 384 threads a CTA, tiles of 128 x 256 x K, two CTAs in a
-cluster. An operation is an instruction or memory access of one thread.
+The kernels are a GEMM in raw instructions (tests/sim/gemm_kernel.py) and examples/hopper_gemm.py, whose layouts are
+computed as it runs: 384 threads a CTA, tiles of 128 x 256 x K, two CTAs in a cluster. An operation is an instruction or
+memory access of one thread. "lane by lane" is a run without checks in which the lanes of a warp do not run together.
 """
 
 import argparse
@@ -12,44 +13,81 @@ import json
 import platform
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from numba_cute.sim import Trace  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+import numba_cute as cute  # noqa: E402
+from numba_cute.sim import Trace, launch  # noqa: E402
 from tests.sim.gemm_kernel import run  # noqa: E402
+
+import gemm_host  # noqa: E402
+import hopper_gemm  # noqa: E402
 
 CTAS = 2
 
 
-def seconds(k, repeat, **options):
+def raw(k, **options):
+    run(256, 256, k, np.random.default_rng(0), **options)
+
+
+def example(k, **options):
+    a, b, c = gemm_host.problem(256, 256, k, cute.BFloat16)
+    args, grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, most_clusters=1)[:2]
+    cute.simulate(hopper_gemm.gemm, **options)[grid, hopper_gemm.THREADS](*args)
+
+
+@contextmanager
+def lane_by_lane():
+    may_share, launch.may_share = launch.may_share, lambda *_: False
+    try:
+        yield
+    finally:
+        launch.may_share = may_share
+
+
+def seconds(kernel, k, repeat, **options):
     """CPU seconds of the fastest of `repeat` runs."""
     times = []
     for _ in range(repeat):
         start = time.process_time()
-        run(256, 256, k, np.random.default_rng(0), **options)
+        kernel(k, **options)
         times.append(time.process_time() - start)
     return min(times)
 
 
-def measure(k, repeat):
+def measure(kernel, k, repeat):
     trace = Trace()
-    run(256, 256, k, np.random.default_rng(0), checks=False, trace=trace)
-    out = {"k": k, "operations": trace.now}
-    for name, checks in (("checks off", False), ("all checks", True)):
-        s = seconds(k, repeat, checks=checks)
+    kernel(k, checks=False, trace=trace)
+    out = {"kernel": kernel.__name__, "k": k, "operations": trace.now}
+
+    def note(name, s):
         out[name] = {"seconds a CTA tile": round(s / CTAS, 3), "operations a second": round(trace.now / s)}
+
+    note("checks off", seconds(kernel, k, repeat, checks=False))
+    with lane_by_lane():
+        note("checks off, lane by lane", seconds(kernel, k, 1, checks=False))
+    note("all checks", seconds(kernel, k, 1, checks=True))
     return out
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--out", type=Path, help="write the results here too")
     args = parser.parse_args()
-    seconds(64, 1)  # imports and caches
-    results = [measure(k, args.repeat) for k in (512, 1024, 2048)]
-    print(json.dumps({"python": platform.python_version(), "machine": platform.machine(), "tiles": results}, indent=1))
+    for kernel in (raw, example):
+        kernel(64, checks=False)  # imports and caches
+    cases = [(raw, 512), (raw, 1024), (raw, 2048), (example, 512), (example, 1024)]
+    tiles = [measure(kernel, k, args.repeat) for kernel, k in cases]
+    results = {"python": platform.python_version(), "machine": platform.machine(), "tiles": tiles}
+    text = json.dumps(results, indent=1)
+    print(text)
+    if args.out is not None:
+        args.out.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,10 @@ class Tracked(np.ndarray[Any, Any]):
         self.access(at, True)
         if isinstance(value, Tracked):
             value.access(..., False)
-        np.ndarray.__setitem__(self, at, value)
+        try:
+            np.ndarray.__setitem__(self, at, value)
+        except OverflowError:  # a Python int wraps round, as in a kernel
+            np.ndarray.__setitem__(self, at, np.uint64(int(value) & (1 << 64) - 1).astype(self.dtype))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """What is computed from it is no longer memory that threads share."""

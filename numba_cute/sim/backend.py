@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import Boolean, DType, Float64, Int64, Scalar
+from ..dtypes import Boolean, DType, Float64, Int64, Scalar, Uint32, converted, number
 from ..isa.instr import THREAD, Instr, supports
 from ..seam import COMPARISONS, CuteError, Regs
 from .collective import issue_alone, issue_together, span
-from .elementwise import compute, computed_in
+from .elementwise import bits_as, compute, computed_in
 from .explain import registers_in_use
 from .machine import Machine
 from .memory import SMEM_BASE
 from .report import OutOfBoundsError
+from .tmem import check_loaded
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     "==": lambda a, b: a == b,
@@ -27,38 +29,20 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
-_SATURATES = ("e4m3", "e5m2")  # cvt to fp8 has only .satfinite
 
 
 def as_number(value: Any, dtype: DType) -> Any:
-    """A scalar of a type as the GPU converts it: integers wrap; floats become integers towards zero, saturating."""
-    if isinstance(value, Scalar):
-        value = value.value
-    if dtype.kind == "bool":
-        return bool(value)
-    if dtype.is_integer:
-        if isinstance(value, float) or getattr(value, "dtype", None) is not None:
-            return as_array(np.asarray(value), dtype).item()
-        bits = int(value) & ((1 << dtype.width) - 1)
-        return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
-    if dtype.width == 64:
-        return float(value)
-    if dtype.width == 32:
-        with np.errstate(over="ignore"):
-            return float(np.float32(value))
-    return as_array(np.array([value], np.float32), dtype)[0]
+    """A scalar of a type as the GPU converts it (see `dtypes.converted`)."""
+    value = value.value if isinstance(value, Scalar) else value
+    if dtype.is_float and dtype.width == 16:  # a NumPy scalar, whose arithmetic rounds as the GPU's does
+        return converted(value, dtype)[()]
+    return number(value, dtype)
 
 
 def as_array(values: Any, dtype: DType) -> Any:
-    """An array converted: to nearest even; floats to integers towards zero, saturating (cvt.rzi); fp8 saturates."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if dtype.is_integer and np.asarray(values).dtype.kind not in "iub":
-            info = np.iinfo(dtype.numpy)
-            values = np.clip(np.trunc(np.nan_to_num(np.asarray(values, np.float64))), info.min, info.max)
-        if dtype.ptx in _SATURATES:
-            top = {"e4m3": 448.0, "e5m2": 57344.0}[dtype.ptx]
-            values = np.clip(np.asarray(values, np.float32), -top, top)
-        return np.asarray(values).astype(dtype.numpy)
+    """An array converted as the GPU does (see `dtypes.converted`)."""
+    a = np.asarray(values)
+    return converted(a, dtype) if a.dtype != dtype.numpy else a.copy()
 
 
 class SimBackend:
@@ -70,7 +54,8 @@ class SimBackend:
         self._supported: dict[str, bool] = {}
 
     # instructions
-    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+    def check_target(self, instr: Instr) -> None:
+        """An error if the target does not have the instruction."""
         ok = self._supported.get(instr.target)
         if ok is None:
             ok = self._supported[instr.target] = supports(self.arch, instr.target)
@@ -79,6 +64,9 @@ class SimBackend:
                 f"{instr.name} needs {instr.target}, but the kernel is simulated for {self.arch}; "
                 f"pass simulate(kernel, arch={instr.target!r})"
             )
+
+    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        self.check_target(instr)
         if self.run.trace is not None:
             self.run.trace.issued(instr.name)
         if instr.issuer == THREAD:
@@ -116,6 +104,9 @@ class SimBackend:
         data = np.array([as_number(v, dtype) for v in values], dtype.numpy)
         self._bytes(space, address, data.nbytes, align, True)[...] = data.view(np.uint8)
 
+    def swizzled(self, swizzle: Any, address: Any) -> Any:
+        return swizzle(address)
+
     def copy_to_regs(self, space: str, address: int, dst: Regs, align: int) -> None:
         part = self._registers(dst, "written")
         part.view(np.uint8)[...] = self._bytes(space, address, part.nbytes, align, False)
@@ -136,7 +127,8 @@ class SimBackend:
         key = (id(unit), kind, nth)
         entry = slabs.get(key)
         if entry is None:
-            slab = np.full((len(unit.threads), count * dtype.bytes), 0xFF, np.uint8).view(dtype.numpy).copy()
+            nbytes = count * np.dtype(dtype.numpy).itemsize
+            slab = np.full((len(unit.threads), nbytes), 0xFF, np.uint8).view(dtype.numpy).copy()
             entry = slabs[key] = [slab, 0]
         entry[1] += 1
         if entry[1] == len(unit.threads):
@@ -144,7 +136,9 @@ class SimBackend:
         return entry[0][t.index - unit.threads[0].index]
 
     def _registers(self, regs: Regs, verb: str) -> Any:
-        """A span of registers, unless a wgmma that is not waited for still owns it."""
+        """A span of registers, unless a wgmma (or tensor-memory load) that is not waited for still owns it."""
+        if self.run.thread.warp.loading:
+            check_loaded(self._machine(), regs, verb)
         wg = self.run.thread.warpgroup
         if wg is None:
             return span(regs)
@@ -181,7 +175,7 @@ class SimBackend:
         return vector.tolist()[index]
 
     def bitcast(self, vector: Any, dtype: DType) -> Any:
-        return vector.view(dtype.numpy)
+        return bits_as(vector, dtype)
 
     def take(self, vector: Any, indices: Sequence[int]) -> Any:
         return vector[list(indices)]
@@ -219,7 +213,7 @@ class SimBackend:
         return a if cond else b
 
     def compare(self, op: str, a: Any, b: Any) -> bool:
-        return bool(_COMPARE[op](a, b))
+        return bool(COMPARE[op](a, b))
 
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         if cond:
@@ -229,7 +223,28 @@ class SimBackend:
         for i in range(start, stop):
             body(i)
 
+    def flag(self) -> Regs:
+        t = self.run.thread
+        if t.carry is None:
+            t.carry = Regs(self.registers(Uint32, 1), Uint32, 0, 1)
+            self.write(t.carry, 0)
+        return t.carry  # type: ignore[no-any-return]
+
     # shared memory
+    def static_smem(self, nbytes: int, align: int) -> int:
+        smem = self.run.thread.cta.smem
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numba_cute."):
+            frame = frame.f_back
+        key = (frame.f_code, frame.f_lasti, align)
+        room = smem.static_array(key, nbytes + align - 1, np.uint8)
+        start = int(room.ctypes.data) - smem.start
+        return -(-start // align) * align
+
+    def known_launch(self) -> Any:
+        x, y, z = self.run.block
+        return self.run.cluster_shape, x * y * z
+
     def smem_base(self) -> int:
         return SMEM_BASE
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..isa.instr import MBARRIER
-from .clocks import INIT, READS, Gather
+from .clocks import FULL, INIT, READS, Gather
 from .hazards import Access, Region, barrier_is_born
-from .report import BarrierError, Place, count, who
+from .report import BarrierError, DivergenceError, Place, count, who
 
 MAX_COUNT = (1 << 20) - 1
 """The greatest expected count, and the bound of the pending bytes either way (PTX ISA, "mbarrier": contents)."""
@@ -19,7 +19,7 @@ class MBarrier:
 
     __slots__ = ("address", "cta", "expected", "pending", "tx", "phase", "waiters", "announced", "delivered",
                  "arrivals", "before", "live", "born", "agent", "near", "far", "done", "seen", "unseen",
-                 "senders")  # fmt: skip
+                 "senders", "late", "users")  # fmt: skip
 
     def __init__(self, address: int, cta: Any) -> None:
         self.address, self.cta, self.live = address, cta, False
@@ -35,6 +35,8 @@ class MBarrier:
         self.done: Any = None  # both, as of the last completed phase
         self.seen = 0  # the completed phases that somebody has waited for
         self.senders: set[Any] = set()  # threads whose copies signal it
+        self.late: set[tuple[str, int]] = set()  # lines that wait a phase late
+        self.users: dict[int, tuple[Any, int, Place, str]] = {}  # by agent: who used it last, when, where, and how
         self.unseen = 0  # how many phases completed before anybody waited for the one before
 
     def __str__(self) -> str:
@@ -46,6 +48,13 @@ class MBarrier:
         self.expected = self.pending = expected
         self.tx = self.phase = self.announced = self.delivered = 0
         self.arrivals, self.before = [], []
+        self.users = {}
+
+    def used(self, m: Any, how: str) -> None:
+        """A thread has arrived or has waited: it must be known to whoever ends the barrier."""
+        if self.near is not None and not m.deferred:
+            for t in m.threads:
+                self.users[t.clock.agent] = t, t.clock.epoch, m.place, how
 
     def settle(self, run: Any, by: str) -> None:
         """Complete the phase if nothing is pending, and wake those that wait."""
@@ -163,9 +172,28 @@ class BarrierHandle:
         bar = self.live("invalidates it")
         if bar.waiters:
             raise self._fail(f"invalidated while {who(bar.waiters)} wait for it")
+        m = self.machine
+        if m.run.races is not None:
+            for agent, (t, epoch, place, how) in bar.users.items():
+                if not all(c.knows(READS, agent, epoch) for c in m.clocks()):
+                    raise self._fail(
+                        f"invalidated, but nothing orders that after {who([t])} {how} at {place}; let all that use it "
+                        f"meet first (cuda.syncthreads())"
+                    )
         bar.live = False
+        if m.run.races is not None:
+            m.run.races.check(m, bar.cta.smem.shadow, Region(bar.address, bar.address + 8), True)
+        if bar.born is not None:  # its memory is free, also for the next barrier there
+            bar.born.on = None
 
-    def arrive(self, n: int = 1, tx: int = 0) -> int:
+    def expect_arrival(self) -> None:
+        """The current phase wants one arrival more."""
+        bar = self.live("arrives")
+        if bar.pending >= MAX_COUNT:
+            raise self._fail(f"{bar.pending + 1} pending arrivals exceed the range of {MAX_COUNT}")
+        bar.pending += 1
+
+    def arrive(self, n: int = 1, tx: int = 0, publish: bool = True) -> int:
         bar, m = self.live("arrives"), self.machine
         if tx:
             self.expect_tx(tx)
@@ -176,10 +204,11 @@ class BarrierHandle:
                 f"arrivals than the barrier was initialised for" + (f" (so far: {before})" if before else "")
             )
         token = bar.phase
-        if bar.near is not None:
+        if bar.near is not None and publish:
             self._publish(bar)
         bar.pending -= n
         bar.arrivals.append((m.threads[0], m.place, n))
+        bar.used(m, "arrives")
         m.run.events += 1
         bar.settle(m.run, f"an arrival at {m.place}" if not bar.pending else "")
         return token
@@ -233,20 +262,41 @@ class BarrierHandle:
             raise self._fail(f"waits for parity {parity}, which is neither 0 nor 1")
         bar = self.live("waits")
         done = (bar.phase & 1) != parity
+        if bar.near is not None and "phases" in self.machine.run.checks:
+            self._late(bar, parity)
         if done:
             bar.seen = bar.phase
+            bar.used(self.machine, "waits")
             if bar.done is not None:
                 self._acquire(bar)
         return done
+
+    def _late(self, bar: MBarrier, parity: int) -> None:
+        """A warning if the phase that is meant, by what the thread knows, is followed by a completed one already."""
+        m = self.machine
+        known = min(t.base.at(READS, bar.agent) for t in m.clocks())
+        meant = known - 1 if (known - 1) & 1 == parity else known
+        if bar.phase > meant + 1 and (m.place.file, m.place.line) not in bar.late:
+            bar.late.add((m.place.file, m.place.line))
+            blocks = (bar.phase - meant) % 2 == 0
+            m.run.suspicions.append(
+                f"{bar}: {m.describe()} waits a whole phase late at {m.place}\n"
+                f"  by what it knows it means phase {meant} (parity {parity}), but {bar.phase} phases have completed, "
+                f"and a parity cannot tell them apart: it "
+                f"{'waits for one that has yet to come' if blocks else 'takes one for another'}\n"
+                f"  mend: let nobody complete the next phase before all who wait for this one have seen it: they "
+                f"arrive at a barrier (empty) that the next phase's arrivals wait for"
+            )
 
 
 class Rally:
     """One use of a named barrier: it ends when `expected` threads have arrived."""
 
-    __slots__ = ("id", "expected", "arrived", "waiting", "done", "values", "who", "gather")
+    __slots__ = ("id", "expected", "arrived", "waiting", "done", "values", "who", "gather", "places")
 
     def __init__(self, id: int, expected: int | None) -> None:
         self.id, self.expected, self.arrived, self.done = id, expected, 0, False
+        self.places: list[Any] = []  # where each of `who` arrived
         self.waiting: list[Any] = []
         self.who: list[Any] = []
         self.values: list[Any] = []  # of syncthreads_count and the like
@@ -259,6 +309,8 @@ class NamedBarriers:
     def __init__(self, cta: Any) -> None:
         self.cta = cta
         self.open: dict[int, Rally] = {}
+        self.last: dict[int, tuple[Rally, int, int]] = {}  # the use before: its rally, agent and number
+        self.lines: dict[Any, tuple[Rally | None, Any, Any]] = {}  # by warp: the use, and who came first, and where
 
     def arrive(self, m: Any, id: int, expected: int | None, wait: bool, value: Any = None) -> Rally:
         """Arrive with all of `m`'s threads, and wait for the others if `wait`."""
@@ -272,18 +324,22 @@ class NamedBarriers:
                 f"named barrier {id}: {m.describe()} waits for {expected} threads at {m.place}, but the block has "
                 f"{len(m.cta.threads)}"
             )
-        rally = self.open.setdefault(id, Rally(id, expected))
+        rally = self.open.get(id)
+        if rally is None:
+            rally = self.open[id] = Rally(id, expected)
         if rally.expected != expected:
             raise BarrierError(
                 f"named barrier {id}: {m.describe()} arrives for {expected or 'all'} threads at {m.place}, but "
-                f"{who(rally.who)} arrived for {rally.expected or 'all'}"
+                f"{who(rally.who)} arrived for {rally.expected or 'all'} at {rally.places[0]}"
             )
-        rally.arrived += len(m.threads)
-        rally.who.extend(m.threads)
-        rally.values.append(value)
         if m.run.races is not None:
+            self._check_reuse(m, rally)
             rally.gather = rally.gather or Gather(m.cta.cluster.clock0)
             rally.gather.add([t.clock for t in m.threads])
+        rally.arrived += len(m.threads)
+        rally.who.extend(m.threads)
+        rally.places.append(m.place)
+        rally.values.append(value)
         if expected is not None and rally.arrived > expected:
             raise BarrierError(f"named barrier {id}: {rally.arrived} threads arrived for {expected}; at {m.place}")
         m.run.events += 1
@@ -296,6 +352,39 @@ class NamedBarriers:
             m.acquire(rally.gather.freeze())
         return rally
 
+    def check_together(self, m: Any) -> None:
+        """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
+        rally, warp, place = self.open.get(0), m.threads[0].warp, m.place
+        found, first, at = self.lines.get(warp, (None, None, None))
+        if rally is None or found is not rally:
+            if rally is None:
+                rally = self.open[0] = Rally(0, None)
+            self.lines[warp] = rally, m.threads[0], place
+        elif (at.file, at.line) != (place.file, place.line):
+            raise DivergenceError(
+                f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"
+                f"  but {who([first])} of the same warp is at another one, at {at}\n"
+                f"  mend: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
+            )
+
+    def _check_reuse(self, m: Any, rally: Rally) -> None:
+        """Who arrives must know that the use before has ended, or both could become one."""
+        last = self.last.get(rally.id)
+        again = rally.arrived and any(t in rally.who for t in m.threads)
+        if again:
+            before, how = rally, "has arrived there already, and that use has not ended"
+        elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
+            before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
+        else:
+            return
+        name = "syncthreads (named barrier 0)" if rally.expected is None else f"named barrier {rally.id}"
+        raise BarrierError(
+            f"{name}: {m.describe()} arrives at {m.place}, but {how}\n"
+            f"  that use: {who(before.who)} for {before.expected or 'all'} threads, at {before.places[0]}\n"
+            f"  mend: give each purpose a barrier id of its own, or let whoever arrives wait first for something that "
+            f"those of the use before signal after it"
+        )
+
     def check(self, rally: Rally) -> None:
         """End the rally if all have come. Threads that exited count as come where all of the CTA are meant."""
         need = self.cta.live if rally.expected is None else rally.expected
@@ -303,6 +392,10 @@ class NamedBarriers:
             return
         rally.done = True
         del self.open[rally.id]
+        if rally.gather is not None:
+            _, agent, n = self.last.get(rally.id) or (None, self.cta.cluster.new_agent(), 0)
+            self.last[rally.id] = rally, agent, n + 1
+            rally.gather.know(agent, n + 1, (READS, FULL))
         for t in rally.waiting:
             self.cta.cluster.wake(t)
 

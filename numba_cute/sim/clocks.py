@@ -3,7 +3,7 @@
 
 An agent is whoever accesses memory: a thread, or what completes asynchronous work (an mbarrier, a thread's bulk
 groups, a warpgroup's wgmma groups). Each counts its own epochs. A clock holds, for every agent, the latest epoch that
-is ordered before now, in five rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
+is ordered before now, in six rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
 Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike share one clock, so that joins are few.
 """
 
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-READS, FULL, SMEM, GMEM, INIT = range(5)
+READS, FULL, SMEM, GMEM, INIT, TENSOR = range(6)
 """Rows. READS: what has been read may be overwritten. FULL: what was written may be read (generic proxy). SMEM, GMEM:
-a fence.proxy.async lies between, so that the async proxy sees it too. INIT: fence.mbarrier_init lies between."""
-_ROWS = 5
+a fence.proxy.async lies between, so that the async proxy sees it too. INIT: fence.mbarrier_init lies between. TENSOR:
+tcgen05.fence::before_thread_sync lies between, or tcgen05.commit."""
+_ROWS = 6
 
 
 class Clock:
@@ -105,18 +106,20 @@ def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
 class ThreadClock:
     """What one thread knows: a shared clock, and its own epoch, which is ahead of what the others have seen."""
 
-    __slots__ = ("agent", "base", "epoch", "own", "pending", "published")
+    __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "after", "until")
 
     def __init__(self, agent: int, base: Clock) -> None:
         self.agent, self.base = agent, base
         self.epoch = 2  # epoch 1 is to have started
-        self.own = [0, 0, 0, 0, 1]  # rows SMEM, GMEM and INIT of its own epochs
+        self.own = [0, 0, 0, 0, 1, 0]  # rows SMEM and on of its own epochs
         self.pending: list[tuple[int, Any, Clock]] = []  # (scope, CTA, clock) that atomics read, to acquire by a fence
         self.published: tuple[int, Any, Clock] | None = None  # (scope, CTA, clock) of the last fence, for atomics
+        self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
+        self.until: int | None = None  # the last of its own epochs that came before; None: all of them
 
     def knows(self, row: int, agent: int, epoch: int) -> bool:
         if agent == self.agent:
-            return row < SMEM or self.own[row] >= epoch
+            return (self.until is None or epoch <= self.until) and (row < SMEM or self.own[row] >= epoch)
         return self.base.at(row, agent) >= epoch
 
     def fence(self, row: int) -> None:
@@ -127,9 +130,11 @@ class ThreadClock:
             self.base = self.base.fenced(row)
 
     def frozen(self) -> ThreadClock:
-        """What the thread knows now, for an access that is made later."""
+        """What the thread knows now, for an access that is made later; a new epoch begins."""
         copy = ThreadClock(self.agent, self.base)
-        copy.epoch, copy.own = self.epoch, list(self.own)
+        copy.until = self.epoch
+        self.epoch += 1
+        copy.epoch, copy.own, copy.after = copy.until, list(self.own), self.after
         return copy
 
     def snapshot(self) -> Clock:
@@ -159,6 +164,10 @@ class Gather:
             self.clock = self.clock.join(base)
             self._points.append((t.agent, own))
             t.epoch += 1
+
+    def know(self, agent: int, epoch: int, rows: tuple[int, ...]) -> None:
+        """An epoch of what completes asynchronous work."""
+        self.clock = self.clock.knowing(agent, epoch, rows)
 
     def freeze(self) -> Clock:
         """All that was published until now."""

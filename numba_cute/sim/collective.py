@@ -9,8 +9,11 @@ import numpy as np
 
 from ..isa.instr import WGMMA_GROUP, Instr, Operand
 from ..seam import CuteError, Regs
+from .fragment import Fragment, column
+from .lanes import LaneFile, Lanes
 from .machine import Machine
 from .report import DivergenceError
+from .tmem import loads
 
 _MASK = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "smem": 0xFFFFFFFF, "cluster_smem": 0xFFFFFFFF, "tmem": 0xFFFFFFFF,
          "u64": (1 << 64) - 1, "gmem": (1 << 64) - 1, "tmap": (1 << 64) - 1}  # fmt: skip
@@ -46,9 +49,13 @@ def _vector(operand: Operand, value: Any, size: int, row: Instr) -> Any:
         out = span(value, dtype)
     else:
         out = np.array([scalar(operand.kind.name, v) for v in value], dtype)
-    if len(out) != size:
-        raise CuteError(f"{row.name}: operand {operand.name} takes {size} registers, got {len(out)}")
+    _check_size(operand, len(out), size, row)
     return out
+
+
+def _check_size(operand: Operand, found: int, size: int, row: Instr) -> None:
+    if found != size:
+        raise CuteError(f"{row.name}: operand {operand.name} takes {size} registers, got {found}")
 
 
 def results(row: Instr, case: dict[str, Any], operands: dict[str, Any], values: Any) -> Any:
@@ -68,31 +75,71 @@ def results(row: Instr, case: dict[str, Any], operands: dict[str, Any], values: 
     return None if not given else given[0] if len(given) == 1 else tuple(given)
 
 
-def issue_alone(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
-    """Issue a row whose issuer is one thread."""
+def registers_of(kind: str, value: Lanes) -> Any:
+    """A scalar operand of several lanes as an array."""
+    dtype = _DTYPE[kind]
+    if kind in ("f32", "f64", "pred"):
+        return value.array(dtype)
+    if kind == "u64":
+        return np.array([scalar(kind, v) for v in value.list], dtype)
+    return (value.array(np.int64) & _MASK[kind]).astype(dtype) if kind in _MASK else value.array(np.int64).astype(dtype)
+
+
+def as_lanes(f: Fragment, kind: str, values: Any) -> Any:
+    """What a body gave the lanes of a fragment: an array, or one value for all."""
+    if not isinstance(values, np.ndarray) or not values.ndim:
+        return scalar(kind, values)
+    if kind in _MASK and values.dtype != np.uint32:
+        values = values.astype(np.int64) & _MASK[kind] if _MASK[kind] < 1 << 63 else values.astype(np.uint64)
+    return f.of_array(values.astype(_DTYPE[kind], copy=False))
+
+
+def spans(f: Fragment, regs: Regs, dtype: Any = None) -> Any:
+    """A span of registers of all lanes of a fragment: shape (lanes, count)."""
+    file: LaneFile = regs.file
+    part = file.slab[file.rows(f), regs.start : regs.start + regs.count]
+    want = np.dtype(dtype if dtype is not None else regs.dtype.numpy)
+    return part if part.dtype == want else part.view(want)
+
+
+def issue_alone(
+    run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any], fragment: Fragment | None = None
+) -> Any:
+    """Issue a row whose issuer is one thread; with equal operands by all of a fragment at once."""
     values = {}
     for o in row.operands:
         if o.reads:
             given = operands[o.name]
             values[o.name] = scalar(o.kind.name, given) if o.count is None else _vector(o, given, o.size(case), row)
-    outs = row.perform(Machine(run, row, [run.thread]), case, values)
+    threads = [run.thread] if fragment is None else fragment.threads
+    outs = row.perform(Machine(run, row, threads), case, values)
     return results(row, case, operands, outs)
 
 
 class Meet:
-    """The threads of a unit on their way to one instruction that they issue together."""
+    """The threads of a unit on their way to one instruction that they issue together.
 
-    __slots__ = ("unit", "row", "case", "operands", "arrived", "outs", "by")
+    operands: of each thread, those of a fragment's lanes as one. fragments: those that have come, with their places."""
+
+    __slots__ = ("unit", "row", "case", "operands", "fragments", "arrived", "outs", "by")
 
     def __init__(self, unit: Any, row: Instr, case: dict[str, Any]) -> None:
         self.unit, self.row, self.case = unit, row, case
         self.operands: list[dict[str, Any] | None] = [None] * len(unit.threads)
+        self.fragments: list[tuple[Fragment, list[int]]] = []
         self.arrived = 0
         self.outs: Any = None
         self.by: Any = None  # the thread that runs the body
 
     def absent(self) -> list[Any]:
         return [t for t, ops in zip(self.unit.threads, self.operands) if ops is None]
+
+    def arrive(self, places: list[int], operands: dict[str, Any], fragment: Fragment | None) -> None:
+        for at in places:
+            self.operands[at] = operands
+        if fragment is not None:
+            self.fragments.append((fragment, places))
+        self.arrived += len(places)
 
     def perform(self, run: Any) -> None:
         """Run the body for all; the last to arrive does it."""
@@ -105,21 +152,39 @@ class Meet:
                 if o.count is not None and not o.writes:
                     m.hold(values[o.name], True)
         self.outs = self.row.perform(m, self.case, values)
+        if self.row.name.startswith("tcgen05_ld") and "registers" in run.checks:
+            written = [o.name for o in self.row.operands if o.writes and o.name in self.operands[0]]  # type: ignore[operator]
+            loads(m, [r for name in written for r in zip(m.threads, self._alone(name))])
         for name, array in copied:
-            for ops, lane in zip(self.operands, array):
-                span(ops[name], array.dtype)[...] = lane  # type: ignore[index]
+            for regs, lane in zip(self._alone(name), array):
+                span(regs, array.dtype)[...] = lane
+
+    def _alone(self, name: str) -> list[Any]:
+        """An operand as each thread has it."""
+        given = [ops[name] for ops in self.operands]  # type: ignore[index]
+        for f, places in self.fragments:
+            for at, value in zip(places, column(given[places[0]], f.threads)):
+                given[at] = value
+        return given
 
     def _gather(self, o: Operand, m: Machine, copied: list[tuple[str, Any]]) -> Any:
         kind, name = o.kind.name, o.name
-        given = [ops[name] for ops in self.operands]  # type: ignore[index]
         if o.count is None:
+            if self.fragments:
+                return self._scalars(kind, name)
+            given = self._alone(name)
             first = given[0]
             if given.count(first) == len(given):
                 return np.full(len(given), scalar(kind, first), _DTYPE[kind])
             return np.array([scalar(kind, v) for v in given], _DTYPE[kind])
-        whole = _slab(given, _BITS[kind])
+        chosen = [places[0] for _, places in self.fragments] or range(len(self.operands))
+        whole = _slab([self.operands[at][name] for at in chosen], self.unit, _BITS[kind])  # type: ignore[index]
         if whole is None:
-            whole = np.stack([_vector(o, v, o.size(self.case), self.row) for v in given])
+            whole = (
+                self._vectors(o)
+                if self.fragments
+                else np.stack([_vector(o, v, o.size(self.case), self.row) for v in self._alone(name)])
+            )
             if o.writes:
                 copied.append((name, whole))
                 m.eager = True
@@ -129,23 +194,69 @@ class Meet:
             )
         return whole
 
+    def _scalars(self, kind: str, name: str) -> Any:
+        """A scalar operand of fragments."""
+        out: Any = np.empty(len(self.operands), _DTYPE[kind])
+        for _, places in self.fragments:
+            value = self.operands[places[0]][name]  # type: ignore[index]
+            _put(out, places, registers_of(kind, value) if type(value) is Lanes else scalar(kind, value))
+        return out
 
-def _slab(given: list[Any], dtype: Any) -> Any:
+    def _vectors(self, o: Operand) -> Any:
+        """A vector operand of fragments."""
+        kind, size = o.kind.name, o.size(self.case)
+        out = np.empty((len(self.operands), size), _BITS[kind])
+        for f, places in self.fragments:
+            value = self.operands[places[0]][o.name]  # type: ignore[index]
+            if isinstance(value, Regs) and type(value.start) is not Lanes:
+                _check_size(o, value.count, size, self.row)
+                _put(out, places, spans(f, value, out.dtype))
+                continue
+            if isinstance(value, Regs):
+                _put(out, places, np.stack([_vector(o, v, size, self.row) for v in column(value, f.threads)]))
+                continue
+            _check_size(o, len(value), size, self.row)
+            for i, v in enumerate(value):
+                _put(out[:, i], places, registers_of(kind, v) if type(v) is Lanes else scalar(kind, v))
+        return out
+
+
+def _put(out: Any, places: list[int], values: Any) -> None:
+    """Set the lanes at `places`, which mostly lie side by side."""
+    low, high = places[0], places[-1] + 1
+    if high - low == len(places):
+        out[low:high] = values
+    else:
+        out[places] = values
+
+
+def _slab(given: list[Any], unit: Any, dtype: Any) -> Any:
     """All lanes' spans as one view, if they lie in one slab of register files (see `SimBackend.registers`)."""
     first = given[0]
-    if not isinstance(first, Regs) or not isinstance(first.file, np.ndarray) or first.file.base is None:
+    if not isinstance(first, Regs):
         return None
-    base, start, count = first.file.base, first.start, first.count
-    if not all(isinstance(r, Regs) and r.file.base is base and r.start == start and r.count == count for r in given):
+    start, count = first.start, first.count
+    if not all(isinstance(r, Regs) and r.start == start and r.count == count for r in given):
         return None
-    row = (first.file.ctypes.data - base.ctypes.data) // base.strides[0]
-    part = base[row : row + len(given), start : start + count]
+    if type(first.file) is LaneFile:
+        base, row = first.file.slab, unit.threads[0].index - first.file.first
+        if not all(type(r.file) is LaneFile and r.file.slab is base for r in given):
+            return None
+    elif isinstance(first.file, np.ndarray) and first.file.base is not None:
+        base = first.file.base
+        if not all(isinstance(r.file, np.ndarray) and r.file.base is base for r in given):
+            return None
+        row = (first.file.ctypes.data - base.ctypes.data) // base.strides[0]
+    else:
+        return None
+    part = base[row : row + len(unit.threads), start : start + count]
     return part if part.dtype == dtype else part.view(dtype)
 
 
 def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
     """Issue a row whose issuer is a warp or wider: wait for the other threads; the last one runs the body."""
     thread = run.thread
+    fragment = thread.fragment
     unit = thread.unit(row.issuer, row.name)
     key = (row.name, id(case))
     meet = unit.meets.get(key)
@@ -154,32 +265,63 @@ def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[st
             _check_converged(unit, row, thread)
         meet = unit.meets[key] = Meet(unit, row, case)
     at = thread.index - unit.threads[0].index if row.issuer != "cluster" else unit.threads.index(thread)
-    meet.operands[at] = operands
-    meet.arrived += 1
+    places = [at] if fragment is None else _places(fragment, unit, at)
+    meet.arrive(places, operands, fragment)
     if meet.arrived < len(unit.threads):
         thread.suspend(row.name, meet, None)
     else:
         del unit.meets[key]
         meet.perform(run)
-        for t in unit.threads:
-            if t is not thread:
-                t.cta.cluster.wake(t)
+        meeting = [f.members[0] for f, _ in meet.fragments] if fragment is not None else unit.threads
+        thread.cta.cluster.wake_others(meeting)
     if meet.outs is None:
         return None
     several = isinstance(meet.outs, tuple)
+    if fragment is not None:
+        outs = meet.outs if several else (meet.outs,)
+        return _lane_results(fragment, row, operands, [lane(o, places) for o in outs])
     mine = tuple(lane(o, at) for o in meet.outs) if several else lane(meet.outs, at)
     return results(row, case, operands, mine)
 
 
-def lane(out: Any, at: int) -> Any:
-    """One lane's part of an `out`; a single value stands for all lanes."""
+def _places(f: Fragment, unit: Any, first: int) -> list[int]:
+    """Where a fragment's threads are in a unit, the first of them at `first`."""
+    found: list[int] | None = f.memory.get(unit)
+    if found is None:
+        index = f.threads[0].index
+        found = f.memory[unit] = [first + t.index - index for t in f.threads]
+    return found
+
+
+def _lane_results(f: Fragment, row: Instr, operands: dict[str, Any], values: list[Any]) -> Any:
+    """`results` for the lanes of a fragment."""
+    given: list[Any] = []
+    for o, v in zip([o for o in row.operands if o.writes and not o.reads], values):
+        target, kind = operands.get(o.name), o.kind.name
+        if isinstance(target, Regs):
+            if type(target.file) is LaneFile:
+                file = target.file
+                part = file.slab[:, target.start : target.start + target.count]
+                part = part if part.dtype == _BITS[kind] else part.view(_BITS[kind])
+                part[file.rows(f)] = v
+            else:
+                span(target, _BITS[kind])[...] = v[0] if isinstance(v, np.ndarray) and v.ndim > 1 else v
+        elif o.count is None:
+            given.append(as_lanes(f, kind, v))
+        else:
+            given += [as_lanes(f, kind, v[:, i]) for i in range(v.shape[1])]
+    return None if not given else given[0] if len(given) == 1 else tuple(given)
+
+
+def lane(out: Any, at: Any) -> Any:
+    """One lane's part of an `out`, or that of several; a single value stands for all lanes."""
     return out[at] if isinstance(out, np.ndarray) and out.ndim else out
 
 
 def _check_converged(unit: Any, row: Instr, thread: Any) -> None:
-    if not unit.meets:
+    other = next((meet for meet in unit.meets.values() if hasattr(meet, "row")), None)  # exchanges may end first
+    if other is None:
         return
-    other = next(iter(unit.meets.values()))
     there = [t for t, ops in zip(unit.threads, other.operands) if ops is not None]
     m = Machine(thread.cta.cluster.run, row, [thread])
     raise DivergenceError(

@@ -9,7 +9,7 @@ from typing import Any
 from greenlet import greenlet
 
 from .clocks import Clock, Gather
-from .report import DeadlockError, count
+from .report import DeadlockError, count, who
 
 
 class GridGroup:
@@ -46,6 +46,7 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
             cluster = make()
             if cluster is None:
                 continue
+            cluster.company = True
             runner = greenlet(cluster.execute)
             runner.switch(start)
             if runner.dead:
@@ -53,6 +54,9 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
             else:
                 standing.append((cluster, runner))
         while standing:
+            if any(cluster.parked for cluster, _ in standing):
+                ended += _resume(standing)
+                continue
             if ended:
                 waits = standing[0][0]
                 raise DeadlockError(
@@ -60,6 +64,14 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
                     f"(cg.this_grid().sync) at {waits.at_grid[0].place}, but {ended} of the grid have ended without; "
                     f"all threads must call it equally often"
                 )
+            for cluster, _ in standing:
+                left = [t for t in cluster.threads if t not in cluster.live]
+                if left:
+                    raise DeadlockError(
+                        f"deadlock in kernel {cluster.run.kernel}: {who(left)} of block {left[0].cta.index} ended "
+                        f"without the sync of the grid (cg.this_grid().sync) at {cluster.at_grid[0].place}, where the "
+                        f"others wait; all threads of the grid must call it equally often"
+                    )
             _meet([cluster for cluster, _ in standing])
             for _, runner in standing:
                 runner.switch()
@@ -68,6 +80,21 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
     finally:
         for _, runner in standing:
             runner.throw()
+
+
+def _resume(standing: list[tuple[Any, Any]]) -> int:
+    """Let the clusters go on that poll for what others do; gives how many end. An error if nothing comes of it."""
+    parked = [s for s in standing if s[0].parked]
+    before = parked[0][0].run.events
+    for cluster, runner in parked:
+        runner.switch()
+        if runner.dead:
+            standing.remove((cluster, runner))
+    ended = sum(runner.dead for _, runner in parked)
+    still = [cluster for cluster, _ in parked if cluster.parked]
+    if not ended and still and still[0].run.events == before:
+        raise still[0].dead_end()
+    return ended
 
 
 def _meet(clusters: list[Any]) -> None:

@@ -37,6 +37,7 @@ def deadlock(cluster: Any) -> DeadlockError:
     cycle = _cycle([threads for _, threads in ordered])
     if cycle:
         lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
+    lines += [f"  before that: {text}" for text in dict.fromkeys(cluster.run.suspicions[-_MOST:])]
     return DeadlockError("\n".join(lines))
 
 

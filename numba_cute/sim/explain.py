@@ -15,11 +15,13 @@ _WAIT = {
 
 
 class Conflict(NamedTuple):
-    """How two accesses conflict. why: what is missing between them: "order", "scope" or "proxy"."""
+    """How two accesses conflict. why: what is missing between them: "order", "scope" or "proxy". late: the one that is
+    reported is asynchronous and was issued before the other."""
 
     a_wrote: bool
     m_writes: bool
     why: str
+    late: bool = False
 
 
 def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
@@ -30,7 +32,7 @@ def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
     if c.why == "proxy":
         return RaceError(_proxy(m, what, verb, a))
     head = f"race: {what} is {verb} by {issue}{m.describe()} at {m.place}\n"
-    if a.group is not None:
+    if a.group is not None and a.cluster is m.cta.cluster:
         return RaceError(head + _in_flight(a, c))
     did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
     other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if a.cluster is not m.cta.cluster else who(a.threads)
@@ -50,10 +52,16 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
             "mbarrier_arrive_cluster (release.cluster) and wait with mbarrier_wait_parity_cluster (acquire.cluster)"
         )
     t, u = m.threads[0], a.threads[0]
-    if m.op is not None and c.m_writes and not c.a_wrote:
-        return _late(m)
+    if c.late:
+        return _late(m, c.m_writes)
+    if m.op is not None and m.op.groups is None and c.m_writes and not c.a_wrote:
+        return (
+            "  and nothing orders the two: if that line wants the copy's data, it must first wait on the barrier that "
+            "the copy completes; if it wants what was there before, the copy must wait for a barrier at which it has "
+            "arrived"
+        )
     if t.warp is u.warp and all(x is None or x.kind == "warp" for x in (m.unit, a.unit)):
-        how = "cuda.syncwarp() or cute.arch.sync_warp()"
+        how = "cuda.syncwarp() or cute.arch.sync_warp(); cuda.syncthreads() if more than one warp takes part"
     elif t.cta is u.cta:
         how = "cuda.syncthreads(), a named barrier, or an mbarrier that the first arrives at and the second waits for"
     else:
@@ -61,16 +69,18 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
     return f"  and nothing orders the two: put a barrier between them ({how})"
 
 
-def _late(m: Any) -> str:
-    """A copy that has still to write what was already read."""
-    if m.op.groups is None:
+def _late(m: Any, writes: bool) -> str:
+    """A copy whose memory was used by threads before it was complete."""
+    did = "written" if writes else "read"
+    kind = m.op.groups.kind if m.op.groups is not None else MBARRIER
+    if kind == MBARRIER:
         return (
-            "  and nothing orders the two: the reader must first wait on the barrier that the copy completes, or the "
-            "copy wait for a barrier at which the reader has arrived"
+            f"  before the copy was known to have {did} it: that line must first wait on the barrier that it completes"
         )
+    wait = _WAIT.get(kind, "commit it and wait with cp.async.bulk.wait_group").replace(" before this line", "")
     return (
-        "  before the copy was known to have written it: wait with cp.async.bulk.wait_group (not .read) in the thread "
-        "that issued it, then synchronise, before that line"
+        f"  before the copy was known to have {did} it: {wait} (not only .read) in the thread that issued it, then "
+        f"synchronise, before that line"
     )
 
 
@@ -132,11 +142,12 @@ def registers_in_use(m: Any, verb: str, by: Any, keeps: bool) -> RaceError:
     )
 
 
-def over_barrier(m: Any, shadow: Any, bar: Any) -> BarrierError:
+def over_barrier(m: Any, bar: Any, writes: bool) -> BarrierError:
     issue = f"{m.row.name} of " if m.row is not None else ""
+    does = "writes over" if writes else "reads the bytes of"
     return BarrierError(
-        f"{bar}: {issue}{m.describe()} writes over a live mbarrier at {m.place}; keep data away from it, or end it "
-        f"first with mbarrier_inval"
+        f"{bar}: {issue}{m.describe()} {does} a live mbarrier at {m.place}\n"
+        f"  it was initialised at {bar.born.place}; keep data away from it, or end it first with mbarrier_inval"
     )
 
 

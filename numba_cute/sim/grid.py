@@ -8,9 +8,10 @@ either, the kernel is dead and the report says why.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .barrier import ClusterBarrier, MBarrier, NamedBarriers
 from .clocks import READS, Clock, ThreadClock
 from .deadlock import deadlock
 from .explain import may_still_touch
+from .fragment import Fragment, Log
 from .hazards import Access, Races
 from .inflight import Groups, InFlight
 from .memory import REGISTERS, GlobalMemory, SharedMemory
@@ -28,14 +30,18 @@ from .report import BarrierError, Place, SimError, count, place_of
 from .schedule import schedule
 from .tmem import check_freed
 
-IDLE_TURNS = 100_000
+IDLE_TURNS = 20_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
+PARK_TURNS = 1_000
+"""The same until the other clusters of the grid are tried."""
+BUSY_TURNS = 500_000
+"""The same while only they themselves change memory, and no other thread goes on or ends (a spin without progress)."""
 
 
 class Unit:
     """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
 
-    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose", "registers")
+    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose", "registers", "loading")
 
     def __init__(self, kind: str, threads: list[Thread]) -> None:
         self.kind, self.threads = kind, threads
@@ -45,6 +51,7 @@ class Unit:
         self.loose: dict[int, Any] | None = None  # register slabs touched since the last wgmma.fence
 
         self.registers: int | None = None  # of each thread, once setmaxnreg was executed
+        self.loading: dict[int, list[Any]] = {}  # by thread: registers that a load from tensor memory has to write
 
     def fenced(self) -> None:
         """A wgmma.fence: what registers held and were read for is ordered before the wgmmas that follow."""
@@ -64,7 +71,7 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "polls")  # fmt: skip
+                 "cluster_phase", "files", "polls", "fragment", "carry")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -72,11 +79,13 @@ class Thread:
         self.warpgroup: Unit | None = None
         self.greenlet: Any = None
         self.wait: Wait | None = None
+        self.fragment: Any = None  # those it runs together with, if there are any (see `fragment`)
         self.groups: dict[str, Groups] = {}
         self.clock: Any = None  # what it knows (see `clocks`), if races are checked
         self.cluster_phase: int | None = None
         self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
         self.files: dict[Any, int] = {}  # register files of each kind given so far
+        self.carry: Any = None  # the register of add_cc and its like
 
     def unit(self, issuer: str, what: str) -> Unit:
         """Those with whom this thread issues an instruction of that issuer."""
@@ -93,6 +102,8 @@ class Thread:
 
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
         """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
+        if self.fragment is not None and self.fragment.by_turns is not None:
+            raise SimError(f"{why}: one lane of those that run together cannot wait alone")
         self.wait = Wait(why, on, machine, ready)
         if self.cta.cluster.run.trace is not None:
             self.cta.cluster.run.trace.waits(self)
@@ -154,6 +165,8 @@ class Cta:
         t = m.threads[0]
         if access is None:
             access = Access(m, t.clock.agent, t.clock.agent + 1, t.clock.epoch, None, None)
+        if not self.live and "exits" in self.cluster.run.checks:
+            raise may_still_touch(self, access)
         self.touches[access.lo] = access
 
     def untouched(self) -> None:
@@ -180,6 +193,10 @@ class Cta:
         return f"{name}{inside} ({where})"
 
 
+_SERIALS = itertools.count(1)
+"""Numbers for the launches of this process (%gridid)."""
+
+
 class Run:
     """One launch: what all its clusters share, and the thread that runs now."""
 
@@ -191,6 +208,8 @@ class Run:
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
         self.trace: Any = None
+        self.shared = False  # whether the lanes of a warp run together: see launch.may_share
+        self.computed = self.repeated = 0  # values of lanes, the first time and again (see fragment.WORTH)
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
         self.deviations: dict[int, int] | None = None  # see schedule.Chosen
@@ -199,6 +218,7 @@ class Run:
         self.waiting: deque[Any] = deque()  # coordinates of the clusters that have not started
         self.events = 0  # counts everything that may let a polling thread go on
         self.clock = 0
+        self.serial = next(_SERIALS)
         self.checks = checks
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.left: dict[Any, list[Any]] = {}  # what fences before atomics published, by location
@@ -238,19 +258,26 @@ class Cluster:
                 t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
         self.barrier = ClusterBarrier(self)
-        self.ready: Any = schedule(self.threads, run.seed, run.deviations)
+        self.ready: Any = schedule([] if run.shared else self.threads, run.seed, run.deviations)
         self.polled: list[Thread] = []
         self.pollers: list[Thread] = []
         self.at_grid: list[Thread] = []  # those that wait for the whole grid
         self.scheduler: Any = None
+        self._start: Any = None
         self._idle = (0, 0)
+        self.refused: list[tuple[int, int]] = []  # responses that no cluster was left to cancel: their (agent, epoch)
+        self.company = False  # whether there are other clusters that may run while this one waits for them
+        self.parked = False
+        self._busy = 0  # turns of polling threads since another went on, or one ended
 
-    def execute(self, start: Callable[[Thread], Callable[[], Any]]) -> None:
-        """Run every thread to its end; `start(thread)` gives what it executes."""
+    def execute(self, start: Callable[[Thread], Callable[[], list[Thread]]]) -> None:
+        """Run every thread to its end; `start(thread)` gives what it executes, which gives the threads that end."""
         run = self.run
         run.cluster = self
-        self.scheduler = greenlet.getcurrent()
-        for thread in self.threads:
+        self.scheduler, self._start = greenlet.getcurrent(), start
+        for threads in [w.threads for c in self.ctas for w in c.warps] if run.shared else ():
+            self.spawn(threads, threads, Log())
+        for thread in self.threads if not run.shared else ():
             thread.greenlet = greenlet(start(thread))
         try:
             while self.live:
@@ -258,8 +285,12 @@ class Cluster:
                 if t is None:
                     if self._advance():
                         continue
-                    if not self.at_grid or len(self.at_grid) < len(self.live):
-                        raise deadlock(self)
+                    if self.parked:  # others may do what these threads wait for: see cooperative.execute
+                        self.scheduler.parent.switch()
+                        run.cluster, self.parked, self._idle = self, False, (run.events, 0)
+                        continue
+                    if not self.at_grid or sum(len(self._with(t)) for t in self.at_grid) < len(self.live):
+                        raise self.dead_end()
                     self.scheduler.parent.switch()  # see cooperative.execute
                     run.cluster = self
                     continue
@@ -267,9 +298,11 @@ class Cluster:
                 if run.trace is not None and t.wait is not None:
                     run.trace.resumes(t)
                 t.wait = None
-                t.greenlet.switch()
-                if t.greenlet.dead:
-                    self._exited(t)
+                runs = t.greenlet
+                ended = runs.switch()
+                if runs.dead:
+                    for t in ended:
+                        self._exited(t)
             self.inflight.flush()
             self._check_end()
         except SimError:
@@ -302,23 +335,53 @@ class Cluster:
             return done
         turns = self._idle[1] + len(self.pollers) if self._idle[0] == self.run.events else 0
         self._idle = (self.run.events, turns)
-        if turns > IDLE_TURNS:
+        self._busy = 0 if done else self._busy + len(self.pollers)
+        if turns > (PARK_TURNS if self.company else IDLE_TURNS) or self._busy > BUSY_TURNS:
+            self.parked = self.company and self._busy <= BUSY_TURNS
             return False
         self.ready.extend(self.pollers)
         self.pollers = []
         return True
+
+    def spawn(self, threads: list[Thread], warp: list[Thread], log: Log) -> None:
+        """Let some lanes of a warp run on a greenlet of their own, from where `log` ends."""
+        f = Fragment(self, threads, warp, log)
+        for t in threads:
+            t.fragment = f
+        threads[0].greenlet = greenlet(self._start(threads[0]), self.scheduler)
+        self.ready.append(threads[0])
+
+    @staticmethod
+    def _with(t: Thread) -> list[Thread]:
+        """The threads on the greenlet of one."""
+        return t.fragment.members if t.fragment is not None else [t]
+
+    def dead_end(self) -> SimError:
+        for t in self.live:  # those that wait together wait for the same
+            leader = self._with(t)[0]
+            t.wait, t.greenlet = leader.wait, leader.greenlet
+        return deadlock(self)
 
     def new_agent(self) -> int:
         self.agents += 1
         return self.agents - 1
 
     def wake(self, t: Thread) -> None:
+        self._busy = 0
         if self.run.trace is not None:
             self.run.trace.wakes(t, self.run.thread)
         self.ready.append(t)
 
+    def wake_others(self, threads: Iterable[Thread]) -> None:
+        """Wake those of `threads` that do not run now."""
+        me = self.run.thread
+        for t in threads:
+            if t is not me and (t.fragment is None or t is t.fragment.members[0]):
+                self.wake(t)
+
     def _exited(self, t: Thread) -> None:
         self.live.discard(t)
+        self._busy = 0
         t.cta.live -= 1
         if not t.cta.live and "exits" in self.run.checks and self.run.races is not None:
             t.cta.untouched()

@@ -156,7 +156,7 @@ class Races:
 
     def check(
         self, m: Any, shadow: Shadow, region: Region, write: bool, *, by: int | None = None, atomic: bool = False,
-        clocks: Any = None,
+        clocks: Any = None, remember: bool = True,
     ) -> None:  # fmt: skip
         """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. clocks:
         what its issuers know (those of `m`, unless it was issued before)."""
@@ -167,21 +167,25 @@ class Races:
         writers = region.get(shadow.writers)
         for i in distinct(writers):
             if i == 0:
-                if not write and shadow.poisoned and self.uninitialised and self.suspect is None:
+                if (not write or atomic) and shadow.poisoned and self.uninitialised and self.suspect is None:
                     self.suspect = unwritten(m, shadow, region.address(int(np.flatnonzero(writers == 0)[0])))
                 continue
             a = self.accesses[i]
             row = need if a.group is None else READS if write else FULL
-            if write and a.group is None and a.on is not None and a.on.live and i != me:
-                raise over_barrier(m, shadow, a.on)
+            if a.group is None and a.on is not None and a.on.live and i != me:
+                raise over_barrier(m, a.on, write)
             if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, row):
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)
-                raise race(m, shadow, at, a, Conflict(a_wrote=True, m_writes=write, why=why))
+                raise race(m, shadow, at, a, Conflict(True, write, why, self._late(m, i)))
         if write:
             self._overwrite(m, shadow, region, me, atomic, clocks)
-        else:
+        elif remember:
             self._add_reader(m, shadow, region, me, clocks)
+
+    def reads(self, m: Any, shadow: Shadow, region: Region, by: int) -> None:
+        """Remember the asynchronous read `by`, whose order after what was written is checked elsewhere."""
+        self._add_reader(m, shadow, region, by, m.clocks())
 
     def _overwrite(self, m: Any, shadow: Shadow, region: Region, me: int, atomic: bool, clocks: Any) -> None:
         readers = region.get(shadow.readers)
@@ -190,7 +194,7 @@ class Races:
                 a = self.accesses[i]
                 if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, READS):
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
-                    raise race(m, shadow, at, a, Conflict(a_wrote=False, m_writes=True, why=""))
+                    raise race(m, shadow, at, a, Conflict(False, True, "", self._late(m, i)))
         region.set(shadow.writers, me)
         region.set(shadow.readers, 0)
 
@@ -235,6 +239,11 @@ class Races:
                 return False
             last, before = t.base, t.agent
         return True
+
+    @staticmethod
+    def _late(m: Any, i: int) -> bool:
+        """Whether `m` is an asynchronous operation that was issued before access number `i`."""
+        return m.deferred and m.op is not None and m.op.global_access is not None and i > m.op.global_access
 
     def _why(self, a: Access, m: Any, clocks: Any, is_async: bool) -> str:
         """What is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""

@@ -53,28 +53,41 @@ class Op:
             handle.complete_tx(nbytes)
 
 
+class Group(list[Op]):
+    """The operations of a committed group. epoch: the last of its agents' epochs that it holds."""
+
+    epoch = 0
+
+
 class Groups:
     """The commit groups of one kind of one issuer (a thread, or a warpgroup for wgmma), oldest first.
 
-    agents: whose epochs number the groups, for what they read and what they write (see `clocks`). count: the groups
-    committed so far."""
+    agents: whose epochs number what was issued, for what it reads and what it writes (see `clocks`). epoch: the one
+    that an operation belongs to that is issued now; it ends with a commit, or when an mbarrier is to tell."""
 
-    __slots__ = ("kind", "agents", "count", "open", "committed")
+    __slots__ = ("kind", "agents", "epoch", "ends", "open", "committed")
 
     def __init__(self, kind: str, agents: tuple[int, int]) -> None:
-        self.kind, self.agents, self.count = kind, agents, 0
-        self.open: list[Op] = []
-        self.committed: deque[list[Op]] = deque()
-
-    @property
-    def epoch(self) -> int:
-        """The number of the open group."""
-        return self.count + 1
+        self.kind, self.agents, self.epoch = kind, agents, 1
+        self.ends: list[int] = []  # the last epoch of each group committed so far
+        self.open = Group()
+        self.committed: deque[Group] = deque()
 
     def commit(self) -> None:
+        self.open.epoch = self.epoch
         self.committed.append(self.open)
-        self.open = []
-        self.count += 1
+        self.ends.append(self.epoch)
+        self.open = Group()
+        self.epoch += 1
+
+    def mark(self) -> int:
+        """End an epoch, but not the open group; gives the epoch that ended."""
+        self.epoch += 1
+        return self.epoch - 1
+
+    def done(self, pending: int) -> int:
+        """The last epoch that is over once at most `pending` groups are left."""
+        return self.ends[-1 - pending] if len(self.ends) > pending else 0
 
     def wait(self, pending: int, read: bool = False) -> None:
         """Complete the oldest groups until `pending` are left (with `read`: only their reading). Operations of a
@@ -95,7 +108,7 @@ class Groups:
         self.wait(0)
         for op in self.open:
             op.complete()
-        self.open = []
+        self.open.clear()
 
     def __iter__(self) -> Iterator[Op]:
         for group in self.committed:

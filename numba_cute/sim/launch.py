@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ import numpy as np
 
 from .. import seam
 from ..dtypes import DType, Scalar
+from ..isa.instr import supports
 from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
 from . import cooperative
@@ -21,17 +23,18 @@ from .arrays import tracked
 from .backend import SimBackend, as_number
 from .explore import explore
 from .grid import Cluster, Run, Thread, coordinates
+from .lane_backend import LaneBackend
+from .lane_memory import stepped
 from .memory import GlobalMemory
 from .rebuild import Rebuilder, python_function
+from .replayable import replayable, uses_library
 from .report import OutOfBoundsError, SimError, SimWarning
-from .tensor_map import SimTensorMap
+from .tensor_maps import TensorMaps
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
 MAX_THREADS = 1024
 CHECKS = frozenset(("races", "uninitialised", "exits", "phases", "registers"))
-_MAP_BASE = 1 << 56  # no address of this process: the handle of the first tensor map
-_MAP_BYTES = 128
 
 
 def simulate(
@@ -52,6 +55,9 @@ def simulate(
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
+    if seed is not None and type(seed) is not int:
+        raise CuteError(f"simulate: seed {seed!r} is not an int (or None, for the order in which threads come)")
+    supports(arch, "sm_70")  # an error if it is not the name of a target
     if async_mode == "random" and seed is None:
         seed = 0
     if cluster is None:
@@ -72,6 +78,12 @@ class Simulated:
     progress: bool
     checks: frozenset[str]
     trace: Trace | None
+
+    def __call__(self, *args: Any) -> None:
+        raise CuteError(
+            "simulate(kernel)(…): give the launch configuration, as for Numba's kernels: "
+            "simulate(kernel)[grid, block](…)"
+        )
 
     def __getitem__(self, config: Any) -> Callable[..., None]:
         """`[grid, block]`, and optionally stream and the bytes of dynamic shared memory."""
@@ -111,22 +123,39 @@ class Simulated:
     ) -> Run:  # fmt: skip
         """One run in one order."""
         fn = python_function(self.kernel)
-        maps: dict[int, Any] = {}
+        if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
+            before: list[tuple[Any, Any]] = []
+            try:
+                return self._once(grid, block, smem, args, seed, deviations, before)
+            except Exception:  # whatever it was, it is said of one lane
+                restore(before)
+        return self._once(grid, block, smem, args, seed, deviations, None)
+
+    def _once(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
+        seed: int | None, deviations: dict[int, int] | None, before: list[tuple[Any, Any]] | None,
+    ) -> Run:  # fmt: skip
+        """One run. before: lanes run together, and this is to hold the memory as it is now."""
+        fn = python_function(self.kernel)
         memory = GlobalMemory()
+        maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
         run.deviations, run.trace = deviations, self.trace
+        run.shared = before is not None
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
         rebuilder = Rebuilder(run, partial(arguments.take, name="a global"))
         body = rebuilder.function(fn)
+        if before is not None:
+            before += memory.copies()
         clusters = coordinates(tuple(g // c for g, c in zip(grid, self.cluster)))  # type: ignore[arg-type]
 
         def start(thread: Thread) -> Callable[[], Any]:
             return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
 
-        with seam.running(SimBackend(run)):
+        with seam.running((LaneBackend if run.shared else SimBackend)(run)):
             run.waiting.extend(clusters)
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
@@ -196,10 +225,26 @@ def _checks(checks: Any) -> frozenset[str]:
     return wanted | {"races"} if wanted & {"uninitialised", "exits"} else wanted
 
 
-def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> None:
-    """What a thread's greenlet executes."""
+def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
+    """Whether the lanes of a warp may run together (see `fragment`): nothing is to be known of each lane's accesses and
+    steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
+    looked_at = s.checks or s.trace is not None or sys.gettrace() is not None
+    return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+
+
+def restore(before: list[tuple[Any, Any]]) -> None:
+    """Undo what a run has written."""
+    for allocation, data in before:
+        if not np.array_equal(allocation.data, data):  # if not, it may be read-only
+            allocation.data[...] = data
+
+
+def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:
+    """What a thread's greenlet executes; gives the threads that have ended with it."""
+    together = thread.fragment
     try:
         body(*values())
+        return [thread] if together is None else together.members
     except Exception as e:
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
         if run.rng is not None:
@@ -221,7 +266,7 @@ class Arguments:
     """Takes kernel arguments apart: run-time leaves become plain numbers, tensor maps handles; what memory the
     kernel may use is written down."""
 
-    def __init__(self, memory: GlobalMemory, maps: dict[int, Any], run: Run) -> None:
+    def __init__(self, memory: GlobalMemory, maps: TensorMaps, run: Run) -> None:
         self.memory, self.maps, self.run = memory, maps, run
         self._handles: dict[TensorMapRecord, int] = {}
 
@@ -232,12 +277,12 @@ class Arguments:
             for address, nbytes, label, owner in found():
                 self.memory.add(int(address), int(nbytes), label or name, owner)
         if isinstance(value, Scalar):
-            return as_number(value.value, value.dtype)
+            return as_number(value.checked(), value.dtype)
         if isinstance(value, np.integer):
             return int(value)
         if isinstance(value, np.ndarray):
             self.memory.add_array(value, name)
-            return tracked(value, self.run)
+            return stepped(tracked(value, self.run), self.run)
         if isinstance(value, TensorMapRecord):
             return self._handle(value, name)
         if type(value) is tuple:
@@ -277,7 +322,5 @@ class Arguments:
                 f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
                 f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
             )
-        handle = _MAP_BASE + _MAP_BYTES * len(self.maps)
-        self._handles[record] = handle
-        self.maps[handle] = SimTensorMap(record, self.memory, name)
+        handle = self._handles[record] = self.maps.add(record, name)
         return handle

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,12 +13,14 @@ from numpy.typing import NDArray
 from ..isa.instr import CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
 from ..isa.machine import Bytes
 from .barrier import BarrierHandle
-from .clocks import GMEM, INIT, READS, SMEM, Gather
+from .clocks import FULL, GMEM, INIT, READS, SMEM, Gather
 from .explain import not_started
 from .hazards import Access, Region, Rows
 from .inflight import Groups, Op
 from .memory import REGISTERS
+from .ordering import SCOPES, order
 from .report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
+from .special import special_register
 from .tmem import TensorMemoryHandle
 
 _PEER = 24
@@ -34,7 +35,7 @@ class Machine:
     """One issue of one row by `threads`."""
 
     __slots__ = ("run", "row", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued", "saved",
-                 "op", "_place")  # fmt: skip
+                 "op", "map_at", "_place")  # fmt: skip
 
     def __init__(self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
@@ -46,6 +47,7 @@ class Machine:
         self.saved: Any = None  # shared memory as an operation has read it, whose effect is still to come
         self.op: Any = None  # the asynchronous operation that this issue began
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
+        self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
         self._place: Place | None = None
 
     @property
@@ -98,16 +100,18 @@ class Machine:
 
     def pause(self, why: str, on: Any = None) -> None:
         thread = self.run.thread
+        if thread.fragment is not None and thread.fragment.pauses(why):
+            return
         thread.cta.cluster.pollers.append(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
-    def polls(self, address: int) -> None:
+    def polls(self, address: Any) -> None:
         """A plain read: of the same place again and again it is a loop that waits for others, who get their turn."""
         polls = self.run.thread.polls
         polls[1] = polls[1] + 1 if polls[0] == address else 0
         polls[0] = address
         if polls[1] >= POLLS:
-            self.pause(f"a loop that reads {address:#x}")
+            self.pause(f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads")
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
         self.cta.named.arrive(self, id, threads, wait)
@@ -119,7 +123,17 @@ class Machine:
         self.cta.cluster.barrier.wait(self)
 
     def cancel_cluster(self) -> tuple[int, int, int] | None:
-        return self.run.cancel_cluster()  # type: ignore[no-any-return]
+        refused = self.cta.cluster.refused
+        if self.run.races is not None:
+            if any(t.base.at(READS, agent) >= epoch for t in self.clocks() for agent, epoch in refused):
+                raise SimError(
+                    f"clusterlaunchcontrol.try_cancel: {self.describe()} asks again at {self.place}, after it has seen "
+                    f"a response that none was left; leave the loop at the first such response"
+                )
+        found = self.run.cancel_cluster()
+        if found is None and self.op is not None:
+            refused.extend((h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases))
+        return found  # type: ignore[no-any-return]
 
     @property
     def tmem(self) -> TensorMemoryHandle:
@@ -167,7 +181,7 @@ class Machine:
         rank = cluster_address >> _PEER
         return (rank - 1 if rank else self.cta_rank), cluster_address & ((1 << _PEER) - 1)
 
-    def _check(self, owner: Any, region: Region, write: bool) -> None:
+    def _check(self, owner: Any, region: Region, write: bool, atomic: bool = False) -> None:
         """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
         if owner.smem.shadow is not None and not self.deferred:
             if owner is not self.cta:
@@ -175,7 +189,7 @@ class Machine:
                 if not all(t.base.at(INIT, first) or t.base.at(READS, first) for t in self.clocks()):
                     raise not_started(self, owner)
                 owner.touched(self)
-            self.run.races.check(self, owner.smem.shadow, region, write)
+            self.run.races.check(self, owner.smem.shadow, region, write, atomic=atomic)
 
     def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
         """Shared memory of a CTA of the cluster, checked for this access."""
@@ -228,14 +242,38 @@ class Machine:
         part[...] = change(old)
         return old  # type: ignore[no-any-return]
 
+    def atomic(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
+        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu",
+    ) -> Bytes:  # fmt: skip
+        if shared:
+            owner = self._peer(cta)
+            owner.smem.check(address, nbytes, self)
+            self._check(owner, Region(address, address + nbytes), True, atomic=True)
+            part = owner.smem.data[address : address + nbytes]
+        else:
+            owner = None
+            a = self.run.memory.at(address, nbytes, self)
+            if self.run.races is not None:
+                a.check(self, address, nbytes, True, atomic=True)
+            part = a.data[address - a.address : address - a.address + nbytes]
+        order(self, (owner, address), sem, scope, change is not None)
+        old = part.copy()
+        if change is None:
+            self.polls(address)
+            return part.copy()  # type: ignore[no-any-return]
+        part[...] = change(old)
+        if (part == old).all():  # nothing changed, so this may be a loop that polls
+            self.pause("an atomic that changes nothing")
+        else:
+            self.run.events += 1
+        return old  # type: ignore[no-any-return]
+
     def tensor_map(self, address: int) -> Any:
-        found = self.run.maps.get(address)
-        if found is None:
-            raise SimError(
-                f"{address:#x} is no tensor map: {self.describe()} uses it as one at {self.place}; pass the TMA atom "
-                f"to the kernel as an argument"
-            )
-        return found.on(self)
+        return self.run.maps.bind(address, self)
+
+    def map_proxy(self, event: str, address: int | None) -> None:
+        self.run.maps.event(event, address, self)
 
     # asynchronous work
     def groups(self, kind: str) -> Groups:
@@ -293,12 +331,17 @@ class Machine:
             agents, epoch = op.groups.agents, op.groups.epoch
             reading = races.add(Access(self, agents[0], agents[0] + 1, epoch, kind, None))
             op.global_access = races.add(Access(self, agents[1], agents[1] + 1, epoch, kind, None))
-            by = {None: reading}
+            by = {}
         else:
-            by = {h.bar.cta: races.add(h.bar.access(self)) for h, _ in op.bars}
+            by = {h.bar: races.add(h.bar.access(self)) for h, _ in op.bars}
             reading = op.global_access = next(iter(by.values()), None)
+        # each write has its own barrier (of a CTA pair's, in the other CTA)
+        bars = iter(op.bars if len(op.bars) == sum(not reads for *_, reads in op.held) else ())
+        if self.map_at is not None and op.global_access is not None:
+            self.run.memory.at(self.map_at, 128, self).reads(self, self.map_at, 128, op.global_access)
         for cta, region, reads in op.held:
-            mine = reading if reads else by.get(cta, reading)
+            told = None if reads else next(bars, None)
+            mine = reading if told is None else by[told[0].bar]
             races.check(self, cta.smem.shadow, region, not reads, by=mine)
             if mine is not None:
                 cta.touched(self, races.accesses[mine])
@@ -306,18 +349,39 @@ class Machine:
     def commit(self, group: str) -> None:
         self.groups(group).commit()
 
+    def arrive_when_done(self, group: str, barrier: Any, counted: bool) -> None:
+        groups, bar = self.groups(group), barrier.live("arrives")
+        ops, epoch = list(groups), groups.mark()
+        self._place = self.place  # while the issuing frame is there
+        bar.senders.update(self.threads)
+        if not counted:
+            barrier.expect_arrival()
+
+        def effect() -> None:
+            for op in ops:
+                op.complete()
+            if bar.near is not None:
+                for agent in groups.agents:
+                    bar.near.know(agent, epoch, (READS, FULL))
+            barrier.arrive(publish=False)
+
+        inflight = self.cta.cluster.inflight
+        inflight.copies.append(Op(self, effect, [], [], None))
+        if self.run.mode == "eager":
+            inflight.copies.pop().complete()
+
     def wait(self, group: str, pending: int, *, read: bool = False) -> None:
         groups = self.groups(group)
         groups.wait(pending, read)
         if self.run.races is not None:
-            epoch = groups.count - pending
+            epoch = groups.done(pending)
             agents = groups.agents[:1] if read else groups.agents
             for t in self.threads if epoch > 0 else ():
                 for agent in agents:
                     t.clock.base = t.clock.base.knowing(agent, epoch)
         if group == WGMMA_GROUP and self.unit.busy:
             for key, spans in list(self.unit.busy.items()):
-                self.unit.busy[key] = [s for s in spans if s.epoch > groups.count - pending]
+                self.unit.busy[key] = [s for s in spans if s.epoch > groups.done(pending)]
                 if not self.unit.busy[key]:
                     del self.unit.busy[key]
 
@@ -351,6 +415,8 @@ class Machine:
             self.unit.fenced()
         if kind.startswith("acq_rel."):
             self.run.events += 1
+        if kind.startswith("tcgen05."):
+            self.tmem.fence(kind)
         if self.run.races is None:
             return
         if kind.startswith("acq_rel.") and self.lanes > 1:  # a barrier of the warp
@@ -375,7 +441,6 @@ _FENCES = {
     "proxy.async.global": (GMEM,),
     "mbarrier_init": (INIT,),
 }
-SCOPES = ("cta", "cluster", "gpu", "sys")
 
 
 def fence_threads(t: Any, scope: str) -> None:
@@ -399,39 +464,3 @@ class Held(NamedTuple):
     by: Machine
     epoch: int
     keeps: bool
-
-
-def special_register(run: Any, t: Any, name: str) -> int:
-    """One special register of one thread (PTX ISA, "Special Registers")."""
-    name, _, axis = name.partition(".")
-    d = "xyz".index(axis) if axis in ("x", "y", "z") else 0
-    cta = t.cta
-    shape = run.cluster_shape
-    if name in _BY_AXIS:
-        return int(_BY_AXIS[name](run, t)[d])
-    fixed = {
-        "laneid": t.lane, "warpid": t.index // 32, "nwarpid": len(cta.warps), "smid": cta.rank,
-        "nsmid": cta.cluster.size,
-        "cluster_ctarank": cta.rank, "cluster_nctarank": shape[0] * shape[1] * shape[2],
-        "dynamic_smem_size": cta.smem.dynamic, "total_smem_size": cta.smem.dynamic + cta.smem.static,
-        "lanemask_lt": (1 << t.lane) - 1, "lanemask_eq": 1 << t.lane, "clock": run.tick() & 0xFFFFFFFF,
-    }  # fmt: skip
-    if name in fixed:
-        return int(fixed[name])
-    if name == "clock64":
-        return run.tick()  # type: ignore[no-any-return]
-    if name == "globaltimer":
-        return time.time_ns()
-    raise SimError(f"special register {name!r}: the simulator has {', '.join([*_BY_AXIS, *fixed])}")
-
-
-_BY_AXIS: dict[str, Callable[[Any, Any], tuple[int, ...]]] = {
-    "tid": lambda run, t: t.tid,
-    "ntid": lambda run, t: run.block,
-    "ctaid": lambda run, t: t.cta.index,
-    "nctaid": lambda run, t: run.grid,
-    "clusterid": lambda run, t: t.cta.cluster.coord,
-    "nclusterid": lambda run, t: tuple(g // c for g, c in zip(run.grid, run.cluster_shape)),
-    "cluster_ctaid": lambda run, t: tuple(i % c for i, c in zip(t.cta.index, run.cluster_shape)),
-    "cluster_nctaid": lambda run, t: run.cluster_shape,
-}

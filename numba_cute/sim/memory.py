@@ -43,7 +43,7 @@ class SharedMemory:
         self.dynamic = max(self.dynamic, nbytes)
         self._check_capacity()
 
-    def static_array(self, key: Any, shape: Any, dtype: Any) -> NDArray[Any]:
+    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "") -> NDArray[Any]:
         """The array of one `cuda.shared.array` line: the same for all threads of the CTA."""
         found = self.arrays.get(key)
         if found is None:
@@ -53,7 +53,7 @@ class SharedMemory:
             self._check_capacity()
             at = SMEM_LIMIT - self.static
             found = self.arrays[key] = self.data[at : at + nbytes].view(dtype).reshape(shape)
-            self.cta.note(at, nbytes, "cuda.shared.array")
+            self.cta.note(at, nbytes, f"{name} (cuda.shared.array)" if name else "cuda.shared.array")
         return found
 
     def dynamic_array(self, dtype: Any) -> NDArray[Any]:
@@ -67,9 +67,14 @@ class SharedMemory:
                 f"{SMEM_LIMIT - SMEM_BASE} bytes of a CTA; use fewer stages or smaller tiles"
             )
 
+    def holds(self, address: int, nbytes: int) -> bool:
+        """Whether the kernel may access these bytes."""
+        if address >= SMEM_BASE and address + nbytes <= SMEM_BASE + self.dynamic:
+            return True
+        return SMEM_LIMIT - self.static <= address and address + nbytes <= SMEM_LIMIT
+
     def check(self, address: int, nbytes: int, machine: Any) -> None:
-        inside = address >= SMEM_BASE and address + nbytes <= SMEM_BASE + self.dynamic
-        if not inside and not (SMEM_LIMIT - self.static <= address and address + nbytes <= SMEM_LIMIT):
+        if not self.holds(address, nbytes):
             raise OutOfBoundsError(
                 f"shared memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
                 f"but CTA {self.cta.rank} has {self.dynamic} bytes of dynamic shared memory from {SMEM_BASE:#x} on "
@@ -110,6 +115,11 @@ class Allocation:
         """Check an access to consecutive bytes for races."""
         at = address - self.address
         machine.run.races.check(machine, self.shadow, Region(at, at + nbytes), write, **how)
+
+    def reads(self, machine: Any, address: int, nbytes: int, by: int) -> None:
+        """Remember that an asynchronous operation reads these bytes until it is complete."""
+        at = address - self.address
+        machine.run.races.reads(machine, self.shadow, Region(at, at + nbytes), by)
 
     def check_box(
         self, machine: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, write: bool,
@@ -163,6 +173,10 @@ class GlobalMemory:
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self._starts, address) - 1
         return self._buffers[at] if at >= 0 and address < self._buffers[at].end else None
+
+    def copies(self) -> list[tuple[Allocation, Bytes]]:
+        """All of it, as it is now."""
+        return [(a, a.data.copy()) for a in self._buffers]
 
     def view(self, address: int, nbytes: int, machine: Any) -> Bytes:
         """The memory itself."""

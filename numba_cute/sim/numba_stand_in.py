@@ -11,10 +11,12 @@ import numpy as np
 
 from .arrays import Tracked, tracked
 from .cooperative import CooperativeGroups
+from .local import local_array
 from .machine import Machine, fence_threads
-from .report import DivergenceError, SimError, who
+from .report import DivergenceError, SimError, assigned_name, who
+from .undefined import Undefined
 
-_FULL = 0xFFFFFFFF
+FULL_MASK = 0xFFFFFFFF
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
@@ -56,21 +58,24 @@ class _Shared:
     def __init__(self, run: Any) -> None:
         self._run = run
 
-    def array(self, shape: Any, dtype: Any, alignas: int | None = None) -> Any:
+    def array(self, shape: Any, dtype: Any, alignas: int | None = None, depth: int = 1) -> Any:
         """One array for the CTA for each line of code that asks; shape 0 is all of dynamic shared memory."""
         smem = self._run.thread.cta.smem
         if shape in (0, (0,)):
             return tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta)
-        frame = sys._getframe(1)
-        found = smem.static_array((frame.f_code, frame.f_lasti), shape, numpy_dtype(dtype))
+        frame = sys._getframe(depth)
+        found = smem.static_array((frame.f_code, frame.f_lasti), shape, numpy_dtype(dtype), assigned_name(frame))
         return tracked(found, self._run, smem.cta)
 
 
 class _Local:
-    @staticmethod
-    def array(shape: Any, dtype: Any, alignas: int | None = None) -> Any:
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def array(self, shape: Any, dtype: Any, alignas: int | None = None) -> Any:
         t = numpy_dtype(dtype)
-        return np.full(int(np.prod(shape)) * t.itemsize, 0xFF, np.uint8).view(t).reshape(shape)
+        poison = np.full(int(np.prod(shape)) * t.itemsize, 0xFF, np.uint8).view(t).reshape(shape)
+        return local_array(self._run, poison)
 
 
 class _Const:
@@ -154,12 +159,12 @@ class _Atomic:
 class _Exchange:
     """Lanes of a warp on their way to a shuffle or vote with one mask."""
 
-    kind = "warp"
     by = None
 
-    def __init__(self, threads: list[Any]) -> None:
+    def __init__(self, threads: list[Any], mask: int) -> None:
         self.unit = self
-        self.threads = threads
+        self.kind = f"warp that the mask {mask:#x} names"
+        self.threads, self.mask = threads, mask
         self.values: dict[int, Any] = {}
         self.done = False
 
@@ -172,12 +177,15 @@ class CudaStandIn:
 
     def __init__(self, run: Any, real: Any, replace: Any) -> None:
         self._run, self._real, self._replace = run, real, replace
-        self.threadIdx = _Dim3(lambda: run.thread.tid)
+        self.threadIdx: Any = _Dim3(lambda: run.thread.tid)
         self.blockIdx = _Dim3(lambda: run.thread.cta.index)
         self.blockDim = _Dim3(lambda: run.block)
         self.gridDim = _Dim3(lambda: run.grid)
-        self.shared, self.local, self.const, self.atomic = _Shared(run), _Local(), _Const(), _Atomic(run)
-        self.cg = CooperativeGroups(run)
+        self.shared: Any = _Shared(run)
+        self.local: Any = _Local(run)
+        self.atomic: Any = _Atomic(run)
+        self.const: Any = _Const()
+        self.cg: Any = CooperativeGroups(run)
         self.warpsize = 32
 
     def __getattr__(self, name: str) -> Any:
@@ -199,6 +207,8 @@ class CudaStandIn:
     # barriers
     def _sync(self, value: Any) -> list[Any]:
         m = Machine(self._run, None, [self._run.thread])
+        if self._run.races is not None:
+            m.cta.named.check_together(m)
         return m.cta.named.arrive(m, 0, None, True, value).values  # type: ignore[no-any-return]
 
     def syncthreads(self) -> None:
@@ -236,32 +246,42 @@ class CudaStandIn:
     # warps
     def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
         """The values of all lanes of `mask`, by lane, once all have come."""
-        t = self._run.thread
-        mask = int(mask) & _FULL
+        return self._exchange([self._run.thread], what, int(mask) & FULL_MASK, [value])
+
+    @staticmethod
+    def _exchange(threads: list[Any], what: str, mask: int, values: list[Any]) -> dict[int, Any]:
+        t = threads[0]
         if not mask >> t.lane & 1:
             raise DivergenceError(f"{what}: {who([t])} is not in its own mask {mask:#x}")
         key = (what, mask)
         meet = t.warp.meets.get(key)
         if meet is None:
-            meet = t.warp.meets[key] = _Exchange([u for u in t.warp.threads if mask >> u.lane & 1])
-        meet.values[t.lane] = value
+            meet = t.warp.meets[key] = _Exchange([u for u in t.warp.threads if mask >> u.lane & 1], mask)
+        meet.values.update((u.lane, v) for u, v in zip(threads, values))
         if len(meet.values) < len(meet.threads):
             t.suspend(what, meet, None)
         else:
             del t.warp.meets[key]
-            for u in meet.threads:
-                if u is not t:
-                    t.cta.cluster.wake(u)
+            t.cta.cluster.wake_others(meet.threads)
         return meet.values  # type: ignore[no-any-return]
 
-    def syncwarp(self, mask: Any = _FULL) -> None:
+    def syncwarp(self, mask: Any = FULL_MASK) -> None:
         c = self._run.thread.clock
         met = self._meet("syncwarp", mask, c and c.snapshot())
         for clock in met.values() if c is not None else ():
             c.base = c.base.join(clock)
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: int) -> Any:
-        return self._meet(what, mask, value).get(source, value)
+        met = self._meet(what, mask, value)
+        if source in met or not 0 <= source < 32 or "races" not in self._run.checks:
+            return met.get(source, value)
+        m = Machine(self._run, None, [self._run.thread])
+        return Undefined(
+            f"{what}: {m.describe()} takes the value of lane {source} at {m.place}, but that lane is not in the mask "
+            f"{int(mask) & FULL_MASK:#x}, so that the value is undefined, and it is used; name the lane in the mask of "
+            f"all, or do not use the result",
+            getattr(value, "dtype", None),
+        )
 
     def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
         return self._shuffle("shfl_sync", mask, value, int(lane) & 31)
@@ -292,7 +312,7 @@ class CudaStandIn:
 
     def match_all_sync(self, mask: Any, value: Any) -> tuple[int, bool]:
         same = all(v == value for v in self._meet("match_all_sync", mask, value).values())
-        return (int(mask) & _FULL if same else 0), same
+        return (int(mask) & FULL_MASK if same else 0), same
 
     def lanemask_lt(self) -> int:
         return (1 << self.laneid) - 1

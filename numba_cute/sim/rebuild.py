@@ -10,7 +10,11 @@ import sys
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from .. import seam
+from .lane_stand_in import LaneModule, LaneStandIn, LaneType, lane_builtins, lanes_type
+from .lanes import lanewise
 from .numba_stand_in import CudaStandIn, NumbaType
 
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
@@ -47,7 +51,9 @@ class Rebuilder:
 
     def __init__(self, run: Any, unwrap: Any) -> None:
         self.run, self.unwrap = run, unwrap
-        self.cuda = CudaStandIn(run, sys.modules.get("numba.cuda"), self.replace)
+        self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
+        self._number = LaneType if run.shared else NumbaType
+        self._builtins = lane_builtins() if run.shared else None
         self._functions: dict[int, Any] = {}
         self._globals: dict[int, dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
@@ -74,6 +80,8 @@ class Rebuilder:
         space = self._globals.get(id(fn.__globals__))
         if space is None:
             space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
+            if self._builtins is not None:
+                space["__builtins__"] = self._builtins
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         new = FunctionType(fn.__code__, space, fn.__name__, fn.__defaults__, cells or None)
         new.__kwdefaults__ = fn.__kwdefaults__
@@ -96,7 +104,9 @@ class Rebuilder:
         if isinstance(value, ModuleType):
             return self._module(value, names)
         if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
-            return value
+            return lanewise(value) if self.run.shared and getattr(value, "__module__", "") == "math" else value
+        if self.run.shared and isinstance(value, type) and issubclass(value, np.generic):
+            return lanes_type(value, value)
         if seam.is_struct_class(value):
             return self.struct_class(value)
         if isinstance(value, tuple) and type(value) is tuple:
@@ -105,9 +115,9 @@ class Rebuilder:
             return self.function(value.py_func)
         kind = type(value)
         if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
-            return NumbaType(str(value))
+            return self._number(str(value))
         if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
-            return NumbaType("bool")
+            return self._number("bool")
         return self.unwrap(value)
 
     def struct_class(self, cls: type) -> type:
@@ -116,15 +126,24 @@ class Rebuilder:
             return cls
         found = self._classes.get(cls)
         if found is None:
-            found = self._classes[cls] = type(
-                cls.__name__, (cls,), {"__module__": cls.__module__, "__cute_struct__": True}
-            )
-            for base in reversed(cls.__mro__):
-                for name, member in vars(base).items():
-                    own = base.__module__.split(".")[0] not in ("builtins", "numba_cute")
-                    if own and isinstance(member, FunctionType) and not seam.is_traced(member):
-                        setattr(found, name, self.function(member))
+            bases = tuple(self.struct_class(b) if seam.is_struct_class(b) else b for b in cls.__bases__)
+            members = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+            found = self._classes[cls] = type(cls.__name__, bases, members)
+            for name, member in members.items():
+                mine = self._member(member)
+                if mine is not member:
+                    setattr(found, name, mine)
         return found
+
+    def _member(self, member: Any) -> Any:
+        """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
+        if isinstance(member, FunctionType):
+            return member if seam.is_traced(member) else self.function(member)
+        if isinstance(member, (staticmethod, classmethod)):
+            return type(member)(self._member(member.__func__))
+        if isinstance(member, property):
+            return property(*(f and self._member(f) for f in (member.fget, member.fset, member.fdel)))
+        return member
 
     def own(self, value: Any) -> Any:
         """A kernel argument as one thread has it: structs are each thread's own copy."""
@@ -140,6 +159,8 @@ class Rebuilder:
             return self.cuda
         if module.__name__.startswith("numba.cuda") and module.__name__.endswith(".cg"):
             return self.cuda.cg
+        if self.run.shared and module.__name__ in ("math", "numpy"):
+            return LaneModule(module)
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if module.__name__.split(".")[0] == "numba_cute":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -86,6 +87,15 @@ def place_of(frame: FrameType | None) -> Place:
         inside = "" if code.co_name == "__call__" else code.co_name
         frame = frame.f_back
     return NOWHERE
+
+
+_ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=[^=]")
+
+
+def assigned_name(frame: FrameType) -> str:
+    """The variable that the line of a frame assigns to, or ""."""
+    found = _ASSIGNED.match(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+    return found[1] if found else ""
 
 
 def _library(code: CodeType) -> bool:

@@ -9,18 +9,69 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..isa.machine import Bytes
-from ..isa.tensormap import SWIZZLE_SPAN, TensorMapRecord
+from ..isa.reduction import combine
+from ..isa.tensormap import SWIZZLE_SPAN, TensorMapRecord, check_reduction
 from .report import SimError
 
-_REDUCE = {"add": np.add, "min": np.minimum, "max": np.maximum,
-           "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
+_GRAINS = {"128B_ATOM_32B": 2, "128B_ATOM_32B_FLIP_8B": 2, "128B_ATOM_64B": 4}
 
 
-def swizzle_chunks(nbytes: int, span: int) -> NDArray[np.int64]:
-    """Where each 16-byte chunk of a box lies: bits 4 and up of its offset, exclusive or bits 7 and up, as many as
-    the span has chunks (PTX ISA, "Swizzling Modes")."""
-    chunk = np.arange(-(-nbytes // 16))
-    return chunk ^ ((chunk >> 3) & (span // 16 - 1)) if span else chunk
+def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
+    """Where each 16-byte chunk of a box lies that begins in this line of 128 bytes: its place in its line, in grains
+    of the swizzle's atoms, exclusive or the line's number, as many bits as the span has grains (PTX ISA, "Swizzling
+    Modes")."""
+    chunk = np.arange(8 * line, 8 * line - (-nbytes // 16))
+    grain = _GRAINS.get(swizzle, 1)
+    grains = SWIZZLE_SPAN[swizzle] // (16 * grain)
+    return (chunk ^ (((chunk >> 3) & (grains - 1)) * grain)) - 8 * line
+
+
+class Image:
+    """How the rows of a box lie in shared memory: each padded to the swizzle's span, and chunks permuted by the bits
+    of the address, of which `line` (0 to 7) is the number of the first line."""
+
+    def __init__(self, record: TensorMapRecord) -> None:
+        self.inner = record.box_shape[0] * record.dtype.bytes
+        self.pitch = record.row_bytes
+        self.swizzle = record.swizzle
+        self._chunks: dict[tuple[int, int], NDArray[np.int64]] = {}
+
+    def _places(self, nbytes: int, line: int) -> NDArray[np.int64]:
+        key = nbytes, line
+        if key not in self._chunks:
+            self._chunks[key] = swizzle_chunks(nbytes, self.swizzle, line)
+        return self._chunks[key]
+
+    def _flipped(self, chunks: Bytes, line: int) -> Bytes:
+        """With the 8-byte halves of every chunk of each odd line exchanged."""
+        if not self.swizzle.endswith("FLIP_8B"):
+            return chunks
+        out = chunks.copy().reshape(-1, 2, 8)
+        odd = ((np.arange(len(out)) >> 3) + line) & 1 == 1
+        out[odd] = out[odd, ::-1]
+        return out.reshape(-1, 16)
+
+    def lay(self, box: NDArray[Any], line: int) -> Bytes:
+        """The box's elements, innermost last, as shared memory holds them."""
+        data: Bytes = np.ascontiguousarray(box).reshape(-1).view(np.uint8)
+        if self.swizzle == "none":
+            return data
+        rows = data.reshape(-1, self.inner)
+        if self.pitch > self.inner:
+            rows = np.pad(rows, ((0, 0), (0, self.pitch - self.inner)))
+        chunks = rows.reshape(-1, 16)
+        places = self._places(chunks.size, line)
+        out = np.zeros((max(len(chunks), int(places.max()) + 1), 16), np.uint8)  # more: a part of a line, spread out
+        out[places] = chunks
+        return self._flipped(out, line).reshape(-1)
+
+    def take(self, data: Bytes, dtype: Any, shape: tuple[int, ...], line: int) -> NDArray[Any]:
+        """The other way."""
+        if self.swizzle != "none":
+            chunks = self._flipped(data.reshape(-1, 16), line)
+            rows = chunks[self._places(data.size, line)].reshape(-1, self.pitch)
+            data = np.ascontiguousarray(rows[:, : self.inner]).reshape(-1)
+        return data.view(dtype).reshape(shape)
 
 
 class SimTensorMap:
@@ -29,9 +80,8 @@ class SimTensorMap:
     def __init__(self, record: TensorMapRecord, run_memory: Any, name: str) -> None:
         self.record, self.memory, self.name = record, run_memory, name
         self.rank, self.box, self.box_bytes = record.rank, record.box, record.box_bytes
-        span = SWIZZLE_SPAN[record.swizzle]
-        self.align = span * 8 if span else 128
-        self._chunks = swizzle_chunks(self.box_bytes, span) if span else None
+        self.image = Image(record)
+        self.shared_bytes = record.shared_bytes
 
     def on(self, machine: Any) -> BoundTensorMap:
         return BoundTensorMap(self, machine)
@@ -41,14 +91,15 @@ class SimTensorMap:
     ) -> tuple[NDArray[Any], tuple[slice, ...]]:
         """The elements of the box that lie inside the tensor, as a view of memory with the outermost dimension
         first, and where they are in the box."""
+        return self._view(at, self.record.box_shape, machine, write, atomic)
+
+    def _view(
+        self, at: tuple[int, ...], extents: tuple[int, ...], machine: Any, write: bool, atomic: bool
+    ) -> tuple[NDArray[Any], tuple[slice, ...]]:
         r = self.record
-        if len(at) != r.rank:
-            raise SimError(
-                f"{self.name}: {len(at)} coordinates {at} for a tensor map of rank {r.rank}; {machine.place}"
-            )
         size = r.dtype.bytes
         address, shape, strides, where = r.address, [], [], []
-        for c, n, box, step, stride in zip(at, r.dims, r.box_shape, r.element_strides, (size, *r.strides_bytes)):
+        for c, n, box, step, stride in zip(at, r.dims, extents, r.element_strides, (size, *r.strides_bytes)):
             first = max(0, -(c // step))  # the least i with c + i * step >= 0
             last = min(box, max(first, -(-(n - c) // step)))
             address += (c + first * step) * stride
@@ -76,47 +127,137 @@ class SimTensorMap:
         )
         return view, tuple(where)
 
-    def gather(self, at: tuple[int, ...], machine: Any) -> Bytes:
+    def _runs(self, at: tuple[int, ...], offsets: tuple[int, ...]) -> list[tuple[int, int, tuple[int, ...]]]:
+        """The rows of pixels that an im2col copy walks over: (first pixel, how many, where in the tensor). Each starts
+        at the filter base, or at the lower corner, and ends at the upper one (PTX ISA, "im2col mode")."""
         r = self.record
-        inside, where = self.part(at, machine, False)
-        fill = np.nan if r.oob_fill == "nan" else 0
-        box = np.full(tuple(reversed(r.box_shape)), fill, r.dtype.numpy)
-        box[where] = inside
-        data: Bytes = box.reshape(-1).view(np.uint8)
-        if self._chunks is None:
-            return data
-        out = np.empty((self._chunks.max() + 1, 16), np.uint8)
-        out[self._chunks] = data.reshape(-1, 16)
-        return out.reshape(-1)
+        walk = r.im2col
+        assert walk is not None
+        last = [n - 1 + up for n, up in zip(r.dims[1:], walk.upper)]
+        steps = r.element_strides[1:-1]
+        position, image = list(at[1:-1]), at[-1]
+        runs, done = [], 0
+        while done < walk.pixels:
+            count = max(1, min((last[0] - position[0]) // steps[0] + 1, walk.pixels - done))
+            where = (at[0], *(p + o for p, o in zip(position, offsets)), image)
+            runs.append((done, count, where))
+            done += count
+            position[0] = walk.lower[0]
+            for d in range(1, len(position)):
+                position[d] += steps[d]
+                if position[d] <= last[d]:
+                    break
+                position[d] = walk.lower[d]
+            else:
+                image += 1
+        return runs
 
-    def scatter(self, at: tuple[int, ...], data: Bytes, reduce: str | None, machine: Any) -> None:
+    def _check(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any) -> None:
         r = self.record
-        if self._chunks is not None:
-            data = data.reshape(-1, 16)[self._chunks].reshape(-1)
-        box = data.view(r.dtype.numpy).reshape(tuple(reversed(r.box_shape)))
-        inside, where = self.part(at, machine, True, reduce is not None)
-        if reduce is None:
-            inside[...] = box[where]
-        elif reduce in _REDUCE:
-            inside[...] = _REDUCE[reduce](inside, box[where])
-        else:  # inc and dec wrap at the operand (PTX ISA, "red")
-            old, limit = inside.copy(), box[where]
-            up = np.where(old >= limit, 0, old + 1)
-            inside[...] = up if reduce == "inc" else np.where((old == 0) | (old > limit), limit, old - 1)
+        if r.interleave != "none":
+            raise SimError(f"{self.name}: interleaved tensor maps are not simulated; {machine.place}")
+        if len(at) != r.rank:
+            raise SimError(
+                f"{self.name}: {len(at)} coordinates {at} for a tensor map of rank {r.rank}; {machine.place}"
+            )
+        if (offsets is None) != (r.im2col is None):
+            have, want = ("im2col", "tiled") if r.im2col is not None else ("tiled", "im2col")
+            raise SimError(
+                f"{self.name}: the tensor map is {have}, but {machine.row.name} is for {want} maps; {machine.place}"
+            )
+        if r.im2col is None or offsets is None:
+            return
+        for d, (p, lo, up, n, o) in enumerate(zip(at[1:], r.im2col.lower, r.im2col.upper, r.dims[1:], offsets)):
+            if not lo <= p <= n - 1 + up:
+                raise SimError(
+                    f"{self.name}: im2col coordinates {at}: the filter base {p} of spatial dimension {d} lies outside "
+                    f"of the box of pixels, {lo} to {n - 1 + up}; {machine.place}"
+                )
+            most = {3: 1 << 16, 4: 1 << 8, 5: 1 << 5}[r.rank]
+            if not 0 <= o < most:
+                raise SimError(f"{self.name}: im2col offset {o} must be in 0 to {most - 1}; {machine.place}")
+
+    def _gathered(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any) -> NDArray[Any]:
+        r = self.record
+        self._check(at, offsets, machine)
+        fill = np.nan if r.oob_fill == "nan" else 0
+        box: NDArray[Any] = np.full(tuple(reversed(r.box_shape)), fill, r.dtype.numpy)
+        if r.im2col is None or offsets is None:
+            inside, where = self.part(at, machine, False)
+            box[where] = inside
+            return box
+        for first, count, place in self._runs(at, offsets):
+            extents = (r.im2col.channels, count, *(1,) * (r.rank - 2))
+            inside, where = self._view(place, extents, machine, False, False)
+            row = box[first : first + count].reshape(tuple(reversed(extents)))
+            row[where] = inside
+        return box
+
+    def gather(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, line: int, machine: Any) -> Bytes:
+        return self.image.lay(self._gathered(at, offsets, machine), line)
+
+    def gather4(self, at: tuple[int, ...], line: int, machine: Any) -> Bytes:
+        self._check_rows(machine)
+        rows = [self._gathered((at[0], row), None, machine) for row in at[1:]]
+        return self.image.lay(np.concatenate(rows), line)
+
+    def _check_rows(self, machine: Any) -> None:
+        if self.rank != 2 or self.box[1] != 1:
+            raise SimError(
+                f"{self.name}: gather4 and scatter4 take a tensor map of rank 2 whose box is one row high, not the box "
+                f"{self.box}; {machine.place}"
+            )
+
+    def scatter(
+        self, at: tuple[int, ...], data: Bytes, reduce: str | None, offsets: tuple[int, ...] | None, line: int,
+        machine: Any,
+    ) -> None:  # fmt: skip
+        r = self.record
+        self._check(at, offsets, machine)
+        if reduce is not None:
+            check_reduction(reduce, r.dtype)
+        box = self.image.take(data, r.dtype.numpy, tuple(reversed(r.box_shape)), line)
+        if r.im2col is None or offsets is None:
+            self._put(*self.part(at, machine, True, reduce is not None), box, reduce)
+            return
+        for first, count, place in self._runs(at, offsets):
+            extents = (r.im2col.channels, count, *(1,) * (r.rank - 2))
+            row = box[first : first + count].reshape(tuple(reversed(extents)))
+            self._put(*self._view(place, extents, machine, True, reduce is not None), row, reduce)
+
+    @staticmethod
+    def _put(inside: NDArray[Any], where: tuple[slice, ...], box: NDArray[Any], reduce: str | None) -> None:
+        inside[...] = box[where] if reduce is None else combine(reduce, inside, box[where])
+
+    def scatter4(self, at: tuple[int, ...], data: Bytes, line: int, machine: Any) -> None:
+        self._check_rows(machine)
+        r = self.record
+        rows = self.image.take(data, r.dtype.numpy, (4, r.box[0]), line)
+        for i, row in enumerate(at[1:]):
+            self._put(*self.part((at[0], row), machine, True), rows[i : i + 1], None)
 
 
 class BoundTensorMap:
     """A tensor map and the issue that uses it, for reports."""
 
-    __slots__ = ("map", "machine", "rank", "box", "box_bytes", "align")
+    __slots__ = ("map", "machine", "rank", "box", "box_bytes", "shared_bytes")
 
     def __init__(self, tensor_map: SimTensorMap, machine: Any) -> None:
         self.map, self.machine = tensor_map, machine
         self.rank, self.box = tensor_map.rank, tensor_map.box
-        self.box_bytes, self.align = tensor_map.box_bytes, tensor_map.align
+        self.box_bytes, self.shared_bytes = tensor_map.box_bytes, tensor_map.shared_bytes
 
-    def gather(self, at: tuple[int, ...]) -> Bytes:
-        return self.map.gather(at, self.machine)
+    def gather(self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0) -> Bytes:
+        return self.map.gather(at, offsets, line, self.machine)
 
-    def scatter(self, at: tuple[int, ...], data: Bytes, reduce: str | None = None) -> None:
-        self.map.scatter(at, data, reduce, self.machine)
+    def gather4(self, at: tuple[int, ...], line: int = 0) -> Bytes:
+        return self.map.gather4(at, line, self.machine)
+
+    def scatter(
+        self, at: tuple[int, ...], data: Bytes, reduce: str | None = None, offsets: tuple[int, ...] | None = None,
+        line: int = 0,
+    ) -> None:  # fmt: skip
+        self.map.scatter(at, data, reduce, offsets, line, self.machine)
+
+    def scatter4(self, at: tuple[int, ...], data: Bytes, line: int = 0) -> None:
+        self.map.scatter4(at, data, line, self.machine)

@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "examples" / "debugging.md"
 BLOCK = re.compile(r"```python(?: (\w+))?\n(.*?)```", re.DOTALL)
 FENCE = 'arch.fence_proxy("async.shared", space="cta")'
 MENDS = {
-    "hangs": ("CooperativeGroup(THREAD, 64)", "CooperativeGroup(THREAD, 2)"),
+    "hangs": ("CooperativeGroup(THREAD, 3)", "CooperativeGroup(THREAD, 2)"),
     "numbers": (
         "    arch.sync_threads()",
         '    arch.fence_proxy("async.shared", space="cta")\n    arch.sync_threads()',

@@ -7,7 +7,7 @@ import pytest
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import cluster, fence, mbarrier, sync, tma
+from numba_cute.isa import cluster, copy_async, fence, mbarrier, sync, tma
 from numba_cute.sim import DeadlockError, SimError, simulate
 
 BAR, BUF = 1024, 2048
@@ -112,7 +112,141 @@ def double_buffer_with_one_barrier_a_round(a, out):
         out[t] = tile[i % 2, 63 - t] * 0 + tile[i % 2, t]
 
 
+def copies_issued_ahead_of_the_announcement(a, out):
+    barriers(1)
+    t = cuda.threadIdx.x
+    if t == 0:
+        tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
+        tma.cp_async_bulk_g2s(BUF + 128, a.ctypes.data + 128, 128, BAR)
+        mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
+    mbarrier.mbarrier_wait_parity(BAR, 0)
+    out[t] = get(BUF + 4 * t)
+
+
+def two_warps_that_hand_over_by_named_barriers(a, out):
+    tile = cuda.shared.array(32, numba.int32)
+    t = cuda.threadIdx.x
+    for i in range(3):
+        if t < 32:
+            if i:
+                sync.bar_sync(2, 64)
+            tile[t] = a[t + 32 * (i % 2)]
+            sync.bar_arrive(1, 64)
+        else:
+            sync.bar_sync(1, 64)
+            out[t - 32 + 32 * (i % 2)] = tile[t - 32]
+            if i < 2:
+                sync.bar_arrive(2, 64)
+
+
+def a_barrier_that_ends_and_another_in_its_place(a, out):
+    t = cuda.threadIdx.x
+    for i in range(3):
+        barriers(64)
+        out[t] = a[t] * (i == 2)
+        mbarrier.mbarrier_arrive(BAR)
+        mbarrier.mbarrier_wait_parity(BAR, 0)
+        cuda.syncthreads()
+        if t == 0:
+            mbarrier.mbarrier_inval(BAR)
+        cuda.syncthreads()
+
+
+def a_wait_for_a_phase_that_others_saw_and_told_of(a, out):
+    barriers(32)
+    t = cuda.threadIdx.x
+    for i in range(4):
+        if t < 32:
+            mbarrier.mbarrier_arrive(BAR)
+            mbarrier.mbarrier_wait_parity(BAR, i & 1)
+        cuda.syncthreads()  # warp 1 waits for none of the first three phases itself
+    if t >= 32:
+        mbarrier.mbarrier_wait_parity(BAR, 1)
+    out[t] = a[t]
+
+
+def early_return_before_syncthreads(a, out):
+    tile = cuda.shared.array(64, numba.int32)
+    t = cuda.threadIdx.x
+    out[t] = a[t]
+    if t >= 40:
+        return
+    tile[t] = a[t]
+    cuda.syncthreads()
+    out[t] = tile[39 - t] + a[t] - a[39 - t]
+
+
+def a_partial_sum_whose_other_lanes_are_dropped(a, out):
+    t = cuda.threadIdx.x
+    out[t] = a[t]
+    if t < 16:
+        x = a[t]
+        for step in (8, 4, 2, 1):
+            x += cuda.shfl_down_sync(0xFFFF, x, step)
+        if t == 0:
+            out[0] = x - 120
+
+
+def some_lanes_meet_before_all_do(a, out):
+    t = cuda.threadIdx.x
+    out[t] = a[t]
+    if t % 32 >= 16:
+        cuda.syncwarp(0xFFFF0000)
+    cuda.syncwarp()
+    if t % 32 < 16:
+        cuda.syncwarp(0x0000FFFF)
+
+
+def one_group_after_the_other_on_one_named_barrier(a, out):
+    t = cuda.threadIdx.x
+    out[t] = a[t]
+    for warp in range(2):
+        if t // 32 == warp:
+            sync.bar_sync(1, 32)
+        cuda.syncthreads()
+
+
+def cp_async_told_by_a_barrier_while_the_thread_goes_on(a, out):
+    barriers(16)
+    t = cuda.threadIdx.x
+    if t < 16:
+        copy_async.cp_async(BUF + 16 * t, a.ctypes.data + 16 * t, nbytes=16, cache="cg", prefetch=0)
+        copy_async.cp_async_mbarrier_arrive_noinc(BAR)
+        copy_async.cp_async(BUF + 512 + 16 * t, a.ctypes.data + 16 * t, nbytes=16, cache="cg", prefetch=0)
+        copy_async.cp_async_commit_group()
+        copy_async.cp_async_wait_group(n=0)
+    mbarrier.mbarrier_wait_parity(BAR, 0)
+    out[t] = get(BUF + 4 * t)
+
+
+def a_lock_and_a_counter(a, out):
+    lock = cuda.shared.array(2, numba.int32)
+    t = cuda.threadIdx.x
+    if t < 2:
+        lock[t] = 0
+    cuda.syncthreads()
+    if t % 32 == 0:
+        while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+            pass
+        cuda.threadfence_block()
+        lock[1] += 1
+        cuda.threadfence_block()
+        cuda.atomic.exch(lock, 0, 0)
+    cuda.syncthreads()
+    out[t] = a[t] if lock[1] == 2 else -1
+
+
 KERNELS = [
+    copies_issued_ahead_of_the_announcement,
+    two_warps_that_hand_over_by_named_barriers,
+    a_barrier_that_ends_and_another_in_its_place,
+    a_wait_for_a_phase_that_others_saw_and_told_of,
+    early_return_before_syncthreads,
+    a_partial_sum_whose_other_lanes_are_dropped,
+    some_lanes_meet_before_all_do,
+    one_group_after_the_other_on_one_named_barrier,
+    cp_async_told_by_a_barrier_while_the_thread_goes_on,
+    a_lock_and_a_counter,
     several_copies_on_one_barrier,
     producer_waits_for_parity_1_of_a_fresh_barrier,
     generic_read_then_async_read,
@@ -167,6 +301,23 @@ def test_blocks_hand_over_through_atomics_and_threadfence(seed):
     out = np.zeros(32, np.int32)
     simulate(kernel, seed=seed)[4, 32](np.zeros((4, 32), np.int32), np.zeros(1, np.int32), out)
     np.testing.assert_array_equal(out, 6 + 4 * np.arange(32))
+
+
+@pytest.mark.parametrize("seed", ORDERS)
+def test_a_block_that_waits_for_a_later_one(seed):
+    def kernel(flags, out):
+        b = cuda.blockIdx.x
+        if cuda.threadIdx.x == 0:
+            while b < 3 and cuda.atomic.add(flags, b + 1, 0) == 0:
+                pass
+            cuda.threadfence()
+            out[b] = 1 if b == 3 else out[b + 1] + 1
+            cuda.threadfence()
+            cuda.atomic.add(flags, b, 1)
+
+    out = np.zeros(4, np.int32)
+    simulate(kernel, seed=seed)[4, 32](np.zeros(5, np.int32), out)
+    assert out.tolist() == [4, 3, 2, 1]
 
 
 def test_a_loop_over_a_plain_read_is_reported_and_not_followed_for_ever():

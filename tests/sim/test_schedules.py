@@ -8,7 +8,7 @@ import pytest
 from numba import cuda
 
 from numba_cute.isa import mbarrier
-from numba_cute.sim import DeadlockError, SimError, simulate
+from numba_cute.sim import DeadlockError, SimError, grid, simulate
 
 BAR = 1024
 
@@ -56,6 +56,53 @@ def test_exploration_finds_an_order_that_hangs_and_replays_it():
     choices = eval(re.search(r"choices=(\{.*?\})", str(caught.value))[1])
     with pytest.raises(DeadlockError):
         simulate(late_signal).explore(choices=choices)[tuple(launch)](np.zeros(1, np.int32))
+
+
+def counts_while_it_spins(out):
+    """Each turn of the loop changes memory, but nobody will ever raise the flag."""
+    if cuda.threadIdx.x == 0:
+        while cuda.atomic.add(out, 0, 0) == 0:
+            cuda.atomic.add(out, 1, 1)
+
+
+def test_a_spin_without_progress_is_reported(monkeypatch):
+    monkeypatch.setattr(grid, "BUSY_TURNS", 500)
+    with pytest.raises(DeadlockError, match="an atomic that changes nothing, again and again"):
+        simulate(counts_while_it_spins)[1, 64](np.zeros(2, np.int32))
+
+
+def split_arrival(out):
+    """Warps 1 and 2 take a number each; only if warp 2 comes first is the barrier one arrival short."""
+    t = cuda.threadIdx.x
+    if t == 0:
+        mbarrier.mbarrier_init(BAR, 2)
+    cuda.syncthreads()
+    if t in (32, 64):
+        place = cuda.atomic.add(out, 0, 1)
+        if t == 32 or place == 1:
+            mbarrier.mbarrier_arrive(BAR)
+    if t == 96:
+        mbarrier.mbarrier_wait_parity(BAR, 0)
+
+
+def three_turns(out):
+    """Hangs only if warps 3, 2, 1 draw in just that order: two places at which the usual order is left."""
+    t = cuda.threadIdx.x
+    if t == 0:
+        mbarrier.mbarrier_init(BAR, 1)
+    cuda.syncthreads()
+    if t in (32, 64, 96):
+        place = cuda.atomic.add(out, 0, 1)
+        cuda.atomic.add(out, 1, place * (t // 32))
+        if place == 2 and cuda.atomic.add(out, 1, 0) == 4 and t == 32:
+            mbarrier.mbarrier_wait_parity(BAR, 0)
+
+
+@pytest.mark.parametrize("kernel", [split_arrival, three_turns])
+def test_exploration_finds_planted_orders_that_the_usual_one_hides(kernel):
+    simulate(kernel)[1, 128, 0, 4096](np.zeros(2, np.int32))
+    with pytest.raises(DeadlockError, match="choices="):
+        simulate(kernel).explore()[1, 128, 0, 4096](np.zeros(2, np.int32))
 
 
 def test_exploration_of_a_right_kernel_ends():

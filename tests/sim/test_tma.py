@@ -153,9 +153,9 @@ def test_misaligned_destination(rng):
     def kernel(source):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_init(BAR, 1)
-            tma.cp_async_bulk_tensor_g2s(BUF + 128, source, (0, 0), BAR, rank=2)
+            tma.cp_async_bulk_tensor_g2s(BUF + 64, source, (0, 0), BAR, rank=2)
 
-    with pytest.raises(CuteError, match="must be a multiple of 1024"):
+    with pytest.raises(CuteError, match="must be a multiple of 128"):
         simulate(kernel)[1, 32, 0, 4096](record(a, (64, 8), swizzle="128B"))
 
 
@@ -185,7 +185,7 @@ GOOD = dict(dtype=dtypes.Float16, address=4096, dims=(64, 32), strides_bytes=(12
         (dict(element_strides=(1, 9)), r"element_strides\[1\] is 9"),
         (dict(element_strides=(2, 1)), r"element_strides\[0\] is 2"),
         (dict(swizzle="256B"), "swizzle '256B' is none of"),
-        (dict(interleave="16B"), "interleave '16B'"),
+        (dict(interleave="64B"), "interleave .64B."),
         (dict(oob_fill="one"), "oob_fill 'one'"),
         (dict(l2_promotion="512B"), "l2_promotion '512B'"),
         (dict(dtype=dtypes.Int16, oob_fill="nan"), "needs a floating-point dtype"),
