@@ -28,7 +28,8 @@ from .algebra import (
     tiled_divide,
     zipped_divide,
 )
-from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, cudasim, inspect_layouts, launch
+from .atom import Atom, make_atom
+from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, cudasim, inspect, inspect_layouts, launch
 from .copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call, prefetch
 from .copy_atom import (
     CopyAtom,
@@ -49,22 +50,34 @@ from .dtypes import (
     BFloat16,
     Boolean,
     DType,
+    Float4E2M1FN,
+    Float6E2M3FN,
+    Float6E3M2FN,
     Float8E4M3FN,
     Float8E5M2,
+    Float8E8M0FNU,
     Float16,
     Float32,
     Float64,
+    Int4,
     Int8,
     Int16,
     Int32,
     Int64,
+    Numeric,
     TFloat32,
+    Uint4,
     Uint8,
     Uint16,
     Uint32,
     Uint64,
 )
-from .fastdivmod import FastDivmodDivisor, fast_divmod_create_divisor
+from .fastdivmod import (
+    FastDivmodDivisor,
+    FastDivmodDivisorV2,
+    fast_divmod_create_divisor,
+    fast_divmod_create_divisor_v2,
+)
 from .layout import (
     ComposedLayout,
     E,
@@ -82,18 +95,25 @@ from .layout import (
     dice,
     elem_less,
     filter_tuple,
+    find,
+    find_if,
     flat_product,
     flatten_to_tuple,
     get,
     get_divisibility,
+    get_leaves,
     get_nonswizzle_portion,
     get_swizzle_portion,
+    has_scaled_basis,
     has_underscore,
     idx2crd,
     increment_coord,
     inner_partition,
     is_congruent,
+    is_int_tuple,
+    is_integer,
     is_major,
+    is_valid_leaf,
     is_weakly_congruent,
     layout_from_str,
     left_inverse,
@@ -132,6 +152,7 @@ from .layout import (
     stride_at,
     tile_to_shape,
     tiled_product,
+    transform_apply,
     transform_leaf,
     tuple_cat,
     unflatten,
@@ -140,11 +161,16 @@ from .layout import (
     zipped_product,
 )
 from .linear import axpby, gemv
+from .math import *  # noqa: F403 - all of cute.math stands here too
 from .mma import MmaAtom, ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma, mma_atom_call
+from .nvgpu.common import CacheEvictionPriority
 from .pointer import AddressSpace, Pointer, make_ptr, recast_ptr
-from .printing import print_tensor, printf
-from .seam import CuteError, const_expr, range_constexpr, struct
+from .printing import pretty_str, print_tensor, printf
+from .promises import IntValue, SymInt, assume, sym_int, sym_int32, sym_int64
+from .seam import CuteError, const_expr, range_constexpr
+from .seam import const_expr as static
 from .sim import simulate
+from .storage import struct
 from .tensor import (
     Tensor,
     domain_offset,
@@ -156,7 +182,19 @@ from .tensor import (
     make_tensor,
     recast_tensor,
 )
-from .vector import ReductionOp, TensorSSA, all_, any_, full, full_like, ones_like, where, zeros_like
+from .vector import (
+    ReductionKind,
+    ReductionOp,
+    TensorSSA,
+    all_,
+    any_,
+    empty_like,
+    full,
+    full_like,
+    ones_like,
+    where,
+    zeros_like,
+)
 
 __version__ = "0.1.0"
 
@@ -165,6 +203,30 @@ if cudasim.enabled():
 del cudasim
 
 __all__ = [
+    "find",
+    "find_if",
+    "get_leaves",
+    "has_scaled_basis",
+    "is_int_tuple",
+    "is_integer",
+    "is_valid_leaf",
+    "transform_apply",
+    "FastDivmodDivisorV2",
+    "fast_divmod_create_divisor_v2",
+    "pretty_str",
+    "IntValue",
+    "Numeric",
+    "ReductionKind",
+    "empty_like",
+    "static",
+    "CacheEvictionPriority",
+    "Atom",
+    "make_atom",
+    "SymInt",
+    "assume",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
     "AddressSpace",
     "BFloat16",
     "Boolean",
@@ -178,6 +240,12 @@ __all__ = [
     "Float16",
     "Float32",
     "Float64",
+    "Float4E2M1FN",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E8M0FNU",
+    "Int4",
+    "Uint4",
     "Float8E4M3FN",
     "Float8E5M2",
     "Int16",
@@ -251,6 +319,7 @@ __all__ = [
     "idx2crd",
     "increment_coord",
     "inner_partition",
+    "inspect",
     "inspect_layouts",
     "is_congruent",
     "is_major",
@@ -350,3 +419,4 @@ __all__ = [
     "zipped_divide",
     "zipped_product",
 ]
+__all__ += math.__all__

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,17 +27,18 @@ class ArrayInfo:
     owner: Any
 
 
-_BY_NAME = {np.dtype(d.numpy).name: d for d in dtypes.ALL if d is not dtypes.TFloat32}
-_BY_NAME["float4_e2m1fn_x2"] = dtypes.Uint8  # torch: two elements of 4 bits packed in a byte, the first in the low bits
+_BY_NAME = {np.dtype(d.numpy).name: d for d in dtypes.WHOLE if d is not dtypes.TFloat32}
+_BY_NAME["float4_e2m1fn_x2"] = dtypes.Float4E2M1FN  # torch: two to a byte, the first in the low bits
+_UNPACKED = {np.dtype(d.numpy).name: d for d in dtypes.NARROW}
 
 
 def _dtype(x: Any) -> DType:
     """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
     name = str(getattr(x, "name", None) or x).removeprefix("torch.")
-    if name == "float4_e2m1fn":
+    if name in _UNPACKED:
         raise CuteError(
-            f"from_dlpack: dtype {x} takes a whole byte for each 4-bit element; pack two into each byte of a uint8 "
-            "array (the first in the low bits)"
+            f"from_dlpack: an array of {name} has a whole byte for each element of {_UNPACKED[name].width} bits; "
+            f"pack it: cute.recast_tensor(from_dlpack(cute.runtime.pack(x)), cute.{_UNPACKED[name]})"
         )
     if name not in _BY_NAME:
         raise CuteError(f"from_dlpack: dtype {x} has no CuTe element type; known are {', '.join(sorted(_BY_NAME))}")
@@ -48,7 +50,8 @@ def inspect_array(x: Any) -> ArrayInfo:
     if isinstance(x, np.ndarray):
         return _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
     if callable(getattr(x, "data_ptr", None)) and callable(getattr(x, "stride", None)):  # torch
-        return ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
+        info = ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
+        return _by_nibbles(info) if info.dtype is dtypes.Float4E2M1FN else info
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is not None:
         named = hasattr(x, "dtype")  # bfloat16 and fp8 have no typestr
@@ -59,6 +62,19 @@ def inspect_array(x: Any) -> ArrayInfo:
     raise CuteError(
         f"from_dlpack: {type(x).__name__} is no array; it needs __dlpack__, __cuda_array_interface__ or to be of NumPy"
     )
+
+
+def _by_nibbles(info: ArrayInfo) -> ArrayInfo:
+    """An array of pairs of 4-bit elements as one of the elements: the contiguous mode holds twice as many."""
+    if 1 not in info.strides:
+        raise CuteError(
+            f"from_dlpack: an array of strides {info.strides} holds two 4-bit elements in each byte, along no mode: "
+            "one stride must be 1"
+        )
+    packed = max(i for i, d in enumerate(info.strides) if d == 1)
+    shape = tuple(2 * s if i == packed else s for i, s in enumerate(info.shape))
+    strides = tuple(1 if i == packed else 2 * d for i, d in enumerate(info.strides))
+    return ArrayInfo(info.dtype, info.address, shape, strides, info.owner)
 
 
 def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: Any) -> ArrayInfo:
@@ -98,7 +114,7 @@ _CODES.update({(1, 8 * n): np.dtype(f"u{n}") for n in (1, 2, 4, 8)})
 _CODES.update({(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)})
 """dlpack.h, DLDataTypeCode, and bits."""
 _PACKED_FLOAT4 = (17, 4, 2)
-"""kDLFloat4_e2m1fn, bits, lanes: seen as bytes."""
+"""kDLFloat4_e2m1fn, bits, lanes: two to a byte."""
 
 _CUDA = 2
 
@@ -116,6 +132,19 @@ def _from_capsule(x: Any) -> ArrayInfo:
     shape = tuple(t.shape[i] for i in range(t.ndim))
     address = int(t.data or 0) + int(t.byte_offset)
     dtype = _dtype(np.dtype(found))
-    if not t.strides:
-        return _in_elements(dtype, address, shape, None, (x, capsule))
-    return ArrayInfo(dtype, address, shape, tuple(t.strides[i] for i in range(t.ndim)), (x, capsule))
+    strides = tuple(t.strides[i] for i in range(t.ndim)) if t.strides else None
+    if strides is None:
+        info = _in_elements(dtype, address, shape, None, (x, capsule))
+    else:
+        info = ArrayInfo(dtype, address, shape, strides, (x, capsule))
+    return _by_nibbles(dataclasses.replace(info, dtype=dtypes.Float4E2M1FN)) if packed else info
+
+
+def on_host(owner: Any) -> bool:
+    """Whether what `inspect_array` found lies in the host's memory."""
+    if isinstance(owner, tuple):  # what came as a capsule
+        return int(owner[0].__dlpack_device__()[0]) != _CUDA
+    if isinstance(owner, np.ndarray):
+        return True
+    cuda = getattr(owner, "is_cuda", None)  # torch
+    return not (hasattr(owner, "__cuda_array_interface__") if cuda is None else cuda)

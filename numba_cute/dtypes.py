@@ -7,6 +7,8 @@ gives a `Scalar`, which a kernel receives as a run-time value where a plain int 
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,14 +58,33 @@ class DType:
         return self.name
 
 
+Numeric = DType
+"""The CuTe DSL's name for element types in annotations."""
+
+
 class Scalar(seam.Leaf):
     """A number that a kernel receives as a run-time value (a plain Python int is static)."""
 
-    __slots__ = ("dtype", "value")
+    __slots__ = ("dtype", "value", "divisor")
 
-    def __init__(self, dtype: DType, value: Any) -> None:
+    def __init__(self, dtype: DType, value: Any, divisor: int = 1) -> None:
         self.dtype = dtype
         self.value = value
+        self.divisor = divisor
+
+    def assumed(self, divisor: int) -> Scalar:
+        """The same number, which `divisor` is to divide: checked, for the number is known here."""
+        if not self.dtype.is_integer:
+            raise seam.CuteError(f"assume: src {self!r} is no integer")
+        if self.value % divisor:
+            raise seam.CuteError(f"{self!r} is not a multiple of {divisor}, as it was promised to be")
+        return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
+
+    def checked(self) -> Any:
+        """The value, for a kernel that is launched: an error if it is not the multiple that it is promised to be."""
+        if self.divisor > 1 and self.value % self.divisor:
+            raise seam.CuteError(f"{self!r} is not a multiple of {self.divisor}, as it was promised to be")
+        return self.value
 
     def __index__(self) -> int:
         return int(self.value)
@@ -85,30 +106,31 @@ class Scalar(seam.Leaf):
     def __hash__(self) -> int:
         return hash(self.value)
 
-    def _binary(self, other: Any, op: Any) -> Any:
-        return Scalar(self.dtype, op(self.value, other.value if isinstance(other, Scalar) else other))
+    def _binary(self, name: str, a: Any, b: Any, op: Any) -> Any:
+        known = seam.divisor_of(name, a, b) if self.dtype.is_integer else 1
+        return Scalar(self.dtype, op(*(x.value if isinstance(x, Scalar) else x for x in (a, b))), known)
 
     def __add__(self, o: Any) -> Any:
-        return self._binary(o, lambda a, b: a + b)
+        return self._binary("add", self, o, operator.add)
 
     __radd__ = __add__
 
     def __sub__(self, o: Any) -> Any:
-        return self._binary(o, lambda a, b: a - b)
+        return self._binary("sub", self, o, operator.sub)
 
     def __rsub__(self, o: Any) -> Any:
-        return self._binary(o, lambda a, b: b - a)
+        return self._binary("sub", o, self, operator.sub)
 
     def __mul__(self, o: Any) -> Any:
-        return self._binary(o, lambda a, b: a * b)
+        return self._binary("mul", self, o, operator.mul)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, o: Any) -> Any:
-        return self._binary(o, lambda a, b: a // b)
+        return self._binary("udiv", self, o, operator.floordiv)
 
     def __mod__(self, o: Any) -> Any:
-        return self._binary(o, lambda a, b: a % b)
+        return self._binary("urem", self, o, operator.mod)
 
     def __lt__(self, o: Any) -> bool:
         return bool(self.value < (o.value if isinstance(o, Scalar) else o))
@@ -123,7 +145,9 @@ class _Host:
     @staticmethod
     def cast(value: Any, dtype: DType) -> Scalar:
         raw = value.value if isinstance(value, Scalar) else value
-        return Scalar(dtype, dtype.numpy(raw).item() if dtype.width <= 64 else raw)
+        cast = number(raw, dtype)
+        known = value.divisor if isinstance(value, Scalar) and dtype.is_integer and cast == raw else 1
+        return Scalar(dtype, cast, known)
 
 
 _HOST = _Host()
@@ -145,19 +169,26 @@ Float64 = DType("Float64", "f64", 64, "float", np.float64)
 Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
 Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
 
-# Narrower than a byte, or scale factors: operands of matrix instructions, not elements of tensors in memory.
-Uint1 = DType("Uint1", "b1", 1, "uint", np.bool_)
+Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
+
+# Narrower than a byte: packed in memory, the first element in the lowest bits.
 Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
 Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
 Float4E2M1FN = DType("Float4E2M1FN", "e2m1", 4, "float", ml_dtypes.float4_e2m1fn)
 Float6E2M3FN = DType("Float6E2M3FN", "e2m3", 6, "float", ml_dtypes.float6_e2m3fn)
 Float6E3M2FN = DType("Float6E3M2FN", "e3m2", 6, "float", ml_dtypes.float6_e3m2fn)
-Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
 
-ALL: tuple[DType, ...] = (Boolean, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64)
-ALL += (Float16, BFloat16, TFloat32, Float32, Float64, Float8E4M3FN, Float8E5M2)
+# Operands of matrix instructions, and bits as such: not elements of tensors.
+Uint1 = DType("Uint1", "b1", 1, "uint", np.bool_)
+Uint6 = DType("Uint6", "b6", 6, "uint", np.uint8)
 
-_BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}
+WHOLE: tuple[DType, ...] = (Boolean, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64)
+WHOLE += (Float16, BFloat16, TFloat32, Float32, Float64, Float8E4M3FN, Float8E5M2, Float8E8M0FNU)
+"""Elements of whole bytes."""
+NARROW: tuple[DType, ...] = (Int4, Uint4, Float4E2M1FN, Float6E2M3FN, Float6E3M2FN)
+ALL: tuple[DType, ...] = WHOLE + NARROW
+
+_BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}  # Uint6 too is held in a byte of its own
 
 
 def from_numpy(dtype: Any) -> DType:
@@ -166,3 +197,94 @@ def from_numpy(dtype: Any) -> DType:
         return _BY_NUMPY[np.dtype(dtype)]
     except KeyError:
         raise TypeError(f"dtype {dtype}: no CuTe element type; known are {', '.join(map(repr, ALL))}") from None
+
+
+# ------------------------------------------------------------------ conversion, as on a GPU
+
+_TOP = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
+"""The largest numbers of the types to which conversions saturate (PTX ISA, "cvt", .satfinite)."""
+
+
+def number(value: Any, dtype: DType) -> Any:
+    """A scalar as `dtype` holds it: `converted` of one number, as a Python int, float or bool."""
+    if type(value) is int and dtype.is_integer:
+        bits = value & ((1 << dtype.width) - 1)
+        return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
+    return converted(value, dtype).item()
+
+
+def converted(values: Any, dtype: DType) -> Any:
+    """Numbers as an array of `dtype` elements.
+
+    Integers wrap around. Floats are rounded to nearest even, once; to integers towards zero, saturating, NaN to 0; to
+    types of at most 8 bits saturating (a NaN becomes the largest number of a type that has none); to Float8E8M0FNU,
+    which holds powers of two, their magnitude upwards. To Boolean: whether it is not 0.
+    """
+    values = _plain(values)
+    with np.errstate(all="ignore"):
+        if dtype.kind == "bool":
+            return values != 0
+        if dtype.is_integer:
+            return _to_integers(values, dtype)
+        if dtype.width >= 32:
+            return values.astype(dtype.numpy)
+        if dtype is Float8E8M0FNU:
+            return _to_powers(rounded_to_odd(values))
+        single = rounded_to_odd(values)
+        top = _TOP.get(dtype.ptx)
+        if top is not None:
+            single = np.clip(single, np.float32(-top), np.float32(top))
+            if dtype.width < 8:
+                single = np.where(np.isnan(single), np.float32(top), single)
+        return single.astype(dtype.numpy)
+
+
+def _plain(values: Any) -> Any:
+    """Numbers as an array of a type that NumPy itself knows, exactly."""
+    a = np.asarray(values)
+    if a.dtype.kind == "O":  # Python ints that no type of NumPy holds
+        return np.array([int(x) & (1 << 64) - 1 for x in a.reshape(-1)], np.uint64).reshape(a.shape)
+    if a.dtype.kind in "iub" or a.dtype.kind == "f":
+        return a
+    return a.astype(np.int8 if np.dtype(a.dtype).name in ("int4", "uint4") else np.float64)
+
+
+def _to_integers(values: Any, dtype: DType) -> Any:
+    low = -(1 << (dtype.width - 1)) if dtype.kind == "int" else 0
+    high = low + (1 << dtype.width) - 1
+    wide = np.uint64 if dtype.kind == "uint" else np.int64
+    if values.dtype.kind == "f":
+        whole = np.trunc(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+        over, under = whole >= float(high + 1), whole < float(low)
+        out = np.where(over | under, 0.0, whole).astype(wide)
+        out = np.where(over, wide(high), np.where(under, wide(low), out))
+    else:
+        out = values.astype(wide)
+        if dtype.width < 64:
+            out = out & wide((1 << dtype.width) - 1)
+            out = np.where(out > high, out - wide(1 << dtype.width if dtype.kind == "int" else 0), out)
+    return out.astype(np.int8 if dtype.width < 8 else dtype.numpy).astype(dtype.numpy)
+
+
+def _to_powers(values: Any) -> Any:
+    """The least powers of two that are not smaller, from 2**-127 to 2**127."""
+    mantissa, exponent = np.frexp(np.abs(values.astype(np.float64)))
+    power = np.where(mantissa == 0.5, exponent - 1, exponent)
+    power = np.where(values == 0, -127, np.where(np.isinf(values), 127, power))
+    bits = np.where(np.isnan(values), 255, np.clip(power, -127, 127) + 127)
+    return bits.astype(np.uint8).view(Float8E8M0FNU.numpy)
+
+
+def rounded_to_odd(values: Any) -> Any:
+    """Numbers as Float32, what is not exact with its last bit set: rounding it once more is rounding once."""
+    values = np.asarray(values)
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # 64 bits: what a double has no room for, as one bit
+        low = values & values.dtype.type(0x7FF)
+        big = np.abs(values.astype(np.float64)) >= 2.0**53
+        values = np.where(big, (values - low) | np.where(low != 0, 0x800, 0).astype(values.dtype), values)
+    wide = values.astype(np.float64)
+    single = wide.astype(np.float32)
+    beyond = np.abs(single.astype(np.float64)) > np.abs(wide)
+    single = np.where(beyond, np.nextafter(single, np.float32(0)), single)  # towards zero
+    inexact = np.isfinite(wide) & (single.astype(np.float64) != wide)
+    return np.where(inexact, (single.view(np.int32) | 1).view(np.float32), single).astype(np.float32)

@@ -58,3 +58,8 @@ def fast_divmod_create_divisor(divisor: Any) -> FastDivmodDivisor:
     if isinstance(divisor, Scalar):
         return FastDivmodDivisor(dtypes.Int32(n), dtypes.Uint32(multiplier), dtypes.Uint32(shift))
     return FastDivmodDivisor(n, multiplier, shift)
+
+
+FastDivmodDivisorV2 = FastDivmodDivisor
+"""The CuTe DSL's newer name of the same."""
+fast_divmod_create_divisor_v2 = fast_divmod_create_divisor

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dtypes import Int32, Int64, Scalar
-from .layout import Layout
+from .layout import Layout, get_divisibility
 from .seam import CuteError
 
 
@@ -60,16 +60,16 @@ def compact_shape_dynamic(lay: Any, mode: int, stride_order: Any, divisibility: 
             f"{what}: extent {shape[mode]} of mode {mode} is not a multiple of divisibility {divisibility!r}"
         )
     order = _outermost_first(shape, stride, stride_order, what)
-    expected = 1
+    shape[mode] = _dynamic(shape[mode], Int32).assumed(divisibility)
+    expected, known = 1, 1  # the compact stride, and what the extents below it promise of it
     for m in reversed(order):
         if int(stride[m]) != expected and int(shape[m]) != 1:
             raise CuteError(
                 f"{what}: layout {lay} is not compact in stride_order {tuple(order)} (outermost mode first)"
             )
-        expected *= int(shape[m])
-    for m in order[: order.index(mode)]:
-        stride[m] = _dynamic(stride[m], Int64)
-    shape[mode] = _dynamic(shape[mode], Int32)
+        if order.index(m) < order.index(mode):
+            stride[m] = Int64(int(stride[m])).assumed(known if int(stride[m]) == expected else 1)
+        expected, known = expected * int(shape[m]), known * (get_divisibility(shape[m]) or 1)
     return Layout(tuple(shape), tuple(stride))
 
 

@@ -30,7 +30,8 @@ class Pointer:
     """A pointer to elements of one type.
 
     dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for
-    rmem the register file's handle. offset: elements into that file (rmem only). alignment: bytes, a power of two
+    rmem the register file's handle. offset: elements from there, in rmem and where they are narrower than a byte (what
+    makes whole bytes is in the address). alignment: bytes, a power of two
     that divides the address. swizzle: applied to the byte address when the pointer is followed, never to `address`.
     """
 
@@ -76,7 +77,7 @@ class Pointer:
         return dataclasses.replace(self, address=address, alignment=min_align)
 
     def __add__(self, offset: Any) -> Pointer:
-        return advance(self, offset, offset if isinstance(offset, int) else 1)
+        return advance(self, offset)
 
     def __sub__(self, offset: Any) -> Pointer:
         return self + (0 - offset)
@@ -94,6 +95,8 @@ class Pointer:
         b = seam.current()
         if self.space is AddressSpace.rmem:
             return tuple(b.read(seam.Regs(self.address, self.dtype, self.offset + i, 1)) for i in range(count))
+        if self.dtype.width < 8:
+            return tuple(_load_bits(self + i) for i in range(count))
         return b.load(self.dtype, self.space.name, physical(self), count, access_alignment(self))
 
     def store_vector(self, values: tuple[Any, ...]) -> None:
@@ -102,6 +105,9 @@ class Pointer:
         if self.space is AddressSpace.rmem:
             for i, v in enumerate(values):
                 b.write(seam.Regs(self.address, self.dtype, self.offset + i, 1), v)
+        elif self.dtype.width < 8:
+            for i, v in enumerate(values):
+                _store_bits(self + i, v)
         else:
             b.store(self.dtype, self.space.name, physical(self), values, access_alignment(self))
 
@@ -120,34 +126,116 @@ class Pointer:
 
 
 @traced
-def advance(ptr: Pointer, offset: Any, multiple: int) -> Pointer:
-    """`ptr + offset`, where `offset` (elements) is known to be a multiple of `multiple` (0: the offset is 0)."""
+def advance(ptr: Pointer, offset: Any) -> Pointer:
+    """`ptr + offset`, `offset` in elements. Its alignment is what is known to divide the offset."""
     if isinstance(offset, int) and offset == 0:
         return ptr
     if ptr.space is AddressSpace.rmem:
-        return Pointer(ptr.dtype, ptr.space, ptr.address, ptr.offset + offset, ptr.alignment, ptr.swizzle)
-    size = ptr.dtype.bytes
-    if not isinstance(offset, seam.Leaf):
-        address = ptr.address + offset * size
+        return dataclasses.replace(ptr, offset=ptr.offset + offset)
+    if ptr.dtype.width < 8:
+        return _advance_within_bytes(ptr, ptr.offset + offset)
+    return _advance_bytes(ptr, offset, ptr.dtype.bytes)
+
+
+def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
+    """`ptr` moved by `units` of `size` bytes."""
+    if not isinstance(units, seam.Leaf):
+        address = ptr.address + units * size
     elif ADDRESS_BITS[ptr.space.name] == 64:
-        address = ptr.address + dtypes.Int64(offset) * size
+        address = ptr.address + dtypes.Int64(units) * size
     else:  # the address keeps its type, whatever the offset's: it may be carried round a loop
-        address = dtypes.Uint32(ptr.address + dtypes.Int32(offset) * size)
-    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, math.gcd(ptr.alignment, multiple * size), ptr.swizzle)
+        address = dtypes.Uint32(ptr.address + dtypes.Int32(units) * size)
+    align = math.gcd(ptr.alignment, seam.divisor(units) * size)
+    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, align, ptr.swizzle)
+
+
+def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
+    """A pointer to elements narrower than a byte, `offset` of them beyond its address: what makes whole bytes, as far
+    as that is known, goes into the address."""
+    few = 8 // math.gcd(8, ptr.dtype.width)  # elements in the fewest whole bytes
+    size = few * ptr.dtype.width // 8
+    if isinstance(offset, int):
+        whole, offset = divmod(offset, few)
+    elif seam.divisor(offset) % few == 0:
+        whole, offset = offset // few, 0
+    else:
+        whole = 0
+    moved = _advance_bytes(ptr, whole, size) if not isinstance(whole, int) or whole else ptr
+    return dataclasses.replace(moved, offset=offset)
 
 
 def physical(ptr: Pointer) -> Any:
     """The byte address that an access through `ptr` touches: swizzled."""
+    address = ptr.address
+    if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
+        address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
     if ptr.swizzle is None or ptr.swizzle.bits == 0:
-        return ptr.address
-    return ptr.swizzle(ptr.address)
+        return address
+    running = seam.current_or(None)
+    return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address)
+
+
+_BITS = {4: dtypes.Uint4, 6: dtypes.Uint6}
+
+
+def _bytes_of(ptr: Pointer) -> tuple[list[Any], Any]:
+    """The addresses of the bytes (one, or two where an element may lie across) that hold the element pointed at, and
+    by how many bits it is shifted there."""
+    width = ptr.dtype.width
+    bits = ptr.offset * width
+    first = physical(ptr)
+    if 8 % width == 0:
+        return [first], bits & 7
+    last = dataclasses.replace(
+        ptr, dtype=_BITS[width], offset=0, address=ptr.address + _wide(ptr, bits + width - 1 >> 3)
+    )
+    return [first, physical(last)], bits & 7
+
+
+def _load_bits(ptr: Pointer) -> Any:
+    """An element narrower than a byte."""
+    b, width = seam.current(), ptr.dtype.width
+    addresses, shift = _bytes_of(ptr)
+    word = 0
+    for i, address in enumerate(addresses):  # where both are the same byte, the second lies above the element
+        word = word | dtypes.Uint32(b.load(dtypes.Uint8, ptr.space.name, address, 1, 1)[0]) << 8 * i
+    bits = (word >> shift) & (1 << width) - 1
+    return b.lane(b.bitcast(b.pack(_BITS[width], (bits,)), ptr.dtype), 0)
+
+
+def _store_bits(ptr: Pointer, value: Any) -> None:
+    """Set an element narrower than a byte, leaving its neighbours as they are: not atomically."""
+    b, width = seam.current(), ptr.dtype.width
+    addresses, shift = _bytes_of(ptr)
+    bits = dtypes.Uint32(b.lane(b.bitcast(b.pack(ptr.dtype, (value,)), _BITS[width]), 0)) << shift
+    mask = dtypes.Uint32((1 << width) - 1) << shift
+
+    def merge(address: Any, by: int) -> None:
+        old = dtypes.Uint32(b.load(dtypes.Uint8, ptr.space.name, address, 1, 1)[0])
+        new = (old & (((mask >> by) & 255) ^ 255)) | ((bits >> by) & 255)
+        b.store(dtypes.Uint8, ptr.space.name, address, (dtypes.Uint8(new),), 1)
+
+    merge(addresses[0], 0)
+    if len(addresses) > 1:
+        b.when(b.compare(">", mask >> 8, 0), lambda: merge(addresses[1], 8))
+
+
+def _wide(ptr: Pointer, offset: Any) -> Any:
+    """Bytes to add to the address, in its own width."""
+    if not isinstance(offset, seam.Leaf):
+        return offset
+    return (dtypes.Int64 if ADDRESS_BITS[ptr.space.name] == 64 else dtypes.Uint32)(offset)
 
 
 def access_alignment(ptr: Pointer) -> int:
     """Bytes by which the accessed address is aligned: a swizzle moves the bits from `base` on."""
+    align = ptr.alignment
+    if ptr.dtype.width < 8:
+        whole, rest = divmod(seam.divisor(ptr.offset) * ptr.dtype.width, 8)
+        align = 1 if rest else math.gcd(align, whole)
     if ptr.swizzle is None or ptr.swizzle.bits == 0:
-        return ptr.alignment
-    return min(ptr.alignment, 1 << ptr.swizzle.base)
+        return align
+    return min(align, 1 << ptr.swizzle.base)
 
 
 @traced
@@ -155,7 +243,11 @@ def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -
     """The same address with another element type or swizzle (`swizzle_` None keeps none, as a fresh view)."""
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
-    return dataclasses.replace(ptr, dtype=dtype or ptr.dtype, swizzle=swizzle_)
+    dtype = dtype or ptr.dtype
+    within = ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0)
+    if within and dtype.width != ptr.dtype.width:
+        raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte: no {dtype} starts there")
+    return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_)
 
 
 @traced
@@ -168,9 +260,10 @@ def make_ptr(
     """A pointer from a byte address (`value`); `assumed_align` (bytes) defaults to the element's size."""
     if mem_space is AddressSpace.rmem:
         raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")
-    align = dtype.bytes if assumed_align is None else assumed_align
-    if align % dtype.bytes:
-        raise CuteError(f"make_ptr: assumed_align {align} bytes is not a multiple of {dtype}'s {dtype.bytes} bytes")
+    size = max(1, dtype.width // 8)
+    align = size if assumed_align is None else assumed_align
+    if align % size:
+        raise CuteError(f"make_ptr: assumed_align {align} bytes is not a multiple of {dtype}'s {size} bytes")
     if type(value) is int and value % align:
         raise CuteError(f"make_ptr: address {value:#x} is not a multiple of assumed_align = {align} bytes")
     if seam.current_or(None) is None and type(value) is int:

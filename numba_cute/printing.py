@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from typing import Any
 
@@ -11,12 +10,15 @@ import numpy as np
 
 from . import layout, seam
 from .dtypes import DType
+from .layout.int_tuple import text
 from .pointer import Pointer
+from .runtime import contents
 from .seam import CuteError, traced
 from .tensor import Tensor, element
 from .vector import TensorSSA
 
 _C_FORMAT = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?(?:hh|ll|[hlqjzt])?[a-zA-Z]")
+_SPEC = re.compile(r"([-+ #0]*\d*(?:\.\d+)?)([duxXoeEfFgGi]?)")
 _BRACES = re.compile(r"\{\{|\}\}|\{(?::[^{}]*)?\}")
 
 
@@ -37,10 +39,13 @@ def _flat(x: Any) -> list[Any]:
     return [x] if number else [str(x)]
 
 
-def _specifier(dtype: DType) -> str:
-    if dtype.is_float:
-        return "%f"
-    return {"int": "%d", "uint": "%u", "bool": "%d"}[dtype.kind] if dtype.width < 64 else "%lld"
+def _specifier(dtype: DType, spec: str = "") -> str:
+    """C's conversion of a number, by a format like ".3f" or "08x" if one is given."""
+    found = _SPEC.fullmatch(spec)
+    if found is None or found[2] and (found[2] in "eEfFgG") != dtype.is_float:
+        raise CuteError(f"printf: {{:{spec}}} is no format of a {dtype}; give a width and one of d, u, x, e, f, g")
+    how = found[2] or ("f" if dtype.is_float else "u" if dtype.kind == "uint" else "d")
+    return f"%{found[1]}{'ll' if dtype.width == 64 and not dtype.is_float else ''}{how}"
 
 
 def _braced(fmt: str, args: tuple[Any, ...]) -> tuple[str, list[Any]]:
@@ -58,7 +63,7 @@ def _braced(fmt: str, args: tuple[Any, ...]) -> tuple[str, list[Any]]:
             if isinstance(part, str):
                 out += part.replace("%", "%%")
             else:
-                out += _specifier(seam.current().type_of(part))
+                out += _specifier(seam.current().type_of(part), match.group()[2:-1])
                 values.append(part)
     if rest:
         raise CuteError(f"printf: {fmt!r} has no {{}} for the last {len(rest)} of the {len(args)} values given")
@@ -70,7 +75,8 @@ def printf(*args: Any) -> None:
     """Print from a kernel, a line for each thread that calls it. Any thread.
 
     args: a format and its values. The format has C's specifiers ("%d %f"), or "{}" for values of any type: numbers,
-    tuples, register vectors. Without a format each value is printed. A newline is added unless it ends with one.
+    tuples, register vectors; "{:.3f}" and "{:08x}" say how. Without a format each value is printed. A newline is added
+    unless it ends with one.
     """
     if not args or not isinstance(args[0], str):
         args = (" ".join(["{}"] * len(args)), *args)
@@ -86,10 +92,16 @@ def printf(*args: Any) -> None:
 
 
 @traced
+def pretty_str(arg: Any) -> str:
+    """What `arg` is (a layout, tensor, atom, tuple, ...), in CuTe's notation."""
+    return text(arg) if isinstance(arg, tuple) else str(arg)
+
+
+@traced
 def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
     """Print a tensor of static shape: its type and layout, then its elements, a line for each row of mode 0 (mode 1
     along the line; further modes one block after the other). In a kernel by each thread that calls it; on the host of a
-    tensor over NumPy's memory. verbose: the coordinate of each element too."""
+    tensor `from_dlpack`, copied from the GPU if it is there. verbose: the coordinate of each element too."""
     if not isinstance(tensor, Tensor):
         raise CuteError(f"print_tensor: {tensor!r} is not a tensor")
     if seam.current_or(None) is None:
@@ -123,15 +135,24 @@ def _rows(tensor: Tensor) -> list[list[Any]]:
 
 
 def _on_host(tensor: Tensor, verbose: bool) -> str:
-    source = getattr(tensor, "_source", None)
-    if not isinstance(source, np.ndarray):
-        raise CuteError("print_tensor: on the host only tensors from_dlpack of NumPy arrays; print the array itself")
     lines = [repr(tensor)]
+    if isinstance(tensor.iterator, Pointer):
+        start, raw = contents(tensor)
     for coords in _rows(tensor):
         parts = []
         for c in coords:
             p = element(tensor, c)
-            value = np.frombuffer(ctypes.string_at(int(p.address), p.dtype.bytes), p.dtype.numpy)[0]
+            value = _number_at(p, start, raw) if isinstance(p, Pointer) else text(p)
             parts.append(f"{value}" + (f" @{c}" if verbose else ""))
         lines.append(" ".join(parts))
     return "\n".join(lines)
+
+
+def _number_at(p: Pointer, start: int, raw: Any) -> Any:
+    """The element that `p` points at, in the bytes from address `start` on."""
+    at, width = int(p.address) - start, p.dtype.width
+    if width >= 8:
+        return raw[at : at + p.dtype.bytes].view(p.dtype.numpy)[0]
+    first = 8 * at + int(p.offset) * width
+    bits = int.from_bytes(raw[first // 8 : first // 8 + 2].tobytes(), "little") >> first % 8
+    return np.array([bits & ((1 << width) - 1)], np.uint8).view(p.dtype.numpy)[0]

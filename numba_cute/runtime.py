@@ -3,26 +3,29 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
-from . import layout
-from .dlpack import inspect_array
-from .dtypes import DType, Int64, Scalar
+import numpy as np
+
+from . import dtypes, layout
+from .dlpack import inspect_array, on_host
+from .dtypes import DType, Int64
 from .layout import Layout
 from .pointer import AddressSpace, Pointer, make_ptr
 from .seam import CuteError
 from .tensor import Tensor
 
-__all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr"]
+__all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "unpack"]
 
 
 def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     """The tensor over an array's memory, with its static shape and strides.
 
     tensor_dlpack: a NumPy array (for the simulator), or any array on a GPU with DLPack or the CUDA array interface;
-    bf16 and fp8 too (ml_dtypes, torch, jax), and packed fp4 (torch.float4_e2m1fn_x2), seen as bytes. assumed_align:
-    bytes that the address is known to be a multiple of (default: one element's). The tensor keeps the array alive; a
-    launch does not.
+    bf16 and fp8 too (ml_dtypes, torch, jax), and packed fp4 (torch.float4_e2m1fn_x2), its contiguous mode twice as
+    long; other elements narrower than a byte through `pack`. assumed_align: bytes that the address is known to be a
+    multiple of (default: one element's). The tensor keeps the array alive; a launch does not.
     """
     info = inspect_array(tensor_dlpack)
     if not info.shape:
@@ -34,9 +37,10 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
 
 
 def _pointer(dtype: DType, address: int, space: AddressSpace, assumed_align: int | None, what: str) -> Pointer:
-    align = dtype.bytes if assumed_align is None else assumed_align
-    if type(align) is not int or align < dtype.bytes or align & (align - 1):
-        raise CuteError(f"{what}: assumed_align {align!r} must be a power of two of at least {dtype.bytes} bytes")
+    size = max(1, dtype.width // 8)
+    align = size if assumed_align is None else assumed_align
+    if type(align) is not int or align < size or align & (align - 1):
+        raise CuteError(f"{what}: assumed_align {align!r} must be a power of two of at least {size} bytes")
     if address % align:
         raise CuteError(f"{what}: address {address:#x} is not a multiple of assumed_align = {align} bytes")
     return Pointer(dtype, space, Int64(address), 0, align)
@@ -50,8 +54,8 @@ def make_fake_tensor(
     memspace: AddressSpace = AddressSpace.gmem,
     assumed_align: int | None = None,
 ) -> Tensor:
-    """A tensor without memory, to compile a kernel for: Scalars in `shape` and `stride` (as `Int32(1024)`) are
-    run-time values there, ints are static."""
+    """A tensor without memory, to compile a kernel for: a `cute.SymInt` in `shape` or `stride` (or a number like
+    `Int32(1024)`) is a run-time value there, of what is divisible as it says; ints are static."""
     if not isinstance(dtype, DType):
         raise CuteError(f"make_fake_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     return Tensor(_pointer(dtype, 0, memspace, assumed_align, "make_fake_tensor"), Layout(shape, stride))
@@ -75,6 +79,52 @@ def make_fake_compact_tensor(
     step: Any = 1
     for m in sorted(range(len(shape)), key=order.__getitem__):
         strides[m] = step
-        step = Int64(int(step) * int(shape[m])) if isinstance(shape[m], Scalar) or isinstance(step, Scalar) \
-            else step * layout.size(shape[m])  # fmt: skip
+        extent = layout.size(shape[m])
+        step = step * extent if type(extent) is int else Int64(extent) * step
     return make_fake_tensor(dtype, shape, tuple(strides), memspace=memspace, assumed_align=assumed_align)
+
+
+def pack(array: Any) -> Any:
+    """Elements narrower than a byte as packed bytes (a uint8 array), along the last axis: the first in the lowest bits.
+
+    array: of ml_dtypes' int4, uint4, float4_e2m1fn, float6_e2m3fn or float6_e3m2fn, which have a byte for each element;
+    the last axis must make whole bytes. `recast_tensor(from_dlpack(pack(x)), cute.Float4E2M1FN)` is the tensor.
+    """
+    a = np.asarray(array)
+    width = _narrow(a.dtype, "pack").width
+    if a.ndim == 0 or a.shape[-1] * width % 8:
+        raise CuteError(f"pack: shape {a.shape}: the last axis of {width}-bit elements does not make whole bytes")
+    bits = np.unpackbits(a.view(np.uint8)[..., None], axis=-1, count=width, bitorder="little")
+    return np.packbits(bits.reshape(*a.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def unpack(packed: Any, dtype: DType) -> Any:
+    """The inverse of `pack`: an array of the NumPy type of `dtype`, a byte for each element."""
+    raw, width = np.asarray(packed, np.uint8), _narrow(dtype.numpy, "unpack").width
+    if raw.ndim == 0 or raw.shape[-1] * 8 % width:
+        raise CuteError(f"unpack: shape {raw.shape}: the last axis of bytes does not make whole {dtype} elements")
+    bits = np.unpackbits(raw, axis=-1, bitorder="little").reshape(*raw.shape[:-1], -1, width)
+    return np.packbits(bits, axis=-1, bitorder="little")[..., 0].view(dtype.numpy)
+
+
+def _narrow(numpy_dtype: Any, what: str) -> DType:
+    found = next((d for d in dtypes.NARROW if np.dtype(d.numpy) == np.dtype(numpy_dtype)), None)
+    if found is None:
+        raise CuteError(f"{what}: {np.dtype(numpy_dtype).name} elements are not narrower than a byte")
+    return found
+
+
+def contents(tensor: Tensor) -> tuple[int, Any]:
+    """The memory of a tensor `from_dlpack`: its first address, and a copy of its bytes, brought from a GPU if they are
+    there."""
+    found = tensor.__cute_allocations__()
+    if not found:
+        return 0, np.zeros(0, np.uint8)
+    ((address, nbytes, _, owner),) = found
+    if owner is None:
+        raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
+    if on_host(owner):
+        return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
+    from .compiler.memory import from_device
+
+    return address, from_device(address, nbytes)

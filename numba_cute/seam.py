@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -39,9 +40,46 @@ class CuteError(Exception):
 
 
 class Leaf:
-    """A value known only at run time. Subclasses (the compiler's) give it operators; a plain int is static."""
+    """A value known only at run time. Subclasses (the compiler's) give it operators; a plain int is static.
+
+    divisor: an integer that is known to divide it (1: nothing is known).
+    """
 
     __slots__ = ()
+    divisor: int = 1
+
+
+def divisor(x: Any) -> int:
+    """What is known to divide `x`: a static integer's magnitude (0 for 0, which everything divides), a leaf's
+    `divisor`, 1 for anything else."""
+    if type(x) is int:
+        return abs(x)
+    return x.divisor if isinstance(x, Leaf) else 1
+
+
+_MOST = 1 << 30  # larger divisors prove nothing more, and a product of them may not fit the value's type
+
+
+def divisor_of(op: str, a: Any, b: Any) -> int:
+    """What divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_ or xor."""
+    x, y = divisor(a), divisor(b)
+    if op in ("add", "sub"):
+        found = math.gcd(x, y)
+    elif op == "mul":
+        found = x * y
+    elif op == "udiv":
+        found = x // b if type(b) is int and b > 0 and x % b == 0 else 1
+    elif op == "urem":
+        found = math.gcd(x, y)
+    elif op == "shl":
+        found = x << b if type(b) is int and 0 <= b < 32 else x
+    elif op == "and_":
+        found = max(x & -x, y & -y)
+    elif op in ("or_", "xor"):
+        found = math.gcd(x & -x, y & -y)
+    else:
+        found = 1
+    return (found if found <= _MOST else math.gcd(found, _MOST)) or 1
 
 
 def is_static(x: Any) -> bool:
@@ -76,7 +114,9 @@ UNARY_MATH = (
     "expm1", "floor", "log", "log10", "log1p", "log2", "round", "roundeven", "rsqrt", "sin", "sinh", "sqrt", "tan",
     "tanh", "trunc",
 )  # fmt: skip
-MATH = ("div", "pow", "rem", "fma", "atan2", "copysign", *UNARY_MATH)
+DIRECTED = tuple(f"{op}.{mode}" for op in ("add", "sub", "mul", "div", "fma", "sqrt") for mode in ("rz", "rp", "rm"))
+"""Of Float32 and Float64, rounded towards zero, upwards or downwards."""
+MATH = ("div", "pow", "rem", "fma", "atan2", "copysign", *UNARY_MATH, *DIRECTED)
 """Of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
 ELEMENTWISE = COMPARISONS + LOGICAL + ARITHMETIC + INTEGER + MATH
 """What `Backend.elementwise` does to integers and floats alike, to integers (INTEGER) or to floats (MATH)."""
@@ -98,6 +138,9 @@ class Backend(Protocol):
 
     def store(self, dtype: Any, space: str, address: Any, values: Sequence[Any], align: int) -> None:
         """The same, the other way."""
+
+    def swizzled(self, swizzle: Any, address: Any) -> Any:
+        """`swizzle(address)`. A compiler may leave out of it the terms of a sum that are multiples of its period."""
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         """Load `dst.count` consecutive elements into registers with one access (at most 16 bytes)."""
@@ -130,7 +173,8 @@ class Backend(Protocol):
         """Such a value of `dtype` elements from scalars."""
 
     def bitcast(self, vector: Any, dtype: Any) -> Any:
-        """Such a value's bits as elements of another type of the same width."""
+        """Such a value's bits as elements of another type: of the same width, or, to and from one of 4 bits, as many as
+        they make."""
 
     def lane(self, vector: Any, index: int) -> Any:
         """One element of such a value, as a leaf."""
@@ -164,6 +208,15 @@ class Backend(Protocol):
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         """Run `body(i)` for each `i` in [start, stop), either of which may be known only at run time."""
 
+    def flag(self) -> Regs:
+        """One Uint32 register for each run of the calling kernel or device function, 0 at first: the carry."""
+
+    def static_smem(self, nbytes: int, align: int) -> Any:
+        """The address of `nbytes` of static shared memory for the calling line of the kernel."""
+
+    def known_launch(self) -> tuple[tuple[int, int, int] | None, int | None]:
+        """(the cluster's shape, the most threads of a block), as far as they are known: None if not."""
+
     def smem_base(self) -> Any:
         """The address of the first byte of dynamic shared memory: a multiple of 1024."""
 
@@ -172,6 +225,31 @@ class Backend(Protocol):
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         """C's printf."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One statement of a kernel or device function, as the compiler sees it after typing.
+
+    kind: "call" of `name` (a function of the library, or a method's name, of variable `of`), "get" of attribute `name`
+    of variable `of`, "alias" of `of`, or "other". target: the variable that it assigns. args, named: the variables
+    that it passes. uses: all that it reads. region: equal in statements that always run one after the other.
+    """
+
+    kind: str
+    target: str
+    of: Any
+    name: Any
+    args: tuple[str, ...]
+    named: dict[str, str]
+    uses: set[str]
+    region: int
+    line: int
+
+
+AUDITS: list[Callable[[list[Step], Callable[[str], Any]], None]] = []
+"""Checks of each function that is compiled, given its steps and what traced code would see in a variable (None if it
+is nothing of the library's). They raise CuteError."""
 
 
 class _Stack(threading.local):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from . import dtypes, layout, marking, seam, transfer
@@ -130,9 +129,9 @@ class Tensor:
         if not _linear(self) or not isinstance(p.address, dtypes.Scalar):
             return []
         shape, stride = layout.flatten_to_tuple(self.shape), layout.flatten_to_tuple(self.stride)
-        reach = [(int(s) - 1) * int(d) * p.dtype.bytes for s, d in zip(shape, stride)]
-        low = sum(r for r in reach if r < 0)
-        high = sum(r for r in reach if r > 0) + p.dtype.bytes
+        reach = [(int(s) - 1) * int(d) * p.dtype.width for s, d in zip(shape, stride)]
+        low = sum(r for r in reach if r < 0) // 8
+        high = -(-(sum(r for r in reach if r > 0) + p.dtype.width) // 8)
         empty = any(int(s) == 0 for s in shape)
         return [] if empty else [(int(p.address) + low, high - low, "", getattr(self, "_source", None))]
 
@@ -226,19 +225,6 @@ def _wide_offset(coord: Any, shape: Any, stride: Any) -> Any:
     return _wide(coord) * stride
 
 
-def _multiple(coord: Any, shape: Any, stride: Any) -> int:
-    """A number known to divide the offset of a coordinate."""
-    if coord is None or (isinstance(coord, int) and coord == 0):
-        return 0
-    if isinstance(shape, tuple):
-        coords = coord if isinstance(coord, tuple) else (1,) * len(shape)
-        return math.gcd(*(_multiple(c, s, d) for c, s, d in zip(coords, shape, stride)))
-    while isinstance(coord, tuple):
-        (coord,) = coord
-    known = [x for x in (coord, stride) if isinstance(x, int)]
-    return math.prod(known) if known else 1
-
-
 def _needs_64_bits(t: Tensor) -> bool:
     """Whether an offset into `t` may exceed 31 bits (and a pointer can take more)."""
     p, lay = t.iterator, t.layout
@@ -246,41 +232,28 @@ def _needs_64_bits(t: Tensor) -> bool:
         return False
     if not isinstance(lay, Layout):
         return False
-    return not seam.is_static((lay.shape, lay.stride)) or layout.cosize(lay) * p.dtype.bytes >= 1 << 31
+    return not seam.is_static((lay.shape, lay.stride)) or layout.cosize(lay) * p.dtype.width >= 8 << 31
 
 
-def add(iterator: Any, offset: Any, multiple: int = 1) -> Any:
+def add(iterator: Any, offset: Any) -> Any:
     """The iterator moved on: a pointer by elements, a coordinate by a coordinate, a descriptor by its own units."""
     if isinstance(iterator, Pointer):
-        return advance(iterator, offset, multiple)
+        return advance(iterator, offset)
     if isinstance(iterator, tuple):
         return layout.add_coord(iterator, offset)
     return iterator + offset
 
 
-@pure
-def _placed(lay: Any, coord: Any) -> tuple[Any, int]:
-    """The offset of a coordinate, and what divides it."""
-    return layout.crd2idx(coord, lay), _divisor(lay, coord)
-
-
-@pure
-def _sliced(lay: Any, coord: Any) -> tuple[Any, Any, int]:
-    """The layout of the modes marked None, the offset of the others, and what divides that."""
-    rest, offset = layout.slice_and_offset(coord, lay)
-    return rest, offset, _divisor(lay, coord)
-
-
-def _divisor(lay: Any, coord: Any) -> int:
-    plain = isinstance(lay, Layout) and not layout.is_basis(lay.stride)
-    return _multiple(coord, lay.shape, lay.stride) if plain else 1
-
-
 def element(t: Tensor, coord: Any) -> Any:
     """The iterator at one coordinate."""
     if _needs_64_bits(t):
-        return add(t.iterator, _wide_offset(coord, t.shape, t.stride), _divisor(t.layout, coord))
-    return add(t.iterator, *_placed(t.layout, coord))
+        return add(t.iterator, _wide_offset(coord, t.shape, t.stride))
+    return add(t.iterator, _placed(t.layout, coord))
+
+
+@pure
+def _placed(lay: Any, coord: Any) -> Any:
+    return layout.crd2idx(coord, lay)
 
 
 def _linear(t: Tensor) -> bool:
@@ -291,9 +264,14 @@ def slice_tensor(t: Tensor, coord: Any) -> Tensor:
     """The modes of `t` marked None in `coord`, at the others' place."""
     if _needs_64_bits(t):
         rest, offset = layout.slice_(t.layout, coord), _wide_offset(coord, t.shape, t.stride)
-        return Tensor(add(t.iterator, offset, _divisor(t.layout, coord)), rest)
-    rest, offset, multiple = _sliced(t.layout, coord)
-    return Tensor(add(t.iterator, offset, multiple), rest)
+        return Tensor(add(t.iterator, offset), rest)
+    rest, offset = _sliced(t.layout, coord)
+    return Tensor(add(t.iterator, offset), rest)
+
+
+@pure
+def _sliced(lay: Any, coord: Any) -> tuple[Any, Any]:
+    return layout.slice_and_offset(coord, lay)
 
 
 # Making tensors

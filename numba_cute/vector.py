@@ -24,6 +24,10 @@ class ReductionOp(StaticEnum):
     XOR = "xor"
 
 
+ReductionKind = ReductionOp
+"""The CuTe DSL's name for what a reducing copy does."""
+
+
 @static
 class TensorSSA:
     """An immutable vector in registers: `vector` holds the elements of a tensor of `shape` in colexicographic
@@ -49,7 +53,7 @@ class TensorSSA:
         if not isinstance(dtype, DType):
             raise CuteError(f"to: dtype {dtype!r} is not an element type; use one like cute.BFloat16")
         if dtype not in dtypes.ALL:
-            raise CuteError(f"to: {dtype} is an operand of matrix instructions alone; view it as bytes (cute.Uint8)")
+            raise CuteError(f"to: {dtype} is an operand of matrix instructions alone, no element type")
         if dtype == self.dtype:
             return self
         count = int(layout.size(self.shape))
@@ -324,6 +328,8 @@ def elementwise(op: Any, *operands: Any) -> Any:
     if not vectors:
         return b.elementwise(op, _scalar_type(name, operands), *operands)
     dtype = _common_type(name, operands)
+    if dtype.is_integer and dtype.width < 8:
+        raise CuteError(f"{getattr(op, 'name', op)}: {dtype} elements have no arithmetic; convert with .to(cute.Int8)")
     shape: Any = 1
     for x in vectors:
         shape = broadcast_shape(shape, x.shape)
@@ -408,6 +414,12 @@ def zeros_like(a: Any, dtype: DType | None = None) -> TensorSSA:
 def ones_like(a: Any, dtype: DType | None = None) -> TensorSSA:
     """`full_like` of ones."""
     return full_like(a, 1, dtype)
+
+
+@traced
+def empty_like(a: Any, dtype: DType | None = None) -> TensorSSA:
+    """A vector of the shape of `a` whose elements nobody should read: zeros, which cost nothing if they are not."""
+    return full_like(a, 0, dtype)
 
 
 def _truths(x: Any, what: str) -> TensorSSA:

@@ -43,13 +43,25 @@ def assert_close(got: np.ndarray, want: np.ndarray, *, rtol: float = 0.0, atol: 
 
 @dataclass
 class Places:
-    """Where a kernel's arrays live: `place(array)` gives what the kernel is called with, the same one each time."""
+    """Where a kernel's arrays live: `place(array)` gives what the kernel is called with, the same one each time, and
+    for `array.T` the same turned."""
 
     move: Callable[[np.ndarray], Any]
-    moved: dict[int, tuple[np.ndarray, Any]] = field(default_factory=dict)
+    moved: dict[Any, tuple[np.ndarray, Any]] = field(default_factory=dict)
 
     def __call__(self, array: np.ndarray) -> Any:
-        return self.moved.setdefault(id(array), (array, self.move(array)))[1]
+        if array.flags.f_contiguous and not array.flags.c_contiguous:
+            turned = self(array.T)
+            return turned.T if isinstance(turned, np.ndarray) else turned.permute(*reversed(range(turned.ndim)))
+        moved = self.moved.get(self.key(array)) or self.moved.get(self.key(array.T))
+        if moved is None:
+            moved = self.moved[self.key(array)] = (array, self.move(array))
+        # of one row or column, an array and its `.T` are both contiguous: the first that came holds the memory
+        return moved[1] if moved[0].shape == array.shape else moved[1].reshape(array.shape)
+
+    @staticmethod
+    def key(array: np.ndarray) -> Any:
+        return array.ctypes.data, array.shape, array.strides, array.dtype
 
     def arguments(self, args: Sequence[Any]) -> list[Any]:
         """Arrays are placed; a plain function is called with `place`, to make tensors, TMA atoms and the like."""
@@ -67,13 +79,12 @@ class Places:
 def _torch_device(array: np.ndarray) -> Any:
     import torch
 
-    if array.flags.f_contiguous and not array.flags.c_contiguous:
-        return _torch_device(array.T).T
     if array.dtype.kind in "fiub" and array.dtype.isbuiltin == 1:
         return torch.from_numpy(np.ascontiguousarray(array)).cuda()
-    named = {"bfloat16": torch.bfloat16, "float8_e4m3fn": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2}
+    names = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
+    named = {name: getattr(torch, name) for name in names if hasattr(torch, name)}
     bits = torch.from_numpy(np.ascontiguousarray(array).view(f"i{array.dtype.itemsize}"))
-    return bits.view(named[array.dtype.name]).cuda()
+    return bits.view(named.get(array.dtype.name, bits.dtype)).cuda()
 
 
 def _back(array: np.ndarray, tensor: Any) -> None:

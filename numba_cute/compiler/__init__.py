@@ -5,12 +5,21 @@ from . import cudasim
 from .cluster import cluster_shape
 
 if cudasim.enabled():
-    from .cudasim import compile, inspect_layouts, launch
+    from .cudasim import compile, inspect, inspect_layouts, launch
 else:
-    from . import calls, passes, structs  # noqa: F401  (they register themselves with Numba)
-    from .inspect import inspect_layouts
+    from . import assign, audit, calls, methods, passes, struct_operators, structs  # noqa: F401  (they register)
+    from .inspect import inspect, inspect_layouts
     from .launch import launch
     from .offline import compile
 from .result import Compiled, PerformanceWarning
 
-__all__ = ["Compiled", "PerformanceWarning", "cluster_shape", "compile", "cudasim", "inspect_layouts", "launch"]
+__all__ = [
+    "Compiled",
+    "PerformanceWarning",
+    "cluster_shape",
+    "compile",
+    "cudasim",
+    "inspect",
+    "inspect_layouts",
+    "launch",
+]

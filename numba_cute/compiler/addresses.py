@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
@@ -51,3 +53,41 @@ def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
         rest, known = _without_constant(builder, value.operands[0])
         return rest, known + value.operands[1].constant
     return value, 0
+
+
+def apart(builder: Any, value: Any, period: int) -> tuple[Any, Any]:
+    """A sum as two: what is no known multiple of `period`, and what is (None if there is no such term).
+
+    What a swizzle does to an address repeats with its period. So the stage of a pipeline is added after it, and the
+    swizzle itself does not change from iteration to iteration.
+    """
+    terms = list(_terms(value))
+    beyond = [t for t in terms if _divides(period, t)]
+    if not beyond:
+        return value, None
+    rest = [t for t in terms if not _divides(period, t)] or [value.type(0)]
+    return _sum(builder, rest), _sum(builder, beyond)
+
+
+def _terms(value: Any) -> Iterator[Any]:
+    if getattr(value, "opname", None) == "add":
+        for operand in value.operands:
+            yield from _terms(operand)
+    else:
+        yield value
+
+
+def _divides(period: int, value: Any) -> bool:
+    """Whether a value is known to be a multiple of `period`, a power of two (so that wrapping does no harm)."""
+    if isinstance(value, ir.Constant):
+        return isinstance(value.constant, int) and value.constant % period == 0
+    op, operands = getattr(value, "opname", None), getattr(value, "operands", ())
+    if op == "mul":
+        return any(isinstance(x, ir.Constant) and _divides(period, x) for x in operands)
+    if op == "shl" and isinstance(operands[1], ir.Constant):
+        return (1 << operands[1].constant) % period == 0
+    return op in ("sext", "zext", "trunc") and _divides(period, operands[0])
+
+
+def _sum(builder: Any, terms: list[Any]) -> Any:
+    return functools.reduce(builder.add, terms)

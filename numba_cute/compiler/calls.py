@@ -19,6 +19,7 @@ from numba.cuda import types, typing
 from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, fold_arguments
 from numba.cuda.typing.typeof import typeof_impl
 
@@ -26,7 +27,7 @@ from .. import dtypes, seam
 from ..seam import CuteError
 from . import structs, tree
 from .errors import as_typing_error
-from .leaves import Number, scalar_type
+from .leaves import Number
 from .numba_types import BoundTraced, StructProxy, StructRef, Value
 from .target import current_arch
 from .tracer import Tracer
@@ -43,7 +44,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
     if isinstance(ty, types.NoneType):
         return None
     if isinstance(ty, (types.Number, types.Boolean)):
-        return Number(ty, value)
+        return tree.make_leaf(ty, value)
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
         return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
@@ -110,7 +111,7 @@ _DTYPES = {
 def numba_type(obj: Any) -> types.Type:
     """The Numba type of what traced code returned."""
     if isinstance(obj, Number):
-        return obj.type
+        return tree.leaf_type(obj)
     if isinstance(obj, (bool, int, str)) and not isinstance(obj, enum.Enum):
         return types.literal(obj)
     if obj is None:
@@ -123,6 +124,8 @@ def numba_type(obj: Any) -> types.Type:
         return structs.type_of_instance(obj)
     if isinstance(obj, (tuple, list)):
         return types.BaseTuple.from_types([numba_type(x) for x in obj])
+    if isinstance(obj, CUDADispatcher):
+        return types.Dispatcher(obj)
     return Value(tree.flatten(obj, []))
 
 
@@ -131,10 +134,10 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
     context, b = tracer.context, tracer.builder
     if isinstance(ty, types.Literal) and isinstance(obj, (bool, int)):
         return context.get_constant_generic(b, types.unliteral(ty), obj)
-    if isinstance(ty, (types.NoneType, types.Literal)):
+    if isinstance(ty, (types.NoneType, types.Literal, types.Dispatcher)):
         return context.get_dummy_value()
     if isinstance(ty, (types.Number, types.Boolean)):
-        return tracer.ir(obj, ty)
+        return tracer.ir(obj, types.unliteral(ty))
     if isinstance(ty, types.BaseTuple):
         return context.make_tuple(b, ty, [concrete(x, t, tracer) for x, t in zip(obj, ty)])
     if isinstance(ty, StructRef):
@@ -143,7 +146,8 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
     tree.flatten(obj, leaves)
     value = context.get_value_type(ty)(None) if not leaves else ir.Constant(context.get_value_type(ty), ir.Undefined)
     for i, (leaf, t) in enumerate(zip(leaves, ty.leaves)):
-        member = tracer.ir(leaf, types.uint64 if t is tree.nt.TENSOR_MAP else t) if _numeric(leaf) else leaf.ir
+        scalar = types.uint64 if t is tree.nt.TENSOR_MAP else types.unliteral(t)
+        member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
         value = b.insert_value(value, member, i)
     return value
 
@@ -178,7 +182,12 @@ def _wrap_typeof(cls: type) -> None:
 
     def typeof_cute(val: Any, c: Any) -> Any:
         if isinstance(val, dtypes.Scalar):
-            return scalar_type(val.dtype)
+            return tree.leaf_type(val)
+        if seam.is_struct_class(type(val)):
+            raise CuteError(
+                f"{type(val).__name__} is held by reference and cannot be a kernel's argument: pass what its fields "
+                "are made from, and construct it in the kernel"
+            )
         return _type_of(val) if _is_compile_time(val) else before(val, c)
 
     typeof_impl.register(cls)(typeof_cute)
@@ -374,22 +383,12 @@ def value_cast(context: Any, builder: Any, fromty: Value, toty: Value, val: Any)
         return val
     tracer = Tracer(context, builder)
     leaves: list[Any] = []
-    _align(abstract(fromty, val, tracer), toty.spec, leaves)
+    tree.align(abstract(fromty, val, tracer), toty.spec, leaves)
     value = ir.Constant(context.get_value_type(toty), ir.Undefined)
     for i, (leaf, t) in enumerate(zip(leaves, toty.leaves)):
-        value = builder.insert_value(value, tracer.ir(leaf, t) if isinstance(leaf, (int, Number)) else leaf.ir, i)
+        member = tracer.ir(leaf, types.unliteral(t)) if isinstance(leaf, (int, Number)) else leaf.ir
+        value = builder.insert_value(value, member, i)
     return value
-
-
-def _align(obj: Any, spec: Any, leaves: list[Any]) -> None:
-    if spec[0] == "leaf":
-        leaves.append(obj)
-    elif spec[0] == "tuple":
-        for x, s in zip(obj, spec[1]):
-            _align(x, s, leaves)
-    elif spec[0] == "node":
-        for name, s in zip(tree.fields_of(spec[1]), spec[2]):
-            _align(getattr(obj, name), s, leaves)
 
 
 lowering_registry.lower_cast(Value, Value)(value_cast)
@@ -404,6 +403,7 @@ def _setitem(obj: Any, index: Any, value: Any) -> None:
 
 
 _OPERATORS: dict[Any, Callable[..., Any]] = {operator.getitem: _getitem, operator.setitem: _setitem, len: len}
+_OPERATORS[divmod] = divmod
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "pow", "is_", "is_not"):

@@ -8,8 +8,8 @@ Its kernels keep their form here (`@cuda.jit`, `kernel[grid, block]`, device arr
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def _plain(arg: Any) -> Any:
 
 def _jit(original: Callable[..., Any]) -> Callable[..., Any]:
     """`cuda.jit`, leaving out the options that only mean something to the real compiler (launch_bounds, …)."""
-    known = inspect.signature(original).parameters
+    known = signature(original).parameters
 
     @functools.wraps(original)
     def jit(*args: Any, **kwargs: Any) -> Any:
@@ -64,5 +64,6 @@ def _unavailable(name: str) -> Callable[..., Any]:
 
 
 compile = _unavailable("compile")
+inspect = _unavailable("inspect")
 inspect_layouts = _unavailable("inspect_layouts")
 launch = _unavailable("launch")

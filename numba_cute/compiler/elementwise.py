@@ -12,7 +12,7 @@ from numba.cuda import cgutils, types
 
 from .. import dtypes
 from ..isa.instr import Instr
-from ..seam import COMPARISONS, INTEGER, LOGICAL, MATH, CuteError
+from ..seam import COMPARISONS, DIRECTED, INTEGER, LOGICAL, MATH, CuteError
 from . import convert
 from .leaves import Number, VectorLeaf, scalar_type
 
@@ -143,7 +143,23 @@ def _of_floats(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
         return lambda x, y: b.fcmp_ordered(op, x, y)
     if op in _FLOAT_OPS:
         return getattr(b, _FLOAT_OPS[op])  # type: ignore[no-any-return]
+    if op in DIRECTED:
+        return _directed(b, op, dtype)
     return _call(b, _LIBDEVICE.get(op, op), dtype)
+
+
+def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+    """An operation rounded another way than to nearest: libdevice's fadd_rz, dadd_ru, fmaf_rd, fma_rz, ..."""
+    name, mode = op.split(".")
+    kind = "d" if dtype.width == 64 else "f"
+    name = ("fmaf" if kind == "f" else "fma") if name == "fma" else kind + name
+    suffix = {"rz": "rz", "rp": "ru", "rm": "rd"}[mode]
+
+    def emit(*xs: Any) -> Any:
+        ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
+        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}_{suffix}"), xs)
+
+    return emit
 
 
 def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:

@@ -24,8 +24,10 @@ from numba.cuda.cudadrv import devices, driver, nvvm
 from .. import dtypes
 from ..seam import CuteError
 from . import errors, ptxas, tree
-from .cluster import checked_cluster
-from .numba_types import TENSOR_MAP_BYTES, TensorMapType, Value
+from .casts import HALVES
+from .cluster import LAUNCHES, checked_cluster
+from .leaves import dtype_of
+from .numba_types import TENSOR_MAP_BYTES, Multiple, TensorMapType, Value
 from .result import warn_if_slow
 from .target import arch_name, current_arch
 from .tracer import SMEM_MARK
@@ -87,22 +89,25 @@ assert cuda_compiler.nvvm is nvvm
 class building:
     """While a kernel is compiled: its cluster shape is known to `_set_cuda_kernel`, and errors are explained."""
 
-    def __init__(self, py_func: Any) -> None:
+    def __init__(self, py_func: Any, launch_bounds: Any = None) -> None:
         self.py_func = py_func
+        self.threads = launch_bounds[0] if isinstance(launch_bounds, tuple) else launch_bounds
 
     def __enter__(self) -> None:
         if not _building:
             errors.forget()
         _building.append(getattr(self.py_func, "__cute_cluster__", None))
+        LAUNCHES.append((_building[-1], self.threads))
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         _building.pop()
+        LAUNCHES.pop()
         if error is not None:
             errors.explain(error, self.py_func)
 
 
 def _init(self: Any, py_func: Any, *args: Any, _original: Any = _Kernel.__init__, **kwargs: Any) -> None:
-    with building(py_func):
+    with building(py_func, kwargs.get("launch_bounds")):
         _original(self, py_func, *args, **kwargs)
     _assemble(self._codelibrary, py_func.__name__)
 
@@ -162,7 +167,7 @@ def _value_args(ty: Value, val: Any) -> tuple[Any, ...]:
     packed = memory.get("_cute_packed")
     if packed is None or packed[0] is not ty:
         leaves: list[Any] = []
-        tree.flatten(val, leaves)
+        tree.align(val, ty.spec, leaves)
         packed = ty, tuple(_leaf_arg(t, leaf, val) for t, leaf in zip(ty.leaves, leaves))
         if memory:
             object.__setattr__(val, "_cute_packed", packed)
@@ -172,17 +177,23 @@ def _value_args(ty: Value, val: Any) -> tuple[Any, ...]:
 def _leaf_arg(ty: types.Type, leaf: Any, owner: Any) -> Any:
     if isinstance(ty, TensorMapType):
         return tensor_map(leaf)
-    if isinstance(leaf, dtypes.Scalar):
-        return _scalar_arg(ty, leaf.value)
+    if isinstance(leaf, (int, dtypes.Scalar)):
+        return _scalar_arg(ty, leaf)
     raise CuteError(f"{type(owner).__name__}: {leaf!r} cannot be a kernel argument")
 
 
-def _scalar_arg(ty: types.Type, value: Any) -> Any:
+def _scalar_arg(ty: types.Type, number: Any) -> Any:
+    """A number as a kernel's parameter; what the kernel was promised of it is checked."""
+    value = number.checked() if isinstance(number, dtypes.Scalar) else number
+    if isinstance(ty, Multiple) and value % ty.divisor:
+        raise CuteError(f"{number!r} is not a multiple of {ty.divisor}, as the kernel was compiled for")
+    if ty in HALVES:
+        return ctypes.c_uint16(int(dtypes.converted(value, dtype_of(ty)).view("uint16")))
     if isinstance(ty, types.Float):
         return {64: ctypes.c_double, 32: ctypes.c_float}[ty.bitwidth](value)
     if ty == types.boolean:
         return bool(value)
-    return getattr(ctypes, f"c_{ty}")(value)
+    return getattr(ctypes, f"c_{types.unliteral(ty)}")(value)
 
 
 _maps: dict[Any, Any] = {}
@@ -205,7 +216,7 @@ def _prepare_args(self: Any, ty: Any, val: Any, stream: Any, retr: Any, kernelar
     if isinstance(ty, Value):
         kernelargs.extend(_value_args(ty, val))
     elif isinstance(val, dtypes.Scalar):
-        kernelargs.append(_scalar_arg(ty, val.value))
+        kernelargs.append(_scalar_arg(ty, val))
     elif isinstance(ty, types.BaseTuple):
         for t, v in zip(ty, val):
             self._prepare_args(t, v, stream, retr, kernelargs)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from llvmlite import ir
@@ -28,18 +29,27 @@ _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Float64: types.float64,
     dtypes.Float8E4M3FN: types.float32,
     dtypes.Float8E5M2: types.float32,
+    dtypes.Float8E8M0FNU: types.float32,
+    dtypes.Int4: types.int8,
+    dtypes.Uint4: types.uint8,
+    dtypes.Uint6: types.uint8,
+    dtypes.Float4E2M1FN: types.float32,
+    dtypes.Float6E2M3FN: types.float32,
+    dtypes.Float6E3M2FN: types.float32,
 }
 
 
 def scalar_type(dtype: dtypes.DType) -> types.Type:
-    """The Numba type that holds one element of `dtype` (an fp8 element travels as the float32 of its value)."""
+    """The Numba type that holds one element of `dtype` (a float of at most 8 bits travels as the float32 of its value,
+    a 4-bit integer as one of 8)."""
     return _SCALARS[dtype]
 
 
 def dtype_of(ty: types.Type) -> dtypes.DType:
     """The element type of a Numba scalar type."""
+    ty = types.unliteral(ty)
     for dtype, scalar in _SCALARS.items():
-        if scalar == ty and dtype is not dtypes.TFloat32 and not (dtype.is_float and dtype.width == 8):
+        if scalar == ty and dtype is not dtypes.TFloat32 and not (dtype.is_float and dtype.width <= 8):
             return dtype
     raise CuteError(f"a value of Numba type {ty} has no CuTe element type")
 
@@ -51,11 +61,18 @@ class Number(seam.Leaf):
     that leaves can be keys; `seam.current().compare` compares values.
     """
 
-    __slots__ = ("type", "ir")
+    __slots__ = ("type", "ir", "divisor")
 
-    def __init__(self, type: types.Type, ir: Any = None) -> None:
+    def __init__(self, type: types.Type, ir: Any = None, divisor: int = 1) -> None:
         self.type = type
         self.ir = ir
+        self.divisor = divisor
+
+    def assumed(self, divisor: int) -> Number:
+        """The same number, which `divisor` is now known to divide."""
+        if not isinstance(self.type, types.Integer):
+            raise CuteError(f"assume: src is a {self.type}, no integer")
+        return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
 
     def __bool__(self) -> bool:
         raise CuteError(
@@ -69,7 +86,8 @@ class Number(seam.Leaf):
     __int__ = __index__
 
     def __repr__(self) -> str:
-        return "?" if self.type in (types.int32, types.int64) else f"?{self.type}"
+        known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
+        return "?" + ("" if self.type in (types.int32, types.int64) else str(self.type)) + known
 
     def __add__(self, o: Any) -> Any:
         return self if _is(o, 0) else _arith("add", self, o)
@@ -99,7 +117,7 @@ class Number(seam.Leaf):
         return 0 if _is(o, 0) else _arith("udiv", o, self)
 
     def __mod__(self, o: Any) -> Any:
-        return 0 if _is(o, 1) else _arith("urem", self, o)
+        return 0 if type(o) is int and o > 0 and self.divisor % o == 0 else _arith("urem", self, o)
 
     def __rmod__(self, o: Any) -> Any:
         return 0 if _is(o, 0) else _arith("urem", o, self)
@@ -154,7 +172,15 @@ def _is(x: Any, value: int) -> bool:
 def _arith(op: str, a: Any, b: Any) -> Any:
     if not isinstance(a, (int, float, Number)) or not isinstance(b, (int, float, Number)):
         return NotImplemented
-    return seam.current().arith(op, a, b)  # type: ignore[attr-defined]
+    result = seam.current().arith(op, a, b)  # type: ignore[attr-defined]
+    if isinstance(result.type, types.Integer):
+        found = seam.divisor_of(op, a, b)
+        result.divisor = found if result.type.signed or op not in _WRAPPING else found & -found
+    return result
+
+
+_WRAPPING = ("add", "sub", "mul", "shl")
+"""What may wrap around in an unsigned type, where only powers of two divide what they divided before."""
 
 
 def joined(a: Any, b: Any) -> types.Type:
@@ -217,7 +243,16 @@ def element_ir(dtype: dtypes.DType) -> ir.Type:
     return ir.IntType(dtype.width)
 
 
+def held(dtype: dtypes.DType) -> int:
+    """The bits that one element takes in a register: 8 for one of 6 bits."""
+    return 8 if dtype.width == 6 else dtype.width
+
+
+def per_slot(dtype: dtypes.DType) -> int:
+    """How many elements one array slot of a RegFile holds."""
+    return max(1, 32 // held(dtype))
+
+
 def slots(dtype: dtypes.DType, count: int) -> int:
     """How many array slots `count` elements take."""
-    per = max(1, 32 // dtype.width)
-    return -(-count // per)
+    return -(-count // per_slot(dtype))

@@ -8,12 +8,14 @@ to a slot in the caller's frame. `Registers`, `Vector`, `TensorMapType`: leaves 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.datamodel import models, register_default
 from numba.cuda.extending import register_model
+from numba.cuda.typeconv import Conversion
 
 from .. import dtypes
 from .leaves import element_ir, slots
@@ -76,6 +78,37 @@ class TensorMapModel(models.PrimitiveModel):
         return builder.ptrtoint(value, ir.IntType(64))
 
 
+class Multiple(types.Integer):
+    """An integer type, and what is known to divide its values. Numba's own code sees the plain type (`unliteral`)."""
+
+    def __init__(self, base: types.Integer, divisor: int) -> None:
+        self.literal_type, self.divisor = base, divisor
+        super().__init__(f"{base}%{divisor}", bitwidth=base.bitwidth, signed=base.signed)
+
+    @property
+    def key(self) -> Any:
+        return self.literal_type, self.divisor
+
+    def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
+        if isinstance(other, Multiple):
+            same = other.literal_type == self.literal_type and self.divisor % other.divisor == 0
+            return Conversion.safe if same else None
+        return typingctx.can_convert(self.literal_type, other)
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        if isinstance(other, Multiple) and other.literal_type == self.literal_type:
+            return multiple(self.literal_type, math.gcd(self.divisor, other.divisor))
+        return typingctx.unify_pairs(self.literal_type, types.unliteral(other))  # type: ignore[no-any-return]
+
+
+register_model(Multiple)(models.IntegerModel)
+
+
+def multiple(base: types.Type, divisor: int) -> types.Type:
+    """`base`, or the type of its multiples of `divisor`."""
+    return Multiple(base, divisor) if divisor > 1 and isinstance(base, types.Integer) else base
+
+
 class Value(types.Callable):
     """An immutable compile-time object with run-time leaves, or a compile-time callable."""
 
@@ -100,8 +133,6 @@ class Value(types.Callable):
         return None if joined is None else Value(joined)
 
     def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
-        from numba.cuda.typeconv import Conversion
-
         from . import tree
 
         if isinstance(other, Value) and tree.join(self.spec, other.spec) == other.spec:
@@ -132,7 +163,7 @@ def is_stored(ty: types.Type) -> bool:
         return bool(ty.leaves)
     if isinstance(ty, types.BaseTuple):
         return any(map(is_stored, ty))
-    return not isinstance(ty, (types.Literal, types.NoneType))
+    return not isinstance(ty, (types.Literal, types.NoneType, types.Dispatcher))
 
 
 class StructRef(types.Type):

@@ -13,6 +13,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ..seam import CuteError
 from . import ptxas
 from .launch import building, required_smem
+from .operations import Recorder, recording
 from .result import Compiled, warn_if_slow
 from .target import compiling_for, parse_arch
 
@@ -68,14 +69,26 @@ def _lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> A
     )  # fmt: skip
 
 
-def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
-    with building(py_func):
+def _ptx(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
+    """A kernel's symbol and its PTX."""
+    with building(py_func, options.get("launch_bounds")):
         cres = _lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
         cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
-        ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
+        return function.name, "\n".join(cres.library.get_asm_strs(cc=cc))
+
+
+def ptx_with_lines(kernel: Any, args: Any, arch: str, what: str) -> tuple[Recorder, str, str]:
+    """The operations of a kernel, its symbol, and its PTX with line info; arguments as for `compile`."""
+    py_func, argtypes, options = _taken(kernel, args, arch, what)
+    with compiling_for(arch) as cc, recording(py_func) as recorder:
+        return (recorder, *_ptx(py_func, argtypes, {**options, "lineinfo": True, "debug": False}, cc))
+
+
+def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
+    name, ptx = _ptx(py_func, argtypes, options, cc)
     cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
-    result = Compiled(function.name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
+    result = Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
     warn_if_slow(py_func.__name__, result.notes)
     return result

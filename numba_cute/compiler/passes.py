@@ -100,7 +100,11 @@ class Constants:
                 return node.fn(lhs, rhs)
         if node.op in ("getitem", "static_getitem"):
             index = node.index if node.op == "static_getitem" else self.of(node.index)
-            return self.of(node.value)[index]
+            owner = self.of(node.value)
+            try:
+                return owner[index]
+            except (ArithmeticError, LookupError, TypeError, ValueError, CuteError):  # of what is partly _Unknown
+                raise NotConstant from None
         if node.op == "build_tuple":
             return tuple(map(self.of, node.items))
         raise NotConstant

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from llvmlite import ir
-from numba import cuda
 from numba.cuda import cgutils, types
 from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
@@ -21,11 +20,11 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from .. import dtypes, seam
 from ..seam import CuteError
-from . import calls
+from . import calls, struct_operators, tree
 from .errors import as_typing_error
 from .leaves import scalar_type
-from .numba_types import BoundJitted, BoundTraced, StructProxy, StructRef
-from .target import current_arch
+from .numba_types import BoundJitted, BoundTraced, Multiple, StructProxy, StructRef, Value
+from .struct_operators import dispatcher_of
 from .tracer import Tracer
 
 _I32 = ir.IntType(32)
@@ -33,7 +32,16 @@ _I32 = ir.IntType(32)
 
 def _field_type(cls: type, name: str, value: Any) -> types.Type:
     wanted = cls.__cute_types__[name]  # type: ignore[attr-defined]
-    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else calls.numba_type(value)
+    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else _plain(calls.numba_type(value))
+
+
+def _plain(ty: types.Type) -> types.Type:
+    """A type without what is known to divide its numbers: a field may be set to others."""
+    if isinstance(ty, Multiple):
+        return ty.literal_type
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([_plain(t) for t in ty])
+    return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
 
 
 def type_of_instance(obj: Any) -> StructRef:
@@ -80,7 +88,7 @@ def _store_ir(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None
 
 def _fits(ty: types.Type, have: types.Type) -> bool:
     number = (types.Integer, types.Float, types.Boolean)
-    return ty == have or (
+    return ty == _plain(have) or (
         isinstance(ty, number) and not isinstance(ty, types.Literal) and isinstance(types.unliteral(have), number)
     )
 
@@ -136,20 +144,17 @@ def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
 # ---------------------------------------------------------------- in jitted code
 
 
-@functools.cache
-def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
-    """The jitted form of a method; one for each target, since Numba caches by argument types alone."""
-    return cuda.jit(device=True, forceinline=True)(fn)
-
-
 def is_jitted(cls: type, name: str) -> bool:
-    """Whether this is a static method (or function) of a struct class that Numba must compile."""
+    """Whether the class's own attribute is a function that Numba must compile: a static method, or a method that is
+    called with its object, as in `Base.step(self)`."""
     raw = inspect.getattr_static(cls, name, None)
-    return isinstance(raw, staticmethod) and not seam.is_traced(raw.__func__)
+    fn = raw.__func__ if isinstance(raw, staticmethod) else raw
+    return inspect.isfunction(fn) and not seam.is_traced(fn)
 
 
 def jitted_type(cls: type, name: str) -> types.Type:
-    return types.Dispatcher(_dispatcher(inspect.getattr_static(cls, name).__func__, current_arch()))
+    raw = inspect.getattr_static(cls, name)
+    return types.Dispatcher(dispatcher_of(raw.__func__ if isinstance(raw, staticmethod) else raw))
 
 
 @typing_registry.register_attr
@@ -163,15 +168,29 @@ class StructAttributes(AttributeTemplate):
         if inspect.isfunction(raw):
             if seam.is_traced(raw):
                 return BoundTraced(typ, attr)
-            return BoundJitted(typ, attr, _dispatcher(raw, current_arch()))
+            return BoundJitted(typ, attr, dispatcher_of(raw))
         tracer = Tracer()
         try:
             if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
                 return jitted_type(typ.cls, attr)
-            with seam.running(tracer):
-                return calls.numba_type(proxy_get(StructProxy(typ, None), attr))
+            if _traceable(typ, attr):
+                with seam.running(tracer):
+                    return calls.numba_type(proxy_get(StructProxy(typ, None), attr))
+            return struct_operators.result_type(self.context, dispatcher_of(raw.fget), (typ,))
         except CuteError as e:
             raise as_typing_error(e) from e
+
+
+def _traceable(typ: StructRef, attr: str) -> bool:
+    """Whether an attribute is no property that branches on what only the kernel knows: Numba compiles those."""
+    if not isinstance(inspect.getattr_static(typ.cls, attr, None), property):
+        return True
+    try:
+        with seam.running(Tracer()):
+            calls.numba_type(proxy_get(StructProxy(typ, None), attr))
+    except CuteError:
+        return False
+    return True
 
 
 @lowering_registry.lower_getattr_generic(StructRef)
@@ -184,6 +203,8 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
         return val
     if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
         return context.get_dummy_value()
+    if not _traceable(typ, attr):
+        return struct_operators.call(context, builder, dispatcher_of(raw.fget), (typ,), (val,))  # type: ignore[union-attr]
     with seam.running(tracer):
         result = proxy_get(StructProxy(typ, val), attr)
         return calls.concrete(result, calls.numba_type(result), tracer)
@@ -192,7 +213,13 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
 @lowering_registry.lower_setattr_generic(StructRef)
 def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
     """Numba has cast the value to the field's type; what the type says whole cannot change."""
-    ref, _ = sig.args
+    ref, kind = sig.args
+    raw = inspect.getattr_static(ref.cls, attr, None)
+    if isinstance(raw, property) and raw.fset is not None:
+        struct_operators.call(context, builder, dispatcher_of(raw.fset), (ref, kind), args)
+        return
+    if isinstance(raw, property):
+        raise CuteError(f"{ref.cls.__name__}.{attr} is a property without a setter: it cannot be assigned")
     if attr not in ref.stored:
         raise CuteError(
             f"{ref.cls.__name__}.{attr} is static ({ref.types[attr]}) and cannot be assigned: annotate the field with "

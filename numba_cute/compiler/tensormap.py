@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from cuda.core import _tensor_map as core
+from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.utils import StridedMemoryView
 
-from .. import dtypes
+from ..isa.tensormap import element_type
 from ..seam import CuteError
 
 
@@ -27,40 +28,46 @@ class _Memory:
         }
 
 
-_ENUMS = {"u8": "UINT8", "s8": "UINT8", "e4m3": "UINT8", "e5m2": "UINT8", "u16": "UINT16", "s16": "UINT16"}
-_ENUMS |= {"u32": "UINT32", "s32": "INT32", "u64": "UINT64", "s64": "INT64", "f16": "FLOAT16", "bf16": "BFLOAT16"}
-_ENUMS |= {"f32": "FLOAT32", "tf32": "TFLOAT32", "f64": "FLOAT64"}
+_ENUMS = {"u8": "UINT8", "u16": "UINT16", "u32": "UINT32", "s32": "INT32", "u64": "UINT64", "s64": "INT64"}
+_ENUMS |= {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32", "f64": "FLOAT64"}
 
 
 def _member(enum: Any, *names: str) -> Any:
     for name in names:
         if name in enum.__members__:
             return enum[name]
-    raise CuteError(f"{enum.__name__} has no member {names[0]}; it has {', '.join(enum.__members__)}")
+    raise CuteError(
+        f"this cuda.core cannot encode a tensor map with {names[0]}: its {enum.__name__} has "
+        f"{', '.join(enum.__members__)}; use one of those"
+    )
 
 
-def _data_type(dtype: dtypes.DType) -> Any:
-    if dtype.ptx not in _ENUMS:
-        raise CuteError(f"dtype {dtype}: a tensor map has no such element type; it has {', '.join(sorted(_ENUMS))}")
-    return _member(core.TensorMapDataType, _ENUMS[dtype.ptx])
+def _options(record: Any) -> dict[str, Any]:
+    """What tiled and im2col maps share; cuda.core takes dimensions outermost first."""
+    none = ("NONE",)
+    swizzle = none if record.swizzle == "none" else (f"SWIZZLE_{record.swizzle}", f"B{record.swizzle[:-1]}")
+    promotion = none if record.l2_promotion == "none" else (f"L2_{record.l2_promotion}",)
+    interleave = none if record.interleave == "none" else (f"INTERLEAVE_{record.interleave}", f"B{record.interleave}")
+    fill = none if record.oob_fill == "zero" else ("NAN_REQUEST_ZERO_FMA",)
+    return {
+        "element_strides": tuple(reversed(record.element_strides)),
+        "data_type": _member(core.TensorMapDataType, _ENUMS[element_type(record.dtype)]),
+        "interleave": _member(core.TensorMapInterleave, *interleave),
+        "swizzle": _member(core.TensorMapSwizzle, *swizzle),
+        "l2_promotion": _member(core.TensorMapL2Promotion, *promotion),
+        "oob_fill": _member(core.TensorMapOOBFill, *fill),
+    }
 
 
 def encode(record: Any) -> Any:
     """A TensorMapRecord (see isa/tensormap.py, which checked it) as what `cuda.core.launch` passes by value."""
     view = StridedMemoryView.from_cuda_array_interface(_Memory(record), stream_ptr=-1)
-    none = ("NONE",)
-    swizzle = none if record.swizzle == "none" else (f"SWIZZLE_{record.swizzle}", f"B{record.swizzle[:-1]}")
-    promotion = none if record.l2_promotion == "none" else (f"L2_{record.l2_promotion.removeprefix('L2_')}",)
+    options = _options(record)
     try:
-        return view.as_tensor_map(
-            box_dim=tuple(reversed(record.box)),
-            element_strides=tuple(reversed(record.element_strides)),
-            data_type=_data_type(record.dtype),
-            swizzle=_member(core.TensorMapSwizzle, *swizzle),
-            l2_promotion=_member(core.TensorMapL2Promotion, *promotion),
-            oob_fill=_member(
-                core.TensorMapOOBFill, *(none if record.oob_fill == "zero" else ("NAN_REQUEST_ZERO_FMA",))
-            ),
-        )
-    except ValueError as e:
+        if record.im2col is None:
+            return core.TensorMapDescriptor._from_tiled(view, box_dim=tuple(reversed(record.box)), **options)
+        walk = record.im2col
+        lower, upper = tuple(reversed(walk.lower)), tuple(reversed(walk.upper))
+        return core.TensorMapDescriptor._from_im2col(view, lower, upper, walk.channels, walk.pixels, **options)
+    except (ValueError, CUDAError) as e:
         raise CuteError(f"the driver refused the tensor map: {e}\n  {record}") from e

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ from numba.cuda import cgutils, nvvmutils, types
 
 from .. import dtypes
 from ..isa import instr as table
-from ..seam import CuteError, Regs
+from ..seam import CuteError, Regs, divisor
 from . import addresses, casts, convert, elementwise
-from .leaves import Number, RegFile, VectorLeaf, dtype_of, element_ir, joined, scalar_type, slots
+from .cluster import known_launch
+from .leaves import Number, RegFile, VectorLeaf, dtype_of, element_ir, held, joined, per_slot, scalar_type, slots
 from .target import current_arch
 
 _SPACES = {"generic": 0, "gmem": 1, "smem": 3}
@@ -23,6 +25,7 @@ _KIND_TYPES = {"u16": types.uint16, "s32": types.int32, "u64": types.uint64, "f3
 _KIND_TYPES.update({"f64": types.float64, "pred": types.boolean, "gmem": types.uint64, "tmap": types.uint64})
 _I32 = ir.IntType(32)
 SMEM_SYMBOL = "numba_cute_dynamic_smem"
+_FLAG = "_numba_cute_carry"
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 
@@ -57,15 +60,23 @@ class Tracer:
                 return x.ir
             return casts.cast(self, x, ty, llvm)
         if ty in casts.HALVES:
-            return llvm(int(dtype_of(ty).numpy(x).view("uint16")))
+            return llvm(int(dtypes.converted(x, dtype_of(ty)).view("uint16")))
+        if isinstance(x, float) and isinstance(ty, types.Integer):
+            x = dtypes.number(x, dtype_of(ty))
         return llvm(float(x)) if isinstance(ty, types.Float) else llvm(int(x))
 
     def cast(self, value: Any, dtype: dtypes.DType) -> Any:
         if not isinstance(value, (int, float, Number, dtypes.Scalar)):
             raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
         number = self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
-        if dtype.width == 8 and dtype.is_float:  # it travels as a float32, rounded
-            return self.number(number.type, lambda b: self._from_memory(self._element_bits(number, dtype), dtype))
+        if dtype.is_integer and not isinstance(value, float):  # what wraps around keeps only powers of two
+            known = divisor(value)
+            wraps = isinstance(value, Number) and dtype.width < getattr(value.type, "bitwidth", 64)
+            number.divisor = (known & -known if wraps else known) or 1
+        if dtype.width < 8 or dtype.width == 8 and dtype.is_float:  # it travels as another type, rounded
+            return self.number(
+                number.type, lambda b: convert.from_memory(self, convert.in_memory(self, value, dtype), dtype)
+            )
         return number
 
     def type_of(self, scalar: Any) -> dtypes.DType:
@@ -96,7 +107,9 @@ class Tracer:
                 return a
             a = self.cast(a, dtypes.Int32 if isinstance(a, int) else dtypes.Float32)
         ty = joined(a, b)
-        return self.number(ty, lambda bld: bld.select(self.ir(cond, types.boolean), self.ir(a, ty), self.ir(b, ty)))
+        out = self.number(ty, lambda bld: bld.select(self.ir(cond, types.boolean), self.ir(a, ty), self.ir(b, ty)))
+        out.divisor = math.gcd(divisor(a), divisor(b)) or 1
+        return out
 
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None]) -> None:
@@ -202,7 +215,7 @@ class Tracer:
 
     def _slots_of(self, regs: Regs) -> list[Any]:
         """The slot indices of a span that starts and ends on a slot boundary."""
-        per = max(1, 32 // regs.dtype.width)
+        per = per_slot(regs.dtype)
         if not self._on_slots(regs):
             raise CuteError(
                 f"registers [{regs.start}, +{regs.count}) of {regs.dtype}: a vector operand needs a static start "
@@ -212,7 +225,7 @@ class Tracer:
 
     def _on_slots(self, regs: Regs) -> bool:
         """Whether a span starts on a slot boundary and ends on one, or with the file."""
-        per = max(1, 32 // regs.dtype.width)
+        per = per_slot(regs.dtype)
         if not isinstance(regs.start, int) or regs.start % per:
             return False
         return regs.count % per == 0 or regs.start + regs.count == regs.file.count
@@ -230,7 +243,7 @@ class Tracer:
         return self.number(scalar_type(regs.dtype), lambda b: self._read(regs))
 
     def _read(self, regs: Regs) -> Any:
-        b, width = self.builder, regs.dtype.width
+        b, width = self.builder, held(regs.dtype)
         want = self.context.get_value_type(scalar_type(regs.dtype))
         if width >= 32:
             value = b.load(self._slot(regs.file, regs.start))
@@ -238,21 +251,14 @@ class Tracer:
         per = 32 // width
         word = b.load(self._slot(regs.file, regs.start // per))
         shift = self.ir((regs.start % per) * width, types.int32)
-        return self._from_memory(b.trunc(b.lshr(word, shift), ir.IntType(width)), regs.dtype)
-
-    def _from_memory(self, value: Any, dtype: dtypes.DType) -> Any:
-        """One element in memory form as the value that a leaf of its type has."""
-        if dtype.kind == "bool":
-            return self.builder.icmp_unsigned("!=", value, value.type(0))
-        if dtype.width == 8 and dtype.is_float:
-            return convert.scalar_from_bits(self, value, dtype)
-        return value
+        bits = b.trunc(b.lshr(word, shift), ir.IntType(regs.dtype.width))
+        return convert.from_memory(self, bits, regs.dtype)
 
     def write(self, regs: Regs, value: Any) -> None:
         if self.builder is None:
             return
-        b, width = self.builder, regs.dtype.width
-        bits = self._element_bits(value, regs.dtype)
+        b, width = self.builder, held(regs.dtype)
+        bits = convert.in_memory(self, value, regs.dtype)
         if width >= 32:
             b.store(bits, self._slot(regs.file, regs.start))
             return
@@ -262,16 +268,6 @@ class Tracer:
         mask = b.shl(_I32((1 << width) - 1), shift)
         kept = b.and_(b.load(slot), b.not_(mask))
         b.store(b.or_(kept, b.shl(b.zext(bits, _I32), shift)), slot)
-
-    def _element_bits(self, value: Any, dtype: dtypes.DType) -> Any:
-        """A scalar as one element in memory form (bools as i8, 16-bit floats as i16)."""
-        v = self.ir(value, scalar_type(dtype))
-        want = element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
-        if dtype.kind == "bool":
-            return self.builder.zext(v, want)
-        if dtype.width == 8 and dtype.is_float:
-            return convert.scalar_to_bits(self, v, dtype)
-        return v if v.type == want else self.builder.bitcast(v, want)
 
     def fill(self, regs: Regs, value: Any) -> None:
         for i in range(regs.count):
@@ -288,20 +284,21 @@ class Tracer:
     def pack(self, dtype: dtypes.DType, values: Sequence[Any]) -> VectorLeaf:
         if self.builder is None:
             return VectorLeaf(dtype, len(values))
-        bits = [self._element_bits(v, dtype) for v in values]
+        bits = [convert.in_memory(self, v, dtype) for v in values]
         return self._pack(dtype, len(bits), convert.packed(self, bits, dtype))
 
     def bitcast(self, vector: VectorLeaf, dtype: dtypes.DType) -> VectorLeaf:
+        count = vector.count * held(vector.dtype) // held(dtype)
         if self.builder is None:
-            return VectorLeaf(dtype, vector.count)
+            return VectorLeaf(dtype, count)
         words = [w if w.type == element_ir(dtype) else self.builder.bitcast(w, element_ir(dtype)) for w in
                  self._words(vector)]  # fmt: skip
-        return self._pack(dtype, vector.count, words)
+        return self._pack(dtype, count, words)
 
     def lane(self, vector: VectorLeaf, index: int) -> Number:
         def emit(b: Any) -> Any:
             bits = convert.element(self, self._words(vector), vector.dtype, index)
-            return self._from_memory(bits, vector.dtype)
+            return convert.from_memory(self, bits, vector.dtype)
 
         return self.number(scalar_type(vector.dtype), emit)
 
@@ -354,12 +351,12 @@ class Tracer:
         else:
             vector = self.builder.load(self._pointer(space, address, ir.VectorType(memory, count)), align=align)
             values = [self.builder.extract_element(vector, _I32(i)) for i in range(count)]
-        return tuple(Number(scalar_type(dtype), self._from_memory(v, dtype)) for v in values)
+        return tuple(Number(scalar_type(dtype), convert.from_memory(self, v, dtype)) for v in values)
 
     def store(self, dtype: dtypes.DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
         if self.builder is None:
             return
-        bits = [self._element_bits(v, dtype) for v in values]
+        bits = [convert.in_memory(self, v, dtype) for v in values]
         self._store_vector(space, address, bits, align)
 
     def _store_vector(self, space: str, address: Any, bits: Sequence[Any], align: int) -> None:
@@ -374,10 +371,21 @@ class Tracer:
     def _memory_ir(self, dtype: dtypes.DType) -> Any:
         return element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
 
+    def swizzled(self, swizzle: Any, address: Any) -> Any:
+        if self.builder is None or not isinstance(address, Number):
+            return swizzle(address)
+        period = 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
+        rest, beyond = addresses.apart(self.builder, address.ir, period)
+        if beyond is None:
+            return swizzle(address)
+        inside = self.ir(swizzle(Number(address.type, rest)), address.type)
+        return Number(address.type, self.builder.add(inside, beyond))
+
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         if self.builder is None:
             return
         if dst.count * dst.dtype.width < 32:
+            dst = _in_one(dst)
             values = self.load(dst.dtype, space, address, dst.count, align)
             for i, v in enumerate(values):
                 self.write(Regs(dst.file, dst.dtype, dst.start + i, 1), v)
@@ -394,10 +402,33 @@ class Tracer:
         if self.builder is None:
             return
         if src.count * src.dtype.width < 32:
+            src = _in_one(src)
             values = [self.read(Regs(src.file, src.dtype, src.start + i, 1)) for i in range(src.count)]
             self.store(src.dtype, space, address, values, align)
             return
         self._store_vector(space, address, self._read_words(src), align)
+
+    def flag(self) -> Regs:
+        file = RegFile(dtypes.Uint32, 1)
+        if self.builder is not None:
+            function = self.builder.function
+            if not hasattr(function, _FLAG):  # zeroed where it is made, at the function's entry
+                setattr(function, _FLAG, cgutils.alloca_once(self.builder, ir.ArrayType(_I32, 1), name="carry"))
+            file = RegFile(dtypes.Uint32, 1, getattr(function, _FLAG))
+        return Regs(file, dtypes.Uint32, 0, 1)
+
+    def static_smem(self, nbytes: int, align: int) -> Number:
+        def emit(b: Any) -> Any:
+            name = b.module.get_unique_name("numba_cute_smem")
+            found = cgutils.add_global_variable(b.module, ir.ArrayType(ir.IntType(8), nbytes), name, addrspace=3)
+            found.linkage, found.align = "internal", align
+            found.initializer = ir.Constant(found.type.pointee, ir.Undefined)
+            return b.ptrtoint(found, _I32)
+
+        return self.number(types.uint32, emit)
+
+    def known_launch(self) -> Any:
+        return known_launch()
 
     def smem_base(self) -> Number:
         def emit(b: Any) -> Any:
@@ -439,3 +470,13 @@ class Tracer:
 def _singles(regs: Regs) -> list[Regs]:
     """A span as spans of one element."""
     return [Regs(regs.file, regs.dtype, regs.start + i, 1) for i in range(regs.count)]
+
+
+def _in_one(regs: Regs) -> Regs:
+    """A part of a word as one element of as many bits, if it can be one: then nothing is taken apart on its way."""
+    width = regs.dtype.width
+    bits = regs.count * width
+    whole = {8: dtypes.Uint8, 16: dtypes.Uint16}.get(bits)
+    if whole is None or held(regs.dtype) != width or not isinstance(regs.start, int) or regs.start * width % bits:
+        return regs
+    return Regs(regs.file, whole, regs.start * width // bits, 1)

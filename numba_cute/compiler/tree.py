@@ -8,6 +8,7 @@ A spec is a nested tuple: ("leaf", numba type), ("tuple", specs), ("node", class
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from numba.cuda import types
@@ -24,13 +25,13 @@ Spec = tuple[Any, ...]
 def leaf_type(leaf: seam.Leaf) -> types.Type:
     """The Numba type of a leaf, the compiler's own or a host one."""
     if isinstance(leaf, Number):
-        return leaf.type
+        return nt.multiple(leaf.type, leaf.divisor)
     if isinstance(leaf, RegFile):
         return nt.Registers(leaf.dtype, leaf.count)
     if isinstance(leaf, VectorLeaf):
         return nt.Vector(leaf.dtype, leaf.count)
     if isinstance(leaf, dtypes.Scalar):
-        return scalar_type(leaf.dtype)
+        return nt.multiple(scalar_type(leaf.dtype), leaf.divisor)
     if isinstance(leaf, TensorMapRecord):
         return nt.TENSOR_MAP
     raise CuteError(f"{leaf!r} ({type(leaf).__name__}) has no form in a kernel")
@@ -44,7 +45,7 @@ def make_leaf(ty: types.Type, value: Any) -> seam.Leaf:
         return VectorLeaf(ty.dtype, ty.count, value)
     if isinstance(ty, nt.TensorMapType):
         return Number(types.uint64, value)
-    return Number(ty, value)
+    return Number(ty.literal_type, value, ty.divisor) if isinstance(ty, nt.Multiple) else Number(ty, value)
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -108,7 +109,8 @@ def join(a: Spec, b: Spec) -> Spec | None:
         return a
     ints = [_int_type(s) for s in (a, b)]
     if all(ints):
-        return ("leaf", max(ints, key=lambda t: t.bitwidth))  # type: ignore[union-attr]
+        known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
+        return ("leaf", nt.multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
     if a[0] != b[0] or a[0] not in ("tuple", "node") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
         return None
     parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
@@ -119,5 +121,28 @@ def _int_type(spec: Spec) -> types.Type | None:
     if spec[0] == "const" and spec[1] is int:
         return types.int32 if -(2**31) <= spec[2] < 2**31 else types.int64
     if spec[0] == "leaf" and isinstance(spec[1], types.Integer):
-        return spec[1]
+        return types.unliteral(spec[1])
     return None
+
+
+def _divisor(spec: Spec) -> int:
+    return abs(spec[2]) if spec[0] == "const" else getattr(spec[1], "divisor", 1)
+
+
+def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
+    """Append what `obj` has in the places of the leaves of `spec`, which it converts to."""
+    if spec[0] == "leaf":
+        leaves.append(obj)
+    elif spec[0] == "tuple":
+        for x, s in zip(obj, spec[1]):
+            align(x, s, leaves)
+    elif spec[0] == "node":
+        for name, s in zip(fields_of(spec[1]), spec[2]):
+            align(getattr(obj, name), s, leaves)
+
+
+def plain(spec: Spec) -> Spec:
+    """The spec without what is known to divide its leaves: for what changes at run time."""
+    if spec[0] == "leaf":
+        return ("leaf", types.unliteral(spec[1])) if isinstance(spec[1], nt.Multiple) else spec
+    return spec if spec[0] == "const" else (*spec[:-1], tuple(map(plain, spec[-1])))

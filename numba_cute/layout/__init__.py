@@ -67,6 +67,16 @@ from .layout import (
     stride,
     stride_at,
 )
+from .leaves import (
+    find,
+    find_if,
+    get_leaves,
+    has_scaled_basis,
+    is_int_tuple,
+    is_integer,
+    is_valid_leaf,
+    transform_apply,
+)
 from .mapping import elem_less, idx2crd, increment_coord
 from .modes import (
     append,
@@ -96,6 +106,14 @@ from .show import layout_from_str
 from .swizzle import Swizzle, make_swizzle
 
 __all__ = [
+    "find",
+    "find_if",
+    "get_leaves",
+    "has_scaled_basis",
+    "is_int_tuple",
+    "is_integer",
+    "is_valid_leaf",
+    "transform_apply",
     "ComposedLayout",
     "E",
     "IntTuple",

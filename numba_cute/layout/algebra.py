@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, Leaf
+from ..seam import CuteError, Leaf, divisor
 from .basis import ScaledBasis, checked
 from .int_tuple import (
     IntTuple,
@@ -239,17 +239,19 @@ def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, crossing: _Cros
     step = mul(step, sign)
     out: list[Mode] = []
     for i, (s, d) in enumerate(modes[:-1]):
-        _must_be_static(i, s, d, "its extent", s)
-        _must_be_static(i, s, d, "the step", step)
-        if step % s == 0:
-            step //= s
+        if type(s) is int and divisor(step) % s == 0:
+            step = div(step, s)
             continue
-        _must_be_static(i, s, d, "how many steps there are", extent)
-        if (extent - 1) * step < s:
-            crossing.reach(path, i, (extent - 1) * step, s)
+        _must_be_static(i, s, d, "the step", step)
+        least = divisor(s)  # of an extent known only at run time, unless there are no elements at all
+        if type(extent) is int and (extent - 1) * step < least:
+            crossing.reach(path, i, (extent - 1) * step, least)
             return [*out, (extent, mul(mul(step, sign), d))]
+        _must_be_static(i, s, d, "its extent", s)
         here = ceil_div_leaf(s, step)
-        if s % step and (not crossing.rounding or step > s) or extent % here:
+        if divisor(extent) % here:
+            _must_be_static(i, s, d, f"whether {here} divides how many steps there are", extent)
+        if s % step and (not crossing.rounding or step > s) or divisor(extent) % here:
             raise _Inadmissible(
                 f"{text(extent)} steps of {step} do not divide its mode {i}, {s}:{text(d)}: "
                 "choose extents and strides that divide the modes they cross"
@@ -266,7 +268,7 @@ def _must_be_static(mode: int, extent: Any, stride: Any, what: str, x: Any) -> N
     if type(x) is not int:
         raise _Inadmissible(
             f"mode {mode} of the left side, {text(extent)}:{text(stride)}, is crossed, and {what} is known only at run "
-            "time: make it static, or tile each mode by itself"
+            "time: make it static, promise what divides it (cute.assume), or tile each mode by itself"
         )
 
 

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, traced
+from ..seam import CuteError, Leaf, divisor, traced
 from .pure import is_static
 
 IntTuple = Any
@@ -19,10 +19,13 @@ IntTuple = Any
 
 
 def text(x: Any) -> str:
-    """CuTe's notation: (4,(2,?)), with _ for None and ? for what is known only at run time."""
+    """CuTe's notation: (4,(2,?)), with _ for None, ? for what is known only at run time, and ?{div=8} for such a
+    multiple of 8."""
     if isinstance(x, tuple):
         return "(" + ",".join(map(text, x)) + ")"
-    return "_" if x is None else "?" if isinstance(x, Leaf) else str(x)
+    if isinstance(x, Leaf):
+        return f"?{{div={x.divisor}}}" if x.divisor > 1 else "?"
+    return "_" if x is None else str(x)
 
 
 def static_int(x: Any, name: str) -> int:
@@ -74,7 +77,8 @@ def ceil_div_leaf(a: Any, b: Any) -> Any:
         return -(-a // b)
     if type(a) is int and a == 1:
         return 1
-    return a if type(b) is int and b == 1 else div(add(a, add(b, -1)), b)
+    exact = type(b) is int and b > 0 and divisor(a) % b == 0
+    return div(a, b) if exact else div(add(a, add(b, -1)), b)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -92,8 +96,9 @@ def is_zero(x: Any) -> bool:
 
 @traced
 def get_divisibility(x: Any) -> int:
-    """The largest known divisor of a leaf: a static integer's magnitude, 1 for what is known only at run time."""
-    return abs(x) if type(x) is int else 1
+    """What a leaf is known to be a multiple of: a static integer of itself; what is known only at run time of what
+    `assume` or `mark_compact_shape_dynamic(divisibility=)` promised, or of what follows from it."""
+    return divisor(x)
 
 
 # ------------------------------------------------------------------ tuples: looking

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError
+from ..seam import CuteError, divisor
 from .algebra import Mode, coalesce, column_major, commuted, composition, flat_layout, merged, modes_of
 from .basis import ScaledBasis, basis_value, coord_zero
 from .int_tuple import IntTuple, flatten_to_tuple, is_zero, mul, text
@@ -135,9 +135,8 @@ def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
     out: list[Mode] = []
     reached = 1
     for s, d in modes_of(inverse):
-        if type(s) is not int:
-            return out
-        for n in (n for n in range(s, 1, -1) if s % n == 0):
+        most = s if type(s) is int else math.gcd(divisor(s), _MOST_PROMISED)
+        for n in (n for n in range(most, 1, -1) if most % n == 0):
             try:
                 part = coalesce(composition(a, Layout(n, d)))
             except CuteError:
@@ -148,9 +147,13 @@ def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
                 break
         else:
             return out
-        if n < s:
+        if type(s) is not int or n < s:
             return out
     return out
+
+
+_MOST_PROMISED = 128
+"""Of an extent known only at run time this much at most is used of what divides it: 16 bytes of the narrowest type."""
 
 
 @pure

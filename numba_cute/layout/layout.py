@@ -67,6 +67,13 @@ class Layout:
             if type(d) is not int and not isinstance(d, (Leaf, ScaledBasis)):
                 raise CuteError(f"stride={text(self.stride)}: {d!r} is no integer; build layouts with make_layout")
 
+    def __hash__(self) -> int:
+        """Remembered: each operation looks for its result by it."""
+        found = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((self.shape, self.stride))
+        return found  # type: ignore[no-any-return]
+
     @functools.cached_property
     def maps_to_coordinates(self) -> bool:
         """Whether some stride is a basis stride."""
@@ -323,6 +330,10 @@ def path_of(mode: Any) -> tuple[int, ...]:
 @traced
 def get(input: Any, mode: Any) -> Any:
     """Mode `mode` (an index or a path of indices) of a tuple or layout."""
+    if type(mode) is tuple and len(mode) == 1 and type(input) is Layout and type(mode[0]) is int:
+        m, s = mode[0], input.shape
+        if type(s) is tuple and 0 <= m < len(s):  # what nearly every call asks for
+            return Layout(s[m], input.stride[m])
     path = path_of(mode)
     if not path:
         return input

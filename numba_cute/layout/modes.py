@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, traced
+from ..seam import CuteError, divisor, traced
 from .basis import add_coord
 from .int_tuple import IntTuple, add, flatten_to_tuple, static_int, text, wrap
 from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, path_of, rank
@@ -127,4 +127,4 @@ def _pick(stride: IntTuple, period: int, multiples: bool) -> IntTuple:
     """The strides that are (or are not) known to be multiples of `period`; 0 in place of the others."""
     if isinstance(stride, tuple):
         return tuple(_pick(d, period, multiples) for d in stride)
-    return stride if (type(stride) is int and stride % period == 0) == multiples else 0
+    return stride if (divisor(stride) % period == 0) == multiples else 0

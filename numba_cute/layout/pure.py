@@ -19,14 +19,19 @@ def is_static(x: Any) -> bool:
     if type(x) is int:
         return True
     if isinstance(x, tuple):
-        return all(map(is_static, x))
+        return all([type(y) is int or is_static(y) for y in x])
     held: dict[str, Any] = getattr(x, "__dict__", {})
     if _VERDICT in held:  # what is immutable is looked through once
         return bool(held[_VERDICT])
     if isinstance(x, Leaf) or not is_static_class(type(x)):
         return not isinstance(x, Leaf)
-    verdict = held[_VERDICT] = all(is_static(getattr(x, f.name)) for f in dataclasses.fields(x))
+    verdict = held[_VERDICT] = is_static(tuple([held.get(name) for name in _fields(type(x))]))  # type: ignore[arg-type]
     return verdict
+
+
+@functools.cache
+def _fields(cls: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls))
 
 
 _VERDICT = "__cute_all_static__"

@@ -39,7 +39,7 @@ ERRORS = [
     ),
     (
         "cute.make_tensor(x, cute.make_layout((n, (4, 8))))[0, (3, -1)]",
-        "coordinate (0,(3,-1)) is out of (?,(4,8)):(1,(?,?)): mode [1, 1] takes 0 to 7, and -1 is given",
+        "coordinate (0,(3,-1)) is out of (?,(4,8)):(1,(?,?{div=4})): mode [1, 1] takes 0 to 7, and -1 is given",
         False,
     ),
     (
@@ -92,13 +92,14 @@ ERRORS = [
     (
         "cute.composition(cute.make_layout((n, 4), stride=(4, 1)), 8)",
         f"composition: (?,4):(4,1) o 8:1 is no layout: mode 0 of the left side, ?:4, is crossed, and its extent "
-        f"{AT_RUN_TIME}: make it static, or tile each mode by itself",
+        f"{AT_RUN_TIME}: make it static, promise what divides it (cute.assume), or tile each mode by itself",
         False,
     ),
     (
         "cute.composition(cute.make_layout((8, 4), stride=(1, 10)), cute.make_layout(n))",
-        f"composition: (8,4):(1,10) o ?:1 is no layout: mode 0 of the left side, 8:1, is crossed, and how many steps "
-        f"there are {AT_RUN_TIME}: make it static, or tile each mode by itself",
+        f"composition: (8,4):(1,10) o ?:1 is no layout: mode 0 of the left side, 8:1, is crossed, and whether 8 "
+        f"divides how many steps there are {AT_RUN_TIME}: make it static, promise what divides it (cute.assume), or "
+        "tile each mode by itself",
         False,
     ),
     (

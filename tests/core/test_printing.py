@@ -71,3 +71,67 @@ def test_printf_checks_its_format(args, message):
 def test_print_tensor_needs_a_tensor():
     with pytest.raises(cute.CuteError, match="print_tensor: 3 is not a tensor"):
         cute.print_tensor(3)
+
+
+class OnDevice:
+    """An array that says that it lies on a GPU."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__array_interface__, "version": 3}
+
+
+def test_a_tensor_on_a_gpu_is_copied_to_be_printed(capsys, monkeypatch):
+    from numba_cute.compiler import memory
+
+    asked = []
+
+    def from_device(address, nbytes):
+        asked.append((address, nbytes))
+        return np.frombuffer(a.tobytes(), np.uint8)
+
+    a = np.arange(6, dtype=np.int16).reshape(2, 3)
+    monkeypatch.setattr(memory, "from_device", from_device)
+    cute.print_tensor(from_dlpack(OnDevice(a)))
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [["0", "1", "2"], ["3", "4", "5"]]
+    assert asked == [(a.ctypes.data, 12)]
+
+
+@pytest.mark.gpu
+def test_a_gpus_memory_is_printed(capsys):
+    torch = pytest.importorskip("torch", reason="device arrays are made with torch")
+    if not cuda.is_available():
+        pytest.skip("needs a GPU")
+    cute.print_tensor(from_dlpack(torch.arange(6, device="cuda").reshape(2, 3).T))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["0", "3"], ["1", "4"], ["2", "5"]]
+
+
+def test_views_narrow_elements_and_coordinates_are_printed_on_the_host(capsys):
+    packed = from_dlpack(cute.runtime.pack(np.array([[0.5, -1, 6, 0]], cute.Float4E2M1FN.numpy)))
+    cute.print_tensor(cute.recast_tensor(packed, cute.Float4E2M1FN))
+    cute.print_tensor(cute.make_identity_tensor((2, 2)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "0.5 -1.0 6.0 0.0" and lines[3:] == ["(0,0) (0,1)", "(1,0) (1,1)"]
+
+
+@cuda.jit
+def formats(a, n):
+    cute.printf("{:.3f} {:08x} {:5d}|{} {:e}", a[0], n, n, n, a[1])
+
+
+def test_braces_take_formats(capsys):
+    a = np.array([1.5, 0.25], np.float32)
+    cute.simulate(formats)[1, 1](from_dlpack(a), np.int64(255))
+    assert capsys.readouterr().out == "1.500 000000ff   255|255 2.500000e-01\n"
+    ptx = cute.compile(formats, (from_dlpack(a), np.int64(255))).ptx
+    assert "vprintf" in ptx
+
+
+def test_a_format_must_fit_its_value():
+    @cuda.jit
+    def kernel(n):
+        cute.printf("{:.3f}", n)
+
+    with pytest.raises(cute.CuteError, match="is no format of a Int64"):
+        cute.simulate(kernel)[1, 1](3)

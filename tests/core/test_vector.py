@@ -160,40 +160,6 @@ def test_indexing_takes_elements_and_modes(run, rng):
     over(run, fn, (a, b), np.float32, want)
 
 
-TYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
-         np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.bool_]  # fmt: skip
-
-
-@pytest.mark.parametrize("src", TYPES, ids=lambda d: d.__name__)
-def test_conversion_from_each_type_to_each(run, rng, src):
-    """One kernel converts one vector to all the types."""
-    values = rng.integers(0, 60, (2, COUNT)).astype(np.float32) + (0.375 if np.dtype(src).kind == "f" else 0)
-    values[:, 0] = 0
-    a = values.astype(src)
-    outs = [np.zeros((2, COUNT), d) for d in TYPES]
-    kinds = tuple(cute.dtypes.from_numpy(d) for d in TYPES)
-
-    @traced
-    def convert(x, row, targets):
-        for t in targets:
-            t[row, None].store(x.to(t.element_type))
-
-    @cuda.jit
-    def kernel(a, t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14):
-        i, _, _ = cute.arch.thread_idx()
-        targets = (t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14)
-        convert(a[i, None].load(), i, targets)
-
-    def check():
-        for out, dtype in zip(outs, kinds):
-            want = a.astype(np.float64)
-            want = np.trunc(want) if dtype.is_integer else want
-            assert_close(out, want.astype(np.float32).astype(out.dtype))
-
-    tensors = [lambda place, x=x: from_dlpack(place(x)) for x in (a, *outs)]
-    run(kernel, 1, 2, tensors, outputs=outs, check=check)
-
-
 @pytest.mark.parametrize("dtype, top", [(ml_dtypes.float8_e4m3fn, 448.0), (ml_dtypes.float8_e5m2, 57344.0)])
 def test_eight_bit_floats_saturate(run, dtype, top):
     a = np.array([[1e6, -1e6, 447.0, 1.0625, 0, 2.0**-9, 300.0, -0.1]], np.float32)

@@ -28,7 +28,7 @@ MESSAGES = [
     (lambda i: v()[0, 0, 0], r"TensorSSA\[\(0, 0, 0\)\]: 3 modes, but \(4, 2\) has 2"),
     (lambda i: v()[4, 1], r"TensorSSA\[\(4, 1\)\]: outside of the shape \(4, 2\)"),
     (lambda i: v().to(float), r"to: dtype <class 'float'> is not an element type; use one like cute.BFloat16"),
-    (lambda i: v().to(cute.dtypes.Int4), r"to: Int4 is an operand of matrix instructions alone"),
+    (lambda i: v().to(cute.dtypes.Uint1), r"to: Uint1 is an operand of matrix instructions alone"),
     (lambda i: v().bitcast(cute.Float16), r"bitcast: from Float32 to Float16; the widths must be the same"),
     (lambda i: v().reshape((4, 3)), r"reshape: shape \(4, 3\) has not the 8 elements of \(4, 2\)"),
     (lambda i: v().broadcast_to((4, 3)), r"shape \(4, 2\) does not fit \(4, 3\): each mode must be equal"),
@@ -65,7 +65,7 @@ def test_messages(call, message):
     assert "traced_call(i)" in str(caught.value), "the user's line is shown"
 
 
-def test_packed_fp4_is_seen_as_bytes_and_unpacked_is_refused():
+def test_packed_fp4_is_seen_as_elements_and_unpacked_is_refused():
     class Packed:
         dtype, shape = "torch.float4_e2m1fn_x2", (4, 8)
 
@@ -76,6 +76,6 @@ def test_packed_fp4_is_seen_as_bytes_and_unpacked_is_refused():
             return (8, 1)
 
     t = runtime.from_dlpack(Packed())
-    assert t.element_type == cute.Uint8 and t.shape == (4, 8)
-    with pytest.raises(cute.CuteError, match="pack two into each byte of a uint8"):
+    assert t.element_type == cute.Float4E2M1FN and t.shape == (4, 16) and t.stride == (16, 1)
+    with pytest.raises(cute.CuteError, match=r"pack it: .*runtime\.pack\(x\)"):
         runtime.from_dlpack(np.zeros((4, 8), ml_dtypes.float4_e2m1fn))

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from numba_cute import layout as cl
-from numba_cute.seam import Leaf
+from numba_cute.seam import Leaf, divisor_of
 
 EXTENTS = st.sampled_from([1, 2, 2, 3, 4, 4, 5, 8])
 
@@ -86,10 +86,10 @@ def values(f: Any) -> list[Any]:
 class Dyn(Leaf):
     """An integer that is known only at run time, as far as the library may see."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "divisor")
 
-    def __init__(self, value: int) -> None:
-        self.value = value
+    def __init__(self, value: int, divisor: int = 1) -> None:
+        self.value, self.divisor = value, divisor
 
     def __bool__(self) -> bool:
         raise AssertionError("the algebra looked at a run-time value")
@@ -98,17 +98,23 @@ class Dyn(Leaf):
     __lt__ = __le__ = __gt__ = __ge__ = lambda self, other: bool(self)
 
 
+_RULES = {"floordiv": "udiv", "mod": "urem", "and": "and_", "or": "or_", "lshift": "shl"}
+"""Where `divisor_of` has another name."""
+
+
 def _operator(name: str) -> Any:
     def operate(a: Any, b: Any) -> Any:
         values = known(a), known(b)
-        return Dyn(getattr(int, name)(*values)) if all(type(v) is int for v in values) else NotImplemented
+        if not all(type(v) is int for v in values):
+            return NotImplemented
+        return Dyn(getattr(int, f"__{name}__")(*values), divisor_of(_RULES.get(name, name), a, b))
 
     return operate
 
 
 for _op in ("add", "sub", "mul", "floordiv", "mod", "xor", "and", "lshift", "rshift"):
-    setattr(Dyn, f"__{_op}__", _operator(f"__{_op}__"))
-    setattr(Dyn, f"__r{_op}__", (lambda f: lambda a, b: f(b, a))(_operator(f"__{_op}__")))
+    setattr(Dyn, f"__{_op}__", _operator(_op))
+    setattr(Dyn, f"__r{_op}__", (lambda f: lambda a, b: f(b, a))(_operator(_op)))
 
 
 def known(x: Any) -> Any:

@@ -158,7 +158,8 @@ def test_complement_of_one_dynamic_mode():
         (
             lambda: cl.composition(cl.make_layout((Dyn(6), 4), stride=(4, 1)), 8),
             "composition: (?,4):(4,1) o 8:1 is no layout: mode 0 of the left side, ?:4, is crossed, and its extent is "
-            "known only at run time: make it static, or tile each mode by itself",
+            "known only at run time: make it static, promise what divides it (cute.assume), or tile each mode by "
+            "itself",
         ),
         (
             lambda: cl.complement(cl.make_layout((4, 4), stride=(1, Dyn(8))), 64),
@@ -188,3 +189,76 @@ def test_results_that_involve_run_time_leaves_are_never_kept():
     assert not cl.is_static(cl.E(0) * m) and not cl.is_static(cl.make_composed_layout(cl.make_swizzle(1, 2, 3), m, a))
     static = cl.make_layout((8, 4))
     assert cl.logical_divide(static, (2, 2)) is cl.logical_divide(static, (2, 2))
+
+
+# ------------------------------------------------------------------ what is known to divide a leaf
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "spelled"),
+    [
+        # a run-time count of steps across a static mode, which it is known to fill
+        ("(8,4):(1,10)", (Dyn(32, 8), 1), "(8,?):(1,10)"),
+        ("(8,4,5):(1,10,100)", (Dyn(96, 32), 1), None),
+        # steps that are known to be whole modes
+        ("(4,6):(6,1)", (3, Dyn(8, 4)), None),
+        ("(4,6):(6,1)", (Dyn(3), Dyn(8, 8)), None),
+        # a static tile within a run-time mode, which is known to be a multiple of it
+        (((Dyn(64, 16), 4), (4, 1)), (8, 1), "8:4"),
+        (((Dyn(64, 16), 4), (4, 1)), (4, 4), "4:16"),
+        (((Dyn(48, 16), 4), (Dyn(8, 8), 1)), (16, 1), None),
+    ],
+)
+def test_compositions_that_divisors_prove(lhs, rhs, spelled):
+    a = cl.layout_from_str(lhs) if isinstance(lhs, str) else cl.make_layout(lhs[0], stride=lhs[1])
+    b = cl.make_layout(rhs[0], stride=rhs[1])
+    got = cl.composition(a, b)
+    whole, inner = known(a), known(b)
+    assert values(known(got)) == [whole(inner(i)) for i in range(cl.size(inner))]
+    if spelled:
+        assert repr(got) == spelled
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs"),
+    [
+        (((8, 4), (1, 10)), (Dyn(32, 4), 1)),
+        (((Dyn(64, 4), 4), (4, 1)), (8, 1)),
+        (((4, 6), (6, 1)), (3, Dyn(8, 2))),
+        (((8, 4), (1, 10)), (Dyn(4), 1)),
+    ],
+)
+def test_what_divisors_do_not_prove_is_refused(lhs, rhs):
+    with pytest.raises(CuteError, match="known only at run time"):
+        cl.composition(cl.make_layout(lhs[0], stride=lhs[1]), cl.make_layout(rhs[0], stride=rhs[1]))
+
+
+@given(any_layouts(min_stride=0), st.data())
+def test_compositions_with_hidden_leaves_are_right_or_refused(a, data):
+    """Each leaf may be hidden, with what divides it known in part."""
+
+    def hide(leaf):
+        if leaf == 0 or not data.draw(st.booleans()):
+            return leaf
+        return Dyn(leaf, data.draw(st.sampled_from([d for d in range(1, leaf + 1) if leaf % d == 0])))
+
+    count, step = data.draw(st.integers(1, 16)), data.draw(st.integers(0, 12))
+    b = cl.make_layout(count, stride=step)
+    hidden = cl.make_layout(cl.transform_leaf(hide, a.shape), stride=cl.transform_leaf(hide, a.stride))
+    try:
+        got = cl.composition(hidden, cl.make_layout(hide(count), stride=hide(step)))
+    except CuteError:
+        return
+    assert values(known(got)) == [a(b(i)) for i in range(count)]
+
+
+def test_divisors_make_division_exact_and_vectors_long():
+    m = Dyn(48, 16)
+    assert cl.ceil_div(m, 8).divisor == 2 and known(cl.ceil_div(m, 8)) == 6
+    assert cl.get_divisibility(cl.make_layout((m, 5)).stride[1]) == 16
+    assert cl.max_common_vector(cl.make_layout((m, 4)), cl.make_layout(64)) == 16
+    assert cl.max_common_vector(cl.make_layout((Dyn(48), 4)), cl.make_layout(64)) == 1
+    assert repr(cl.make_layout((m, 4))) == "(?{div=16},4):(1,?{div=16})"
+    stages = cl.make_composed_layout(cl.make_swizzle(3, 3, 3), 0, cl.make_layout((64, 4), stride=(1, Dyn(1024, 512))))
+    sliced, offset = cl.slice_and_offset((None, Dyn(2)), stages)
+    assert cl.is_static(sliced) and known(offset) == 2048

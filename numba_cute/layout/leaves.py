@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking through tuples and layouts for leaves."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..seam import CuteError, Leaf, traced
+from .basis import ScaledBasis
+from .int_tuple import IntTuple, flatten_to_tuple
+from .layout import ComposedLayout, Layout
+
+
+@traced
+def is_integer(a: Any) -> bool:
+    """Whether `a` is one integer, static or known only at run time (not a bool or a float)."""
+    if isinstance(a, bool):
+        return False
+    if isinstance(a, Leaf):
+        kind = getattr(a, "dtype", None) or getattr(a, "type", None)
+        return bool(getattr(kind, "is_integer", hasattr(kind, "bitwidth") and hasattr(kind, "signed")))
+    try:
+        operator.index(a)
+    except TypeError:
+        return False
+    return True
+
+
+@traced
+def is_valid_leaf(a: Any) -> bool:
+    """Whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None."""
+    return a is None or isinstance(a, ScaledBasis) or is_integer(a)
+
+
+@traced
+def is_int_tuple(a: Any) -> bool:
+    """Whether `a` is an integer, or a tuple of such to any depth."""
+    return all(map(is_int_tuple, a)) if isinstance(a, tuple) else is_integer(a)
+
+
+@traced
+def has_scaled_basis(a: Any) -> bool:
+    """Whether some leaf of `a` is a basis stride."""
+    return any(map(has_scaled_basis, a)) if isinstance(a, tuple) else isinstance(a, ScaledBasis)
+
+
+@traced
+def get_leaves(value: Any) -> tuple[Any, ...]:
+    """The leaves of a tuple in order; of a layout, of its shape and then its strides."""
+    if isinstance(value, ComposedLayout):
+        return get_leaves(value.outer)
+    if isinstance(value, Layout):
+        return flatten_to_tuple(value.shape) + flatten_to_tuple(value.stride)
+    return flatten_to_tuple(value)
+
+
+@traced
+def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool]) -> Any:
+    """Where the first leaf of `t` is for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
+    index, a path of indices where it is nested, None where there is none."""
+    for i, x in enumerate(t if isinstance(t, tuple) else (t,)):
+        if isinstance(x, tuple):
+            inner = find_if(x, pred_fn)
+            if inner is not None:
+                return (i, *inner) if isinstance(inner, tuple) else (i, inner)
+        elif pred_fn(x, i):
+            return i
+    return None
+
+
+@traced
+def find(t: IntTuple, x: int) -> Any:
+    """Where the static integer `x` stands first in `t`, as `find_if` says it. What is known only at run time is never
+    found."""
+    if not is_integer(x) or isinstance(x, Leaf):
+        raise CuteError(f"find: x={x!r} must be a static integer")
+    return find_if(t, lambda leaf, i: not isinstance(leaf, Leaf) and is_integer(leaf) and leaf == x)
+
+
+@traced
+def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
+    """`g` of all the results that `f` gives for the modes of the tuples together: g(f(a0, b0), f(a1, b1), ...); of
+    leaves in place of tuples, g(f(a, b))."""
+    if not args:
+        raise CuteError("transform_apply: give one tuple at least")
+    if not isinstance(args[0], tuple):
+        return g(f(*args))
+    if any(not isinstance(a, tuple) or len(a) != len(args[0]) for a in args):
+        raise CuteError(f"transform_apply: {args!r} must be tuples of one rank")
+    return g(*(f(*modes) for modes in zip(*args)))
