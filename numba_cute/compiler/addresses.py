@@ -81,7 +81,8 @@ def _divides(period: int, value: Any) -> bool:
     """Whether a value is known to be a multiple of `period`, a power of two (so that wrapping does no harm)."""
     if isinstance(value, ir.Constant):
         return isinstance(value.constant, int) and value.constant % period == 0
-    op, operands = getattr(value, "opname", None), getattr(value, "operands", ())
+    op: str | None = getattr(value, "opname", None)
+    operands: tuple[Any, ...] = getattr(value, "operands", ())
     if op == "mul":
         return any(isinstance(x, ir.Constant) and _divides(period, x) for x in operands)
     if op == "shl" and isinstance(operands[1], ir.Constant):

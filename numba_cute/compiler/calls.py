@@ -223,9 +223,10 @@ def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signa
     params = [
         p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p for p in sig.parameters.values()
     ]
+    if any(p.kind is p.VAR_POSITIONAL for p in params):  # what follows *args is given by name, which Python checks not
+        return sig, inspect.Signature(params, __validate_parameters__=False)
     required = [p for p in params if p.default is p.empty]
     ordered = required + [p for p in params if p.default is not p.empty]
-    ordered.sort(key=lambda p: p.kind is p.VAR_POSITIONAL)
     return sig, sig.replace(parameters=ordered, return_annotation=inspect.Signature.empty)
 
 

@@ -4,12 +4,14 @@ of `self` already holds, as `self.bias is None`."""
 
 from __future__ import annotations
 
+import dis
 import operator
+import sys
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.compiler import CUDACompiler
-from numba.cuda.core import ir, postproc
+from numba.cuda.core import byteflow, interpreter, ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
 from numba.cuda.core.untyped_passes import IRProcessing
@@ -122,7 +124,25 @@ def _field_type(func_ir: Any, args: Any, var: Any) -> Any:
     return None
 
 
+def _flow_super_attr(self: Any, state: Any, inst: Any) -> None:
+    this, holder, maker = state.pop(), state.pop(), state.pop()
+    made, res = state.make_temp(), state.make_temp()
+    null = [state.make_null()] if inst.arg & 1 else []  # it is called: as LOAD_ATTR leaves a method
+    for value in (res, *null) if sys.version_info >= (3, 13) else (*null, res):
+        state.push(value)
+    state.append(inst, maker=maker, given=(holder, this) if inst.arg & 2 else (), made=made, res=res)
+
+
+def _interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ...], made: str, res: str) -> None:
+    self.store(ir.Expr.call(self.get(maker), [self.get(g) for g in given], (), loc=self.loc), made)
+    self.store(ir.Expr.getattr(self.get(made), self.code_names[inst.arg >> 2], loc=self.loc), res)
+
+
 def _install() -> None:
+    # Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is the call and the attribute of 3.11.
+    if "LOAD_SUPER_ATTR" in dis.opmap and not hasattr(byteflow.TraceRunner, "op_LOAD_SUPER_ATTR"):
+        byteflow.TraceRunner.op_LOAD_SUPER_ATTR = _flow_super_attr
+        interpreter.Interpreter.op_LOAD_SUPER_ATTR = _interpret_super_attr
     define = CUDACompiler.define_pipelines
 
     def define_pipelines(self: Any) -> Any:

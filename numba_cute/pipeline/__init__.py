@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines: barriers, states, and the producers and consumers that work through them."""
 
+from . import audit  # noqa: F401 - it registers its check
 from .barrier import (
     MbarrierArray,
     NamedBarrier,
@@ -14,7 +15,7 @@ from .barrier import (
     wait_unaligned,
 )
 from .clc import PipelineClcFetchAsync
-from .group import Agent, CooperativeGroup, PipelineOp, PipelineUserType
+from .group import Agent, CooperativeGroup, MbarrierLayout, PipelineOp, PipelineUserType
 from .initial_sync import agent_sync, pipeline_init_arrive, pipeline_init_wait
 from .order import PipelineOrder
 from .participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
@@ -27,6 +28,7 @@ __all__ = [
     "ConsumerHandle",
     "CooperativeGroup",
     "MbarrierArray",
+    "MbarrierLayout",
     "NamedBarrier",
     "PipelineAsync",
     "PipelineAsyncUmma",

@@ -17,7 +17,8 @@ from ..isa.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.special import sreg
 from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, current, static, traced
-from .group import MAX_CLUSTER, CooperativeGroup, PipelineOp
+from .group import CooperativeGroup, MbarrierLayout, PipelineOp
+from .known import check_mask, check_ranks, known_threads
 from .state import check_stages
 
 MBARRIER_BYTES = 8
@@ -98,6 +99,11 @@ class MbarrierArray(SyncObject):
     def cg(self) -> CooperativeGroup:
         return self.agent[1]
 
+    @property
+    def layout(self) -> MbarrierLayout:
+        """How the barriers hold their counts, which bounds `max()` and tx_count."""
+        return MbarrierLayout.V0
+
     def mbarrier_init(self) -> None:
         """Initialise the barriers (thread 0 does; no fence)."""
         b = current()
@@ -158,6 +164,7 @@ class MbarrierArray(SyncObject):
         if dst_rank is None:
             isa.mbarrier_arrive(self._address(index))
         else:
+            check_ranks("arrive_mbarrier", dst_rank=dst_rank)
             arrive = isa.mbarrier_arrive_cluster if self.cluster_scope else isa.mbarrier_arrive_peer
             arrive(mapa(self._address(index), dst_rank))
 
@@ -176,8 +183,7 @@ class MbarrierArray(SyncObject):
         group = getattr(cta_group, "value", cta_group)
         if group not in (1, 2):
             raise CuteError(f"arrive_tcgen05mma: cta_group {cta_group!r} must be 1 or 2 CTAs")
-        if isinstance(mask, int) and not 0 < mask < 1 << MAX_CLUSTER:
-            raise CuteError(f"arrive_tcgen05mma: mask {mask:#x} must name 1 to {MAX_CLUSTER} CTAs: 1 to 0xffff")
+        check_mask("arrive_tcgen05mma", mask)
         address = self._address(index)
 
         def commit() -> None:
@@ -195,6 +201,8 @@ class MbarrierArray(SyncObject):
     def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
         """Each calling thread arrives, and adds `tx_count` bytes to what the phase waits for, at the barrier of the CTA
         of rank `dst` in the cluster (its own by default). No lane is elected: lanes may name different CTAs."""
+        check_ranks("arrive_and_expect_tx_with_dst", dst=dst)
+        check_tx_count("arrive_and_expect_tx_with_dst", tx_count)
         if dst is None:
             isa.mbarrier_arrive_expect_tx(self._address(index), tx_count)
         else:
@@ -311,6 +319,9 @@ def check_named_barrier(what: str, barrier_id: Any, num_threads: Any) -> None:
             f"{what}: num_threads {num_threads} = {num_threads // 32} * 32 + {num_threads % 32} must be a multiple "
             "of 32 of at most 1024: whole warps arrive"
         )
+    threads = known_threads()
+    if isinstance(num_threads, int) and threads is not None and num_threads > -(-threads // 32) * 32:
+        raise CuteError(f"{what}: num_threads {num_threads} never arrive: a block has {threads} threads")
 
 
 @traced

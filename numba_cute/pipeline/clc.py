@@ -13,7 +13,8 @@ from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import check_tx_count
 from .group import CooperativeGroup, PipelineOp
-from .initial_sync import cluster_size, publish
+from .initial_sync import publish
+from .known import check_arrivals, check_cluster, cluster_size
 from .pipelines import WARP_SIZE, PipelineAsync, make_barriers, wait_unless
 
 
@@ -53,11 +54,14 @@ class PipelineClcFetchAsync(PipelineAsync):
         """
         what = "PipelineClcFetchAsync.create"
         check_tx_count(what, tx_count)
+        check_cluster(what, "cta_layout_vmnk", cta_layout_vmnk)
         size = cluster_size(cta_layout_vmnk)
         if tx_count != RESPONSE_BYTES:
             raise CuteError(f"{what}: tx_count {tx_count} must be {RESPONSE_BYTES} bytes: 1 response * 16 bytes")
         if isinstance(consumer_mask, int) and not 0 <= consumer_mask < size:
             raise CuteError(f"{what}: consumer_mask {consumer_mask} is the producer's CTA, a rank of 0 to {size - 1}")
+        if isinstance(consumer_group, CooperativeGroup):
+            check_arrivals(what, "consumer_group", consumer_group.size, 1, size, "thread")
         ops = (PipelineOp.ClcLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
         lane = dtypes.Int32(sreg(register="tid.x")) % WARP_SIZE

@@ -10,9 +10,10 @@ MAX_CLUSTER = 16
 
 
 class Agent(StaticEnum):
-    """The kind of unit that takes part: a thread, a CTA, or the CTAs of a cluster."""
+    """The kind of unit that takes part: a thread, a warp, a CTA, or the CTAs of a cluster."""
 
     Thread = "thread"
+    Warp = "warp"
     ThreadBlock = "thread block"
     ThreadBlockCluster = "cluster"
 
@@ -42,6 +43,16 @@ class PipelineUserType(StaticEnum):
 
     Producer = "producer"
     Consumer = "consumer"
+
+
+class MbarrierLayout(StaticEnum):
+    """How an mbarrier's 64 bits hold its counts (PTX ISA, "mbarrier": contents).
+
+    V0: up to 2**20 - 1 arrivals, and pending bytes of -(2**20 - 1) to 2**20 - 1; what every target has, and all
+    barriers here.
+    """
+
+    V0 = "layout::v0"
 
 
 @static

@@ -9,22 +9,27 @@ from ..isa import sync as isa_sync
 from ..isa.fence import fence_mbarrier_init
 from ..seam import CuteError, traced
 from .barrier import sync
-from .group import MAX_CLUSTER, Agent
+from .group import Agent
+from .known import check_cluster, cluster_size
 
 
 @traced
 def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
-    """Wait for all threads of the CTA, or of the cluster (`is_relaxed`: without releasing memory accesses).
+    """Wait for all threads of the warp, the CTA, or the cluster (`is_relaxed`: without releasing memory accesses).
 
     All threads call it. PTX: barrier.cta, sm_70; barrier.cluster, sm_90.
     """
-    if group is Agent.ThreadBlock:
+    if group is Agent.Warp:
+        isa_sync.bar_warp_sync()
+    elif group is Agent.ThreadBlock:
         sync()
     elif group is Agent.ThreadBlockCluster:
         _cluster_arrive(is_relaxed)
         isa_sync.cluster_wait()
     else:
-        raise CuteError(f"agent_sync: group {group!r} must be Agent.ThreadBlock or Agent.ThreadBlockCluster")
+        raise CuteError(
+            f"agent_sync: group {group!r} must be Agent.Warp, Agent.ThreadBlock or Agent.ThreadBlockCluster"
+        )
 
 
 @traced
@@ -34,6 +39,7 @@ def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = False)
     All threads call it, after the last pipeline made with `defer_sync`; `pipeline_init_wait` must follow.
     PTX: fence.mbarrier_init, barrier.cluster.arrive, sm_90.
     """
+    check_cluster("pipeline_init_arrive", "cluster_shape_mn", cluster_shape_mn)
     fence_mbarrier_init()
     if cluster_size(cluster_shape_mn) > 1:
         _cluster_arrive(is_relaxed)
@@ -59,17 +65,3 @@ def _cluster_arrive(is_relaxed: bool) -> None:
         isa_sync.cluster_arrive_relaxed()
     else:
         isa_sync.cluster_arrive()
-
-
-def cluster_size(shape: Any) -> int:
-    """The CTAs of a cluster of this shape: None, an int, a tuple, or a layout."""
-    if shape is None:
-        return 1
-    if hasattr(shape, "shape"):
-        shape = shape.shape
-    size = 1
-    for extent in shape if isinstance(shape, tuple) else (shape,):
-        size *= cluster_size(extent) if isinstance(extent, tuple) else extent
-    if not isinstance(size, int) or not 1 <= size <= MAX_CLUSTER:
-        raise CuteError(f"cluster shape {shape!r}: its size {size!r} must be static and 1 to {MAX_CLUSTER} CTAs")
-    return size

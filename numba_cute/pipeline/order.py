@@ -8,6 +8,7 @@ from ..seam import CuteError, current, struct, traced
 from .barrier import MbarrierArray
 from .group import CooperativeGroup, PipelineOp
 from .initial_sync import publish
+from .known import check_arrivals
 from .state import PipelineState, check_stages
 
 
@@ -46,6 +47,9 @@ class PipelineOrder:
         check_stages("PipelineOrder.create", "length", length)
         if isinstance(group_id, int) and not 0 <= group_id < length:
             raise CuteError(f"PipelineOrder.create: group_id {group_id} must be 0 to {length - 1}, for length {length}")
+        if isinstance(producer_group, CooperativeGroup):
+            what = f"PipelineOrder.create, {length} groups"
+            check_arrivals(what, "producer_group", producer_group.size * length, 1, 1, "thread")
         agent = (PipelineOp.AsyncThread, producer_group)
         barriers = MbarrierArray(barrier_storage, depth * length, agent, 0, name)
         if not defer_sync:

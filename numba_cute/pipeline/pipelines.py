@@ -12,7 +12,8 @@ from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
 from .group import MAX_CLUSTER, CooperativeGroup, PipelineOp, PipelineUserType
-from .initial_sync import cluster_size, publish
+from .initial_sync import publish
+from .known import check_arrivals, check_cluster, check_ranks, cluster_size, known_cluster
 from .participants import PipelineConsumer, PipelineProducer
 from .state import check_stages, make_pipeline_state
 
@@ -53,7 +54,9 @@ class PipelineAsync:
         whose barrier producers and consumers signal (their own CTA's by default). defer_sync: the caller calls
         `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
         """
-        _check_ranks("PipelineAsync.create", producer_mask=producer_mask, consumer_mask=consumer_mask)
+        check_ranks("PipelineAsync.create", producer_mask=producer_mask, consumer_mask=consumer_mask)
+        _check_threads("PipelineAsync.create", "producer_group", producer_group, producer_mask)
+        _check_threads("PipelineAsync.create", "consumer_group", consumer_group, consumer_mask)
         op = PipelineOp.AsyncThread
         sides = (op, producer_group), (op, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *sides, 0, producer_mask is not None)
@@ -145,7 +148,9 @@ class PipelineCpAsync(PipelineAsync):
                 f"PipelineCpAsync.create: producer_mask {producer_mask!r} must be None: cp.async signals only barriers "
                 "of its own CTA"
             )
-        _check_ranks("PipelineCpAsync.create", consumer_mask=consumer_mask)
+        check_ranks("PipelineCpAsync.create", consumer_mask=consumer_mask)
+        _check_threads("PipelineCpAsync.create", "producer_group", producer_group, None)
+        _check_threads("PipelineCpAsync.create", "consumer_group", consumer_group, consumer_mask)
         ops = (PipelineOp.AsyncLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0)
         if not defer_sync:
@@ -293,11 +298,13 @@ class PipelineTmaStore:
 
 
 def make_barriers(
-    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any, publishes: bool = False
-) -> tuple[MbarrierArray, MbarrierArray]:
+    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any, publishes: bool = False,
+    gives_back: bool = False,
+) -> tuple[MbarrierArray, MbarrierArray]:  # fmt: skip
     """The full and the empty barriers of a pipeline.
 
     producer, consumer: (PipelineOp, CooperativeGroup). publishes: whether producers write for consumers of other CTAs.
+    gives_back: whether consumers of other CTAs end accesses to tensor memory, which wants cluster scope too.
     """
     check_stages("pipeline", "num_stages", num_stages)
     for side, (_, group) in (("producer_group", producer), ("consumer_group", consumer)):
@@ -309,16 +316,14 @@ def make_barriers(
             f"64-bit words: SmemAllocator().allocate_array(cute.Int64, {2 * num_stages})"
         )
     full = MbarrierArray(storage, num_stages, producer, tx_count, f"{name}.full", publishes)
-    return full, MbarrierArray(storage + num_stages, num_stages, consumer, 0, f"{name}.empty")
+    return full, MbarrierArray(storage + num_stages, num_stages, consumer, 0, f"{name}.empty", gives_back)
 
 
-def _check_ranks(what: str, **ranks: Any) -> None:
-    """An error if a static rank lies outside of every cluster."""
-    for name, rank in ranks.items():
-        if isinstance(rank, int) and not 0 <= rank < MAX_CLUSTER:
-            raise CuteError(
-                f"{what}: {name} {rank} is outside the cluster: it is the rank of one CTA, 0 to {MAX_CLUSTER - 1}"
-            )
+def _check_threads(what: str, side: str, group: Any, mask: Any) -> None:
+    """Threads that arrive once each: those of this CTA or, if they signal a CTA of `mask`, of the whole cluster."""
+    if isinstance(group, CooperativeGroup):
+        ctas = 1 if mask is None else known_cluster() or MAX_CLUSTER
+        check_arrivals(what, side, group.size, 1, ctas, "thread")
 
 
 def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
@@ -350,8 +355,13 @@ def _check_consumers(group: Any, cta_layout_vmnk: Any, mcast_mode_mn: tuple[int,
     """The consumers' arrivals must come from every CTA that this one's copies reach."""
     if unit not in (32, 128):
         raise CuteError(f"PipelineTmaAsync.create: threads_per_arrival {unit} must be 32 (warp) or 128 (warpgroup)")
-    if cta_layout_vmnk is None or not isinstance(group, CooperativeGroup):
+    if not isinstance(group, CooperativeGroup):
         return
+    kind = "warp" if unit == 32 else "warpgroup"
+    if cta_layout_vmnk is None:
+        check_arrivals("PipelineTmaAsync.create", "consumer_group", group.size, unit, 1, kind)
+        return
+    check_cluster("PipelineTmaAsync.create", "cta_layout_vmnk", cta_layout_vmnk)
     v, m, n, k = cluster_vmnk(cta_layout_vmnk)
     if k != 1:
         raise CuteError(f"PipelineTmaAsync.create: cta_layout_vmnk {cta_layout_vmnk}: mode K is {k}, and must be 1")
@@ -361,5 +371,6 @@ def _check_consumers(group: Any, cta_layout_vmnk: Any, mcast_mode_mn: tuple[int,
         raise CuteError(
             f"PipelineTmaAsync.create: consumer_group.size {group.size} is not a multiple of {reached} = {along_m} + "
             f"{along_n} - 1, the CTAs that share this one's copies: it is that times the number of consumer "
-            f"{'warps' if unit == 32 else 'warpgroups'}"
+            f"{kind}s"
         )
+    check_arrivals("PipelineTmaAsync.create", "consumer_group", group.size, unit, reached, kind)

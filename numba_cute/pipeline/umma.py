@@ -13,11 +13,13 @@ from typing import Any
 
 from .. import dtypes
 from ..isa.special import sreg_cluster
+from ..isa.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
 from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import MbarrierArray, check_tx_count
 from .group import CooperativeGroup, PipelineOp
-from .initial_sync import cluster_size, publish
+from .initial_sync import publish
+from .known import check_arrivals, check_cluster, cluster_size
 from .pipelines import PipelineAsync, cluster_vmnk, coordinate, make_barriers, wait_unless
 
 
@@ -105,6 +107,7 @@ class PipelineAsyncUmma(PipelineAsync):
         """
         v, _, _ = _extents("PipelineAsyncUmma.create", cta_layout_vmnk)
         _need_commits("PipelineAsyncUmma.create", consumer_group, 1, "one issuing thread")
+        _need_threads("PipelineAsyncUmma.create", "producer_group", producer_group, v)
         ops = (PipelineOp.AsyncThread, producer_group), (PipelineOp.TCGen05Mma, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, v == 2)
         leader, pair = (None, None) if v == 1 else (_leader(), _pair())
@@ -143,12 +146,28 @@ class PipelineUmmaAsync(PipelineAsync):
         """
         v, _, _ = _extents("PipelineUmmaAsync.create", cta_layout_vmnk)
         _need_commits("PipelineUmmaAsync.create", producer_group, 1, "one issuing thread", "producer_group")
+        _need_threads("PipelineUmmaAsync.create", "consumer_group", consumer_group, v)
         ops = (PipelineOp.TCGen05Mma, producer_group), (PipelineOp.AsyncThread, consumer_group)
-        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0)
+        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, gives_back=v == 2)
         leader, pair = (None, None) if v == 1 else (_leader(), _pair())
         if not defer_sync:
             publish(cluster_size(cta_layout_vmnk))
         return PipelineUmmaAsync(full, empty, num_stages, pair, leader, v)
+
+    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+        """Wait until the consumers have read the stage; later multiplies are ordered after that."""
+        wait_unless(try_acquire_token, self.sync_object_empty, state)
+        tcgen05_fence_after()
+
+    def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
+        """Wait until the multiplies are complete; later loads from tensor memory are ordered after that."""
+        wait_unless(try_wait_token, self.sync_object_full, state)
+        tcgen05_fence_after()
+
+    def consumer_release(self, state: Any) -> None:
+        """Say that this thread has read the stage: its loads from tensor memory are complete (`tcgen05_wait_ld`)."""
+        tcgen05_fence_before()
+        self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
     def producer_commit(self, state: Any) -> None:
         """Let the consumers know when the multiplies issued so far are complete. The issuing warp."""
@@ -199,6 +218,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
             if not isinstance(side, CooperativeGroup):
                 raise CuteError(f"{what}: consumer group {side!r} is not a CooperativeGroup")
         _need_commits(what, consumer_group_umma, 1, "one issuing thread", "consumer_group_umma")
+        _need_threads(what, "consumer_group_async", consumer_group_async, 1)
         both = CooperativeGroup(consumer_group_async.agent, consumer_group_umma.size + consumer_group_async.size)
         ops = (PipelineOp.TmaLoad, producer_group), (PipelineOp.Composite, both)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
@@ -234,6 +254,7 @@ def _extents(what: str, cta_layout_vmnk: Any) -> tuple[int, int, int]:
     """(V, M, N) of a cluster."""
     if cta_layout_vmnk is None:
         return 1, 1, 1
+    check_cluster(what, "cta_layout_vmnk", cta_layout_vmnk)
     v, m, n, k = cluster_vmnk(cta_layout_vmnk)
     if v > 2 or k != 1:
         raise CuteError(f"{what}: cta_layout_vmnk {cta_layout_vmnk}: mode V is {v} and must be 1 or 2, K is {k}, not 1")
@@ -243,6 +264,11 @@ def _extents(what: str, cta_layout_vmnk: Any) -> tuple[int, int, int]:
 def _need_commits(what: str, group: Any, commits: int, why: str, side: str = "consumer_group") -> None:
     if isinstance(group, CooperativeGroup) and group.size != commits:
         raise CuteError(f"{what}: {side}.size {group.size} must be {commits} ({why}): each commit is one arrival")
+
+
+def _need_threads(what: str, side: str, group: Any, ctas: int) -> None:
+    if isinstance(group, CooperativeGroup):
+        check_arrivals(what, side, group.size, 1, ctas, "thread")
 
 
 def _rank() -> Any:

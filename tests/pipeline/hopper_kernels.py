@@ -175,31 +175,6 @@ def store_kernel(stages, producers):
     return kernel
 
 
-def drop_kernel(stages):
-    """Warp 1 consumes only the first `some` rounds, and then leaves the barrier."""
-
-    @cuda.jit
-    def kernel(out, count, some):
-        tidx, _, _ = arch.thread_idx()
-        smem = utils.SmemAllocator()
-        bars = smem.allocate_array(cute.Int64, 1)
-        agent = (pipeline.PipelineOp.AsyncThread, group(2))
-        barrier = pipeline.MbarrierArray(bars, 1, agent)
-        pipeline.pipeline_init_arrive()
-        pipeline.pipeline_init_wait()
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, stages)
-        rounds = count if tidx < 32 else some
-        for i in range(rounds):
-            if tidx >= 32 and i + 1 == rounds:
-                barrier.arrive_and_drop(0)
-            else:
-                barrier.arrive_and_wait(0, i & 1)
-            state.advance()
-        out[tidx] = state.count
-
-    return kernel
-
-
 @seam.traced
 def store_to_peer(tensor, word, rank, value):
     isa.st_shared_cluster_b32(isa.mapa(tensor.iterator.address + dtypes.Uint32(word * 4), rank), value)

@@ -1,85 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch every Hopper pipeline kernel many times on a GPU: no wrong number, and no hang.
+"""Launch every Hopper kernel of the matrix many times on a GPU: no wrong number, and no hang.
 
     python -m tests.pipeline.stress --launches 1000
 
-A hang shows as no further output: run it under a time limit.
+Outputs are poisoned before each launch and compared after each. A kernel that hangs is named, and ends the run.
 """
 
+from __future__ import annotations
+
 import argparse
-import itertools
+import faulthandler
+import json
 import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 import numba_cute as cute
-from numba_cute.runtime import from_dlpack
 
-from . import hopper_kernels as kernels
-from .hopper_kernels import WORDS
+from ..conftest import Places, _torch_device
+from . import cases
+from .cases import Cell
 
 COUNTS = np.array([7, 0, 1, 23, 2, 0, 40, 5] * 16, np.int32)
+POISON = -(2**31)
+HANGS_AFTER = 60  # seconds
 
 
-def device(array):
-    return torch.from_numpy(np.ascontiguousarray(array)).cuda()
-
-
-def stress(name, launches, call, out, want, done):
-    """Launch, compare, poison, and again; `done` marks the elements that are written."""
-    want, done = device(want), device(done)
-    start, wrong = time.perf_counter(), 0
+def stress(cell: Cell, launches: int, rng: np.random.Generator) -> int:
+    """The number of wrong launches of one kernel."""
+    case = cell.make(rng, COUNTS)
+    places = Places(_torch_device)
+    call = cute.launch(case.kernel, grid=case.grid, block=case.block).prepare(*places.arguments(case.arguments))
+    checks = []
+    for out in case.outputs:
+        done = np.broadcast_to(out.done, out.want.shape)
+        start = POISON if out.start is None else out.start
+        checks.append((places(out.array), start, *(_torch_device(np.ascontiguousarray(x)) for x in (out.want, done))))
+    wrong = torch.zeros((), dtype=torch.int64, device="cuda")
     for _ in range(launches):
-        out.fill_(-(2**31))
+        for on_gpu, start, _, _ in checks:
+            on_gpu.fill_(start)
         call()
-        wrong += int(((out != want) & done).any())
+        for on_gpu, _, want, done in checks:
+            wrong += ((on_gpu != want) & done).any()
     torch.cuda.synchronize()
-    print(f"{name}: {launches} launches, {wrong} wrong, {time.perf_counter() - start:.1f} s", flush=True)
-    return wrong
+    return int(wrong)
 
 
-def threads(launches, rng):
-    blocks, most = len(COUNTS), int(COUNTS.max())
-    source = rng.integers(-1000, 1000, (blocks, most, WORDS), dtype=np.int32)
-    want, done = source[..., ::-1] + 1, np.broadcast_to((np.arange(most) < COUNTS[:, None])[..., None], source.shape)
-    src, out, counts = device(source), device(np.zeros_like(source)), device(COUNTS)
-    wrong = 0
-    for stages, p, c in itertools.product((1, 2, 3, 8), (1, 4), (1, 3)):
-        for make in (kernels.async_kernel, kernels.cp_async_kernel):
-            launch = cute.launch(make(stages, p, c), grid=(1, 1, blocks), block=32 * (p + c))
-            call = launch.prepare(from_dlpack(src), out, counts)
-            wrong += stress(f"{make.__name__} {stages} stages, {p} + {c} warps", launches, call, out, want, done)
-        launch = cute.launch(kernels.store_kernel(stages, p), grid=(1, 1, blocks), block=32 * p)
-        call = launch.prepare(src, from_dlpack(out), counts)
-        wrong += stress(f"store_kernel {stages} stages, {p} warps", launches, call, out, want, done)
-    return wrong
+def chosen(everything: bool) -> list[Cell]:
+    """All cells that a Hopper GPU can run, or those of 1, 2, 3 and 8 stages."""
+    cells = [c for c in cases.hopper_cells() if c.arch == "sm_90a"]
+    return cells if everything else [c for c in cells if c.facts.get("stages", 1) in (1, 2, 3, 8)]
 
 
-def clusters(launches, rng):
-    blocks, most = len(COUNTS), int(COUNTS.max())
-    counts, wrong = device(COUNTS), 0
-    for (m, n), stages, (warps, unit) in itertools.product(
-        ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (4, 2)), (1, 2, 4, 8), ((1, 32), (2, 32), (4, 128))
-    ):
-        a, b = (rng.integers(-1000, 1000, (blocks, x, most, WORDS), dtype=np.int32) for x in (m, n))
-        want = a[:, :, None] + b[:, None, :, :, ::-1]
-        rounds = (np.arange(most) < COUNTS[:, None])[:, None, None, :, None]
-        out, on_a, on_b = device(np.zeros_like(want)), device(a), device(b)  # prepare() does not keep them
-        kernel = kernels.tma_kernel(stages, warps, (m, n), unit)
-        launch = cute.launch(kernel, grid=(m, n, blocks), block=32 * (warps + 1), cluster=(m, n))
-        call = launch.prepare(from_dlpack(on_a), from_dlpack(on_b), out, counts)
-        name = f"tma_kernel {m} x {n}, {stages} stages, {warps} warps, {unit} threads an arrival"
-        wrong += stress(name, launches, call, out, want, np.broadcast_to(rounds, want.shape))
-    return wrong
-
-
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=1000)
-    launches = parser.parse_args().launches
+    parser.add_argument("--all", action="store_true", help="every number of stages, 1 to 8")
+    parser.add_argument("--only", default="", help="the cells whose name has this in it")
+    parser.add_argument("--json", type=Path, help="write the table there too")
+    given = parser.parse_args()
+    table: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0, 0.0])
     rng = np.random.default_rng(0)
-    wrong = threads(launches, rng) + clusters(launches, rng)
+    for cell in chosen(given.all):
+        if given.only not in str(cell):
+            continue
+        print(f"{cell} … ", end="", flush=True)
+        faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
+        start = time.perf_counter()
+        wrong = stress(cell, given.launches, rng)
+        seconds = time.perf_counter() - start
+        faulthandler.cancel_dump_traceback_later()
+        print(f"{wrong} wrong, {seconds:.1f} s", flush=True)
+        row = table[cell.subject]
+        for i, value in enumerate((1, given.launches, wrong, seconds)):
+            row[i] += value
+    report(table, given)
+
+
+def report(table: dict[str, Any], given: Any) -> None:
+    name = torch.cuda.get_device_name()
+    print(f"\n{name}\n{'':40} kernels  launches  wrong  seconds")
+    for subject, (kernels, launches, wrong, seconds) in sorted(table.items()):
+        print(f"{subject:40} {kernels:7} {launches:9} {wrong:6} {seconds:8.1f}")
+    if given.json:
+        rows = {k: {"kernels": n, "launches": m, "wrong": w} for k, (n, m, w, _) in sorted(table.items())}
+        given.json.write_text(json.dumps({"device": name, "launches of each": given.launches, "by": rows}, indent=1))
+    wrong = sum(row[2] for row in table.values())
     raise SystemExit(f"{wrong} launches were wrong" if wrong else 0)
 
 

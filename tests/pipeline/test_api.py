@@ -32,7 +32,8 @@ METHODS = {
     "PipelineProducer": "clone reset acquire advance acquire_and_advance try_acquire commit tail",
     "PipelineConsumer": "clone reset wait advance wait_and_advance try_wait release",
 }
-NAMES = "Agent CooperativeGroup PipelineOp SyncObject PipelineUserType make_pipeline_state pipeline_init_arrive "
+NAMES = "Agent CooperativeGroup MbarrierLayout PipelineOp SyncObject PipelineUserType make_pipeline_state "
+NAMES += "pipeline_init_arrive "
 NAMES += "pipeline_init_wait agent_sync arrive arrive_unaligned wait wait_unaligned arrive_and_wait sync"
 
 

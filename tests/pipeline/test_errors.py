@@ -61,7 +61,7 @@ def recast(op=PipelineOp.Composite):
         (lambda: pipeline.TmaStoreFence(-1), "num_stages -1"),
         (lambda: PipelineTmaStore.create(num_stages=0, producer_group=ONE), "num_stages 0"),
         (lambda: pipeline.make_pipeline_state("producer", 2), "PipelineUserType"),
-        (lambda: pipeline.agent_sync(Agent.Thread), "Agent.ThreadBlock"),
+        (lambda: pipeline.agent_sync(Agent.Thread), "Agent.Warp, Agent.ThreadBlock"),
         (lambda: cluster_size((4, 8)), "size 32"),
         (lambda: MbarrierArray(storage(), 2, TMA, 100), "tx_count 100 = 6 * 16 + 4 bytes"),
         (lambda: MbarrierArray(storage(), 2, (PipelineOp.TmaStore, ONE)), "has no barrier"),

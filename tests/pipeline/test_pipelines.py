@@ -291,3 +291,28 @@ def test_groups_take_turns_in_each_section(run, depth, rounds):
         assert out.tolist() == [[0, 1, 2] * rounds] * depth
 
     run(turns_kernel(depth), 1, 96, [out, np.int32(rounds)], outputs=[out], check=check)
+
+
+@cuda.jit
+def exchange(out, group_of_block):
+    tidx, _, _ = arch.thread_idx()
+    smem = utils.SmemAllocator()
+    words = smem.allocate_tensor(cute.Int32, cute.make_layout(64), 16)
+    words[tidx] = 10 * tidx
+    if group_of_block:
+        pipeline.agent_sync(Agent.ThreadBlock)
+        out[tidx] = words[63 - tidx]
+    else:
+        pipeline.agent_sync(Agent.Warp)
+        out[tidx] = words[tidx ^ 31]
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_agent_sync_orders_the_memory_of_a_warp_and_of_a_block(run, block):
+    out = np.zeros(64, np.int32)
+
+    def check():
+        lane = np.arange(64)
+        assert out.tolist() == (10 * (63 - lane if block else lane ^ 31)).tolist()
+
+    run(exchange, 1, 64, [out, block], outputs=[out], check=check)

@@ -50,7 +50,7 @@ def tensor(array):
     ("stages", "acc_stages"),
     [(2, 2), *(pytest.param(s, a, marks=SLOW) for s, a in ((1, 1), (3, 1), (4, 2), (5, 1), (6, 2), (7, 1), (8, 2)))],
 )
-@pytest.mark.parametrize(("tiles", "blocks"), [(0, 1), pytest.param(1, 1, marks=SLOW), (3, 4)])
+@pytest.mark.parametrize(("tiles", "blocks"), [(3, 4), *(pytest.param(t, 1, marks=SLOW) for t in (0, 1))])
 def test_tma_feeds_the_matrix_unit_and_threads_read_its_results(run, rng, stages, acc_stages, tiles, blocks):
     words, want = problem(rng, max(tiles, 1), blocks)
     source, out = stages_of(words), np.zeros_like(want, dtype=np.float32)
@@ -61,35 +61,6 @@ def test_tma_feeds_the_matrix_unit_and_threads_read_its_results(run, rng, stages
 
     args = [tensor(source), out, np.int32(tiles), np.int32(blocks)]
     run(kernels.tma_kernel(stages, acc_stages), 1, THREADS, args, outputs=[out], check=check, arch=ARCH)
-
-
-@pytest.mark.parametrize("ctas", [1, 2])
-@pytest.mark.parametrize("stages", [2, *(pytest.param(s, marks=SLOW) for s in (1, 3, 8))])
-@pytest.mark.parametrize(("tiles", "blocks"), [pytest.param(0, 1, marks=SLOW), (2, 3)])
-def test_threads_feed_the_matrix_unit_of_one_block_or_of_a_pair(run, rng, ctas, stages, tiles, blocks):
-    words, want = problem(rng, max(tiles, 1), blocks, ctas)
-    out = np.zeros_like(want, dtype=np.float32)
-
-    def check():
-        if tiles:
-            assert_close(out, want, atol=1e-4, rtol=1e-5)
-
-    args = [words, out, np.int32(tiles), np.int32(blocks)]
-    run(kernels.threads_kernel(stages, ctas), ctas, THREADS, args, outputs=[out], check=check, arch=ARCH)
-
-
-@pytest.mark.parametrize("stages", [2, *(pytest.param(s, marks=SLOW) for s in (1, 4, 8))])
-@pytest.mark.parametrize("blocks", [pytest.param(1, marks=SLOW), 5])
-def test_the_matrix_unit_and_threads_consume_the_same_stages(run, rng, stages, blocks):
-    words, want = problem(rng, 1, blocks)
-    source, out, sums = stages_of(words), np.zeros_like(want, dtype=np.float32), np.zeros(64, np.int32)
-
-    def check():
-        assert_close(out, want, atol=1e-4, rtol=1e-5)
-        np.testing.assert_array_equal(sums, (source & 0xFFFF).reshape(-1, 64).sum(0))
-
-    args = [tensor(source), out, sums, np.int32(blocks)]
-    run(kernels.both_kernel(stages), 1, THREADS, args, outputs=[out, sums], check=check, arch=ARCH)
 
 
 def masks_kernel(shape, modes):
@@ -136,20 +107,12 @@ def test_a_commit_tells_the_blocks_whose_copies_reach_it(run, shape, modes):
     run(masks_kernel(shape, modes), (v * m, n), 32, [out], outputs=[out], check=check)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=SLOW) for s in range(2, 50))])
-def test_any_order_gives_the_same_product(seed, rng):
-    words, want = problem(rng, 2, 3)
-    source, out = stages_of(words), np.full_like(want, np.nan, dtype=np.float32)
-    cute.simulate(kernels.tma_kernel(2, 2), seed=seed, arch=ARCH)[1, THREADS](from_dlpack(source), out, 2, 3)
-    assert_close(out, want, atol=1e-4, rtol=1e-5)
-
-
 def test_tensor_memory_that_is_not_freed_is_reported():
     def kernel():
         slot = cute.utils.SmemAllocator().allocate_array(cute.Int32, 1)
         kernels.allocate(slot, 32, 1)
 
-    with pytest.raises(SimError, match="32 columns of CTA 0 still allocated"):
+    with pytest.raises(SimError, match="32 columns .*CTA 0 still allocated"):
         cute.simulate(kernel, arch=ARCH)[1, 32]()
 
 
@@ -170,5 +133,5 @@ def test_an_accumulator_read_before_its_multiply_is_done_is_reported(rng):
         kernels.multiply(tmem, buffer.iterator.address, False, 1)
         kernels.read_accumulator(cute.make_rmem_tensor(N, cute.Float32), tmem, 0)
 
-    with pytest.raises(SimError, match="tcgen05_mma_ss .* still writes it"):
+    with pytest.raises(SimError, match="(?s)tcgen05_mma_ss .* writes it: nothing waited"):
         cute.simulate(kernel, arch=ARCH)[1, 32](words)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While a kernel is compiled: do the TMA copies of a stage deliver the bytes that its pipeline waits for?
+
+Known where a stage is acquired and all copies that signal its barrier stand in one straight piece of code, and their
+shapes are static. The simulator counts the bytes themselves.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import layout
+from ..copy import copy, copy_atom_call
+from ..seam import AUDITS, CuteError, Step, is_static
+from ..tensor import Tensor
+from .group import PipelineOp
+
+_COPIES = (copy, copy_atom_call)
+_ACQUIRE = ("acquire", "acquire_and_advance")
+_HARMLESS = ("index", "phase", "count")
+_MOST = 4
+"""Multicast copies of one stage that are still looked at."""
+
+
+@dataclass
+class Stage:
+    """A stage from its acquisition on. copies: (bytes, whether peers' copies may add as many, line)."""
+
+    name: str
+    tx_count: int
+    region: int
+    line: int
+    copies: list[tuple[int, bool, int]] = field(default_factory=list)
+    known: bool = True
+
+
+def check_bytes(steps: list[Step], value: Callable[[str], Any]) -> None:
+    """An error if the copies of a stage cannot deliver what it waits for."""
+    handles: dict[str, Stage] = {}
+    barriers: dict[str, Stage] = {}
+    stages: list[Stage] = []
+    current: dict[str, Stage] = {}  # of pipelines that are used through states
+    names: dict[str, str] = {}  # what a variable is another name of
+    for s in steps:
+        if s.kind == "alias":
+            names[s.target] = names.get(s.of, s.of)
+            for held in (handles, barriers):
+                if s.of in held:
+                    held[s.target] = held[s.of]
+            continue
+        if s.kind == "call" and s.name in (*_ACQUIRE, "producer_acquire"):
+            owner = value(s.of) if s.of else None
+            stage = _stage(owner if s.name == "producer_acquire" else getattr(owner, "pipeline", None), s)
+            if stage is not None:
+                stages.append(stage)
+                if s.name == "producer_acquire":
+                    current[names.get(s.of, s.of)] = stage
+                else:
+                    handles[s.target] = stage
+            continue
+        if s.kind == "call" and s.name == "producer_get_barrier":
+            stage = current.get(names.get(s.of, s.of))
+            if stage is not None and stage.region == s.region:
+                barriers[s.target] = stage
+            elif stage is not None:
+                stage.known = False
+            continue
+        if s.kind == "call" and s.name in ("advance", "reverse"):
+            current.clear()
+        if s.kind == "get" and s.of in handles and s.name in ("barrier", *_HARMLESS):
+            if s.name == "barrier":
+                barriers[s.target] = handles[s.of]
+            continue
+        if s.kind == "call" and s.name == "commit" and s.of in handles:
+            continue
+        if s.kind == "call" and s.name in _COPIES and s.named.get("tma_bar_ptr") in barriers:
+            _note(barriers[s.named["tma_bar_ptr"]], s, value)
+            continue
+        for var in s.uses:  # whatever else happens to it is not known
+            for held in (handles, barriers):
+                if var in held:
+                    held[var].known = False
+    for stage in stages:
+        _judge(stage)
+
+
+def _stage(pipe: Any, s: Step) -> Stage | None:
+    full: Any = getattr(pipe, "sync_object_full", None)
+    tx_count = getattr(full, "tx_count", None)
+    if not isinstance(tx_count, int) or full.op_type is not PipelineOp.TmaLoad:
+        return None
+    return Stage(full.name.removesuffix(".full"), tx_count, s.region, s.line)
+
+
+def _note(stage: Stage, s: Step, value: Callable[[str], Any]) -> None:
+    """Add a copy to its stage."""
+    given = dict(zip(("atom", "src", "dst"), s.args), **s.named)
+    atom, dst = (value(given[k]) if k in given else None for k in ("atom", "dst"))
+    if not isinstance(dst, Tensor) or not is_static(dst.shape) or s.region != stage.region or "pred" in given:
+        stage.known = False
+        return
+    pair = getattr(getattr(getattr(atom, "op", None), "cta_group", None), "value", 1)
+    delivered = int(layout.size(dst.shape)) * dst.element_type.width // 8 * pair
+    stage.copies.append((delivered, "mcast_mask" in given, s.line))
+
+
+def _judge(stage: Stage) -> None:
+    if not stage.known or not stage.copies or len(stage.copies) > _MOST:
+        return
+    fixed = sum(n for n, many, _ in stage.copies if not many)
+    shared = [n for n, many, _ in stage.copies if many]
+    factors = itertools.product(range(1, 17), repeat=len(shared))
+    if any(fixed + sum(f * n for f, n in zip(fs, shared)) == stage.tx_count for fs in factors):
+        return
+    total = sum(n for n, *_ in stage.copies)
+    terms = " + ".join(str(n) for n, *_ in stage.copies)
+    lines = ", ".join(str(line) for *_, line in stage.copies)
+    plural = "copy in line" if len(stage.copies) == 1 else "copies in lines"
+    sums = terms if len(stage.copies) == 1 else f"{terms} = {total}"
+    raise CuteError(
+        f"pipeline {stage.name!r}: tx_count is {stage.tx_count} bytes, but the {plural} {lines} into the stage "
+        f"acquired in line {stage.line} deliver{'s' * (len(stage.copies) == 1)} {sums} bytes: "
+        f"tx_count={total} (bytes of all copies of one stage that arrive in this CTA)"
+    )
+
+
+AUDITS.append(check_bytes)
