@@ -28,7 +28,8 @@ class Bug:
     def run(self, mended: bool, **options: Any) -> None:
         threads, blocks, smem = (self.launch.get(k, v) for k, v in (("threads", 64), ("blocks", 1), ("smem", 8192)))
         cluster = self.launch.get("cluster")
-        simulated = simulate(self.make(mended), cluster=cluster, **options)
+        arch = self.launch.get("arch", "sm_90a")
+        simulated = simulate(self.make(mended), cluster=cluster, arch=arch, **options)
         simulated[blocks, threads, 0, smem](*self.arguments())
 
 

@@ -2,10 +2,12 @@
 """The project's right kernels, by source, and how each is run on a small problem."""
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,15 @@ import numpy as np
 import numba_cute as cute
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+import elementwise  # noqa: E402
+import reduce  # noqa: E402
+import transpose  # noqa: E402
+
+import ampere_gemm  # noqa: E402
+import bandwidth  # noqa: E402
+import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
-from ..bugs import memory  # noqa: E402
+from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
 
@@ -31,14 +40,112 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        return inspect.getsource(self.module)
+        return getattr(self.module, "SOURCE", None) or inspect.getsource(self.module)
+
+
+def small(module: Any, *changes: tuple[str, str]) -> Any:
+    """The module with some constants changed, so that its kernels work on smaller tiles."""
+    text = inspect.getsource(module)
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    made = ModuleType(f"small_{module.__name__}")
+    made.__file__ = f"small_{module.__name__}.py"
+    linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
+    exec(compile(text, made.__file__, "exec"), vars(made))
+    made.SOURCE = text  # type: ignore[attr-defined]
+    return made
+
+
+HOPPER = small(hopper_gemm, ("TILE_M, TILE_N, ROW = 128, 256, 128", "TILE_M, TILE_N, ROW = 128, 128, 128"),
+               ("STAGES = 4\nCLUSTER_M", "STAGES = 2\nCLUSTER_M"))  # fmt: skip
+AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_M, TILE_N, ROW_BYTES = 32, 32, 128"),
+               ("WARPS_M, WARPS_N = 2, 4", "WARPS_M, WARPS_N = 1, 2"))  # fmt: skip
 
 
 def _hopper(space: dict, options: dict) -> None:
-    a, b, c = hopper_gemm.problem(256, 256, 384, cute.BFloat16)
-    args, grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 1)
-    cute.simulate(space["gemm"], **options)[grid, hopper_gemm.THREADS](*args)
-    hopper_gemm.check(a, b, c)
+    a, b, c = gemm_host.problem(256, 256, 256, cute.BFloat16)
+    args, grid = HOPPER.arguments(a, b, c, cute.BFloat16, 1)
+    cute.simulate(space["gemm"], **options)[grid, HOPPER.THREADS](*args)
+    gemm_host.check(a, b, c)
+
+
+def _ampere(space: dict, options: dict) -> None:
+    a, b, c = gemm_host.problem(24, 32, 320, cute.BFloat16)
+    args, grid = AMPERE.arguments(a, b, c, "bf16")
+    cute.simulate(space["gemm"], **options)[grid, AMPERE.THREADS](*args)
+    gemm_host.check(a, b, c)
+
+
+def _transpose(space: dict, options: dict) -> None:
+    a = bandwidth.host_random(140, 70, cute.Float32, 0)
+    b = np.full((70, 140), np.nan, a.dtype)
+    args, grid = transpose.arguments(a, b)
+    cute.simulate(space["transpose"], **options)[grid, transpose.THREADS](*args)
+    np.testing.assert_array_equal(b, a.T)
+
+
+def _reduce(space: dict, options: dict) -> None:
+    a = bandwidth.host_random(10, 1100, cute.Float32, 0)
+    out = np.full(10, np.nan, np.float32)
+    args, grid = reduce.arguments(a, out)
+    cute.simulate(space["root_mean_square"], **options)[grid, reduce.THREADS](*args)
+    np.testing.assert_allclose(out, np.sqrt((a.astype(np.float64) ** 2).mean(1)), rtol=1e-5)
+
+
+def _elementwise(space: dict, options: dict) -> None:
+    a, b = (bandwidth.host_random(30, 70, cute.Float32, seed) for seed in (0, 1))
+    c = np.full_like(a, np.nan)
+    args, grid = elementwise.arguments(a, b, c)
+    cute.simulate(space["add"], **options)[grid, elementwise.THREADS](*args)
+    np.testing.assert_array_equal(c, a + b)
+
+
+def _pipe_tma(space: dict, options: dict) -> None:
+    args = pipelines.arguments()
+    cute.simulate(space["tma"](), **options)[1, 96](*args)
+    np.testing.assert_array_equal(args[2], 2 * np.arange(args[2].size, dtype=np.float32))
+
+
+def _pipe_threads(space: dict, options: dict) -> None:
+    out = np.zeros(64, np.int32)
+    cute.simulate(space["threads"](), **options)[1, 96](out)
+    assert (out == 1000 + 5 * (31 - np.arange(64) % 32)).all()
+
+
+def _pipe_store(space: dict, options: dict) -> None:
+    x = np.zeros(pipelines.ROUNDS * pipelines.TILE, np.float32)
+    store = pipelines.cpasync.CopyBulkTensorTileS2GOp()
+    tile = pipelines.TILE
+    args = pipelines.cpasync.make_tiled_tma_atom(store, pipelines.from_dlpack(x), cute.make_layout(tile), (tile,))
+    cute.simulate(space["stored"](), **options)[1, tile](*args)
+    np.testing.assert_array_equal(x, np.arange(x.size))
+
+
+def _pipe_order(space: dict, options: dict) -> None:
+    out = np.full(8, -1, np.int32)
+    cute.simulate(space["ordered"](), **options)[1, 96](out)
+    assert out.tolist() == [0, 1, 2, 0, 1, 2, -1, -1]
+
+
+def _pipe_cp_async(space: dict, options: dict) -> None:
+    x, out = np.arange(512, dtype=np.float32), np.zeros(128, np.float32)
+    tensor = pipelines.from_dlpack(x, assumed_align=16)
+    cute.simulate(space["copied"](), **options)[1, 64](tensor, out)
+    np.testing.assert_array_equal(out.reshape(4, 32), x.reshape(4, 128)[:, :95:-1])
+
+
+def _matrix_unit(space: dict, options: dict) -> None:
+    out = np.zeros((128, 2), np.float32)
+    kernel = cute.simulate(space["rounds"](), arch="sm_100a", **options)
+    kernel[1, matrix_unit.THREADS, 0, 16384](out)
+    assert (out == 16).all()
+
+
+def _multicast(space: dict, options: dict) -> None:
+    a, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    cute.simulate(space["multicast_ring"]("both"), cluster=2, **options)[2, 64, 0, 8192](a, out)
+    np.testing.assert_array_equal(out, np.arange(64) % 32)
 
 
 def _raw(space: dict, options: dict) -> None:
@@ -79,11 +186,22 @@ def _copies(space: dict, options: dict) -> None:
 
 
 KERNELS = [
-    Kernel("Hopper GEMM", hopper_gemm, frozenset({"gemm"}), _hopper),
+    Kernel("Hopper GEMM", HOPPER, frozenset({"gemm"}), _hopper),
     Kernel("raw GEMM", gemm_kernel, frozenset({"produce", "consume", "epilogue", "gemm"}), _raw),
     Kernel("threads to threads", test_pipelines, frozenset({"threads_kernel"}), _threads),
     Kernel("TMA to warps", test_pipelines, frozenset({"tma_kernel"}), _tma),
     Kernel("named barriers", test_pipelines, frozenset({"take_turns"}), _turns),
     Kernel("TMA store", memory, frozenset({"store"}), _store),
     Kernel("bulk copies", memory, frozenset({"pipeline"}), _copies),
+    Kernel("Ampere GEMM", AMPERE, frozenset({"gemm"}), _ampere),
+    Kernel("transpose", transpose, frozenset({"transpose"}), _transpose),
+    Kernel("reduce", reduce, frozenset({"root_mean_square"}), _reduce),
+    Kernel("elementwise", elementwise, frozenset({"add"}), _elementwise),
+    Kernel("PipelineTmaAsync", pipelines, frozenset({"tma"}), _pipe_tma),
+    Kernel("PipelineAsync", pipelines, frozenset({"threads"}), _pipe_threads),
+    Kernel("PipelineTmaStore", pipelines, frozenset({"stored"}), _pipe_store),
+    Kernel("PipelineOrder", pipelines, frozenset({"ordered"}), _pipe_order),
+    Kernel("PipelineCpAsync", pipelines, frozenset({"copied"}), _pipe_cp_async),
+    Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
+    Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
 ]

@@ -2,9 +2,8 @@
 """Mutants of a kernel's source: one synchronising call at a time left out or changed, by its syntax tree."""
 
 import ast
-import copy
 import linecache
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 # Calls that order threads, proxies or copies: as a statement each can be left out.
@@ -13,7 +12,10 @@ LEFT_OUT = {
     "fence_mbarrier_init", "fence_proxy_async_shared_cta", "fence_proxy", "bar_sync", "arrive_and_wait", "sync",
     "cluster_arrive", "cluster_wait", "wgmma_fence", "wgmma_commit_group", "wgmma_wait_group", "fence", "commit_group",
     "wait_group", "cp_async_bulk_commit_group", "cp_async_bulk_wait_group_read", "producer_acquire", "producer_commit",
-    "producer_tail", "release", "commit", "tail", "sync_warp", "syncthreads", "arrive",
+    "producer_tail", "release", "commit", "tail", "sync_warp", "syncthreads", "arrive", "sync_threads",
+    "cp_async_commit_group", "cp_async_wait_group", "consumer_wait", "consumer_release", "pipeline_init_arrive",
+    "pipeline_init_wait", "wait", "tcgen05_fence_before", "tcgen05_fence_after", "tcgen05_wait_ld", "tcgen05_commit",
+    "tcgen05_alloc", "tcgen05_dealloc", "shuffle_sync_bfly", "bar_warp_sync",
 }  # fmt: skip
 # Waits whose value is used: with the token 1 ("already complete") they do not wait.
 TOKENS = {"acquire_and_advance", "wait_and_advance"}
@@ -21,24 +23,28 @@ TOKENS = {"acquire_and_advance", "wait_and_advance"}
 COUNTS = {
     ("mbarrier_init", 1), ("CooperativeGroup", 1), ("NamedBarrier", 1), ("wait_group", 0), ("wgmma_wait_group", "n"),
     ("cp_async_bulk_wait_group_read", "n"), ("mbarrier_arrive_expect_tx", 1), ("create", "tx_count"),
-    ("bar_sync", 1), ("mbarrier_wait_parity", 1), ("arrive", 1),
+    ("bar_sync", 1), ("mbarrier_wait_parity", 1), ("arrive", 1), ("cp_async_wait_group", 0),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed source: what was changed, and where."""
+    """One changed source: what was changed, and where. `edit` changes node `at` of the source's syntax tree."""
 
     line: int
     change: str
-    tree: ast.Module
+    source: str
+    at: int
+    edit: Callable[[ast.AST], None]
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.change}"
 
     def load(self, file: str, scope: dict) -> dict:
         """Run the changed module's definitions in a copy of `scope`; `file` is where reports find its source."""
-        text = ast.unparse(self.tree)
+        tree = ast.parse(self.source)
+        self.edit(list(ast.walk(tree))[self.at])
+        text = ast.unparse(ast.fix_missing_locations(tree))
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)
         space = dict(scope)
         exec(compile(text, file, "exec"), space)
@@ -65,22 +71,19 @@ def _mutants(source: str, functions: set[str]) -> Iterator[Mutant]:
         if id(node) not in places:
             continue
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and name_of(node.value) in LEFT_OUT:
-            yield _changed(tree, at, f"without {ast.unparse(node)}", _leave_out)
+            yield _mutant(source, node, at, f"without {ast.unparse(node)}", _leave_out)
         if isinstance(node, ast.Call):
             if name_of(node) in TOKENS:
-                yield _changed(tree, at, f"{ast.unparse(node)} does not wait", _token)
+                yield _mutant(source, node, at, f"{ast.unparse(node)} does not wait", _token)
             for call, which in COUNTS:
                 if name_of(node) == call and _argument(node, which) is not None:
                     for by in (1, -1):
                         text = f"{ast.unparse(node)[:60]}: argument {which} {by:+d}"
-                        yield _changed(tree, at, text, lambda n, w=which, b=by: _add(n, w, b))
+                        yield _mutant(source, node, at, text, lambda n, w=which, b=by: _add(n, w, b))
 
 
-def _changed(tree: ast.Module, at: int, text: str, change) -> Mutant:
-    new = copy.deepcopy(tree)
-    node = list(ast.walk(new))[at]
-    change(node)
-    return Mutant(node.lineno, " ".join(text.split()), ast.fix_missing_locations(new))
+def _mutant(source: str, node: ast.AST, at: int, text: str, edit) -> Mutant:
+    return Mutant(node.lineno, " ".join(text.split()), source, at, edit)
 
 
 def _leave_out(node: ast.Expr) -> None:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judging the mutants of a kernel, and which of them are no bugs."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .kernels import KERNELS, Kernel
+from .mutants import Mutant, mutants
+
+SEEDS = (None, *range(7))
+LEAST = 0.95
+
+# (kernel, what the mutant's description holds, or ends with if there is a $): why the mutant is no bug.
+OWN = "only its own CTA uses its barriers, and that has not exited"
+NOT_TAKEN = "this branch is not taken"
+EQUIVALENT = {
+    ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
+    ("PipelineTmaAsync", "without pipe.sync_object_full.arrive(fill.index)"): NOT_TAKEN,
+    ("PipelineTmaAsync", "without pipe.consumer_release(use)$"): NOT_TAKEN,
+    ("PipelineTmaAsync", "without pipe.consumer_release(use) #3"): NOT_TAKEN,
+    ("PipelineAsync", "without producer.tail()"): OWN,
+    ("PipelineAsync", "without stage.commit()$"): NOT_TAKEN,
+    ("PipelineAsync", "consumer.wait_and_advance(1) does not wait"): NOT_TAKEN,
+    ("PipelineTmaStore", "CooperativeGroup(THREAD, TILE)"): "PipelineTmaStore only checks its type",
+    ("PipelineOrder", "without arch.sync_threads()"): "the first turn is that of the thread that wrote the count",
+    ("PipelineCpAsync", "without producer.tail()"): OWN,
+    ("PipelineCpAsync", "without arch.mbarrier_arrive(pipe.producer_get_barrier(stage))"): NOT_TAKEN,
+    ("tensor memory", "without umma.tcgen05_wait_ld()$"): "each load has been waited for before",
+    ("Hopper GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
+    ("TMA to warps", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
+    ("threads to threads", "without producer.tail()"): OWN,
+    ("TMA to warps", "without producer.tail()"): OWN,
+    ("raw GEMM", "without sync.bar_sync(1, 256) #2"): "the second of two: nothing uses the tile after it",
+    ("TMA store", "without fence.fence_proxy_async_shared_cta() #2"): NOT_TAKEN,
+    ("TMA store", "cp_async_bulk_wait_group_read(n=0)"): NOT_TAKEN,
+    ("Hopper GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): "PipelineTmaStore only checks its type",
+    ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): "waiting for all groups is slower, and right",
+    ("Ampere GEMM", "arch.cp_async_wait_group(STAGES - 2): argument 0 -1"): "waiting for more is slower, and right",
+    ("Ampere GEMM", "arch.cp_async_wait_group(0)"): "the groups open at the end are empty: all copies were waited for",
+    ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
+}
+
+
+def orders(seed: Any) -> dict[str, Any]:
+    return {} if seed is None else {"seed": seed}
+
+
+def found(kernel: Kernel, mutant: Mutant, at: int) -> bool:
+    space = mutant.load(f"mutant_{at}_of_{kernel.name.replace(' ', '_')}.py", vars(kernel.module))
+    for seed in SEEDS:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                kernel.run(space, orders(seed))
+        except (Exception, SystemExit):  # whatever it is: the unmutated kernel gives none
+            return True
+    return False
+
+
+def reason(kernel: Kernel, mutant: Mutant) -> str:
+    """Why the mutant is no bug; "" if it is one."""
+    known = ((words, why) for (name, words), why in EQUIVALENT.items() if name == kernel.name)
+    return next((why for words, why in known if matches(words, str(mutant))), "")
+
+
+def matches(words: str, text: str) -> bool:
+    return text.endswith(words[:-1]) if words.endswith("$") else words in text
+
+
+def wrong_mutants(kernel: Kernel) -> list[tuple[int, Mutant]]:
+    made = enumerate(mutants(kernel.source, set(kernel.functions)))
+    return [(at, m) for at, m in made if not reason(kernel, m)]
+
+
+def silent(work: tuple[str, int]) -> int:
+    """Run the right kernel of a name in one order: an error unless it passes without a word."""
+    name, seed = work
+    kernel = next(k for k in KERNELS if k.name == name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel.run(vars(kernel.module), orders(seed))
+    return 1
+
+
+def is_found(work: tuple[str, int]) -> bool:
+    """`found` for the mutant of this number of the kernel of this name."""
+    kernel = next(k for k in KERNELS if k.name == work[0])
+    return found(kernel, list(mutants(kernel.source, set(kernel.functions)))[work[1]], work[1])
+
+
+def judge(kernel: Kernel, each: Callable[..., Iterable[Any]] = map) -> dict[str, Any]:
+    """How many of a kernel's mutants are found, which survive, and which are no bugs. each: a pool's map."""
+    made = list(mutants(kernel.source, set(kernel.functions)))
+    wrong = wrong_mutants(kernel)
+    results = each(is_found, [(kernel.name, at) for at, _ in wrong])
+    survivors = [str(m) for (_, m), known in zip(wrong, results) if not known]
+    equivalent = {str(m): reason(kernel, m) for m in made if reason(kernel, m)}
+    return {"mutants": len(made), "wrong": len(wrong), "found": len(wrong) - len(survivors), "survivors": survivors,
+            "equivalent": equivalent}  # fmt: skip
