@@ -18,6 +18,7 @@ from . import (  # noqa: F401 - importing a family declares its rows
     counter,
     fence,
     invariant,
+    masked,
     matrix,
     mbarrier,
     memory,

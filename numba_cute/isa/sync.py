@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
-"""Barriers of a CTA, warp and cluster, and exchanges within a warp. Warp instructions take all 32 lanes."""
+"""Barriers of a CTA, warp and cluster, and exchanges within a warp. Warp instructions take all 32 lanes; those for some
+of them are in `masked`."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from .instr import SAME, WARP, instr, out, pred, u32
 from .machine import Machine
 
 _REF = "parallel-synchronization-and-communication-instructions"
-_MODES = [{"mode": s} for s in ("idx", "up", "down", "bfly")]
+MODES = [{"mode": s} for s in ("idx", "up", "down", "bfly")]
 
 
 @instr("elect.sync _|$elected, 0xffffffff;", target="sm_90", issuer=WARP, ref=f"{_REF}-elect-sync")
@@ -78,9 +79,8 @@ def cluster_wait(m: Machine) -> None:
     m.cluster_wait()
 
 
-def _source(m: Machine, offset: Any, clamp: Any, mode: str) -> Any:
-    """The lane that each lane reads, or the lane itself where that is out of its segment (PTX ISA, "shfl.sync")."""
-    lane = np.arange(m.lanes)
+def source(lane: Any, offset: Any, clamp: Any, mode: str) -> Any:
+    """The lane that each of `lane` reads, or itself where that is out of its segment (PTX ISA, "shfl.sync")."""
     b = np.asarray(offset, np.int64) & 31
     c = np.asarray(clamp, np.int64)
     segment = (c >> 8) & 31
@@ -96,12 +96,12 @@ def _source(m: Machine, offset: Any, clamp: Any, mode: str) -> Any:
 
 
 @instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, 0xffffffff;", target="sm_70", issuer=WARP,
-       ref="data-movement-and-conversion-instructions-shfl-sync", over=_MODES)  # fmt: skip
+       ref="data-movement-and-conversion-instructions-shfl-sync", over=MODES)  # fmt: skip
 def shfl_sync(m: Machine, value: u32, offset: u32, clamp: u32, got: out(u32), *, mode: str) -> Any:
     """The `value` of another lane: `offset` itself (idx), lane - offset (up), lane + offset (down), lane ^ offset
     (bfly). clamp: bits 0 to 4 the last lane (31; 0 for up), bits 8 to 12 the segment mask (0: the whole warp). A
     lane that would read beyond gets its own value. All 32 lanes."""
-    return np.asarray(value)[_source(m, offset, clamp, mode)]
+    return np.asarray(value)[source(np.arange(m.lanes), offset, clamp, mode)]
 
 
 @instr("vote.sync.ballot.b32 $lanes, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
@@ -123,8 +123,8 @@ def vote_any(m: Machine, flag: pred, result: out(pred)) -> Any:
     return np.full(m.lanes, np.asarray(flag).astype(bool).any(), np.uint32)
 
 
-_UFUNCS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-_UFUNCS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+UFUNCS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+UFUNCS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
 @instr("redux.sync.{op}.{type} $result, $value, 0xffffffff;", target="sm_80", issuer=WARP, ref=f"{_REF}-redux-sync",
@@ -134,7 +134,7 @@ def redux_sync(m: Machine, value: u32, result: out(u32), *, op: str, type: str) 
     """The `value`s of all lanes reduced: add (modulo 2^32), min, max (as s32 or u32), and, or, xor. All 32 lanes."""
     dtype = np.int32 if type == "s32" else np.uint32
     words = np.asarray(value).astype(np.int64).astype(np.uint32).view(dtype)
-    return np.full(m.lanes, _UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
+    return np.full(m.lanes, UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
 
 
 @instr("vote.sync.uni.pred $result, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")

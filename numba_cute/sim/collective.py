@@ -255,6 +255,8 @@ def _slab(given: list[Any], unit: Any, dtype: Any) -> Any:
 
 def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
     """Issue a row whose issuer is a warp or wider: wait for the other threads; the last one runs the body."""
+    if "membermask" in row.names:
+        return _issue_masked(run, row, case, operands)
     thread = run.thread
     fragment = thread.fragment
     unit = thread.unit(row.issuer, row.name)
@@ -266,11 +268,42 @@ def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[st
         meet = unit.meets[key] = Meet(unit, row, case)
     at = thread.index - unit.threads[0].index if row.issuer != "cluster" else unit.threads.index(thread)
     places = [at] if fragment is None else _places(fragment, unit, at)
+    return _join(run, thread, unit.meets, key, operands, places)
+
+
+def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+    """`issue_together` for the lanes of a warp that `membermask` names, wherever the others are."""
+    fragment, given = run.thread.fragment, operands["membermask"]
+    if type(given) is Lanes:
+        fragment.alike(given)  # lanes of another mask part here
+        given = given.list[0]
+    mask = int(given) & 0xFFFFFFFF
+    if fragment is not None:
+        fragment.alike(Lanes(fragment, [mask >> lane & 1 for lane in fragment.lanes]))
+    threads = [run.thread] if fragment is None else fragment.threads
+    if not mask >> threads[0].lane & 1:
+        m = Machine(run, row, threads)
+        raise DivergenceError(f"{row.name}: {m.describe()} is not in its own mask {mask:#x}, at {m.place}")
+    warp = threads[0].warp
+    key = (row.name, id(case), mask)
+    meet = warp.meets.get(key)
+    if meet is None:
+        named = [t for t in warp.threads if mask >> t.lane & 1]
+        meet = warp.meets[key] = Meet(type(warp)(f"warp that the mask {mask:#x} names", named), row, case)
+    lanes = [t.lane for t in meet.unit.threads]
+    places = [lanes.index(t.lane) for t in threads]
+    return _join(run, threads[0], warp.meets, key, {**operands, "membermask": mask}, places)
+
+
+def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], places: list[int]) -> Any:
+    """Come to a meeting with the operands of the threads at `places`, wait for all, and give what the body gave."""
+    meet = meets[key]
+    fragment, unit, row = thread.fragment, meet.unit, meet.row
     meet.arrive(places, operands, fragment)
     if meet.arrived < len(unit.threads):
         thread.suspend(row.name, meet, None)
     else:
-        del unit.meets[key]
+        del meets[key]
         meet.perform(run)
         meeting = [f.members[0] for f, _ in meet.fragments] if fragment is not None else unit.threads
         thread.cta.cluster.wake_others(meeting)
@@ -280,8 +313,8 @@ def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[st
     if fragment is not None:
         outs = meet.outs if several else (meet.outs,)
         return _lane_results(fragment, row, operands, [lane(o, places) for o in outs])
-    mine = tuple(lane(o, at) for o in meet.outs) if several else lane(meet.outs, at)
-    return results(row, case, operands, mine)
+    mine = tuple(lane(o, places[0]) for o in meet.outs) if several else lane(meet.outs, places[0])
+    return results(row, meet.case, operands, mine)
 
 
 def _places(f: Fragment, unit: Any, first: int) -> list[int]:
@@ -319,7 +352,8 @@ def lane(out: Any, at: Any) -> Any:
 
 
 def _check_converged(unit: Any, row: Instr, thread: Any) -> None:
-    other = next((meet for meet in unit.meets.values() if hasattr(meet, "row")), None)  # exchanges may end first
+    # exchanges of some lanes may end first
+    other = next((meet for meet in unit.meets.values() if hasattr(meet, "row") and meet.unit is unit), None)
     if other is None:
         return
     there = [t for t, ops in zip(unit.threads, other.operands) if ops is not None]
