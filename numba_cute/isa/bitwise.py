@@ -38,8 +38,8 @@ def lop3(m: Machine, a: u32, b: u32, c: u32, result: out(u32), *, lut: int) -> i
     got = 0
     for i in range(8):
         if lut >> i & 1:
-            got |= (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c)
-    return got & _WORD
+            got |= (a ^ (0 if i & 4 else _WORD)) & (b ^ (0 if i & 2 else _WORD)) & (c ^ (0 if i & 1 else _WORD))
+    return got
 
 
 @instr("shf.{direction}.{mode}.b32 $result, $low, $high, $count;", target="sm_70", pure=True, ref=f"{_LOGIC}-shf",

@@ -181,7 +181,7 @@ def _reduce_out(m: Machine, dst: int, src: int, nbytes: int, op: str, type: str)
 
     def effect() -> None:
         data = m.read(src, nbytes)
-        m.update_global(dst, nbytes, lambda old: combine(op, old.view(dtype), data.view(dtype)).view(np.uint8))
+        m.update_global(dst, nbytes, lambda old: combine(op, old.view(dtype), data.view(dtype), True).view(np.uint8))
 
     m.later(effect, reads=[(src, nbytes)])
 

@@ -38,11 +38,12 @@ def _same(*types: str) -> list[tuple[str, str]]:
 
 
 def _accumulate(acc: Any, total: Any, atom: atoms.MmaAtom, view: Any) -> None:
-    """Add `total` (m, 8) to the accumulators, rounded to their type `view`."""
+    """Add `total` (m, 8) to the accumulators, rounded to their type `view`. A zero is +0, of whatever signs the terms
+    are, as on an H200."""
     index = atoms.row_major(atom.c, atom.shape_mnk[0], 8)
     with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaNs are results like others
         old = np.ascontiguousarray(acc).view(view)
-        acc[...] = (old + total.ravel()[index]).astype(view).view(acc.dtype)
+        acc[...] = ((old + total.ravel()[index]).astype(view) + view(0)).view(acc.dtype)
 
 
 def _operands(a: Any, b: Any, m: int, k: int, a_type: str, b_type: str) -> tuple[Any, Any, atoms.MmaAtom]:
@@ -162,8 +163,26 @@ def mma_b1(machine: Machine, acc: _S32, a: _A, b: _B, *, m: int, k: int, op: str
 
 def _double(acc: Any, a: Any, b: Any, m: int, k: int) -> None:
     atom = atoms.mma_sync(m, k, 64)
-    total = fragments.matrix(a, atom.a, m, k) @ fragments.matrix(b, atom.b, 8, k).T
-    acc += total.ravel()[atoms.row_major(atom.c, m, 8)]
+    a_matrix, b_matrix = fragments.matrix(a, atom.a, m, k), fragments.matrix(b, atom.b, 8, k)
+    index = atoms.row_major(atom.c, m, 8)
+    total = acc + (a_matrix @ b_matrix.T).ravel()[index]
+    if (total == 0).any():
+        total = _signed(total, acc, a_matrix, b_matrix, index)
+    acc[...] = total
+
+
+def _signed(total: Any, acc: Any, a: Any, b: Any, index: Any) -> Any:
+    """With the signs of the sums whose terms are all zero or too small: those of a chain of fused multiply-adds from
+    the accumulator on, seen on an H200. -0 stays only if each term is -0, and a product that underflows gives its
+    sign."""
+    terms = (a[:, None] * b[None]).reshape(-1, a.shape[1])[index]
+    exact = ((a[:, None] == 0) | (b[None] == 0)).reshape(-1, a.shape[1])[index]
+    negative = np.signbit(acc)
+    for k in range(a.shape[1]):
+        minus = np.signbit(terms[..., k])
+        negative = np.where(exact[..., k], negative & minus, minus)
+    small = (acc == 0) & (terms == 0).all(axis=-1)
+    return np.where(small, np.copysign(0.0, np.where(negative, -1.0, 1.0)), total)
 
 
 @instr("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 $acc, $a, $b, $acc;", target="sm_80", issuer=WARP, ref=_REF)

@@ -8,24 +8,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .rounding import NAN16, flushed
+
 _PLAIN = {"add": np.add, "min": np.minimum, "max": np.maximum,
           "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}  # fmt: skip
+_NAN = {"float16": NAN16, "bfloat16": NAN16, "float32": 0x7FFFFFFF}
+"""The bits of a NaN result, as an H200 gives them (2026-11-21); those of f64 are not known."""
 
 
-def combine(op: str, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Each element of `old` with that of `new`. Integer sums wrap, float sums round to nearest even, and those of
-    float32 flush subnormals. inc and dec count up or down, wrapping at the operand."""
+def combine(op: str, old: NDArray[Any], new: NDArray[Any], flush: bool = False) -> NDArray[Any]:
+    """Each element of `old` with that of `new`. Integer sums wrap, float sums round to nearest even. flush: float32
+    sums take subnormals as zeros. Of floats, min and max give the operand that is no NaN, and take -0 for less than
+    +0. inc and dec count up or down, wrapping at the operand."""
     if op == "inc":
         return np.where(old >= new, 0, old + 1).astype(old.dtype)
     if op == "dec":
         return np.where((old == 0) | (old > new), new, old - 1).astype(old.dtype)
-    with np.errstate(over="ignore"):
-        if op == "add" and old.dtype == np.float32:
-            return _flushed(_flushed(old) + _flushed(new))
-        out: NDArray[Any] = _PLAIN[op](old, new)
-    return out.astype(old.dtype, copy=False)
+    if old.dtype.kind in "iu":
+        return _PLAIN[op](old, new).astype(old.dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaNs are results like others
+        if op in ("min", "max"):
+            out = _extreme(op, old, new)
+        elif flush and old.dtype == np.float32:
+            out = flushed(flushed(old) + flushed(new))
+        else:
+            out = np.add(old, new)
+    return _canonical(out.astype(old.dtype, copy=False))
 
 
-def _flushed(x: NDArray[Any]) -> NDArray[Any]:
-    """Subnormals as zeros of their sign."""
-    return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
+def _extreme(op: str, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    beyond = old < new if op == "min" else old > new
+    zero = (old == new) & (np.signbit(old) == (op == "min"))
+    return np.where(beyond | zero | np.isnan(new), old, new)
+
+
+def _canonical(values: NDArray[Any]) -> NDArray[Any]:
+    """With the hardware's bits for each NaN."""
+    nan = np.isnan(values)
+    if values.dtype.name not in _NAN or not nan.any():
+        return values
+    bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+    return np.where(nan, bits.dtype.type(_NAN[values.dtype.name]), bits).view(values.dtype)

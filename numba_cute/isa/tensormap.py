@@ -27,7 +27,7 @@ _STORED_AS = {"s8": "u8", "e4m3": "u8", "e5m2": "u8", "ue8m0": "u8", "pred": "u8
 _CORNERS = {3: (-(1 << 15), (1 << 15) - 1), 4: (-(1 << 7), (1 << 7) - 1), 5: (-(1 << 4), (1 << 4) - 1)}
 # PTX ISA, table under "cp.reduce.async.bulk.tensor"
 TENSOR_REDUCTIONS: dict[str, tuple[str, ...]] = {
-    "add": ("u32", "s32", "u64", "f32", "f16", "bf16"),
+    "add": ("u32", "s32", "u64", "f32", "f16", "bf16", "f64"),  # of f64 as an H200 does it
     "min": ("u32", "s32", "u64", "s64", "f16", "bf16"), "max": ("u32", "s32", "u64", "s64", "f16", "bf16"),
     "inc": ("u32",), "dec": ("u32",),
     **{op: ("u32", "u64") for op in ("and", "or", "xor")},  # of s64 an illegal instruction on an H200, 2026-11-21
@@ -206,15 +206,13 @@ class TensorMapRecord(Leaf):
         self._check_steps()
 
     def _check_inner(self) -> None:
-        if self.interleave != "none":
-            return
         inner = self.box[0] * self.dtype.bytes
         if inner % 16:
             raise CuteError(
                 f"tensor map: the inner box is {self.box[0]} x {self.dtype} = {inner} bytes; "
                 f"it must be a multiple of 16; use a multiple of {max(1, 16 // self.dtype.bytes)} elements"
             )
-        span = SWIZZLE_SPAN[self.swizzle]
+        span = SWIZZLE_SPAN[self.swizzle] if self.interleave == "none" else 0
         if span and inner > span:
             raise CuteError(
                 f"tensor map: the inner box is {inner} bytes, more than the {span} of swizzle {self.swizzle!r}; "

@@ -67,7 +67,15 @@ class Mode:
     says: str
 
 
-TILE = Mode("", "tile", s32["rank"], None, _RANKS, "sm_90", "the box at element coordinates `at` (innermost first)")
+TILE = Mode(
+    "",
+    "tile",
+    s32["rank"],
+    None,
+    _RANKS,
+    "sm_90",
+    "the box at element coordinates `at` (innermost first, and that one a multiple of 16 bytes)",
+)
 IM2COL = Mode(
     "_im2col", "im2col", s32["rank"], u16["spatial"], _IM2COL_RANKS, "sm_90",
     "the pixels from the filter base `at` (channel, W, H, D, image) plus `offsets` (W, H, D) on",

@@ -109,7 +109,10 @@ def _multiply(
                 result = result + np.ascontiguousarray(registers).view(form.acc)
             if form.op == "sat":
                 result = np.clip(result, -(1 << 31), (1 << 31) - 1)
-            registers[...] = result.astype(form.acc, copy=False).view(registers.dtype)
+            result = result.astype(form.acc, copy=False)
+            if form.acc is np.float16:
+                result = result + form.acc(0)  # what rounds to zero is +0 too, as on an H200
+            registers[...] = result.view(registers.dtype)
 
     m.later(effect, reads=reads)
 

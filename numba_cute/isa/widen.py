@@ -74,14 +74,15 @@ def _e4m3(scale: str, overflow: str, shift: int, kind: str) -> str:
     """Sign, exponent and digits where the wider type has them, times its scale. What then is 480 was NaN: times
     `overflow` it alone is infinite, and zero times that makes it NaN."""
     pair = (
-        "and.b32 c, {w}, 0x80008000; and.b32 {w}, {w}, 0x7f007f00; shr.u32 {w}, {w}, %d; or.b32 {w}, {w}, c; "
-        "fma.rn.%s {w}, {w}, scale, none; fma.rn.%s c, {w}, over, none; fma.rn.%s ${result}, c, zero, {w}; "
-    ) % (shift, kind, kind, kind)
+        "and.b32 c, {w}, 0x80008000; and.b32 {w}, {w}, 0x7f007f00; shr.u32 {w}, {w}, {shift}; or.b32 {w}, {w}, c; "
+        "fma.rn.{kind} {w}, {w}, scale, none; fma.rn.{kind} c, {w}, over, none; "
+        "fma.rn.{kind} ${result}, c, zero, {w}; "
+    )
     return (
         "{ .reg .b32 u, v, c, scale, over, zero, none; mov.b32 zero, 0; mov.b32 none, 0x80008000; "  # -0 adds nothing
         + f"mov.b32 scale, {scale}; mov.b32 over, {overflow}; "
         + _SPLIT.format(w="u", selector=0x1404) + _SPLIT.format(w="v", selector=0x3424)
-        + pair.format(w="u", result="lo") + pair.format(w="v", result="hi") + "}"
+        + "".join(pair.format(w=w, result=r, shift=shift, kind=kind) for w, r in (("u", "lo"), ("v", "hi"))) + "}"
     )  # fmt: skip
 
 

@@ -73,6 +73,19 @@ class TmaCopyOp:
         return {"at": at}, len(at)
 
 
+def _whole_chunks(atom: CopyAtom, op: TmaCopyOp, args: list[Any], what: str) -> None:
+    """An error if a box is known to begin where TMA cannot: the coordinates along the contiguous mode."""
+    width = atom.value_type.width
+    for *_, place, _ in args:
+        first = place["at"][0]
+        if not op.im2col and isinstance(first, int) and first * width % 128:
+            raise CuteError(
+                f"copy: {what} begins at element {first} of the tensor's contiguous mode, {first * width} bits from "
+                f"its beginning; it must be a multiple of 16 bytes, else the GPU ends the kernel with an illegal "
+                f"instruction; use a multiple of {max(1, 128 // width)} elements"
+            )
+
+
 def _row(stem: str, op: TmaCopyOp, *, multicast: bool = False, pair: bool = False, hint: bool = False) -> Any:
     """The row of the table for this form of an instruction."""
     return getattr(isa, stem + "_im2col" * op.im2col + "_multicast" * multicast + "_pair" * pair + "_hint" * hint)
@@ -90,6 +103,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     _no_predicate(pairs)
     bar = _barrier(bar, op.cta_group)
     args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
+    _whole_chunks(atom, op, args, "src")
     extra = {} if mask is None else {"cta_mask": Uint16(mask)}
     if policy is not None:
         extra["policy"] = policy
@@ -125,6 +139,7 @@ def _issue_stores(
         raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
     _no_predicate(pairs)
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
+    _whole_chunks(atom, operation, args, "dst")
     row = _row(stem, operation, hint=policy is not None)
     extra = {} if policy is None else {"policy": policy}
 

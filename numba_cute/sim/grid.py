@@ -28,6 +28,7 @@ from .inflight import Groups, InFlight
 from .memory import REGISTERS, GlobalMemory, SharedMemory
 from .report import BarrierError, Place, SimError, count, place_of
 from .schedule import schedule
+from .tensor_maps import TensorMaps
 from .tmem import check_freed
 
 IDLE_TURNS = 20_000
@@ -203,7 +204,7 @@ class Run:
     def __init__(
         self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
         cluster: tuple[int, int, int], smem: int, seed: int | None, mode: str, memory: GlobalMemory,
-        maps: dict[int, Any], checks: frozenset[str],
+        maps: TensorMaps, checks: frozenset[str],
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps

@@ -166,6 +166,12 @@ class SimTensorMap:
                 f"{self.name}: the tensor map is {have}, but {machine.row.name} is for {want} maps; {machine.place}"
             )
         if r.im2col is None or offsets is None:
+            if at[0] * r.dtype.width % 128:  # seen on an H200, 2026-11-21: an illegal instruction
+                raise SimError(
+                    f"{self.name}: the innermost coordinate {at[0]} is {at[0]} x {r.dtype.width} bits from the "
+                    f"tensor's beginning; TMA needs a multiple of 16 bytes there, and ends the kernel with an illegal "
+                    f"instruction; use a multiple of {max(1, 128 // r.dtype.width)} elements; {machine.place}"
+                )
             return
         for d, (p, lo, up, n, o) in enumerate(zip(at[1:], r.im2col.lower, r.im2col.upper, r.dims[1:], offsets)):
             if not lo <= p <= n - 1 + up:

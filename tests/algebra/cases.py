@@ -30,6 +30,11 @@ def twice(x: Any) -> Any:
     return (x, x)
 
 
+@traced
+def second(x: Any, i: int) -> bool:
+    return i == 1
+
+
 LAYOUTS = {
     "ROW": "cl.make_layout(({6}, {8}), stride=({8}, 1))",
     "COL": "cl.make_layout(({6}, {8}))",
@@ -107,14 +112,21 @@ CASES: dict[str, list[str]] = {
     "depth": ["cl.depth(@NEST)", "cl.depth({4})"],
     "front": ["cl.front(@NEST)", "cl.front((({2}, 3), 4))"],
     "get": ["cl.get(@NEST, (1, 0))", "cl.get(@NEST, 1)", "cl.get(({2}, ({3}, 4)), (1, 0))", "cl.get(@SWIZZLED, 0)"],
+    "find": ["cl.find(({2}, (4, 3)), 3)", "cl.find(({2}, 4), 4)", "cl.find(({2}, 3), 7)"],
+    "find_if": ["cl.find_if(({2}, (3, {4})), second)", "cl.find_if((({2},),), second)", "cl.find_if({2}, second)"],
     "get_divisibility": ["cl.get_divisibility(-12)", "cl.get_divisibility(cl.make_layout({12})(1))"],
+    "get_leaves": ["cl.get_leaves((({2}, 3), {4}))", "cl.get_leaves(@NEST)", "cl.get_leaves(@SWIZZLED)"],
     "get_nonswizzle_portion": ["cl.get_nonswizzle_portion(@SWIZZLED)", "cl.get_nonswizzle_portion(@ROW)"],
     "get_swizzle_portion": ["cl.get_swizzle_portion(@SWIZZLED)", "cl.get_swizzle_portion(@ROW)"],
+    "has_scaled_basis": ["cl.has_scaled_basis((({2}, cl.E(1)), 3))", "cl.has_scaled_basis(@ROW.stride)"],
     "has_underscore": ["cl.has_underscore(({1}, (None, {2})))", "cl.has_underscore(({1}, {2}))"],
     "is_basis": ["cl.is_basis(@ID.stride)", "cl.is_basis(@ROW.stride)"],
     "is_congruent": ["cl.is_congruent(@NEST, ((1, 2), (3, 4)))", "cl.is_congruent(@ROW, ({1}, (2, 3)))"],
+    "is_int_tuple": ["cl.is_int_tuple(({1}, (2, {3})))", "cl.is_int_tuple(({1}, (None, 2)))", "cl.is_int_tuple({4})"],
+    "is_integer": ["cl.is_integer({4})", "cl.is_integer(({4},))", "cl.is_integer(True)", "cl.is_integer(1.5)"],
     "is_major": ["cl.is_major(1, @ROW.stride)", "cl.is_major(0, @ROW.stride)"],
     "is_static": ["cl.is_static(@STATIC)", "cl.is_static((1, 2))"],
+    "is_valid_leaf": ["cl.is_valid_leaf({4})", "cl.is_valid_leaf(cl.E(1) * {2})", "cl.is_valid_leaf(({4},))"],
     "is_weakly_congruent": ["cl.is_weakly_congruent(({1}, 2), @NEST)", "cl.is_weakly_congruent(@NEST, ({1}, 2))"],
     "leading_dim": ["cl.leading_dim(@ROW.shape, @ROW.stride)", "cl.leading_dim((2, 3), (0, 4))"],
     "max_common_layout": ["cl.max_common_layout(@STATIC, cl.make_layout((6, 8)))", "cl.max_common_layout(@ROW, @ROW)"],
@@ -200,6 +212,10 @@ CASES: dict[str, list[str]] = {
     "round_up": ["cl.round_up(({100}, {7}), (32, 2))", "cl.round_up({100}, {7})", "cl.round_up((5, ({7}, 3)), (4, 2))"],
     "select": ["cl.select(@NEST, (1,))", "cl.select(({2}, 3, {4}), (2, 0))", "cl.select(@STAGES, (2, 0))"],
     "shape_div": ["cl.shape_div(({4}, {6}), 8)", "cl.shape_div((({4}, 6), 10), (8, 5))"],
+    "transform_apply": [
+        "cl.transform_apply(({2}, 3), (4, {5}), f=plus, g=cl.make_shape)",
+        "cl.transform_apply({2}, {5}, f=plus, g=double)",
+    ],
     "transform_leaf": ["cl.transform_leaf(double, ({2}, ({3}, 4)))", "cl.transform_leaf(plus, ({2}, 3), (4, {5}))"],
     "tuple_cat": ["cl.tuple_cat(({2}, 3), {4}, (({5},),))"],
     "unflatten": ["cl.unflatten(({2}, 3, {4}), (1, (1, 1)))"],
@@ -331,4 +347,4 @@ def source(case: str, dynamic: frozenset[int]) -> str:
     return HOLE.sub(lambda m: f"d{m[1]}" if int(m[1]) in dynamic else m[1], expression(case))
 
 
-NAMES = {"cl": cl, "double": double, "plus": plus, "twice": twice, "Float16": Float16}
+NAMES = {"cl": cl, "double": double, "plus": plus, "second": second, "twice": twice, "Float16": Float16}

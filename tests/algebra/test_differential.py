@@ -193,7 +193,16 @@ def test_compiled_code_run_on_this_machine(group):
     compare(rows, out, dynamic=True)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+def ways():
+    """(way to run, group): the assembler takes by default one group, whose code others run on this machine."""
+    for group in GROUPS:
+        yield "simulator", group
+        quick = group == next(iter(GROUPS))
+        yield pytest.param("assembler", group, marks=() if quick else pytest.mark.slow)
+        yield pytest.param("gpu", group, marks=pytest.mark.gpu)
+
+
+@pytest.mark.parametrize("run, group", list(ways()), indirect=["run"])
 def test_kernel(run, request, group):
     """The same in the simulator, through the assembler and on the GPU."""
     rows = GROUPS[group]

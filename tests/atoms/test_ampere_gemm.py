@@ -45,7 +45,8 @@ def test_every_type_is_right_without_spills(run, kind):
     run(ampere_gemm.gemm, grid, ampere_gemm.THREADS, args, outputs=[arrays[2]], check=check, arch="sm_80")
 
 
-@pytest.mark.parametrize("kind", ["bf16", "s8"])  # the others differ in the atom alone, which has its own tests
+# The other types differ in the atom alone, which has its own tests.
+@pytest.mark.parametrize("kind", ["bf16", pytest.param("s8", marks=pytest.mark.slow)])
 def test_a_ragged_product_is_right_in_the_simulator(kind):
     arrays = problem(kind)
     args, grid = ampere_gemm.arguments(*arrays, kind)

@@ -275,7 +275,15 @@ def run_wgmma(run, rng, op, tiled, shape, b_kind=KINDS.K_SW64):
     run(multiply_by_warpgroup, 1, tiled.size, [tiled, *atoms, *args], outputs=[c], check=check)
 
 
-@pytest.mark.parametrize("op", list(wgmma_ops()), ids=wgmma_name)
+QUICK_WGMMA = {0, 2, 4, 5, 6, 8, 10, 13, 16, 17}
+"""The places in `wgmma_ops` of those that the default run takes."""
+
+
+@pytest.mark.parametrize(
+    "op",
+    [op if i in QUICK_WGMMA else pytest.param(op, marks=pytest.mark.slow) for i, op in enumerate(wgmma_ops())],
+    ids=wgmma_name,
+)
 def test_one_wgmma_is_a_float64_product(run, rng, op):
     run_wgmma(run, rng, op, cute.make_tiled_mma(op), op.shape_mnk)
 
@@ -286,7 +294,9 @@ NARROW = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("op", NARROW, ids=wgmma_name)
+@pytest.mark.parametrize(
+    "op", [*NARROW[:2], *(pytest.param(op, marks=pytest.mark.slow) for op in NARROW[2:])], ids=wgmma_name
+)
 @pytest.mark.parametrize("kind", [KINDS.K_SW32, KINDS.K_INTER], ids=lambda k: k.name)
 def test_b_may_be_wider_than_its_swizzle(run, rng, op, kind):
     _, n, k = op.shape_mnk

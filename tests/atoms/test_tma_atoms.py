@@ -246,7 +246,7 @@ MAKING = [
     (
         lambda: (cpasync.CopyReduceBulkTensorTileS2GOp(ReductionOp.MIN), fake((64, 64), (64, 1), cute.Float32), ROWS,
                  (8, 32)),
-        "TMA reduction 'min' of Float32: TMA has it for u32, s32, u64, s64, f16, bf16, and for Float32 it has add; give",
+        "TMA reduction 'min' of Float32: TMA has it for u32, s32, u64, s64, f16, bf16, and for Float32 it has add",
     ),
     (
         lambda: (cpasync.CopyReduceBulkTensorTileS2GOp(ReductionOp.XOR), fake((64, 64), (64, 1), cute.Float32), ROWS,

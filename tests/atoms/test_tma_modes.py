@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -17,8 +18,9 @@ from numba_cute.isa.reduction import combine
 from numba_cute.isa.tensormap import TENSOR_REDUCTIONS
 from numba_cute.nvgpu import ReductionOp, cpasync
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam import CuteError
 
-from .tma_kernels import combined, shared_among_blocks, there_and_back
+from .tma_kernels import combined, from_column, shared_among_blocks, there_and_back
 
 LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
 MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -140,6 +142,15 @@ def atoms(op, array, *args, **options):
     return [lambda place: make(place, 0), lambda place: make(place, 1)]
 
 
+@pytest.mark.parametrize("column, says", [(3, "src begins at element 3 .*use a multiple of 4 elements"), (4, None)])
+def test_a_tile_begins_at_a_multiple_of_16_bytes(column, says):
+    src = aligned((32, 64), np.float32)
+    layout = cute.make_ordered_layout((8, 16), (1, 0))
+    load, coordinates = cpasync.make_tiled_tma_atom(LOAD, tensor(np.asarray, src), layout, layout.shape)
+    with pytest.raises(CuteError, match=says) if says else nullcontext():
+        cute.simulate(from_column(column))[1, 32](load, coordinates, layout)
+
+
 def seen_by(c, blocks):
     return aligned((blocks, math.prod(c.tile) * np.dtype(c.dtype).itemsize), np.uint8)
 
@@ -198,7 +209,7 @@ def test_multicast_fills_each_block_of_the_cluster(run, c, blocks):
 
 REDUCED = {
     "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64, "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16, "f32": np.float32,
+    "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
 REDUCTIONS = [(op, t) for op, types in TENSOR_REDUCTIONS.items() for t in types]
 REDUCTIONS += [("add", "s64"), *((op, t) for op in ("and", "or", "xor") for t in ("s32", "s64"))]  # as unsigned ones

@@ -107,7 +107,21 @@ def ops():
             yield warpgroup.MmaI8Op(a, b, S32, (64, 24, 32), src)
 
 
-@pytest.mark.parametrize("op", list(ops()), ids=name)
+QUICK = {
+    SMEM: [(F16, F32), (F16, F16), (BF16, F32), (TF32, F32), (E4M3, E5M2, F32), (S8, U8, S32)],
+    RMEM: [(F16, F32), (TF32, F32), (E5M2, E4M3, F16), (U8, S8, S32)],
+}
+"""The types that the default run takes; the others are slow for being many."""
+
+
+def sparing(all_ops):
+    for op in all_ops:
+        types = (op.a_type, op.b_type, op.accumulator)
+        quick = {types, types[1:] if op.a_type is op.b_type else types} & set(QUICK[op.a_src])
+        yield op if quick else pytest.param(op, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("op", list(sparing(ops())), ids=name)
 def test_one_instruction_is_a_float64_product(run, rng, op):
     run_wgmma(run, rng, op)
 
@@ -125,9 +139,14 @@ def test_bits_set_in_both_are_counted(run, rng, op):
 
 @pytest.mark.parametrize("kind", [KINDS.K_INTER, KINDS.K_SW32], ids=lambda k: k.name)
 @pytest.mark.parametrize(
-    "op", [warpgroup.MmaTF32Op((64, 8, 8), SMEM), warpgroup.MmaF8Op(E4M3, E5M2, F32, (64, 256, 32), SMEM),
-           warpgroup.MmaI8Op(S8, U8, S32, (64, 256, 32), SMEM)], ids=name,
-)  # fmt: skip
+    "op",
+    [
+        warpgroup.MmaTF32Op((64, 8, 8), SMEM),
+        pytest.param(warpgroup.MmaF8Op(E4M3, E5M2, F32, (64, 256, 32), SMEM), marks=pytest.mark.slow),
+        warpgroup.MmaI8Op(S8, U8, S32, (64, 256, 32), SMEM),
+    ],
+    ids=name,
+)
 def test_shared_memory_layouts_are_read_alike(run, rng, op, kind):
     run_wgmma(run, rng, op, (kind, kind))
 

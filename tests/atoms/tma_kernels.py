@@ -32,6 +32,26 @@ def dump(s, seen):
     cute.copy(cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cute.Uint8, 8 * n), raw, seen)
 
 
+def from_column(column):
+    @cuda.jit
+    def tile_from_column(load, src, layout):
+        """A tile that begins at a column of the tensor known when compiling."""
+        smem = utils.SmemAllocator()
+        s = smem.allocate_tensor(cute.Float32, layout, 1024, None, "s")
+        bar = smem.allocate_array(cute.Int64, 1, name="bar")
+        tile = cute.local_tile(cute.domain_offset((0, column), src), layout.shape, (0, 0))
+        s_in, g_in = cpasync.tma_partition(load, 0, cute.make_layout(1), one_mode(s), one_mode(tile))
+        if arch.elect_one():
+            arch.mbarrier_init(bar, 1)
+            arch.mbarrier_init_fence()
+            arch.mbarrier_arrive_and_expect_tx(bar, cute.size_in_bytes(cute.Float32, layout))
+        arch.sync_warp()
+        cute.copy(load, g_in, s_in, tma_bar_ptr=bar)
+        arch.mbarrier_wait(bar, 0)
+
+    return tile_from_column
+
+
 @cuda.jit
 def there_and_back(load, src, store, dst, seen, dtype, layout):
     """Each block: a tile by TMA to shared memory, its bytes to `seen`, and by TMA to dst."""

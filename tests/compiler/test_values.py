@@ -177,3 +177,31 @@ def test_typed_bounds(run):
         assert out.tolist() == [1, 21, 41, 61, 81, 101, 1, 10]
 
     run(typed_bounds, 1, 1, (out, cute.Int32(5)), outputs=[out], check=check)
+
+
+@seam.traced
+def scaled_sum(*terms, by=5):
+    return sum(terms) * by
+
+
+@seam.traced
+def plus_scaled(first, *terms, by):
+    return first + sum(terms) * by
+
+
+@cuda.jit
+def starred(out, x):
+    out[0] = scaled_sum(x, x)
+    out[1] = scaled_sum(x, x, by=3)
+    out[2] = plus_scaled(x, x, x, by=2)
+    out[3] = plus_scaled(x, by=2)
+    out[4] = scaled_sum()
+
+
+def test_what_follows_starred_arguments_is_given_by_name_alone(run):
+    out = np.zeros(5, np.int32)
+
+    def check():
+        assert out.tolist() == [70, 42, 35, 7, 0]
+
+    run(starred, 1, 1, (out, np.int32(7)), outputs=[out], check=check)

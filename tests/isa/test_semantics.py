@@ -11,6 +11,7 @@ from numba_cute import isa
 from numba_cute.isa import sparse
 from numba_cute.isa.atoms import elements, ldmatrix_b16, wgmma_m64k16
 from numba_cute.isa.bits import WgmmaDescriptor
+from numba_cute.isa.reduction import combine
 from numba_cute.seam import CuteError
 
 from .fake import CTA_STRIDE, Machine, TensorMap
@@ -118,6 +119,73 @@ def test_a_sum_of_wgmma_that_is_zero_is_positive(scale_a, scale_b, use_acc, pair
     m.issue(isa.wgmma_rs, acc, words, np.full(128, place(m, 0, b, 32, False)), np.full(128, use_acc),
             n=n, ab="f16", trans_b=0, scale_a=scale_a, scale_b=scale_b)  # fmt: skip
     assert not acc.view(np.uint32).any()
+
+
+@pytest.mark.parametrize("use_acc, old", [(0, 0.0), (1, 0.0), (1, -0.0)])
+def test_a_sum_of_wgmma_that_rounds_to_zero_in_f16_is_positive(use_acc, old):
+    m, n = Machine(lanes=128), 8
+    a, b = np.zeros((64, 16), np.float16), np.full((n, 16), -(2.0**-24), np.float16)
+    a[:] = 2.0**-24
+    words = np.ascontiguousarray(a.ravel(order="F")[elements(wgmma_m64k16(n, True).a)]).view(np.uint32)
+    acc = np.full((128, n // 2), old, np.float16).view(np.uint32)
+    db = np.full(128, place(m, 0, b, 32, False))
+    m.issue(isa.wgmma_f16_rs, acc, words, db, np.full(128, use_acc), n=n, trans_b=0)
+    assert not acc.any()
+
+
+@pytest.mark.parametrize("old", [0.0, -0.0])
+@pytest.mark.parametrize("row, view", [(isa.mma_f32, np.float32), (isa.mma_f16, np.float16)], ids=["f32", "f16"])
+def test_a_sum_of_mma_that_is_or_rounds_to_zero_is_positive(row, view, old):
+    small = np.full((32, 8), 2.0**-24, np.float16)
+    case = {"a_type": "f16", "b_type": "f16"} if view is np.float32 else {}
+    for a, b in ((small, -small[:, :4]), (0 * small, -small[:, :4])):
+        if view is np.float32 and a.any():
+            continue  # f32 has the product
+        acc = np.full((32, 4), old, view)
+        words = acc.view(np.uint32) if view is np.float16 else acc
+        m = Machine(lanes=32)
+        m.issue(row, words, a.view(np.uint32), np.ascontiguousarray(b).view(np.uint32), k=16, **case)
+        assert not words.view(np.uint32).any()
+
+
+@pytest.mark.parametrize("row, lanes_hold", [(isa.mma_f64, (2, 1, 1)), (isa.mma_f64_m16, (4, 2, 1))], ids=["m8", "m16"])
+@pytest.mark.parametrize(
+    "a, b, old, negative",
+    [
+        (0.0, -1.0, 0.0, False), (0.0, -1.0, -0.0, True), (-0.0, 1.0, -0.0, True), (0.0, 1.0, -0.0, False),
+        (2.0**-1000, -(2.0**-1000), 0.0, True), (2.0**-1000, 2.0**-1000, -0.0, False), (1.0, -1.0, 4.0, False),
+    ],
+)  # fmt: skip
+def test_an_f64_mma_has_the_zeros_of_fused_multiply_adds(row, lanes_hold, a, b, old, negative):
+    c_regs, a_regs, b_regs = lanes_hold
+    acc = np.full((32, c_regs), old)
+    statics = {"k": 4} if row is isa.mma_f64_m16 else {}
+    Machine(lanes=32).issue(row, acc, np.full((32, a_regs), a), np.full((32, b_regs), b), **statics)
+    assert not acc.any() and (np.signbit(acc) == negative).all()
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "op, old, new, want",
+    [
+        ("min", -2.0, NAN, -2.0), ("min", NAN, 3.0, 3.0), ("min", 0.0, -0.0, -0.0), ("min", -0.0, 0.0, -0.0),
+        ("max", -2.0, NAN, -2.0), ("max", NAN, 3.0, 3.0), ("max", 0.0, -0.0, 0.0), ("max", -0.0, 0.0, 0.0),
+        ("max", 1.0, 2.0, 2.0), ("min", float("inf"), -float("inf"), -float("inf")), ("add", 0.0, -0.0, 0.0),
+        ("add", -2.0, NAN, NAN), ("add", float("inf"), -float("inf"), NAN),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
+def test_a_reduction_gives_the_numbers_and_the_nans_of_the_hardware(dtype, op, old, new, want):
+    got = combine(op, np.array([old], dtype), np.array([new], dtype)).view(np.uint16)[0]
+    assert got == (0x7FFF if want != want else np.array([want], dtype).view(np.uint16)[0])
+
+
+def test_a_sum_of_f32_by_a_tensor_map_keeps_subnormals_and_one_in_bulk_does_not():
+    old, new = np.array([1e-40, 1.17e-38, np.nan], np.float32), np.array([1e-40, -1.1e-38, 1], np.float32)
+    assert combine("add", old, new).view(np.uint32).tolist() == [142724, 499537, 0x7FFFFFFF]
+    assert combine("add", old, new, flush=True)[:2].tolist() == [0, 0]
 
 
 def test_wgmma_passes_infinities_and_nans_on():

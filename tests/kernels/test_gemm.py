@@ -21,6 +21,7 @@ import hopper_gemm  # noqa: E402
 from . import raw_gemm  # noqa: E402
 
 DTYPES = [cute.BFloat16, cute.Float16]
+SLOW = pytest.mark.slow
 
 
 def kernel_arguments(a, b, c, dtype, most_clusters=1, parts=1):
@@ -44,9 +45,9 @@ def grid_of(a, b, c, dtype, most_clusters=1):
     ("shape", "dtype"),
     [
         ((8, 8, 8), cute.BFloat16),
-        ((8, 8, 8), cute.Float16),
+        pytest.param((8, 8, 8), cute.Float16, marks=SLOW),
         ((200, 264, 136), cute.BFloat16),
-        ((130, 520, 72), cute.Float16),
+        pytest.param((130, 520, 72), cute.Float16, marks=SLOW),
     ],
     ids=lambda x: "x".join(map(str, x)) if isinstance(x, tuple) else repr(x),
 )
@@ -62,13 +63,13 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
     ("dtype", "majors"),
     [
         (cute.BFloat16, "mnm"),
-        (cute.Float16, "mkn"),
-        (cute.BFloat16, "knm"),
         (cute.Float8E4M3FN, "kkn"),
-        (cute.Float8E5M2, "kkm"),
-        (cute.TFloat32, "kkn"),
-        (cute.TFloat32, "kkm"),
-        (cute.Int8, "kkn"),
+        pytest.param(cute.Float16, "mkn", marks=SLOW),
+        pytest.param(cute.BFloat16, "knm", marks=SLOW),
+        pytest.param(cute.Float8E5M2, "kkm", marks=SLOW),
+        pytest.param(cute.TFloat32, "kkn", marks=SLOW),
+        pytest.param(cute.TFloat32, "kkm", marks=SLOW),
+        pytest.param(cute.Int8, "kkn", marks=SLOW),
     ],
     ids=str,
 )
@@ -80,9 +81,17 @@ def test_gemm_takes_every_type_and_major(run, dtype, majors):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [cute.BFloat16, cute.Int8], ids=repr)
-def test_parts_of_a_split_k_add_up(run, dtype):
-    a, b, c = gemm_host.problem(40, 72, 464, dtype)
+@pytest.mark.parametrize(
+    "dtype, k, parts",
+    [
+        (cute.BFloat16, 208, 2),
+        pytest.param(cute.BFloat16, 464, 3, marks=SLOW),
+        pytest.param(cute.Int8, 464, 3, marks=SLOW),
+    ],
+    ids=repr,
+)
+def test_parts_of_a_split_k_add_up(run, dtype, k, parts):
+    a, b, c = gemm_host.problem(40, 72, k, dtype)
     sums = np.zeros(c.shape, hopper_gemm.sums_of(dtype).numpy)
 
     def check():
@@ -90,8 +99,8 @@ def test_parts_of_a_split_k_add_up(run, dtype):
         rounded[...] = sums
         gemm_host.check(a, b, rounded)
 
-    grid = hopper_gemm.arguments(a, b, sums, dtype, 1, 3)[1]
-    args = kernel_arguments(a, b, sums, dtype, 1, 3)
+    grid = hopper_gemm.arguments(a, b, sums, dtype, 1, parts)[1]
+    args = kernel_arguments(a, b, sums, dtype, 1, parts)
     run(hopper_gemm.gemm, grid, hopper_gemm.THREADS, args, inouts=[sums], check=check)
 
 

@@ -19,7 +19,12 @@ import elementwise  # noqa: E402
 import reduce  # noqa: E402
 import transpose  # noqa: E402
 
-SHAPES = [(64, 128), (50, 131), (1, 1)]
+
+def shapes(whole, ragged, least):
+    """The whole tiles, which a ragged shape holds too, are slow."""
+    return [pytest.param(whole, marks=pytest.mark.slow), ragged, least]
+
+
 DTYPES = [np.float32, ml_dtypes.bfloat16]
 
 
@@ -36,7 +41,7 @@ def placed(arguments, arrays):
     return [lambda place, i=i: all_of(place)[i] for i in range(count)]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", shapes((64, 128), (50, 131), (1, 1)), ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 def test_elementwise_adds(run, rng, shape, dtype):
     a, b = (rng.standard_normal(shape).astype(dtype) for _ in range(2))
@@ -46,7 +51,7 @@ def test_elementwise_adds(run, rng, shape, dtype):
         placed(elementwise.arguments, (a, b, c)), outputs=[c], check=lambda: assert_close(c, want))  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [(128, 128), (130, 70), (1, 1)], ids=str)
+@pytest.mark.parametrize("shape", shapes((128, 128), (130, 70), (1, 1)), ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 def test_transpose_moves_each_element(run, rng, shape, dtype):
     a = rng.standard_normal(shape).astype(dtype)
@@ -55,7 +60,7 @@ def test_transpose_moves_each_element(run, rng, shape, dtype):
         placed(transpose.arguments, (a, b)), outputs=[b], check=lambda: assert_close(b, a.T))  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [(9, 2100), (8, 2048), (3, 5)], ids=str)
+@pytest.mark.parametrize("shape", shapes((8, 2048), (9, 2100), (3, 5)), ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 def test_reduce_gives_root_mean_squares(run, rng, shape, dtype):
     a = rng.standard_normal(shape).astype(dtype)

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from numba_cute import layout as cl
+from numba_cute.dtypes import Int32
 from numba_cute.seam import Leaf, divisor_of
 
 EXTENTS = st.sampled_from([1, 2, 2, 3, 4, 4, 5, 8])
@@ -87,6 +88,7 @@ class Dyn(Leaf):
     """An integer that is known only at run time, as far as the library may see."""
 
     __slots__ = ("value", "divisor")
+    dtype = Int32
 
     def __init__(self, value: int, divisor: int = 1) -> None:
         self.value, self.divisor = value, divisor

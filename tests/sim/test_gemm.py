@@ -13,8 +13,12 @@ def check(got: np.ndarray, want: np.ndarray) -> None:
     assert np.abs(got - want).max() <= 2.0**-8 * np.abs(want).max()  # one rounding to bf16
 
 
+def slow(*values):
+    return [pytest.param(v, marks=pytest.mark.slow) for v in values]
+
+
 @pytest.mark.parametrize(
-    "options", [{}, {"seed": 1}, {"async_mode": "eager"}, {"seed": 2, "async_mode": "lazy"}], ids=str
+    "options", [{"seed": 1}, *slow({}, {"async_mode": "eager"}, {"seed": 2, "async_mode": "lazy"})], ids=str
 )
 def test_gemm_is_right_and_silent(options, rng):
     check(*run(256, 256, 192, rng, **options))
@@ -71,7 +75,7 @@ def test_broken_gemm_is_reported(name, rng):
 
 
 @pytest.mark.parametrize(
-    "name", ["no release", "tx_count too great", "tx_count too small", "no proxy fence", "no init"]
+    "name", ["no release", "no proxy fence", *slow("tx_count too great", "tx_count too small", "no init")]
 )
 def test_broken_gemm_is_reported_in_any_order(name, rng):
     with pytest.raises(SimError):

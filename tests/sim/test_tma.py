@@ -53,9 +53,9 @@ def box_of(a, at, box, fill=0, steps=None):
     [
         ((64,), (16,), (8,)),
         ((64,), (16,), (-4,)),
-        ((8, 32), (16, 4), (3, 2)),
+        ((8, 32), (16, 4), (4, 2)),
         ((8, 32), (16, 4), (24, 6)),
-        ((8, 32), (16, 4), (-5, -1)),
+        ((8, 32), (16, 4), (-4, -1)),
         ((8, 32), (16, 4), (32, 0)),
         ((4, 5, 8), (8, 3, 2), (0, 4, 3)),
         ((3, 2, 4, 8), (8, 2, 2, 2), (0, 1, 1, 2)),
@@ -68,6 +68,13 @@ def test_load_of_each_rank_and_out_of_bounds(shape, box, at, rng):
     raw = np.full(int(np.prod(box)) * 4, 0xA5, np.uint8)
     simulate(make_load(len(shape), raw.nbytes))[1, 32, 0, 4096](record(a, box), at, raw)
     np.testing.assert_array_equal(raw.view(np.int32).reshape(box[::-1]), box_of(a, at, box))
+
+
+@pytest.mark.parametrize("at", [(3, 0), (-5, 0), (2, 2)], ids=str)
+def test_an_innermost_coordinate_within_16_bytes_is_refused_as_hardware_does(at, rng):
+    a = rng.integers(1, 1000, (8, 32), np.int32)
+    with pytest.raises(CuteError, match=f"innermost coordinate {at[0]} .*use a multiple of 4 elements"):
+        simulate(make_load(2, 256))[1, 32, 0, 4096](record(a, (16, 4)), at, np.zeros(256, np.uint8))
 
 
 def test_element_strides_and_nan_fill(rng):

@@ -238,7 +238,10 @@ class Boxes:
         rng = np.random.default_rng(17 + rank)
         self.steps = [(TABLE[name], case) for name in TENSOR_ROWS for case in TABLE[name].cases
                       if case.get("rank", rank) == rank]  # fmt: skip
-        self.at = [[int(rng.integers(-3, e + 2)) for e in self.extents] for _ in self.steps]
+        self.at = [
+            [4 * int(rng.integers(-1, 6)), *(int(rng.integers(-3, e + 2)) for e in self.extents[1:])]
+            for _ in self.steps
+        ]  # the innermost at a multiple of 16 bytes: anything else is an illegal instruction
         elements = int(np.prod(self.extents))
         self.source = rng.integers(0, 1 << 32, (1, elements), dtype=np.uint32)
         self.target = inputs.any_words(rng, elements)[None].copy()

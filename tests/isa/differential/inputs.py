@@ -94,9 +94,24 @@ def _exponent_bf16(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.ascontiguousarray(pair).view(np.uint32)[:, 0]
 
 
+def _everyone(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.full(n, 0xFFFFFFFF, np.uint32)
+
+
+def _parts(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Masks of warps whose lanes fall into two parts, or are together: each lane's own part."""
+    out = []
+    for _ in range(-(-n // 32)):
+        part = int(rng.choice([rng.integers(1, 1 << 32), 0x0000FFFF, 0x55555555, 0xFFFFFFFF]))
+        out += [part if part >> lane & 1 else part ^ 0xFFFFFFFF for lane in range(32)]
+    return np.array(out[:n], np.uint32)
+
+
 OF_OPERANDS: dict[tuple[str, str], Any] = {
     ("*", "carry_in"): _bit, ("*", "borrow_in"): _bit, ("shfl_sync", "clamp"): _clamp,
-    ("match_any", "value"): _alike, ("match_all", "value"): _alike, ("sin_approx", "x"): _radians,
+    ("match_any", "value"): _alike, ("match_all", "value"): _alike, ("match_any_mask", "value"): _alike,
+    ("match_all_mask", "value"): _alike, ("shfl_sync_mask", "membermask"): _everyone,  # beyond the mask: undefined
+    ("shfl_sync_mask", "clamp"): _clamp, ("*", "membermask"): _parts, ("sin_approx", "x"): _radians,
     ("cos_approx", "x"): _radians, ("ex2_f16x2", "x"): _exponent, ("ex2_bf16x2", "x"): _exponent_bf16,
 }  # fmt: skip
 """Operands that have a domain of their own."""

@@ -203,6 +203,7 @@ def schedule() -> Program:
         mine = base + 4 * Uint32(i)
         b.store(Uint32, "smem", mine, (given[i, 0],), 4)
         isa.bar_warp_sync()
+        isa.bar_warp_sync_mask(Uint32(0xFFFFFFFF))
         for row in FENCES:
             getattr(isa, row)()
         for scope in ("cta", "gpu", "sys"):
@@ -241,8 +242,8 @@ def schedule() -> Program:
         body(given, got)
 
     rows = {*FENCES, "fence_acq_rel", "bar_sync", "bar_sync_all", "bar_arrive", "barrier_cta_sync",
-            "barrier_cta_arrive", "bar_warp_sync", "nanosleep", "setmaxnreg_dec", "setmaxnreg_inc",
-            "griddepcontrol_wait", "griddepcontrol_launch_dependents"}  # fmt: skip
+            "barrier_cta_arrive", "bar_warp_sync", "bar_warp_sync_mask", "nanosleep", "setmaxnreg_dec",
+            "setmaxnreg_inc", "griddepcontrol_wait", "griddepcontrol_launch_dependents"}  # fmt: skip
     given = np.random.default_rng(3).integers(0, 1 << 32, (block, 1), dtype=np.uint32)
     return Program("schedule", handed, {"given": given}, {"got": np.zeros((block, 1), np.uint32)}, block=block,
                    smem=4 * block, rows=frozenset(rows))  # fmt: skip
