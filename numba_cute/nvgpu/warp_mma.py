@@ -261,8 +261,39 @@ class MmaF8F6F4Op(WarpMma):
         return row, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
 
 
+class IntegerMma(WarpMma):
+    """What the operations on 8-bit and 4-bit integers share."""
+
+    a_dtype: DType
+    b_dtype: DType
+    shape_mnk: tuple[int, int, int]
+    saturate: bool
+
+    accumulator: ClassVar[DType] = Int32
+
+    def _check(self, dtypes: tuple[DType, ...], legal: tuple[tuple[int, int, int], ...]) -> None:
+        rule = f"must be {' or '.join(map(repr, dtypes))}"
+        for name in ("a_dtype", "b_dtype"):
+            _need(self, getattr(self, name) in dtypes, name, rule)
+        _need(self, self.shape_mnk in legal, "shape_mnk", f"must be one of {legal}")
+        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
+
+    @property
+    def a_type(self) -> DType:
+        return self.a_dtype
+
+    @property
+    def b_type(self) -> DType:
+        return self.b_dtype
+
+    def row(self) -> tuple[Any, dict[str, Any]]:
+        m, _, k = self.shape_mnk
+        types = {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
+        return isa.mma_s32, {"m": m, "k": k, "saturate": self.saturate, **types}
+
+
 @static
-class MmaI8Op(WarpMma):
+class MmaI8Op(IntegerMma):
     """mma.sync of 8-bit integers, accumulated in Int32: a_dtype, b_dtype Int8 or Uint8, each its own; shape_mnk
     (16, 8, 32), (16, 8, 16) or (8, 8, 16); saturate: clamp where it would wrap. A whole converged warp.
     PTX mma.sync, sm_80."""
@@ -272,31 +303,12 @@ class MmaI8Op(WarpMma):
     shape_mnk: tuple[int, int, int] = (16, 8, 32)
     saturate: bool = False
 
-    accumulator: ClassVar[DType] = Int32
-
     def __post_init__(self) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in (Int8, Uint8), name, "must be Int8 or Uint8")
-        legal = ((16, 8, 32), (16, 8, 16), (8, 8, 16))
-        _need(self, self.shape_mnk in legal, "shape_mnk", f"must be one of {legal}")
-        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        m, _, k = self.shape_mnk
-        types = {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
-        return isa.mma_s32, {"m": m, "k": k, "saturate": self.saturate, **types}
+        self._check((Int8, Uint8), ((16, 8, 32), (16, 8, 16), (8, 8, 16)))
 
 
 @static
-class MmaI4Op(WarpMma):
+class MmaI4Op(IntegerMma):
     """mma.sync of 4-bit integers, accumulated in Int32: a_dtype, b_dtype Int4 or Uint4, each its own; shape_mnk
     (16, 8, 64), (16, 8, 32) or (8, 8, 32); saturate: clamp where it would wrap. Fragments of A and B are Uint32 words
     of 8 elements along K, the first in the low bits. A whole converged warp. PTX mma.sync, sm_80."""
@@ -306,28 +318,10 @@ class MmaI4Op(WarpMma):
     shape_mnk: tuple[int, int, int] = (16, 8, 64)
     saturate: bool = False
 
-    accumulator: ClassVar[DType] = Int32
     element_bits: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in (Int4, Uint4), name, "must be Int4 or Uint4")
-        legal = ((16, 8, 64), (16, 8, 32), (8, 8, 32))
-        _need(self, self.shape_mnk in legal, "shape_mnk", f"must be one of {legal}")
-        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        m, _, k = self.shape_mnk
-        types = {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
-        return isa.mma_s32, {"m": m, "k": k, "saturate": self.saturate, **types}
+        self._check((Int4, Uint4), ((16, 8, 64), (16, 8, 32), (8, 8, 32)))
 
 
 @static
