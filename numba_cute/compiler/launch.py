@@ -169,7 +169,7 @@ def _value_args(ty: Value, val: Any) -> tuple[Any, ...]:
         leaves: list[Any] = []
         tree.align(val, ty.spec, leaves)
         packed = ty, tuple(_leaf_arg(t, leaf, val) for t, leaf in zip(ty.leaves, leaves))
-        if memory:
+        if memory and not isinstance(val, type):  # a class is no object of its own, and has no leaves to pack
             object.__setattr__(val, "_cute_packed", packed)
     return packed[1]  # type: ignore[no-any-return]
 

@@ -15,5 +15,5 @@ from .machine import Machine
 def counter_add(m: Machine, addr: gmem, value: u32, old: out(u32)) -> int:
     """Add `value` to the 32-bit word at `addr` (a multiple of 4) of global memory, atomically for the whole GPU, and
     give what was there. Any thread; it orders no other memory access."""
-    before = m.update_global(addr, 4, lambda b: (b.view(np.uint32) + np.uint32(value)).view(np.uint8))
+    before = m.atomic(addr, 4, lambda b: (b.view(np.uint32) + np.uint32(value)).view(np.uint8), shared=False)
     return int(before.view(np.uint32)[0])

@@ -144,10 +144,11 @@ class Machine(Protocol):
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu",
+        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
     ) -> Bytes:  # fmt: skip
         """Read memory (global, or shared: of this CTA or of CTA `cta`) and change it in one step, ordered as `sem`
-        says for the threads of `scope`; without `change` it is only read. Gives what was there."""
+        says for the threads of `scope`; without `change` it is only read, without `reads` only written. Gives what was
+        there."""
 
     def tensor_map(self, address: int) -> TensorMap: ...
     def map_proxy(self, event: str, address: int | None) -> None:

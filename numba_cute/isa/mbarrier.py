@@ -118,9 +118,10 @@ def mbarrier_arrive_expect_tx_cluster(m: Machine, bar: cluster_smem, tx_bytes: u
 
 def _poll(m: Machine, bar: int, parity: int, why: str) -> int:
     barrier = m.mbar(bar)
-    if not barrier.phase_done(parity):
-        m.pause(why, barrier)
-    return int(barrier.phase_done(parity))
+    if barrier.phase_done(parity):
+        return 1
+    m.pause(why, barrier)
+    return 0  # whatever has happened meanwhile: it need not notice, so that who does not ask again is found out
 
 
 @instr(

@@ -80,7 +80,8 @@ def _put(m: Machine, space: str, addr: int, data: Any, order: str) -> None:
     at, cta = _where(m, space, addr)
     if order:
         _, sem, scope = order.split(".")
-        m.atomic(at, data.size, lambda _: data, shared=space != "global", cta=cta, sem=sem, scope=scope)
+        shared = space != "global"
+        m.atomic(at, data.size, lambda _: data, shared=shared, cta=cta, sem=sem, scope=scope, reads=False)
     elif space == "global":
         m.write_global(at, data)
     else:

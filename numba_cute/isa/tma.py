@@ -198,12 +198,12 @@ def _store(
     m.later(effect, reads=[(src, size)])
 
 
-_STORE_DOC = """Copy shared memory `src` to {what} of tensor map `map`; elements outside the tensor are not written.
-src: a multiple of 128 bytes.{policy} One thread, after the writers' proxy fences and a
+_STORE_DOC = """Copy shared memory `src` to {what} of tensor map `map`; elements outside the tensor are not written,
+but no coordinate is negative. src: a multiple of 128 bytes.{policy} One thread, after the writers' proxy fences and a
 barrier; it then commits the group, and waits before `src` is reused."""
 _REDUCE_DOC = """Combine shared memory `src` with {what} of tensor map `map`: add, min, max, inc, dec, and, or, xor, as
-the map's element type allows. Atomic for each element, in no order. Elements outside the tensor are left alone.{policy}
-One thread, after the writers' proxy fences and a barrier; it then commits the group."""
+the map's element type allows. Atomic for each element, in no order. Elements outside the tensor are left alone, but no
+coordinate is negative.{policy} One thread, after the writers' proxy fences and a barrier; it then commits the group."""
 _PIXELS = "the pixels from `at` (channel, W, H, D, image) on"
 _STORES = (
     ("", "tile", s32["rank"], _RANKS, "sm_90", TILE.says),

@@ -32,13 +32,13 @@ class CopyG2SOp:
     """cp.async of 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) from global to shared memory by each thread.
 
     cache_mode: LoadCacheMode.ALWAYS, or GLOBAL (L2 alone; 16 bytes). prefetch: bytes fetched into L2 beside it. zfill:
-    where a copy's predicate is false, write zeros; otherwise it is left out and shared memory keeps what it holds.
-    `cute.copy(…, cache_policy=word)` gives it an L2 policy. Commit a group and wait for it before reading. PTX
+    where a copy's predicate is false, write zeros (the default: tiles that overhang a matrix are multiplied whole);
+    otherwise it is left out, and shared memory keeps what it holds. `cute.copy(…, cache_policy=word)` gives it an L2 policy. Commit a group and wait for it before reading. PTX
     cp.async, sm_80."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     prefetch: L2PrefetchSize = L2PrefetchSize.NONE
-    zfill: bool = False
+    zfill: bool = True
     policy: Any = None
 
     def __post_init__(self) -> None:

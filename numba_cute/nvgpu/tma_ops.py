@@ -86,6 +86,17 @@ def _whole_chunks(atom: CopyAtom, op: TmaCopyOp, args: list[Any], what: str) -> 
             )
 
 
+def _begins_inside(op: TmaCopyOp, args: list[Any]) -> None:
+    """An error if a store is known to begin before the tensor: only loads may."""
+    for *_, place, _ in args:
+        if not op.im2col and any(isinstance(c, int) and c < 0 for c in place["at"]):
+            raise CuteError(
+                f"copy: dst begins at coordinates {tuple(place['at'])} (innermost first) of the tensor; a TMA store or "
+                f"reduction may end outside of the tensor but not begin before it, else the GPU ends the kernel with "
+                f"an illegal instruction; use coordinates of 0 or more"
+            )
+
+
 def _row(stem: str, op: TmaCopyOp, *, multicast: bool = False, pair: bool = False, hint: bool = False) -> Any:
     """The row of the table for this form of an instruction."""
     return getattr(isa, stem + "_im2col" * op.im2col + "_multicast" * multicast + "_pair" * pair + "_hint" * hint)
@@ -140,6 +151,7 @@ def _issue_stores(
     _no_predicate(pairs)
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
     _whole_chunks(atom, operation, args, "dst")
+    _begins_inside(operation, args)
     row = _row(stem, operation, hint=policy is not None)
     extra = {} if policy is None else {"policy": policy}
 

@@ -77,7 +77,7 @@ class Tracked(np.ndarray[Any, Any]):
             start += (i + n if i < 0 else i) * stride
         return start  # type: ignore[no-any-return]
 
-    def access(self, at: Any, write: bool, atomic: bool = False) -> Machine:
+    def access(self, at: Any, write: bool, atomic: str | None = None) -> Machine:
         """Check an access to the element (or part) at an index."""
         m = self._machine()
         index = at if isinstance(at, tuple) else (at,)

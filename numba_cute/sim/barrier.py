@@ -8,6 +8,7 @@ from typing import Any
 from ..isa.instr import MBARRIER
 from .clocks import FULL, INIT, READS, Gather
 from .hazards import Access, Region, barrier_is_born
+from .ordering import CLUSTER
 from .report import BarrierError, DivergenceError, Place, count, who
 
 MAX_COUNT = (1 << 20) - 1
@@ -266,6 +267,8 @@ class BarrierHandle:
             self._late(bar, parity)
         if done:
             bar.seen = bar.phase
+            for t in self.machine.threads:
+                t.gave_up = None
             bar.used(self.machine, "waits")
             if bar.done is not None:
                 self._acquire(bar)
@@ -420,8 +423,9 @@ class ClusterBarrier:
         self.gather = self.gather or Gather(self.cluster.clock0)
         for t in m.threads:
             self.gather.add([t.clock], None if release else (INIT,))
-            if not release and t.clock.published is not None and t.clock.published[0] > 0:
-                self.gather.clock = self.gather.clock.join(t.clock.published[2])
+            for reach, clock in t.clock.published.items() if not release else ():
+                if reach >= CLUSTER:
+                    self.gather.clock = self.gather.clock.join(clock)
 
     def arrive(self, m: Any, release: bool = True) -> None:
         for t in m.threads:

@@ -22,18 +22,21 @@ tcgen05.fence::before_thread_sync lies between, or tcgen05.commit."""
 _ROWS = 6
 
 
+Others = dict[Any, NDArray[np.int32]]
+
+
 class Clock:
-    """An immutable clock of one cluster. others: clusters that have ended, known to have ended before."""
+    """An immutable clock of one cluster. others: what is known of the agents of other clusters, by cluster."""
 
     __slots__ = ("v", "others", "cluster", "_derived")
 
-    def __init__(self, v: NDArray[np.int32], others: frozenset[Any], cluster: Any) -> None:
+    def __init__(self, v: NDArray[np.int32], others: Others, cluster: Any) -> None:
         self.v, self.others, self.cluster = v, others, cluster
         self._derived: dict[Any, tuple[Any, Clock]] = {}
 
     @classmethod
     def zero(cls, cluster: Any, agents: int) -> Clock:
-        return cls(np.zeros((_ROWS, -(-agents // 64) * 64), np.int32), frozenset(), cluster)
+        return cls(np.zeros((_ROWS, -(-agents // 64) * 64), np.int32), {}, cluster)
 
     def at(self, row: int, agent: int) -> int:
         return int(self.v[row, agent]) if agent < self.v.shape[1] else 0
@@ -48,22 +51,24 @@ class Clock:
         return hit[1]
 
     def _joined(self, o: Clock) -> Clock:
-        if o.cluster is not self.cluster:  # a cluster that ran before this one
-            others = self.others | o.others | {o.cluster}
-            return self if others == self.others else Clock(self.v, others, self.cluster)
-        a, b = _widen(self.v, o.v.shape[1]), _widen(o.v, self.v.shape[1])  # of one width: both are multiples of 64
-        v = np.maximum(a, b)
-        others = self.others | o.others
-        if others == self.others and (v == a).all():
+        if o.cluster is self.cluster:
+            mine, theirs = o.v, o.others
+        else:
+            mine = o.others.get(self.cluster)
+            theirs = {c: v for c, v in {**o.others, o.cluster: o.v}.items() if c is not self.cluster}
+        others = _merged(self.others, theirs)
+        v = self.v if mine is None else _greater(self.v, mine)
+        if others is self.others and v is self.v:
             return self
-        return o if others == o.others and (v == b).all() else Clock(v, others, self.cluster)
+        return o if others is o.others and v is o.v and o.cluster is self.cluster else Clock(v, others, self.cluster)
 
-    def derived(self, key: Any, change: Any) -> Clock:
-        """`change(v)` of a copy, made once for all who ask with the same key."""
+    def derived(self, key: Any, change: Any, everywhere: bool) -> Clock:
+        """`change(v)` of a copy (and, if `everywhere`, of what is known of other clusters), made once for all who ask
+        with the same key."""
         hit = self._derived.get(key)
         if hit is None:
-            v = self.v.copy()
-            hit = self._derived[key] = (None, Clock(change(v), self.others, self.cluster))
+            others = {c: change(v.copy()) for c, v in self.others.items()} if everywhere else self.others
+            hit = self._derived[key] = (None, Clock(change(self.v.copy()), others, self.cluster))
         return hit[1]
 
     def only(self, rows: tuple[int, ...]) -> Clock:
@@ -73,7 +78,7 @@ class Clock:
             v[~keep] = 0
             return v
 
-        return self.derived(("only", rows), change)
+        return self.derived(("only", rows), change, True)
 
     def fenced(self, row: int) -> Clock:
         """The clock after a fence that makes `row` as good as FULL."""
@@ -82,7 +87,7 @@ class Clock:
             np.maximum(v[row], v[FULL], out=v[row])
             return v
 
-        return self.derived(("fenced", row), change)
+        return self.derived(("fenced", row), change, True)
 
     def knowing(self, agent: int, epoch: int, rows: tuple[int, ...] = (READS, FULL, SMEM, GMEM)) -> Clock:
         """The clock that also knows this epoch of an agent."""
@@ -95,7 +100,30 @@ class Clock:
                 v[r, agent] = max(v[r, agent], epoch)
             return v
 
-        return self.derived((agent, epoch, rows), change)
+        return self.derived((agent, epoch, rows), change, False)
+
+
+def _greater(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The greater of each two elements; one of the two arrays itself, if that is it."""
+    a_wide, b_wide = _widen(a, b.shape[1]), _widen(b, a.shape[1])  # of one width: both are multiples of 64
+    v = np.maximum(a_wide, b_wide)
+    if (v == a_wide).all():
+        return a
+    return b if (v == b_wide).all() else v
+
+
+def _merged(a: Others, b: Others) -> Others:
+    """What both know of other clusters; `a` itself, if `b` knows no more, or `b`, if `a` is empty."""
+    if not a:
+        return b or a
+    found = a
+    for cluster, theirs in b.items():
+        mine = a.get(cluster)
+        v = theirs if mine is None else mine if mine is theirs else _greater(mine, theirs)
+        if v is not mine:
+            found = {**a} if found is a else found
+            found[cluster] = v
+    return found
 
 
 def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
@@ -112,8 +140,8 @@ class ThreadClock:
         self.agent, self.base = agent, base
         self.epoch = 2  # epoch 1 is to have started
         self.own = [0, 0, 0, 0, 1, 0]  # rows SMEM and on of its own epochs
-        self.pending: list[tuple[int, Any, Clock]] = []  # (scope, CTA, clock) that atomics read, to acquire by a fence
-        self.published: tuple[int, Any, Clock] | None = None  # (scope, CTA, clock) of the last fence, for atomics
+        self.pending: dict[int, Clock] = {}  # by reach (see `ordering`): what atomics read, to acquire by a fence
+        self.published: dict[int, Clock] = {}  # by reach: what fences published, for atomics that follow
         self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
 

@@ -99,14 +99,13 @@ def _resume(standing: list[tuple[Any, Any]]) -> int:
 
 def _meet(clusters: list[Any]) -> None:
     """All threads of the grid have come: each knows what all did, and may go on."""
-    every = frozenset(clusters)
+    known: Clock | None = None
+    for c in clusters if clusters[0].run.races is not None else ():
+        gather = Gather(c.clock0)
+        gather.add([t.clock for t in c.threads])
+        known = gather.freeze() if known is None else known.join(gather.freeze())
     for c in clusters:
-        if c.run.races is not None:
-            gather = Gather(c.clock0)
-            gather.add([t.clock for t in c.threads])
-            known = gather.freeze()
-            known = Clock(known.v, known.others | (every - {c}), c)
-            for t in c.threads:
-                t.clock.base = t.clock.base.join(known)
+        for t in c.threads if known is not None else ():
+            t.clock.base = t.clock.base.join(known)
         c.ready.extend(c.at_grid)
         c.at_grid = []

@@ -16,12 +16,13 @@ _WAIT = {
 
 class Conflict(NamedTuple):
     """How two accesses conflict. why: what is missing between them: "order", "scope" or "proxy". late: the one that is
-    reported is asynchronous and was issued before the other."""
+    reported is asynchronous and was issued before the other. scopes: of both, if they are atomics."""
 
     a_wrote: bool
     m_writes: bool
     why: str
     late: bool = False
+    scopes: tuple[str, str] | None = None
 
 
 def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
@@ -31,21 +32,36 @@ def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
     issue = f"{m.row.name} of " if m.row is not None and not m.row.name.startswith("_") else ""
     if c.why == "proxy":
         return RaceError(_proxy(m, what, verb, a))
-    head = f"race: {what} is {verb} by {issue}{m.describe()} at {m.place}\n"
-    if a.group is not None and a.cluster is m.cta.cluster:
-        return RaceError(head + _in_flight(a, c))
+    apart = a.cluster is not m.cta.cluster
+    here = f"{m.describe()} of block {m.cta.index}" if apart else m.describe()
+    head = f"race: {what} is {verb} by {issue}{here} at {m.place}\n"
+    if a.group is not None and not apart:
+        return RaceError(head + _in_flight(a, c) + _gave_up(m, a))
     did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
-    other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if a.cluster is not m.cta.cluster else who(a.threads)
+    other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if apart else who(a.threads)
+    if a.group is not None:
+        other, did = f"{a.row.name} issued by {other}", "writes it" if c.a_wrote else "reads it"
     head += f"  but {other} {did} at {a.place}\n"
-    return RaceError(head + _mend(m, a, c))
+    return RaceError(head + _mend(m, a, c) + _gave_up(m, a))
+
+
+def _gave_up(m: Any, a: Any) -> str:
+    """A wait that ended without its phase, if that may be why nothing orders the two."""
+    bar, place = m.threads[0].gave_up or (None, None)
+    if bar is None or (a.group == MBARRIER and a.on is not bar):
+        return ""
+    return f"\n  note: the test of {bar} at {place} gave False, as it may at any time: ask again until it gives True"
 
 
 def _mend(m: Any, a: Any, c: Conflict) -> str:
-    if a.cluster is not m.cta.cluster:
+    if c.scopes is not None:
+        both = " and ".join(dict.fromkeys(c.scopes))
         return (
-            "  and nothing orders blocks of a grid: use atomics (cuda.atomic), or let one block own each element, or "
-            "launch a second kernel"
+            f"  and these atomics (scope {both}) are not one step for each other, for the threads are in two blocks: "
+            f'give both scope="gpu" ("cluster" is enough within a cluster)'
         )
+    if a.cluster is not m.cta.cluster:
+        return _between_blocks(m, a)
     if c.why == "scope":
         return (
             "  and the barrier between them was used at CTA scope, but they are in two CTAs: arrive with "
@@ -67,6 +83,25 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
     else:
         how = "cluster_arrive and cluster_wait, or an mbarrier at cluster scope"
     return f"  and nothing orders the two: put a barrier between them ({how})"
+
+
+def _between_blocks(m: Any, a: Any) -> str:
+    if not any(a.cluster in t.base.others for t in m.clocks()):
+        return (
+            "  and nothing orders blocks of a grid: use atomics (cuda.atomic), or let one block own each element, or "
+            "launch a second kernel, or raise a flag: an atomic there after cuda.threadfence(), and one here before "
+            "cuda.threadfence() (gpu scope: cuda.threadfence_block() is not enough)"
+        )
+    if a.group is not None:
+        return (
+            "  and nothing orders the two: what that block has told this one does not hold it; wait with "
+            "cp.async.bulk.wait_group (not only .read) in the thread that issued it, before that block tells others"
+        )
+    return (
+        "  and nothing orders the two: what that block has told this one does not hold it; whoever tells others there "
+        "must first meet all that wrote (cuda.syncthreads()), after they have written, then fence "
+        "(cuda.threadfence()), then raise the flag"
+    )
 
 
 def _late(m: Any, writes: bool) -> str:
@@ -97,12 +132,15 @@ def _in_flight(a: Any, c: Conflict) -> str:
 
 
 def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
+    apart = a.cluster is not m.cta.cluster
+    here, there = (f" of block {x.cta.index}" if apart else "" for x in (m, a.threads[0]))
+    fence = '"async.global"' if what.startswith("global") else '"async.shared", space="cta"'
     return (
         f"missing fence.proxy.async: {what} is {verb} through the async proxy by {m.row.name}, issued by "
-        f"{m.describe()} at {m.place}\n"
-        f"  but {who(a.threads)} wrote it with the generic proxy at {a.place}\n"
+        f"{m.describe()}{here} at {m.place}\n"
+        f"  but {who(a.threads)}{there} wrote it with the generic proxy at {a.place}\n"
         f"  and no fence.proxy.async lies between; each writing thread must execute it after its writes and before the "
-        f'barrier: cute.arch.fence_proxy("async.shared", space="cta")'
+        f"barrier: cute.arch.fence_proxy({fence})"
     )
 
 

@@ -72,7 +72,8 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "polls", "fragment", "carry")  # fmt: skip
+                 "cluster_phase", "files", "polls", "fragment", "carry",
+                 "gave_up")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -85,6 +86,7 @@ class Thread:
         self.clock: Any = None  # what it knows (see `clocks`), if races are checked
         self.cluster_phase: int | None = None
         self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
+        self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
         self.files: dict[Any, int] = {}  # register files of each kind given so far
         self.carry: Any = None  # the register of add_cc and its like
 
@@ -222,7 +224,7 @@ class Run:
         self.serial = next(_SERIALS)
         self.checks = checks
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
-        self.left: dict[Any, list[Any]] = {}  # what fences before atomics published, by location
+        self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
         self.races = Races("uninitialised" in checks) if "races" in checks else None
 
     def tick(self) -> int:

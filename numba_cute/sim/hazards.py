@@ -18,26 +18,41 @@ from numpy.typing import NDArray
 from ..isa.instr import ASYNC
 from .clocks import FULL, INIT, READS, SMEM, ThreadClock
 from .explain import Conflict, over_barrier, race, unwritten
+from .ordering import together
 
 Ids = NDArray[np.int32]
+WIDEST_ATOMIC = 16
+"""Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
+KEPT_ATOMICS = 8
+"""Of the atomics that are ordered neither way the last so many are remembered, so that time stays linear."""
 
 
 class Access:
     """One access as the shadow remembers it: by threads [lo, hi) at their epochs, or by what completes asynchronous
     work (then `group` says which kind: "mbarrier", "bulk_group", …)."""
 
-    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "group", "on")
+    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "group", "on")
 
-    def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: bool = False) -> None:
+    def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: Any = None) -> None:
         self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
         self.threads, self.place = m.threads, m.place
         self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
+        self.wrote = False  # an atomic that changes memory
 
     def known(self, t: ThreadClock, row: int) -> bool:
         """Whether the thread knows the access for the purpose of `row`."""
         if isinstance(self.epoch, int):
             return t.knows(row, self.lo, self.epoch)
         return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
+
+    def known_elsewhere(self, t: ThreadClock, row: int) -> bool:
+        """The same for a thread of another cluster."""
+        v = t.base.others.get(self.cluster)
+        return v is not None and self.hi <= v.shape[1] and bool((v[row, self.lo : self.hi] >= self.epoch).all())
+
+    def one_step(self, atomic: Any, m: Any) -> bool:
+        """Whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
+        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)  # type: ignore[no-any-return]
 
 
 class Region:
@@ -112,12 +127,13 @@ class Box(Region):
 class Shadow:
     """The shadow of one memory. memory: who names its addresses (a CTA, or an allocation of global memory)."""
 
-    __slots__ = ("memory", "space", "fence_row", "poisoned", "writers", "readers")
+    __slots__ = ("memory", "space", "fence_row", "poisoned", "writers", "readers", "updated")
 
     def __init__(self, memory: Any, space: str, nbytes: int, fence_row: int, poisoned: bool) -> None:
         self.memory, self.space, self.fence_row, self.poisoned = memory, space, fence_row, poisoned
         self.writers: Ids = np.zeros(nbytes, np.int32)  # an access
-        self.readers: Ids = np.zeros(nbytes, np.int32)  # a set of accesses
+        self.readers: Ids = np.zeros(nbytes, np.int32)  # a set of accesses: reads, and atomics before the last one
+        self.updated = False  # whether such atomics may be among the readers
 
 
 def distinct(ids: Ids) -> set[int]:
@@ -139,7 +155,7 @@ class Races:
         self._added: dict[tuple[int, int], int] = {}
         self._recent: dict[Any, int] = {}
 
-    def by_threads(self, m: Any, atomic: bool = False) -> int:
+    def by_threads(self, m: Any, atomic: str | None = None) -> int:
         """The access of the issuing threads at their current epochs."""
         first = m.threads[0].clock
         key = (first.agent, len(m.threads), first.epoch, m.place, atomic, m.cta.cluster)
@@ -155,11 +171,11 @@ class Races:
         return len(self.accesses) - 1
 
     def check(
-        self, m: Any, shadow: Shadow, region: Region, write: bool, *, by: int | None = None, atomic: bool = False,
-        clocks: Any = None, remember: bool = True,
+        self, m: Any, shadow: Shadow, region: Region, write: bool, *, by: int | None = None,
+        atomic: str | None = None,        clocks: Any = None, remember: bool = True,
     ) -> None:  # fmt: skip
         """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. clocks:
-        what its issuers know (those of `m`, unless it was issued before)."""
+        what its issuers know (those of `m`, unless it was issued before). atomic: the scope of one."""
         clocks = m.clocks() if clocks is None else clocks
         me = self.by_threads(m, atomic) if by is None else by
         is_async = m.row is not None and m.row.proxy == ASYNC
@@ -174,10 +190,12 @@ class Races:
             row = need if a.group is None else READS if write else FULL
             if a.group is None and a.on is not None and a.on.live and i != me:
                 raise over_barrier(m, a.on, write)
-            if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, row):
+            if i != me and not a.one_step(atomic, m) and not self.ordered(a, m, clocks, row):
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)
-                raise race(m, shadow, at, a, Conflict(True, write, why, self._late(m, i)))
+                raise race(m, shadow, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
+        if write or shadow.updated:
+            self._check_others(m, shadow, region, me, write, atomic, clocks)
         if write:
             self._overwrite(m, shadow, region, me, atomic, clocks)
         elif remember:
@@ -187,16 +205,39 @@ class Races:
         """Remember the asynchronous read `by`, whose order after what was written is checked elsewhere."""
         self._add_reader(m, shadow, region, by, m.clocks())
 
-    def _overwrite(self, m: Any, shadow: Shadow, region: Region, me: int, atomic: bool, clocks: Any) -> None:
+    def _check_others(
+        self, m: Any, shadow: Shadow, region: Region, me: int, write: bool, atomic: str | None, clocks: Any
+    ) -> None:
+        """Check a write against what was read, and any access against atomics before the last one."""
         readers = region.get(shadow.readers)
         for s in distinct(readers):
             for i in self._sets[s]:
                 a = self.accesses[i]
-                if i != me and not (atomic and a.atomic) and not self.ordered(a, m, clocks, READS):
+                if i == me or not (write or (a.atomic and a.wrote)) or a.one_step(atomic, m):
+                    continue
+                if not self.ordered(a, m, clocks, READS if write else FULL):
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
-                    raise race(m, shadow, at, a, Conflict(False, True, "", self._late(m, i)))
+                    late = self._late(m, i)
+                    raise race(m, shadow, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
+
+    def _overwrite(self, m: Any, shadow: Shadow, region: Region, me: int, atomic: str | None, clocks: Any) -> None:
+        """Remember a write. An atomic does not come after all atomics before it, so that some are kept."""
+        if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
+            self.accesses[me].wrote = True
+            before = {i for s in distinct(region.get(shadow.readers)) for i in self._sets[s]}
+            before |= distinct(region.get(shadow.writers)) - {0}
+            kept = [i for i in before if self.accesses[i].atomic and i != me]
+            kept = [i for i in sorted(kept)[-KEPT_ATOMICS:] if not self.ordered(self.accesses[i], m, clocks, FULL)]
+            shadow.updated |= bool(kept)
+            region.set(shadow.readers, self._set(frozenset(kept)))
+        else:
+            region.set(shadow.readers, 0)
         region.set(shadow.writers, me)
-        region.set(shadow.readers, 0)
+
+    @staticmethod
+    def _scopes(a: Access, atomic: str | None) -> tuple[str, str] | None:
+        """The scopes of two atomics, if they are."""
+        return (atomic, a.atomic) if atomic and a.atomic else None
 
     def _add_reader(self, m: Any, shadow: Shadow, region: Region, me: int, clocks: Any) -> None:
         readers = region.get(shadow.readers)
@@ -216,18 +257,22 @@ class Races:
             old = self._sets[s]
             if self.accesses[me].group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
                 old = frozenset(i for i in old if not self.ordered(self.accesses[i], m, clocks, READS))
-            new = old | {me}
-            found = self._set_ids.setdefault(new, len(self._sets))
-            if found == len(self._sets):
-                self._sets.append(new)
-            self._added[s, me] = found
+            found = self._added[s, me] = self._set(old | {me})
+        return found
+
+    def _set(self, accesses: frozenset[int]) -> int:
+        """The number of a set."""
+        found = self._set_ids.setdefault(accesses, len(self._sets))
+        if found == len(self._sets):
+            self._sets.append(accesses)
         return found
 
     def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
         """Whether the access is known, for the purpose of `row`, to all who issue `m`."""
         cluster = m.cta.cluster
         if a.cluster is not cluster:
-            return all(a.cluster in t.base.others for t in clocks)
+            bases = {id(t.base): t for t in clocks}
+            return all(a.known_elsewhere(t, row) for t in bases.values())
         if a.unit is not None and a.unit is m.unit and row < FULL + 1:
             return True  # the same warp or warpgroup together, in program order
         last: Any = None

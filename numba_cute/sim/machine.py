@@ -18,7 +18,8 @@ from .explain import not_started
 from .hazards import Access, Region, Rows
 from .inflight import Groups, Op
 from .memory import REGISTERS
-from .ordering import SCOPES, order
+from .ordering import fence as fence_threads
+from .ordering import order
 from .report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
 from .special import special_register
 from .tmem import TensorMemoryHandle
@@ -102,6 +103,8 @@ class Machine:
         thread = self.run.thread
         if thread.fragment is not None and thread.fragment.pauses(why):
             return
+        if on is not None and self.run.races is not None:
+            thread.gave_up = on.bar, self.place
         thread.cta.cluster.pollers.append(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
@@ -181,7 +184,7 @@ class Machine:
         rank = cluster_address >> _PEER
         return (rank - 1 if rank else self.cta_rank), cluster_address & ((1 << _PEER) - 1)
 
-    def _check(self, owner: Any, region: Region, write: bool, atomic: bool = False) -> None:
+    def _check(self, owner: Any, region: Region, write: bool, atomic: str | None = None) -> None:
         """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
         if owner.smem.shadow is not None and not self.deferred:
             if owner is not self.cta:
@@ -224,8 +227,15 @@ class Machine:
     def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
         a = self.run.memory.at(address, nbytes, self)
         if self.run.races is not None:
-            a.check(self, address, nbytes, write, by=self.op.global_access if self.op else None)
+            a.check(self, address, nbytes, write, by=self.asynchronous(None))
         return a.data[address - a.address : address - a.address + nbytes]  # type: ignore[no-any-return]
+
+    def asynchronous(self, atomic: str | None) -> int | None:
+        """The access of the operation whose effect is being done, if one is; atomic: its scope."""
+        by = self.op.global_access if self.op else None
+        if by is not None:
+            self.run.races.accesses[by].atomic = atomic
+        return by
 
     def read_global(self, address: int, nbytes: int) -> Bytes:
         return self._global(address, nbytes, False)
@@ -236,7 +246,7 @@ class Machine:
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         a = self.run.memory.at(address, nbytes, self)
         if self.run.races is not None:
-            a.check(self, address, nbytes, True, atomic=True)
+            a.check(self, address, nbytes, True, by=self.asynchronous("gpu"), atomic="gpu")
         part = a.data[address - a.address : address - a.address + nbytes]
         old = part.copy()
         part[...] = change(old)
@@ -244,20 +254,20 @@ class Machine:
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu",
+        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
     ) -> Bytes:  # fmt: skip
         if shared:
             owner = self._peer(cta)
             owner.smem.check(address, nbytes, self)
-            self._check(owner, Region(address, address + nbytes), True, atomic=True)
+            self._check(owner, Region(address, address + nbytes), change is not None, atomic=scope)
             part = owner.smem.data[address : address + nbytes]
         else:
             owner = None
             a = self.run.memory.at(address, nbytes, self)
             if self.run.races is not None:
-                a.check(self, address, nbytes, True, atomic=True)
+                a.check(self, address, nbytes, change is not None, atomic=scope)
             part = a.data[address - a.address : address - a.address + nbytes]
-        order(self, (owner, address), sem, scope, change is not None)
+        order(self, (owner, address), sem, scope, reads=reads, writes=change is not None)
         old = part.copy()
         if change is None:
             self.polls(address)
@@ -441,17 +451,6 @@ _FENCES = {
     "proxy.async.global": (GMEM,),
     "mbarrier_init": (INIT,),
 }
-
-
-def fence_threads(t: Any, scope: str) -> None:
-    """A fence.acq_rel of one thread: what its atomics read before is now known, and they publish all until now."""
-    wide = SCOPES.index(scope)
-    c = t.clock
-    for other, cta, clock in c.pending:
-        if cta is t.cta or min(wide, other) > 0:
-            c.base = c.base.join(clock)
-    c.pending.clear()
-    c.published = (wide, t.cta, c.snapshot())
 
 
 class Held(NamedTuple):

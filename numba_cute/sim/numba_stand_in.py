@@ -12,7 +12,8 @@ import numpy as np
 from .arrays import Tracked, tracked
 from .cooperative import CooperativeGroups
 from .local import local_array
-from .machine import Machine, fence_threads
+from .machine import Machine
+from .ordering import fence, order
 from .report import DivergenceError, SimError, assigned_name, who
 from .undefined import Undefined
 
@@ -90,15 +91,11 @@ class _Atomic:
     def __init__(self, run: Any) -> None:
         self._run = run
 
-    def _sync(self, array: Tracked, at: Any) -> None:
-        """What fences before it published is left at the location; what others left there awaits the next fence."""
-        m = array.access(at, True, atomic=True)
-        c = m.threads[0].clock
-        key = (array._cta, array.address(at))
-        left = self._run.left.setdefault(key, [])
-        c.pending.extend(left)
-        if c.published is not None and c.published not in left:
-            left.append(c.published)
+    @staticmethod
+    def _sync(array: Tracked, at: Any) -> None:
+        """They are relaxed, at GPU scope: ordered by fences alone."""
+        m = array.access(at, True, atomic="gpu")
+        order(m, (array._cta, array.address(at)), "relaxed", "gpu", reads=True, writes=True)
 
     def _update(self, array: Any, at: Any, new: Any) -> Any:
         if isinstance(array, Tracked):
@@ -228,7 +225,7 @@ class CudaStandIn:
 
     def _fence(self, scope: str) -> None:
         if self._run.races is not None:
-            fence_threads(self._run.thread, scope)
+            fence(self._run.thread, scope)
         self._pause("threadfence")
 
     def threadfence(self) -> None:

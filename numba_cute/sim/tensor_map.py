@@ -113,10 +113,8 @@ class SimTensorMap:
         a = self.memory.at(address, reach, machine)
         if machine.run.races is not None:
             where_in = tuple(reversed(shape)), tuple(reversed(strides))
-            by = machine.op.global_access if machine.op else None
-            if by is not None:
-                machine.run.races.accesses[by].atomic = atomic
-            a.check_box(machine, address, *where_in, size, write, by=by, atomic=atomic)
+            scope = "gpu" if atomic else None
+            a.check_box(machine, address, *where_in, size, write, by=machine.asynchronous(scope), atomic=scope)
         raw = a.data[address - a.address :]
         view: NDArray[Any] = np.ndarray(
             tuple(reversed(shape)),
@@ -224,12 +222,22 @@ class SimTensorMap:
             check_reduction(reduce, r.dtype)
         box = self.image.take(data, r.dtype.numpy, tuple(reversed(r.box_shape)), line)
         if r.im2col is None or offsets is None:
+            self._check_begins_inside(at, machine)
             self._put(*self.part(at, machine, True, reduce is not None), box, reduce)
             return
         for first, count, place in self._runs(at, offsets):
             extents = (r.im2col.channels, count, *(1,) * (r.rank - 2))
             row = box[first : first + count].reshape(tuple(reversed(extents)))
             self._put(*self._view(place, extents, machine, True, reduce is not None), row, reduce)
+
+    def _check_begins_inside(self, at: tuple[int, ...], machine: Any) -> None:
+        """Loads may begin before the tensor, stores may not: an illegal instruction (seen on an H200, 2026-11-21)."""
+        if min(at) < 0:
+            raise SimError(
+                f"{self.name}: {machine.row.name} at coordinates {at} (innermost first): the box of a store or a "
+                f"reduction may end outside of the tensor, but it cannot begin before it: the GPU ends the kernel with "
+                f"an illegal instruction; use coordinates of 0 or more; {machine.place}"
+            )
 
     @staticmethod
     def _put(inside: NDArray[Any], where: tuple[slice, ...], box: NDArray[Any], reduce: str | None) -> None:

@@ -1,37 +1,213 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value that the architecture leaves undefined: it may be computed with and dropped, but not used.
+"""Values that nobody defined: they may be computed with, copied between registers and dropped, but not used.
 
-A lane that shuffles from one outside the mask gets such a value. Reductions do that as a matter of course in the lanes
-whose result nobody wants; storing it, branching on it or indexing with it is the error.
+A lane that shuffles from one outside the mask gets such a value, and so does who reads registers or a local array that
+nobody wrote. Correct kernels do that as a matter of course: a predicated copy leaves some elements of a fragment as
+they were, and the whole fragment is converted before the elements that count are stored. Storing such a value,
+branching on it or indexing with it is the error.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
-from .report import DivergenceError
+import numpy as np
+
+from ..dtypes import DType
+from ..seam import Leaf
+from .report import DivergenceError, Place, SimError, UninitializedReadError, place_of, who
+
+POISON = (0xFF, 0x7B, 0xFB)
+"""Bytes of what may be in place of an undefined value: NaN, and large numbers of both signs in every type."""
 
 
-class Undefined:
-    """What computing with it gives is itself; whoever needs its value gets the error. why: where it comes from."""
+class Why(Protocol):
+    """Why a value is undefined."""
+
+    def error(self, place: Place, how: str) -> SimError:
+        """What to say when it is used at a line. how: what for."""
+
+
+class OutsideMask(NamedTuple):
+    """A shuffle from a lane that the mask does not name."""
+
+    text: str
+
+    def error(self, place: Place, how: str) -> SimError:
+        return DivergenceError(self.text)
+
+
+class Made(NamedTuple):
+    """Where registers (or a local array) were made. name: the variable, or "". layout: theirs, if it is known."""
+
+    what: str
+    name: str
+    dtype: Any
+    count: int
+    place: Place
+    layout: Any
+
+    def element(self, at: int) -> str:
+        """One element in words: "element (1, 2) of the registers `acc`"."""
+        where = str(at)
+        shape = getattr(self.layout, "shape", None)
+        if shape is not None and isinstance(shape, tuple):
+            # of several coordinates that share an element, the first
+            where = next((str(c) for c, i in _coordinates(self.layout) if i == at), where)
+        return f"element {where} of {self.what}" + (f" `{self.name}`" if self.name else "")
+
+
+def _coordinates(layout: Any) -> Iterator[tuple[Any, int]]:
+    from ..layout import crd2idx, idx2crd, size
+
+    for i in range(int(size(layout))):
+        yield idx2crd(i, layout.shape), int(crd2idx(i, layout))
+
+
+class Never(NamedTuple):
+    """An element that this thread never wrote. read: where it was read. by: the matrix instruction through which the
+    value went ("" if none), and role: "acc" if as an accumulator."""
+
+    made: Made
+    at: int
+    thread: Any
+    read: Place
+    by: str = ""
+    role: str = ""
+
+    def error(self, place: Place, how: str) -> SimError:
+        made = self.made
+        lines = [f"uninitialised: {made.element(self.at)} is read by {who([self.thread])} at {self.read}"]
+        lines.append(f"  but this thread has never written it; it was made at {made.place}")
+        if self.by:
+            part = "is added to" if self.role == "acc" else "is an operand"
+            lines.append(f"  {self.by} there gives what depends on it: it {part}")
+        if place != self.read:
+            lines.append(f"  its value {how} at {place}")
+        return UninitializedReadError("\n".join([*lines, f"  mend: {self._mend()}"]))
+
+    def _mend(self) -> str:
+        name = self.made.name or ("acc" if self.role == "acc" else "fragment")
+        if self.role == "acc":
+            clear = f"clear the accumulator before the first multiply ({name}.fill(0)"
+            no = ", or ACCUMULATE False for the first k block" if self.by.startswith("wgmma") else ""
+            return f"{clear}{no})"
+        if self.made.what == "a local array":
+            return "set it first: cuda.local.array leaves its elements undefined"
+        return (
+            f"write it first ({name}.fill(0), or a copy that nothing leaves out), or do this only where the copy's "
+            f"predicate is true"
+        )
+
+
+class Undefined(Leaf):
+    """A scalar that is undefined. What computing with it gives is itself; whoever needs its value gets the error.
+
+    kind: "bool", "int" or "float", as Python has it."""
 
     __array_ufunc__ = None  # NumPy's scalars leave the operation to this class
-    __slots__ = ("why", "dtype")
+    __slots__ = ("why", "kind")
 
-    def __init__(self, why: str, dtype: Any) -> None:
-        self.why, self.dtype = why, dtype
+    def __init__(self, why: Why, kind: str = "float") -> None:
+        self.why, self.kind = why, kind
 
     def _itself(self, *_: Any) -> Undefined:
         return self
 
-    def _used(self, *_: Any, **__: Any) -> Any:
-        raise DivergenceError(self.why)
+    def __repr__(self) -> str:
+        return "undefined"
+
+    def __format__(self, spec: str) -> str:
+        return "undefined"
+
+
+
+
+def used(value: Undefined, how: str) -> SimError:
+    """The error of using a value at the line that runs now."""
+    e = value.why.error(place_of(sys._getframe(1)), how)
+    e.undefined = value  # type: ignore[attr-defined]
+    return e
+
+
+def _use(how: str) -> Any:
+    def method(self: Undefined, *_: Any, **__: Any) -> Any:
+        raise used(self, how)
+
+    return method
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(Undefined, f"__{_name}__", Undefined._itself)
     setattr(Undefined, f"__r{_name}__", Undefined._itself)
-for _name in ("neg", "pos", "abs", "invert"):
+for _name in ("neg", "pos", "abs", "invert", "round", "lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Undefined, f"__{_name}__", Undefined._itself)
-for _name in ("bool", "int", "float", "index", "array", "len", "lt", "le", "gt", "ge", "eq", "ne", "complex", "iter"):
-    setattr(Undefined, f"__{_name}__", Undefined._used)
+Undefined.__hash__ = None  # type: ignore[assignment]
+for _name, _how in (("bool", "decides a branch"), ("index", "is an index, an address or a count")):
+    setattr(Undefined, f"__{_name}__", _use(_how))
+for _name in ("int", "float", "complex", "array", "len", "iter", "trunc", "floor", "ceil"):
+    setattr(Undefined, f"__{_name}__", _use("is used"))
+
+
+class Partial:
+    """A vector of registers (`Backend.vector`) of which some elements are undefined.
+
+    array: the elements. why: by element, those that are undefined."""
+
+    __slots__ = ("array", "why")
+
+    def __init__(self, array: Any, why: dict[int, Why]) -> None:
+        self.array, self.why = array, why
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, at: int) -> Any:
+        return Undefined(self.why[at], kind_of(self.array.dtype)) if at in self.why else self.array.tolist()[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+def kind_of(dtype: Any) -> str:
+    """The kind of scalar that Python has for an element type."""
+    if isinstance(dtype, DType):
+        return {"uint": "int"}.get(dtype.kind, dtype.kind)
+    return {"b": "bool", "i": "int", "u": "int"}.get(np.dtype(dtype).kind, "float")
+
+
+def passing(f: Any) -> Any:
+    """`f` of numbers, which gives what is undefined for what is undefined."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for a in args:
+            if type(a) is Undefined:
+                return a
+        return f(*args, **kwargs)
+
+    return call
+
+
+class PassingType(type):
+    """A type of numbers that converts what is undefined to itself; else it is the type that it stands for."""
+
+    real: Any
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return args[0] if args and type(args[0]) is Undefined else cls.real(*args, **kwargs)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.real)
+
+    def __subclasscheck__(cls, x: Any) -> bool:
+        return issubclass(x, cls.real)
+
+
+def passing_type(real: type) -> Any:
+    """A type of Python's or NumPy's numbers as kernels see it."""
+    space: dict[str, Any] = {"real": real}
+    if issubclass(real, np.generic):
+        space |= {"numpy": real, "dtype": np.dtype(real)}
+    return PassingType(real.__name__, (), space)

@@ -20,7 +20,7 @@ from numba_cute.nvgpu import ReductionOp, cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
-from .tma_kernels import combined, from_column, shared_among_blocks, there_and_back
+from .tma_kernels import combined, from_column, shared_among_blocks, there_and_back, to_row
 
 LOAD, STORE = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
 MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
@@ -149,6 +149,14 @@ def test_a_tile_begins_at_a_multiple_of_16_bytes(column, says):
     load, coordinates = cpasync.make_tiled_tma_atom(LOAD, tensor(np.asarray, src), layout, layout.shape)
     with pytest.raises(CuteError, match=says) if says else nullcontext():
         cute.simulate(from_column(column))[1, 32](load, coordinates, layout)
+
+
+def test_a_store_begins_inside_the_tensor():
+    dst = aligned((32, 64), np.float32)
+    layout = cute.make_ordered_layout((8, 16), (1, 0))
+    store, coordinates = cpasync.make_tiled_tma_atom(STORE, tensor(np.asarray, dst), layout, layout.shape)
+    with pytest.raises(CuteError, match=r"dst begins at coordinates \(0, -2\).*use coordinates of 0 or more"):
+        cute.simulate(to_row(-2))[1, 32](store, coordinates, layout)
 
 
 def seen_by(c, blocks):

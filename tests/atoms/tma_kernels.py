@@ -52,6 +52,18 @@ def from_column(column):
     return tile_from_column
 
 
+def to_row(row):
+    @cuda.jit
+    def tile_to_row(store, dst, layout):
+        """A store of a tile that begins at a row of the tensor known when compiling."""
+        s = utils.SmemAllocator().allocate_tensor(cute.Float32, layout, 1024, None, "s")
+        tile = cute.local_tile(cute.domain_offset((row, 0), dst), layout.shape, (0, 0))
+        s_out, g_out = cpasync.tma_partition(store, 0, cute.make_layout(1), one_mode(s), one_mode(tile))
+        cute.copy(store, s_out, g_out)
+
+    return tile_to_row
+
+
 @cuda.jit
 def there_and_back(load, src, store, dst, seen, dtype, layout):
     """Each block: a tile by TMA to shared memory, its bytes to `seen`, and by TMA to dst."""

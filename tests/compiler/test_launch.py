@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute import arch, utils
-from numba_cute.compiler.launch import required_smem
+from numba_cute.compiler.launch import _value_args, required_smem
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 
@@ -99,6 +100,29 @@ def test_tensor_map_by_value(run, rng):
 def test_what_the_allocators_take_is_read_from_the_code():
     compiled = cute.compile(big, (np.zeros(32, np.int32),))
     assert compiled.resources.dynamic_shared == BIG + 128 == required_smem(compiled.ptx)
+
+
+@cute.struct
+class Storage:
+    words: cute.struct.MemRange[cute.Int32, 32]
+
+
+@cuda.jit
+def size_of(storage, out):
+    if cuda.threadIdx.x == 0:
+        out[0] = storage.size_in_bytes()
+
+
+def test_a_struct_type_is_an_argument(run):
+    out = np.zeros(1, np.int32)
+    run(size_of, 1, 32, (Storage, out), outputs=[out], check=lambda: np.testing.assert_array_equal(out, [128]))
+
+
+def test_packing_a_struct_type_leaves_it_alone():
+    """A class remembers nothing: it belongs to the user."""
+    before = dict(vars(Storage))
+    assert _value_args(typeof(Storage), Storage) == _value_args(typeof(Storage), Storage) == ()
+    assert dict(vars(Storage)) == before
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 2, 2, 2), (32,), (4, 8), ("2",)])

@@ -114,16 +114,9 @@ def test_a_program_assembles(program):
             assert "spills" in str(e) or "local memory" in str(e)
 
 
-NOT_ON_HARDWARE = "tensor maps of rank"
-"""These programs die with an illegal instruction on the H200, for a reason that is not found yet (2026-11-21), and take
-the process's other GPU tests with them. Their rows run there in tests/atoms/test_tma_modes.py."""
-
-
 @pytest.mark.gpu
 def test_the_hardware_agrees(program):
     """The simulator's results and the GPU's."""
-    if program.name.startswith(NOT_ON_HARDWARE):
-        pytest.skip("an illegal instruction on the H200, unexplained; see NOT_ON_HARDWARE")
     theirs = on_gpu(program)  # first, for it skips where there is no GPU
     program.compare(run_simulator(program).arrays, theirs)
 

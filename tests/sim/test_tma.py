@@ -126,6 +126,24 @@ def test_store_writes_only_what_is_inside(reduce, rng):
     np.testing.assert_array_equal(a, want)
 
 
+@pytest.mark.parametrize("at", [(-4, 0), (0, -1), (16, -8)], ids=str)
+@pytest.mark.parametrize("reduce", [None, "add"])
+def test_a_store_cannot_begin_before_the_tensor(reduce, at, rng):
+    a = np.zeros((10, 24), np.int32)
+
+    def kernel(target):
+        if cuda.threadIdx.x == 0:
+            if reduce is None:
+                tma.cp_async_bulk_tensor_s2g(target, at, BUF, rank=2)
+            else:
+                tma.cp_reduce_async_bulk_tensor_s2g(target, at, BUF, rank=2, op=reduce)
+            tma.cp_async_bulk_commit_group()
+            tma.cp_async_bulk_wait_group(n=0)
+
+    with pytest.raises(CuteError, match="cannot begin before it.* use coordinates of 0 or more"):
+        simulate(kernel, checks=False)[1, 32, 0, 4096](record(a, (16, 8)))
+
+
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_multicast_delivers_and_counts_in_each_cta(seed, rng):
     a = rng.integers(0, 100, (4, 32), np.int32)

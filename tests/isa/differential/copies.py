@@ -226,6 +226,11 @@ TENSOR_ROWS = [
 ]  # fmt: skip
 
 
+def least(row: Instr, before: int) -> int:
+    """The least coordinate of a box: a store that begins before the tensor is an illegal instruction."""
+    return 0 if "s2g" in row.name else -before
+
+
 class Boxes:
     """Boxes at random coordinates, partly outside the tensor: loads into pieces of shared memory, and stores and
     reductions, one after the other, into one tensor. In a cluster of two CTA 0's thread issues all; multicasts reach
@@ -239,8 +244,11 @@ class Boxes:
         self.steps = [(TABLE[name], case) for name in TENSOR_ROWS for case in TABLE[name].cases
                       if case.get("rank", rank) == rank]  # fmt: skip
         self.at = [
-            [4 * int(rng.integers(-1, 6)), *(int(rng.integers(-3, e + 2)) for e in self.extents[1:])]
-            for _ in self.steps
+            [
+                4 * int(rng.integers(least(row, 1), 6)),
+                *(int(rng.integers(least(row, 3), e + 2)) for e in self.extents[1:]),
+            ]
+            for row, _ in self.steps
         ]  # the innermost at a multiple of 16 bytes: anything else is an illegal instruction
         elements = int(np.prod(self.extents))
         self.source = rng.integers(0, 1 << 32, (1, elements), dtype=np.uint32)

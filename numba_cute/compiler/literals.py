@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic on ints that only typing knows to be static, such as the result of `cute.size(tensor)`, is static too.
+
+What the source alone tells is folded before typing (see `passes`); here an operator on Numba's literals gives one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numba.cuda import types, typing
+from numba.cuda.cudadecl import registry as typing_registry
+from numba.cuda.cudaimpl import registry as lowering_registry
+from numba.cuda.typing.templates import AbstractTemplate
+
+_WIDEST = 1 << 63
+
+
+def _register(op: Callable[..., Any], arity: int) -> None:
+    class Template(AbstractTemplate):
+        key = op
+        prefer_literal = True
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if len(args) != arity or not all(isinstance(a, types.IntegerLiteral) for a in args):
+                return None
+            try:
+                value = op(*(a.literal_value for a in args))
+            except (ArithmeticError, ValueError):  # Numba says what is wrong at run time
+                return None
+            if type(value) is not int or not -_WIDEST <= value < _WIDEST:
+                return None
+            return typing.signature(types.literal(value), *args)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        ty = sig.return_type
+        return context.get_constant(ty.literal_type, ty.literal_value)
+
+    typing_registry.register_global(op)(Template)
+    lowering_registry.lower(op, *(types.IntegerLiteral,) * arity)(lower)
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor"):
+    _register(getattr(operator, _name), 2)
+_register(operator.neg, 1)
