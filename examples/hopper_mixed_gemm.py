@@ -3,8 +3,8 @@
 bf16 or f16, and C like B. All are contiguous along their second mode.
 
 wgmma multiplies operands of one type, so the warpgroups widen A on its way: shared memory -> registers, where wgmma
-may take A from. While one warpgroup widens, the tensor cores work for the other. TMA, multicast and the schedule are
-those of examples/hopper_gemm.py.
+may take A from. A warpgroup widens its next K tile while the tensor cores multiply this one. TMA, multicast and the
+schedule are those of examples/hopper_gemm.py.
 
     python examples/hopper_mixed_gemm.py               4096^3 on a Hopper GPU, or a small problem in the simulator
     python examples/hopper_mixed_gemm.py --m 1000 --n 1048 --k 1024 --dtype e4m3*f16
@@ -97,6 +97,7 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
         tCsA = mma.partition_A(sA)  # what this thread widens
         tCrB = tiled_mma.make_fragment_B(tiled_mma.get_slice(cute.Int32(group * 128)).partition_B(sB))
         narrow = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), a_dtype)
+        next_wide = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
         wide = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, TILE_N)))
 
@@ -118,25 +119,25 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
 
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
-            previous = consumer.wait()
+            stage = consumer.wait_and_advance()
+            cute.autovec_copy(tCsA[None, None, None, stage.index], narrow)
+            wide.store(narrow.load().to(dtype))
             for k in range(k_tiles):
-                stage = consumer.wait_and_advance()
-                cute.autovec_copy(tCsA[None, None, None, stage.index], narrow)
-                if k > 0:
-                    warpgroup.wait_group(0)  # the tensor cores have read `wide`
-                    arch.sync_warp()  # one lane releases what all have read
-                    previous.release()
-                wide.store(narrow.load().to(dtype))
                 warpgroup.fence()
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
                 cute.gemm(first, acc, wide[None, None, 0], tCrB[None, None, 0, stage.index], acc)
                 for kb in cute.range_constexpr(1, K_BLOCKS):
                     cute.gemm(tiled_mma, acc, wide[None, None, kb], tCrB[None, None, kb, stage.index], acc)
                 warpgroup.commit_group()
-                previous = stage
-            warpgroup.wait_group(0)
-            arch.sync_warp()
-            previous.release()
+                current = stage
+                if k + 1 < k_tiles:  # widen the next, while the tensor cores read `wide`
+                    stage = consumer.wait_and_advance()
+                    cute.autovec_copy(tCsA[None, None, None, stage.index], narrow)
+                    next_wide.store(narrow.load().to(dtype))
+                warpgroup.wait_group(0)
+                arch.sync_warp()  # one lane releases what all have read
+                current.release()
+                wide.store(next_wide.load())
 
             for piece in cute.range_constexpr(STORES):
                 tRS_rC.store(pieces[None, piece].load().to(dtype))

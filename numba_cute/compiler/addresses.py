@@ -55,24 +55,27 @@ def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
     return value, 0
 
 
-def apart(builder: Any, value: Any, period: int) -> tuple[Any, Any]:
-    """A sum as two: what is no known multiple of `period`, and what is (None if there is no such term).
+def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
+    """A sum as two: what is no known multiple of `period`, and the terms that are, constants last.
 
     What a swizzle does to an address repeats with its period. So the stage of a pipeline is added after it, and the
-    swizzle itself does not change from iteration to iteration.
+    swizzle itself does not change from iteration to iteration; constants that come last are part of the instruction.
     """
-    terms = list(_terms(value))
-    beyond = [t for t in terms if _divides(period, t)]
+    terms = list(_terms(value, period))
+    beyond = sorted((t for t in terms if _divides(period, t)), key=lambda t: isinstance(t, ir.Constant))
     if not beyond:
-        return value, None
+        return value, []
     rest = [t for t in terms if not _divides(period, t)] or [value.type(0)]
-    return _sum(builder, rest), _sum(builder, beyond)
+    return functools.reduce(builder.add, rest), beyond
 
 
-def _terms(value: Any) -> Iterator[Any]:
+def _terms(value: Any, period: int) -> Iterator[Any]:
+    """The terms of a sum; a constant as its part below the period, and the rest."""
     if getattr(value, "opname", None) == "add":
         for operand in value.operands:
-            yield from _terms(operand)
+            yield from _terms(operand, period)
+    elif isinstance(value, ir.Constant) and isinstance(value.constant, int):
+        yield from (value.type(c) for c in (value.constant % period, value.constant - value.constant % period) if c)
     else:
         yield value
 
@@ -88,7 +91,3 @@ def _divides(period: int, value: Any) -> bool:
     if op == "shl" and isinstance(operands[1], ir.Constant):
         return (1 << operands[1].constant) % period == 0
     return op in ("sext", "zext", "trunc") and _divides(period, operands[0])
-
-
-def _sum(builder: Any, terms: list[Any]) -> Any:
-    return functools.reduce(builder.add, terms)

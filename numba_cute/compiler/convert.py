@@ -30,9 +30,9 @@ def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.
     """The packed words of the converted vector."""
     if src is dst:
         return list(src_words)
-    direct = _DIRECT.get((src, dst))
-    if direct is not None and table.supports(tracer.arch, table.TABLE[direct].target):
-        return _by_row(direct, src_words, count)
+    for direct in _DIRECT.get((src, dst), ()):
+        if table.supports(tracer.arch, table.TABLE[direct].target):
+            return _by_row(direct, src_words, count)
     if narrow(src):
         elements, src = widened(tracer, src_words, src, count), dtypes.Float32
     else:
@@ -72,13 +72,13 @@ def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
     return v if v.type == want else b.bitcast(v, want)
 
 
-# Pairs of types between which a row converts four elements exactly.
+# Pairs of types between which a row converts four elements exactly: the first that the target has.
 _DIRECT = {
-    (dtypes.Int8, dtypes.BFloat16): "cvt_bf16x4_s8x4",
-    (dtypes.Int8, dtypes.Float16): "cvt_f16x4_s8x4",
-    (dtypes.Float8E4M3FN, dtypes.BFloat16): "cvt_bf16x4_e4m3x4",
-    (dtypes.Float8E4M3FN, dtypes.Float16): "cvt_f16x4_e4m3x4",
-    (dtypes.Float8E5M2, dtypes.Float16): "cvt_f16x4_e5m2x4",
+    (dtypes.Int8, dtypes.BFloat16): ("cvt_bf16x4_s8x4",),
+    (dtypes.Int8, dtypes.Float16): ("cvt_f16x4_s8x4",),
+    (dtypes.Float8E4M3FN, dtypes.BFloat16): ("cvt_rn_bf16x4_e4m3x4", "cvt_bf16x4_e4m3x4"),
+    (dtypes.Float8E4M3FN, dtypes.Float16): ("cvt_rn_f16x4_e4m3x4", "cvt_f16x4_e4m3x4"),
+    (dtypes.Float8E5M2, dtypes.Float16): ("cvt_f16x4_e5m2x4",),
 }
 
 

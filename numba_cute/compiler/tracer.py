@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -376,10 +377,10 @@ class Tracer:
             return swizzle(address)
         period = 1 << (swizzle.bits + swizzle.base + abs(swizzle.shift))
         rest, beyond = addresses.apart(self.builder, address.ir, period)
-        if beyond is None:
+        if not beyond:
             return swizzle(address)
         inside = self.ir(swizzle(Number(address.type, rest)), address.type)
-        return Number(address.type, self.builder.add(inside, beyond))
+        return Number(address.type, functools.reduce(self.builder.add, beyond, inside))
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         if self.builder is None:

@@ -69,7 +69,8 @@ def mbarrier_expect_tx(m: Machine, bar: smem, tx_bytes: u32) -> None:
 
 @instr("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [$bar], $tx_bytes;", target="sm_90", ref=f"{_REF}-complete-tx")
 def mbarrier_complete_tx(m: Machine, bar: smem, tx_bytes: u32) -> None:
-    """Count `tx_bytes` as delivered without a copy. Any thread. It neither arrives nor orders memory."""
+    """Count `tx_bytes` as delivered without a copy. Any thread. It does not arrive, and releases only what a fence
+    before it did."""
     m.mbar(bar).complete_tx(tx_bytes)
 
 

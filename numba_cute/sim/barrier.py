@@ -8,7 +8,7 @@ from typing import Any
 from ..isa.instr import MBARRIER
 from .clocks import FULL, INIT, READS, Gather
 from .hazards import Access, Region, barrier_is_born
-from .ordering import CLUSTER
+from .ordering import CLUSTER, published
 from .report import BarrierError, DivergenceError, Place, count, who
 
 MAX_COUNT = (1 << 20) - 1
@@ -35,7 +35,7 @@ class MBarrier:
         self.far: Any = None  # what arrivals of peers publish at cluster scope
         self.done: Any = None  # both, as of the last completed phase
         self.seen = 0  # the completed phases that somebody has waited for
-        self.senders: set[Any] = set()  # threads whose copies signal it
+        self.senders: dict[Any, int] = {}  # threads whose copies signal it, and the last phase in which they did
         self.late: set[tuple[str, int]] = set()  # lines that wait a phase late
         self.users: dict[int, tuple[Any, int, Place, str]] = {}  # by agent: who used it last, when, where, and how
         self.unseen = 0  # how many phases completed before anybody waited for the one before
@@ -50,6 +50,10 @@ class MBarrier:
         self.tx = self.phase = self.announced = self.delivered = 0
         self.arrivals, self.before = [], []
         self.users = {}
+
+    def will_send(self, threads: Any) -> None:
+        """What these threads have issued in this phase is to signal it."""
+        self.senders.update(dict.fromkeys(threads, self.phase))
 
     def used(self, m: Any, how: str) -> None:
         """A thread has arrived or has waited: it must be known to whoever ends the barrier."""
@@ -227,6 +231,7 @@ class BarrierHandle:
         text = m.row.ptx if m.row is not None else ""
         clocks = m.clocks()
         if ".relaxed" in text:
+            self._publish_fenced(bar)
             return
         if m.cta is bar.cta:
             bar.near.add(clocks)
@@ -234,6 +239,15 @@ class BarrierHandle:
             bar.far.add(clocks)
         else:  # CTA scope, but another CTA: what was read may be overwritten (see mbarrier_arrive_peer), no more
             bar.near.add(clocks, (READS,))
+
+    def _publish_fenced(self, bar: MBarrier) -> None:
+        """A relaxed operation releases no more than what fences before it published (PTX ISA, "Release patterns")."""
+        for t in self.machine.threads:
+            for reach, clock in published(t.clock):
+                if self.machine.cta is bar.cta:
+                    bar.near.clock = bar.near.clock.join(clock)
+                if reach >= CLUSTER:
+                    bar.far.clock = bar.far.clock.join(clock)
 
     def _acquire(self, bar: MBarrier) -> None:
         m = self.machine

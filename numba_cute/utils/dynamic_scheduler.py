@@ -14,7 +14,8 @@ from ..dtypes import Int32, Uint64
 from ..isa.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
 from ..isa.cluster import mapa, st_async_v4_b32
 from ..isa.counter import counter_add
-from ..isa.fence import fence_proxy_async_shared_cta
+from ..isa.fence import fence_acq_rel, fence_proxy_async_shared_cta
+from ..isa.mbarrier import mbarrier_complete_tx
 from ..isa.sync import elect_sync
 from ..pointer import AddressSpace, Pointer, shared_address
 from ..seam import CuteError, current, static, struct, traced
@@ -151,8 +152,7 @@ class DynamicPersistentTileScheduler:
 
         def draw() -> None:
             index = dtypes.Int32(counter_add(self.counter, 1)) + self.num_persistent_clusters
-            for rank in range(cm * cn):
-                st_async_v4_b32(mapa(_response(self, stage), rank), (index, 0, 0, 0), mapa(bar, rank))
+            _respond(_response(self, stage), (index, 0, 0, 0), bar, cm * cn)
 
         current().when(elect_sync(), draw)
         self.num_tiles_executed = self.num_tiles_executed + 1
@@ -164,6 +164,18 @@ def _tensor(counter: Any) -> Any:
 
 def _response(scheduler: Any, stage: Any) -> Any:
     return scheduler.response.address + stage * RESPONSE_BYTES
+
+
+def _respond(response: Any, words: tuple[Any, ...], bar: Any, ctas: int) -> None:
+    """Write a response into each CTA of the cluster and complete its bytes there. One thread."""
+    if ctas > 1:
+        for rank in range(ctas):
+            st_async_v4_b32(mapa(response, rank), words, mapa(bar, rank))
+        return
+    # A CTA alone has no peers: compute-sanitizer refuses st.async there.
+    current().store(Int32, "smem", response, words, RESPONSE_BYTES)
+    fence_acq_rel(scope="cta")  # with the relaxed completion after it, a release of what was stored
+    mbarrier_complete_tx(bar, RESPONSE_BYTES)
 
 
 def _check_response(what: str, pointer: Any) -> None:

@@ -23,7 +23,7 @@ BY_NATURE = {
     "clock32": "a counter", "clock64": "a counter", "globaltimer": "a timer", "globaltimer_lo": "a timer",
     "gridid": "another in each launch", "sreg_volatile": "where the hardware put the warp",
     "activemask": "the simulator runs lanes one by one, as its documentation says",
-    "createpolicy_l2": "an opaque word that changes speed alone",
+    **{f"createpolicy_{kind}": "an opaque word that changes speed alone" for kind in ("l2", "fractional", "cvt")},
     "mapa": "an address, whose form is the machine's own", "getctarank": "takes such an address",
 }  # fmt: skip
 """Rows whose results are no function of their operands: `relations` in `others` holds what they promise."""
@@ -115,7 +115,8 @@ def nan_or_infinite(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 # what it can, the payload; the simulator gives one NaN (test_hardware, "widen", 2026-11-21).
 NANS = {
     "cvt_f16x4_e4m3x4": any_nan(np.float16), "cvt_f16x4_e5m2x4": any_nan(np.float16),
-    "cvt_bf16x4_e4m3x4": any_nan(inputs.ml_dtypes.bfloat16), "cvt_rna_tf32_f32": nan_or_infinite,
+    "cvt_bf16x4_e4m3x4": any_nan(inputs.ml_dtypes.bfloat16), "cvt_rn_f16x4_e4m3x4": any_nan(np.float16),
+    "cvt_rn_bf16x4_e4m3x4": any_nan(inputs.ml_dtypes.bfloat16), "cvt_rna_tf32_f32": nan_or_infinite,
     "cvt_rn_tf32_f32": nan_or_infinite,
 }  # fmt: skip
 
