@@ -219,6 +219,7 @@ def arguments(a, b, c, dtype, most_clusters, parts=1):
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, *majors), (TILE_M // 64, 1, 1))
     tile_k, store_n = 8 * ROW // dtype.width, 8 * ROW // tC.element_type.width
+    assert TILE_N // store_n % STORE_STAGES == 0, "the next tile's first piece must not take the last one's buffer"
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, STAGES)
     b_layout = smem_layout(dtype, b_mode, TILE_N, tile_k, STAGES)
     c_layout = smem_layout(tC.element_type, 1, TILE_M, store_n, STORE_STAGES)

@@ -23,6 +23,7 @@ import ampere_gemm  # noqa: E402
 import bandwidth  # noqa: E402
 import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
+import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
@@ -59,6 +60,7 @@ def small(module: Any, *changes: tuple[str, str]) -> Any:
 
 HOPPER = small(hopper_gemm, ("TILE_M, TILE_N, ROW = 128, 256, 128", "TILE_M, TILE_N, ROW = 128, 128, 128"),
                ("STAGES = 4\nCLUSTER_M", "STAGES = 2\nCLUSTER_M"))  # fmt: skip
+MIXED = small(hopper_mixed_gemm, ("TILE_K, STAGES = 64, 4", "TILE_N, TILE_K, STAGES = 128, 64, 2"))
 AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_M, TILE_N, ROW_BYTES = 32, 32, 128"),
                ("WARPS_M, WARPS_N = 2, 4", "WARPS_M, WARPS_N = 1, 2"))  # fmt: skip
 
@@ -67,6 +69,13 @@ def _hopper(space: dict, options: dict) -> None:
     a, b, c = gemm_host.problem(256, 256, 256, cute.BFloat16)
     args, grid = HOPPER.arguments(a, b, c, cute.BFloat16, 1)
     cute.simulate(space["gemm"], **options)[grid, HOPPER.THREADS](*args)
+    gemm_host.check(a, b, c)
+
+
+def _mixed(space: dict, options: dict) -> None:
+    a, b, c = gemm_host.problem(256, 256, 192, cute.BFloat16, a_dtype=cute.Int8)
+    args, grid = MIXED.arguments(a, b, c, 1)
+    cute.simulate(space["gemm"], **options)[grid, MIXED.THREADS](*args)
     gemm_host.check(a, b, c)
 
 
@@ -187,6 +196,7 @@ def _copies(space: dict, options: dict) -> None:
 
 KERNELS = [
     Kernel("Hopper GEMM", HOPPER, frozenset({"gemm"}), _hopper),
+    Kernel("mixed GEMM", MIXED, frozenset({"gemm"}), _mixed),
     Kernel("raw GEMM", gemm_kernel, frozenset({"produce", "consume", "epilogue", "gemm"}), _raw),
     Kernel("threads to threads", test_pipelines, frozenset({"threads_kernel"}), _threads),
     Kernel("TMA to warps", test_pipelines, frozenset({"tma_kernel"}), _tma),

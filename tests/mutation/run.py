@@ -36,6 +36,8 @@ EQUIVALENT = {
     ("TMA store", "cp_async_bulk_wait_group_read(n=0)"): NOT_TAKEN,
     ("Hopper GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): "PipelineTmaStore only checks its type",
     ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): "waiting for all groups is slower, and right",
+    ("mixed GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
+    ("mixed GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): "PipelineTmaStore only checks its type",
     ("Ampere GEMM", "arch.cp_async_wait_group(STAGES - 2): argument 0 -1"): "waiting for more is slower, and right",
     ("Ampere GEMM", "arch.cp_async_wait_group(0)"): "the groups open at the end are empty: all copies were waited for",
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
