@@ -2,8 +2,8 @@
 """A Hopper GEMM at the speed of cuBLAS, in one plain @cuda.jit kernel: C = A @ B.T, with A (M, K) and B (N, K).
 
 Persistent and warp-specialised: of three warpgroups one feeds shared memory by TMA, and two multiply with wgmma and
-store by TMA. Two CTAs form a cluster along M and share each tile of B by multicast. Where M and N make few tiles, K is
-split, and TMA adds the parts up.
+store by TMA. Two CTAs form a cluster along M and share each tile of B by multicast; where M is one tile, each works
+alone. Where M and N make few tiles, K is split, and TMA adds the parts up.
 
     python examples/hopper_gemm.py                     4096^3 on a Hopper GPU, or a small problem in the simulator
     python examples/hopper_gemm.py --m 1000 --n 1048 --k 1016 --dtype f16 --majors mnn
@@ -34,14 +34,15 @@ K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 THREADS, CONSUMER_WARPS = 384, 8
 STAGE_BYTES = (TILE_M + TILE_N) * ROW
-CLUSTER = cute.make_layout((1, CLUSTER_M, 1, 1))  # V, M, N, K
-SHARE_B = (1 << CLUSTER_M) - 1  # multicast to every CTA of the cluster
 LEAST_K_TILES = 8  # that a part of a split K is worth
 
 
 @cute.cluster_shape(CLUSTER_M, 1)
 @cuda.jit(launch_bounds=(THREADS, 1))
-def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_layout, b_layout, c_layout, schedule):
+def gemm(
+    dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_layout, b_layout, c_layout, cluster, share,
+    schedule,
+):  # fmt: skip
     tidx, _, _ = arch.thread_idx()
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
@@ -58,10 +59,10 @@ def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_la
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=STAGES,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
-        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, CLUSTER_M * CONSUMER_WARPS),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, cute.size(cluster) * CONSUMER_WARPS),
         tx_count=STAGE_BYTES,
         barrier_storage=barriers,
-        cta_layout_vmnk=CLUSTER,
+        cta_layout_vmnk=cluster,
         tidx=tidx,
         mcast_mode_mn=(1, 0),
         name="mainloop",
@@ -78,7 +79,7 @@ def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_la
         tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
     )
     tBsB, tBgB = cpasync.tma_partition(
-        tma_b, rank, cute.make_layout(CLUSTER_M), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
+        tma_b, rank, cute.make_layout(cute.size(cluster)), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
     )
     k_tiles = tAgA.shape[2]
     parts = schedule.problem_shape_ntile_mnl[2]  # of K, each the work of another CTA
@@ -92,7 +93,7 @@ def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_la
                     stage = producer.acquire_and_advance()
                     cute.copy(tma_a, tAgA[None, m, k], tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     cute.copy(
-                        tma_b, tBgB[None, n, k], tBsB[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=SHARE_B
+                        tma_b, tBgB[None, n, k], tBsB[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
                     )
                     stage.commit()
                 scheduler.advance_to_next_work()
@@ -161,6 +162,9 @@ def gemm(dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_la
         stores.producer_tail()
 
 
+alone = cute.cluster_shape(1)(gemm)  # the same, with no peer to share with
+
+
 @cuda.jit
 def finish(sums, c):
     """Round the sums of a split K to C's type, and make them zero again for the next launch. Mode 0 is contiguous."""
@@ -205,12 +209,13 @@ def smem_layout(dtype, mode, rows, columns, *stages):
     return cute.tile_to_shape(atom, (rows, columns, *stages), order[: 2 + len(stages)])
 
 
-def arguments(a, b, c, dtype, most_clusters, parts=1):
+def arguments(a, b, c, dtype, most_clusters, parts=1, cluster_m=CLUSTER_M):
     """The kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
     a: (M, K), b: (N, K), c: (M, N), each contiguous along either mode (along K, where dtype has not 16 bits) by
     multiples of 16 bytes. The grid is the fewest clusters that need no more rounds than `most_clusters` would: idle
-    SMs leave power to the others. parts: into how many K is split; then c holds zeros, of 32 bits each.
+    SMs leave power to the others. parts: into how many K is split; then c holds zeros, of 32 bits each. cluster_m: the
+    CTAs of a cluster, CLUSTER_M for `gemm` and 1 for `alone`.
     """
     tC, c_mode = operand(c, gemm_host.RESULTS[dtype] if parts == 1 else sums_of(dtype))
     if c_mode == 0:  # the same, seen from the other side
@@ -231,23 +236,26 @@ def arguments(a, b, c, dtype, most_clusters, parts=1):
         else (cute.make_copy_atom(CopyUniversalOp(), tC.element_type, 64))
     )
 
-    load, share = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
+    load = cpasync.CopyBulkTensorTileG2SOp()
+    load_b = load if cluster_m == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
+    share = None if cluster_m == 1 else (1 << cluster_m) - 1  # multicast to every CTA of the cluster
+    cluster = cute.make_layout((1, cluster_m, 1, 1))  # V, M, N, K
     put = cpasync.CopyBulkTensorTileS2GOp() if parts == 1 else cpasync.CopyReduceBulkTensorTileS2GOp()
     stage = (None, None, 0)
     tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, tile_k))
-    tma_b, mB = cpasync.make_tiled_tma_atom(share, tB, cute.slice_(b_layout, stage), (TILE_N, tile_k), CLUSTER_M)
+    tma_b, mB = cpasync.make_tiled_tma_atom(load_b, tB, cute.slice_(b_layout, stage), (TILE_N, tile_k), cluster_m)
     tma_c, mC = cpasync.make_tiled_tma_atom(put, tC, c_piece, (64, store_n))
 
     tiles_m, tiles_n = math.ceil(a.shape[0] / TILE_M), math.ceil(b.shape[0] / TILE_N)
-    clusters_m = math.ceil(tiles_m / CLUSTER_M)
-    rows, columns = clusters_m * CLUSTER_M * TILE_M, tiles_n * TILE_N
+    clusters_m = math.ceil(tiles_m / cluster_m)
+    rows, columns = clusters_m * cluster_m * TILE_M, tiles_n * TILE_N
     mA, mB, mC = cover(mA, rows, a.shape[1]), cover(mB, columns, a.shape[1]), cover(mC, rows, columns)
     tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), parts)
-    schedule = utils.PersistentTileSchedulerParams(tiles, (CLUSTER_M, 1, 1), GROUP_M // CLUSTER_M, False)
+    schedule = utils.PersistentTileSchedulerParams(tiles, (cluster_m, 1, 1), GROUP_M // cluster_m, False)
     work = clusters_m * tiles_n * parts
     clusters = math.ceil(work / math.ceil(work / most_clusters))
     grid = schedule.get_grid_shape(clusters)
-    layouts = (a_layout, b_layout, c_layout)
+    layouts = (a_layout, b_layout, c_layout, cluster, share)
     return (dtype, tC.element_type, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, *layouts, schedule), grid
 
 
@@ -256,11 +264,22 @@ def sums_of(dtype):
     return cute.Int32 if dtype.is_integer else cute.Float32
 
 
-def parts_of(m, n, k, dtype, most_clusters):
+def parts_of(m, n, k, dtype, most_clusters, cluster_m=CLUSTER_M):
     """Into how many parts to split K, so that few tiles keep all clusters busy; 1 if there are enough tiles."""
-    clusters = math.ceil(m / (CLUSTER_M * TILE_M)) * math.ceil(n / TILE_N)
+    clusters = math.ceil(m / (cluster_m * TILE_M)) * math.ceil(n / TILE_N)
     k_tiles = math.ceil(k * dtype.width / (8 * ROW))
     return max(1, min(most_clusters // clusters, k_tiles // LEAST_K_TILES))
+
+
+def rows_first(c):
+    """C's extents, the one that is not contiguous first: the kernel's M and N."""
+    mode = operand(c, from_dlpack(c).element_type)[1]
+    return c.shape[1 - mode], c.shape[mode]
+
+
+def kernel_for(c):
+    """The kernel, and its clusters' CTAs: with one tile along M there is nothing to share."""
+    return (alone, 1) if rows_first(c)[0] <= TILE_M else (gemm, CLUSTER_M)
 
 
 def launcher(a, b, c, dtype, parts=None):
@@ -269,14 +288,15 @@ def launcher(a, b, c, dtype, parts=None):
     parts: into how many K is split; by default, as many as keep the GPU busy. Then sums of 32 bits are added up in
     global memory, in the order in which they come, and rounded once.
     """
-    most = utils.HardwareInfo().get_max_active_clusters(CLUSTER_M)
-    parts = parts or parts_of(*c.shape, a.shape[1], dtype, most)
+    kernel, cluster_m = kernel_for(c)
+    most = utils.HardwareInfo().get_max_active_clusters(cluster_m)
+    parts = parts or parts_of(*rows_first(c), a.shape[1], dtype, most, cluster_m)
     if parts == 1:
-        args, grid = arguments(a, b, c, dtype, most)
-        return cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
+        args, grid = arguments(a, b, c, dtype, most, 1, cluster_m)
+        return cute.launch(kernel, grid=grid, block=THREADS).prepare(*args)
     sums = gemm_host.zeros_like(c, sums_of(dtype))
-    args, grid = arguments(a, b, sums, dtype, most, parts)
-    multiply = cute.launch(gemm, grid=grid, block=THREADS).prepare(*args)
+    args, grid = arguments(a, b, sums, dtype, most, parts, cluster_m)
+    multiply = cute.launch(kernel, grid=grid, block=THREADS).prepare(*args)
     add = cute.launch(finish, grid=(16, 128), block=(64, 4)).prepare(*finish_arguments(sums, c, dtype))
 
     def launch():
@@ -295,13 +315,14 @@ def finish_arguments(sums, c, dtype):
 
 def simulate(a, b, c, dtype, parts=1, **options):
     """Run the GEMM in the simulator, on one cluster."""
+    kernel, cluster_m = kernel_for(c)
     if parts == 1:
-        args, grid = arguments(a, b, c, dtype, 1)
-        cute.simulate(gemm, **options)[grid, THREADS](*args)
+        args, grid = arguments(a, b, c, dtype, 1, 1, cluster_m)
+        cute.simulate(kernel, **options)[grid, THREADS](*args)
         return
     sums = np.zeros_like(c, sums_of(dtype).numpy)
-    args, grid = arguments(a, b, sums, dtype, 1, parts)
-    cute.simulate(gemm, **options)[grid, THREADS](*args)
+    args, grid = arguments(a, b, sums, dtype, 1, parts, cluster_m)
+    cute.simulate(kernel, **options)[grid, THREADS](*args)
     cute.simulate(finish, **options)[(2, 2), (32, 2)](*finish_arguments(sums, c, dtype))
 
 

@@ -22,13 +22,15 @@ from numba_cute.runtime import from_dlpack
 
 import gemm_host
 from gemm_host import DTYPES
-from hopper_gemm import CLUSTER, CLUSTER_M, GROUP_M, SHARE_B, TILE_M, TILE_N, cover, operand, smem_layout
+from hopper_gemm import CLUSTER_M, GROUP_M, TILE_M, TILE_N, cover, operand, smem_layout
 
 TILE_K, STAGES = 64, 4
 STORE_N, STORE_STAGES = 64, 2
 K_BLOCKS = TILE_K // 16
 STORES = TILE_N // STORE_N
 assert STORES % STORE_STAGES == 0, "the next tile's first piece must not take the last one's buffer"
+CLUSTER = cute.make_layout((1, CLUSTER_M, 1, 1))  # V, M, N, K
+SHARE_B = (1 << CLUSTER_M) - 1  # multicast to every CTA of the cluster
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 THREADS, CONSUMER_WARPS = 384, 8
 STAGE_BYTES = TILE_M * TILE_K + TILE_N * TILE_K * 2

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ..seam import CuteError
@@ -20,16 +21,27 @@ def known_launch() -> tuple[tuple[int, int, int] | None, int | None]:
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
 
-    A plain launch then forms such clusters; the grid must be a multiple of the shape. PTX `.reqnctapercluster`,
-    sm_90.
+    A plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
+    as it is, and a second one is made of the same function: ``alone = cute.cluster_shape(1)(gemm)``. PTX
+    `.reqnctapercluster`, sm_90.
     """
     dims = checked_cluster(shape)
 
     def mark(kernel: Any) -> Any:
-        (kernel.py_func if hasattr(kernel, "py_func") else kernel).__cute_cluster__ = dims
+        function = getattr(kernel, "py_func", kernel)
+        if hasattr(function, "__cute_cluster__"):
+            function = _copied(function)
+            kernel = type(kernel)(function, kernel.targetoptions) if hasattr(kernel, "py_func") else function
+        function.__cute_cluster__ = dims
         return kernel
 
     return mark
+
+
+def _copied(f: Any) -> Any:
+    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    copy.__kwdefaults__, copy.__qualname__, copy.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
+    return copy
 
 
 def checked_cluster(shape: Any) -> tuple[int, int, int]:

@@ -68,6 +68,14 @@ def test_clusters_of_the_kernel(run):
     run(ranks, 8, 32, (out,), outputs=[out], check=lambda: np.testing.assert_array_equal(out, [0, 1] * 4))
 
 
+def test_a_kernel_with_a_cluster_makes_another_with_its_own(run):
+    fours, out = cute.cluster_shape(4)(ranks), np.zeros(8, np.int32)
+    want = [0, 1, 2, 3] * 2
+    run(fours, 8, 32, (out,), outputs=[out], check=lambda: np.testing.assert_array_equal(out, want))
+    again = np.zeros(8, np.int32)
+    run(ranks, 8, 32, (again,), outputs=[again], check=lambda: np.testing.assert_array_equal(again, [0, 1] * 4))
+
+
 def test_clusters_of_the_launch(run):
     out = np.zeros(8, np.int32)
     want = [0, 1, 2, 3] * 2

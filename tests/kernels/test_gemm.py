@@ -24,13 +24,13 @@ DTYPES = [cute.BFloat16, cute.Float16]
 SLOW = pytest.mark.slow
 
 
-def kernel_arguments(a, b, c, dtype, most_clusters=1, parts=1):
+def kernel_arguments(a, b, c, dtype, most_clusters=1, *how):
     """The example's arguments with the arrays placed where the kernel runs; all made at the first one's call."""
     made = {}
 
     def all_of(place):
         if not made:
-            made["args"] = hopper_gemm.arguments(place(a), place(b), place(c), dtype, most_clusters, parts)[0]
+            made["args"] = hopper_gemm.arguments(place(a), place(b), place(c), dtype, most_clusters, *how)[0]
         return made["args"]
 
     count = len(inspect.signature(hopper_gemm.gemm.py_func).parameters)
@@ -57,6 +57,24 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
         hopper_gemm.gemm, grid_of(a, b, c, dtype), hopper_gemm.THREADS, kernel_arguments(a, b, c, dtype),
         outputs=[c], check=lambda: hopper_gemm.check(a, b, c),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("parts, majors", [(1, "kkn"), pytest.param(2, "kkm", marks=SLOW)])
+def test_ctas_work_alone_where_m_is_one_tile(run, parts, majors):
+    m, n = (104, 264) if majors[2] == "n" else (264, 104)  # the kernel's M is the one along which C is not contiguous
+    a, b, c = gemm_host.problem(m, n, 144, cute.BFloat16, majors=majors)
+    kernel, cluster_m = hopper_gemm.kernel_for(c)
+    assert (kernel, cluster_m) == (hopper_gemm.alone, 1)
+    out = c if parts == 1 else np.zeros_like(c, np.float32)
+    how = cute.BFloat16, 3, parts, cluster_m
+    grid = hopper_gemm.arguments(a, b, out, *how)[1]
+
+    def check():
+        rounded = np.empty_like(c)
+        rounded[...] = out
+        gemm_host.check(a, b, rounded)
+
+    run(kernel, grid, hopper_gemm.THREADS, kernel_arguments(a, b, out, *how), inouts=[out], check=check)
 
 
 @pytest.mark.parametrize(
