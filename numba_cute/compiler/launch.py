@@ -220,6 +220,8 @@ def _prepare_args(self: Any, ty: Any, val: Any, stream: Any, retr: Any, kernelar
     elif isinstance(ty, types.BaseTuple):
         for t, v in zip(ty, val):
             self._prepare_args(t, v, stream, retr, kernelargs)
+    elif isinstance(ty, types.NoneType):
+        kernelargs.append(0)  # the null pointer that Numba passes for it, and numba-cuda does not
     else:
         _original(self, ty, val, stream, retr, kernelargs)
 

@@ -126,6 +126,18 @@ def test_a_struct_type_is_an_argument(run):
     run(size_of, 1, 32, (Storage, out), outputs=[out], check=lambda: np.testing.assert_array_equal(out, [128]))
 
 
+@cuda.jit
+def unless_none(a, nothing, out):
+    if cuda.threadIdx.x == 0:
+        out[0] = a if nothing is None else 0
+
+
+def test_none_is_an_argument(run):
+    out = np.zeros(1, np.int32)
+    run(unless_none, 1, 32, (np.int32(7), None, out), outputs=[out],
+        check=lambda: np.testing.assert_array_equal(out, [7]))  # fmt: skip
+
+
 def test_packing_a_struct_type_leaves_it_alone():
     """A class remembers nothing: it belongs to the user."""
     before = dict(vars(Storage))

@@ -107,11 +107,17 @@ def _parts(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.array(out[:n], np.uint32)
 
 
+def _place(rng: np.random.Generator, n: int) -> np.ndarray:
+    """A bit's number or a count of bits: 0 to 255, as PTX says; of more, an H200 takes all 32 bits for 64-bit words."""
+    return np.where(rng.random(n) < 0.7, rng.integers(0, 66, n), rng.integers(0, 256, n)).astype(np.uint32)
+
+
 OF_OPERANDS: dict[tuple[str, str], Any] = {
     ("*", "carry_in"): _bit, ("*", "borrow_in"): _bit, ("shfl_sync", "clamp"): _clamp,
     ("match_any", "value"): _alike, ("match_all", "value"): _alike, ("match_any_mask", "value"): _alike,
     ("match_all_mask", "value"): _alike, ("shfl_sync_mask", "membermask"): _everyone,  # beyond the mask: undefined
     ("shfl_sync_mask", "clamp"): _clamp, ("*", "membermask"): _parts, ("sin_approx", "x"): _radians,
+    **{(row, what): _place for row in ("bfe_b64", "bfi_b64") for what in ("start", "count")},
     ("cos_approx", "x"): _radians, ("ex2_f16x2", "x"): _exponent, ("ex2_bf16x2", "x"): _exponent_bf16,
 }  # fmt: skip
 """Operands that have a domain of their own."""
