@@ -2,8 +2,8 @@
 """A Hopper GEMM at the speed of cuBLAS, in one plain @cuda.jit kernel: C = A @ B.T, with A (M, K) and B (N, K).
 
 Persistent and warp-specialised: of three warpgroups one feeds shared memory by TMA, and two multiply with wgmma and
-store by TMA. Two CTAs form a cluster along M and share each tile of B by multicast; where M is one tile, each works
-alone. Where M and N make few tiles, K is split, and TMA adds the parts up.
+store by TMA. Two CTAs form a cluster along M and share each tile of B by multicast. Where M and N make few tiles, the
+tiles are narrower, CTAs work alone, or K is split, and TMA adds the parts up: see `plan`.
 
     python examples/hopper_gemm.py                     4096^3 on a Hopper GPU, or a small problem in the simulator
     python examples/hopper_gemm.py --m 1000 --n 1048 --k 1016 --dtype f16 --majors mnn
@@ -11,8 +11,10 @@ alone. Where M and N make few tiles, K is split, and TMA adds the parts up.
     python examples/hopper_gemm.py --arch sm_90a --compile-only      PTX and cubin into out/, with no GPU
 """
 
+import itertools
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -26,15 +28,17 @@ import gemm_host
 from gemm_host import DTYPES, check, problem  # noqa: F401 (check: for those who import this)
 
 TILE_M, TILE_N, ROW = 128, 256, 128  # ROW bytes along K, or of a piece of the output, make a tile: one swizzle
+NARROW_N = 128  # the tiles of problems that have few
 STAGES = 4
 CLUSTER_M = 2
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 STORE_STAGES = 2  # pieces of the output that are in flight
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
+# Times for `plan`, in those of a K tile of 256 columns (0.57 us on an H200): of a narrow one, of what a tile takes
+# beside, of the second launch that a split K needs, and of adding or reading a million sums.
+NARROW, EPILOGUE, FINISH, MILLION_SUMS = 0.56, 4, 14, 2
 THREADS, CONSUMER_WARPS = 384, 8
-STAGE_BYTES = (TILE_M + TILE_N) * ROW
-LEAST_K_TILES = 8  # that a part of a split K is worth
 
 
 @cute.cluster_shape(CLUSTER_M, 1)
@@ -43,6 +47,7 @@ def gemm(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, store, a_layout, b_layout, c_layout, cluster, share,
     schedule,
 ):  # fmt: skip
+    tile_n = tiled_mma.shape_mnk[1]
     tidx, _, _ = arch.thread_idx()
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
@@ -60,7 +65,7 @@ def gemm(
         num_stages=STAGES,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, cute.size(cluster) * CONSUMER_WARPS),
-        tx_count=STAGE_BYTES,
+        tx_count=(TILE_M + tile_n) * ROW,
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         tidx=tidx,
@@ -74,7 +79,7 @@ def gemm(
     # What TMA copies: A's tile to this CTA alone; of B's tile this CTA fetches its half, for both.
     tile_k = 8 * ROW // dtype.width
     gA = cute.local_tile(mA, (TILE_M, tile_k), (None, None))
-    gB = cute.local_tile(mB, (TILE_N, tile_k), (None, None))
+    gB = cute.local_tile(mB, (tile_n, tile_k), (None, None))
     tAsA, tAgA = cpasync.tma_partition(
         tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
     )
@@ -105,11 +110,11 @@ def gemm(
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
-        acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, TILE_N)))
+        acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
 
         # How the accumulators leave, in pieces of 64 x ROW bytes: registers -> shared memory -> (TMA) -> C
         store_n = 8 * ROW // c_dtype.width
-        stores_of_tile = TILE_N // store_n
+        stores_of_tile = tile_n // store_n
         to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
         tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
         tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
@@ -189,9 +194,9 @@ def operand(array, dtype):
     return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
 
 
-def mma_op(dtype, a_major, b_major):
+def mma_op(dtype, tile_n, a_major, b_major):
     """The wgmma for operands of `dtype`."""
-    shape, smem = (64, TILE_N, 256 // dtype.width), warpgroup.OperandSource.SMEM
+    shape, smem = (64, tile_n, 256 // dtype.width), warpgroup.OperandSource.SMEM
     if dtype in (cute.BFloat16, cute.Float16):
         return warpgroup.MmaF16BF16Op(dtype, cute.Float32, shape, smem, a_major, b_major)
     if dtype == cute.TFloat32:
@@ -209,24 +214,36 @@ def smem_layout(dtype, mode, rows, columns, *stages):
     return cute.tile_to_shape(atom, (rows, columns, *stages), order[: 2 + len(stages)])
 
 
-def arguments(a, b, c, dtype, most_clusters, parts=1, cluster_m=CLUSTER_M):
+class Plan(NamedTuple):
+    """How a problem is cut. tile_n: columns of a tile. cluster_m: CTAs of a cluster, CLUSTER_M for `gemm` and 1 for
+    `alone`. parts: into how many K is split; C then holds zeros, of 32 bits each."""
+
+    tile_n: int = TILE_N
+    cluster_m: int = CLUSTER_M
+    parts: int = 1
+
+
+USUAL = Plan()
+
+
+def arguments(a, b, c, dtype, most_clusters, cut=USUAL):
     """The kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
     a: (M, K), b: (N, K), c: (M, N), each contiguous along either mode (along K, where dtype has not 16 bits) by
     multiples of 16 bytes. The grid is the fewest clusters that need no more rounds than `most_clusters` would: idle
-    SMs leave power to the others. parts: into how many K is split; then c holds zeros, of 32 bits each. cluster_m: the
-    CTAs of a cluster, CLUSTER_M for `gemm` and 1 for `alone`.
+    SMs leave power to the others.
     """
+    tile_n, cluster_m, parts = cut
     tC, c_mode = operand(c, gemm_host.RESULTS[dtype] if parts == 1 else sums_of(dtype))
     if c_mode == 0:  # the same, seen from the other side
         a, b, (tC, _) = b, a, operand(c.T, tC.element_type)
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
-    tiled_mma = cute.make_tiled_mma(mma_op(dtype, *majors), (TILE_M // 64, 1, 1))
+    tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
     tile_k, store_n = 8 * ROW // dtype.width, 8 * ROW // tC.element_type.width
-    assert TILE_N // store_n % STORE_STAGES == 0, "the next tile's first piece must not take the last one's buffer"
+    assert tile_n // store_n % STORE_STAGES == 0, "the next tile's first piece must not take the last one's buffer"
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, STAGES)
-    b_layout = smem_layout(dtype, b_mode, TILE_N, tile_k, STAGES)
+    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, STAGES)
     c_layout = smem_layout(tC.element_type, 1, TILE_M, store_n, STORE_STAGES)
     c_piece = smem_layout(tC.element_type, 1, 64, store_n)
     narrow = tC.element_type.width == 16
@@ -243,12 +260,12 @@ def arguments(a, b, c, dtype, most_clusters, parts=1, cluster_m=CLUSTER_M):
     put = cpasync.CopyBulkTensorTileS2GOp() if parts == 1 else cpasync.CopyReduceBulkTensorTileS2GOp()
     stage = (None, None, 0)
     tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, tile_k))
-    tma_b, mB = cpasync.make_tiled_tma_atom(load_b, tB, cute.slice_(b_layout, stage), (TILE_N, tile_k), cluster_m)
+    tma_b, mB = cpasync.make_tiled_tma_atom(load_b, tB, cute.slice_(b_layout, stage), (tile_n, tile_k), cluster_m)
     tma_c, mC = cpasync.make_tiled_tma_atom(put, tC, c_piece, (64, store_n))
 
-    tiles_m, tiles_n = math.ceil(a.shape[0] / TILE_M), math.ceil(b.shape[0] / TILE_N)
+    tiles_m, tiles_n = math.ceil(a.shape[0] / TILE_M), math.ceil(b.shape[0] / tile_n)
     clusters_m = math.ceil(tiles_m / cluster_m)
-    rows, columns = clusters_m * cluster_m * TILE_M, tiles_n * TILE_N
+    rows, columns = clusters_m * cluster_m * TILE_M, tiles_n * tile_n
     mA, mB, mC = cover(mA, rows, a.shape[1]), cover(mB, columns, a.shape[1]), cover(mC, rows, columns)
     tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), parts)
     schedule = utils.PersistentTileSchedulerParams(tiles, (cluster_m, 1, 1), GROUP_M // cluster_m, False)
@@ -264,11 +281,24 @@ def sums_of(dtype):
     return cute.Int32 if dtype.is_integer else cute.Float32
 
 
-def parts_of(m, n, k, dtype, most_clusters, cluster_m=CLUSTER_M):
-    """Into how many parts to split K, so that few tiles keep all clusters busy; 1 if there are enough tiles."""
-    clusters = math.ceil(m / (cluster_m * TILE_M)) * math.ceil(n / TILE_N)
+def plan(c, k, dtype, sms, parts=None):
+    """The cut of a problem that takes the least time on so many SMs, by a model of four numbers.
+
+    parts: into how many K is split, if that is given.
+    """
+    m, n = rows_first(c)
     k_tiles = math.ceil(k * dtype.width / (8 * ROW))
-    return max(1, min(most_clusters // clusters, k_tiles // LEAST_K_TILES))
+    together = (1,) if m <= TILE_M else (CLUSTER_M,)
+    candidates = itertools.product((TILE_N, NARROW_N), together, [parts] if parts else range(1, min(k_tiles, 64) + 1))
+
+    def time(p):
+        tiles = math.ceil(m / (p.cluster_m * TILE_M)) * p.cluster_m * math.ceil(n / p.tile_n)
+        rounds = math.ceil(tiles * p.parts / (sms // p.cluster_m * p.cluster_m))
+        multiply = rounds * (math.ceil(k_tiles / p.parts) + EPILOGUE) * (1 if p.tile_n == TILE_N else NARROW)
+        split = FINISH + MILLION_SUMS * (p.parts + 2) * m * n / 1e6 if p.parts > 1 else 0
+        return multiply + split
+
+    return min((Plan(*p) for p in candidates), key=time)
 
 
 def rows_first(c):
@@ -277,25 +307,20 @@ def rows_first(c):
     return c.shape[1 - mode], c.shape[mode]
 
 
-def kernel_for(c):
-    """The kernel, and its clusters' CTAs: with one tile along M there is nothing to share."""
-    return (alone, 1) if rows_first(c)[0] <= TILE_M else (gemm, CLUSTER_M)
-
-
 def launcher(a, b, c, dtype, parts=None):
     """A launch of the GEMM for arrays of the device, prepared: call it as often as you like.
 
-    parts: into how many K is split; by default, as many as keep the GPU busy. Then sums of 32 bits are added up in
+    parts: into how many K is split; by default, as many as `plan` finds best. Then sums of 32 bits are added up in
     global memory, in the order in which they come, and rounded once.
     """
-    kernel, cluster_m = kernel_for(c)
-    most = utils.HardwareInfo().get_max_active_clusters(cluster_m)
-    parts = parts or parts_of(*rows_first(c), a.shape[1], dtype, most, cluster_m)
-    if parts == 1:
-        args, grid = arguments(a, b, c, dtype, most, 1, cluster_m)
+    hardware = utils.HardwareInfo()
+    cut = plan(c, a.shape[1], dtype, hardware.get_device_multiprocessor_count(), parts)
+    kernel, most = kernel_of(cut), hardware.get_max_active_clusters(cut.cluster_m)
+    if cut.parts == 1:
+        args, grid = arguments(a, b, c, dtype, most, cut)
         return cute.launch(kernel, grid=grid, block=THREADS).prepare(*args)
     sums = gemm_host.zeros_like(c, sums_of(dtype))
-    args, grid = arguments(a, b, sums, dtype, most, parts, cluster_m)
+    args, grid = arguments(a, b, sums, dtype, most, cut)
     multiply = cute.launch(kernel, grid=grid, block=THREADS).prepare(*args)
     add = cute.launch(finish, grid=(16, 128), block=(64, 4)).prepare(*finish_arguments(sums, c, dtype))
 
@@ -306,6 +331,10 @@ def launcher(a, b, c, dtype, parts=None):
     return launch
 
 
+def kernel_of(cut):
+    return alone if cut.cluster_m == 1 else gemm
+
+
 def finish_arguments(sums, c, dtype):
     """The sums and C as `finish` takes them."""
     (tS, mode), (tC, _) = operand(sums, sums_of(dtype)), operand(c, gemm_host.RESULTS[dtype])
@@ -313,23 +342,22 @@ def finish_arguments(sums, c, dtype):
     return tuple(cute.make_tensor(t.iterator, cute.select(t.layout, mode=order)) for t in (tS, tC))
 
 
-def simulate(a, b, c, dtype, parts=1, **options):
+def simulate(a, b, c, dtype, cut=USUAL, **options):
     """Run the GEMM in the simulator, on one cluster."""
-    kernel, cluster_m = kernel_for(c)
-    if parts == 1:
-        args, grid = arguments(a, b, c, dtype, 1, 1, cluster_m)
-        cute.simulate(kernel, **options)[grid, THREADS](*args)
+    if cut.parts == 1:
+        args, grid = arguments(a, b, c, dtype, 1, cut)
+        cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
         return
     sums = np.zeros_like(c, sums_of(dtype).numpy)
-    args, grid = arguments(a, b, sums, dtype, 1, parts, cluster_m)
-    cute.simulate(kernel, **options)[grid, THREADS](*args)
+    args, grid = arguments(a, b, sums, dtype, 1, cut)
+    cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
     cute.simulate(finish, **options)[(2, 2), (32, 2)](*finish_arguments(sums, c, dtype))
 
 
 def main():
     options = gemm_host.parser(__doc__, tuple(DTYPES), "sm_90a", "256 x 512 x 128")
     options.add_argument("--majors", default="kkn", help="the mode along which A, B and C are contiguous: kkn to mnm")
-    options.add_argument("--parts", type=int, help="into how many K is split; default: as many as keep the GPU busy")
+    options.add_argument("--parts", type=int, help="into how many K is split; default: what `plan` finds best")
     args = options.parse_args()
     dtype = DTYPES[args.dtype]
     if args.majors not in {a + b + c for a in "km" for b in "kn" for c in "nm"}:
@@ -349,7 +377,8 @@ def main():
     elif gpu:
         gemm_host.run_on_gpu(arrays, lambda a, b, c: launcher(a, b, c, dtype, args.parts), what)
     else:
-        run = lambda: simulate(*arrays, dtype, args.parts or 1, progress=sys.stderr.isatty())  # noqa: E731
+        cut = Plan(parts=args.parts or 1)
+        run = lambda: simulate(*arrays, dtype, cut, progress=sys.stderr.isatty())  # noqa: E731
         gemm_host.simulate(arrays, run, what)
 
 

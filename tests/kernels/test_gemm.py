@@ -59,14 +59,19 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("parts, majors", [(1, "kkn"), pytest.param(2, "kkm", marks=SLOW)])
-def test_ctas_work_alone_where_m_is_one_tile(run, parts, majors):
+@pytest.mark.parametrize(
+    "cut, majors",
+    [
+        (hopper_gemm.Plan(256, 1, 1), "kkn"),
+        (hopper_gemm.Plan(128, 2, 1), "kkn"),
+        pytest.param(hopper_gemm.Plan(128, 1, 2), "kkm", marks=SLOW),
+    ],
+)
+def test_problems_can_be_cut_in_other_ways(run, cut, majors):
     m, n = (104, 264) if majors[2] == "n" else (264, 104)  # the kernel's M is the one along which C is not contiguous
     a, b, c = gemm_host.problem(m, n, 144, cute.BFloat16, majors=majors)
-    kernel, cluster_m = hopper_gemm.kernel_for(c)
-    assert (kernel, cluster_m) == (hopper_gemm.alone, 1)
-    out = c if parts == 1 else np.zeros_like(c, np.float32)
-    how = cute.BFloat16, 3, parts, cluster_m
+    out = c if cut.parts == 1 else np.zeros_like(c, np.float32)
+    how = cute.BFloat16, 3, cut
     grid = hopper_gemm.arguments(a, b, out, *how)[1]
 
     def check():
@@ -74,7 +79,8 @@ def test_ctas_work_alone_where_m_is_one_tile(run, parts, majors):
         rounded[...] = out
         gemm_host.check(a, b, rounded)
 
-    run(kernel, grid, hopper_gemm.THREADS, kernel_arguments(a, b, out, *how), inouts=[out], check=check)
+    args = kernel_arguments(a, b, out, *how)
+    run(hopper_gemm.kernel_of(cut), grid, hopper_gemm.THREADS, args, inouts=[out], check=check)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +123,9 @@ def test_parts_of_a_split_k_add_up(run, dtype, k, parts):
         rounded[...] = sums
         gemm_host.check(a, b, rounded)
 
-    grid = hopper_gemm.arguments(a, b, sums, dtype, 1, parts)[1]
-    args = kernel_arguments(a, b, sums, dtype, 1, parts)
+    cut = hopper_gemm.Plan(parts=parts)
+    grid = hopper_gemm.arguments(a, b, sums, dtype, 1, cut)[1]
+    args = kernel_arguments(a, b, sums, dtype, 1, cut)
     run(hopper_gemm.gemm, grid, hopper_gemm.THREADS, args, inouts=[sums], check=check)
 
 
@@ -141,10 +148,24 @@ def test_sums_are_rounded_once_and_zero_again(run):
     run(hopper_gemm.finish, (2, 2), (32, 2), args, inouts=[sums], outputs=[c], check=check)
 
 
-def test_few_tiles_split_k_and_many_do_not():
-    assert hopper_gemm.parts_of(8192, 8192, 8192, cute.BFloat16, 66) == 1
-    assert hopper_gemm.parts_of(256, 512, 16384, cute.BFloat16, 66) == 32
-    assert hopper_gemm.parts_of(16, 16, 64, cute.BFloat16, 66) == 1
+@pytest.mark.parametrize(
+    "shape, cut",
+    [
+        ((8192, 8192, 8192), hopper_gemm.USUAL),
+        ((2048, 2048, 2048), hopper_gemm.USUAL),
+        ((1024, 1024, 1024), hopper_gemm.Plan(128, 2, 1)),
+        ((512, 4096, 4096), hopper_gemm.Plan(128, 2, 1)),
+        ((256, 512, 16384), hopper_gemm.Plan(128, 2, 16)),
+        ((16, 16, 64), hopper_gemm.Plan(128, 1, 1)),
+    ],
+    ids=str,
+)
+def test_few_tiles_are_narrow_or_split(shape, cut):
+    m, n, k = shape
+    c = np.empty((m, n), np.float16)
+    assert hopper_gemm.plan(c, k, cute.BFloat16, 132) == cut
+    assert hopper_gemm.plan(c.T, k, cute.BFloat16, 132) == cut  # seen from the other side
+    assert hopper_gemm.plan(c, k, cute.BFloat16, 132, parts=3).parts == 3
 
 
 @pytest.mark.parametrize("run", [pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
@@ -277,7 +298,7 @@ def test_missing_release_is_reported_with_barrier_stage_phase_and_line(tmp_path)
 
 @pytest.mark.parametrize(("wrong", "says"), [("+ 1024", "1024"), ("- 1024", "1024")])
 def test_wrong_tx_count_is_reported_with_the_bytes(tmp_path, wrong, says):
-    kernel = broken(tmp_path, ("tx_count=STAGE_BYTES", f"tx_count=STAGE_BYTES {wrong}"))
+    kernel = broken(tmp_path, ("tx_count=(TILE_M + tile_n) * ROW", f"tx_count=(TILE_M + tile_n) * ROW {wrong}"))
     with pytest.raises(Exception) as e:
         simulate(kernel)
     text = str(e.value)
