@@ -30,9 +30,10 @@ def copy(
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
     that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
-    cache_policy: an L2 policy word for TMA and cp.async. tma_desc_ptr: a tensor map in global memory, used in place of
-    the atom's (cpasync.update_tma_descriptor). A TMA copy is executed by a whole converged warp and issued by one of
-    its lanes; it expects no bytes, commits nothing and waits for nothing.
+    cache_policy: an L2 policy word (arch.createpolicy_fractional) for TMA, cp.async, CopyG2ROp and CopyR2GOp.
+    tma_desc_ptr: a tensor map in global memory, used in place of the atom's (cpasync.update_tma_descriptor). A TMA copy
+    is executed by a whole converged warp and issued by one of its lanes; it expects no bytes, commits nothing and waits
+    for nothing.
     """
     if isinstance(atom, TiledCopy):
         atom.check_whole()

@@ -230,6 +230,7 @@ def make_copy_atom(
     store_cache_mode: Any = None,
     shared_space: Any = None,
     invariant: Any = None,
+    cache_policy: Any = None,
 ) -> CopyAtom:
     """The atom of a copy operation on elements of `copy_internal_type`; `num_bits_per_copy` is for those that can
     choose (CopyUniversalOp: 8 to 256). The others set fields of the operation, such as CopyG2ROp's memory_order."""
@@ -237,6 +238,7 @@ def make_copy_atom(
         "memory_order": memory_order, "memory_scope": memory_scope, "l2_prefetch_size": l2_prefetch_size,
         "l1c_evict_priority": l1c_evict_priority, "load_cache_mode": load_cache_mode,
         "store_cache_mode": store_cache_mode, "shared_space": shared_space, "invariant": invariant,
+        "cache_policy": cache_policy,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if not hasattr(op, "traits"):

@@ -9,7 +9,7 @@ from cuda.core import _tensor_map as core
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.utils import StridedMemoryView
 
-from ..isa.tensormap import element_type
+from ..isa.tensormap import Im2colWide, element_type
 from ..seam import CuteError
 
 
@@ -67,6 +67,11 @@ def encode(record: Any) -> Any:
         if record.im2col is None:
             return core.TensorMapDescriptor._from_tiled(view, box_dim=tuple(reversed(record.box)), **options)
         walk = record.im2col
+        if isinstance(walk, Im2colWide):
+            return core.TensorMapDescriptor._from_im2col_wide(
+                view, walk.lower, walk.upper, walk.channels, walk.pixels,
+                mode=_member(core.TensorMapIm2ColWideMode, walk.mode.upper()), **options,
+            )  # fmt: skip
         lower, upper = tuple(reversed(walk.lower)), tuple(reversed(walk.upper))
         return core.TensorMapDescriptor._from_im2col(view, lower, upper, walk.channels, walk.pixels, **options)
     except (ValueError, CUDAError) as e:

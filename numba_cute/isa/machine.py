@@ -51,9 +51,18 @@ class TensorMap(Protocol):
     shared_bytes: int
     """What the box takes in shared memory: `box_bytes`, or more where a swizzle pads its rows."""
 
-    def gather(self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0) -> Bytes:
+    def gather(
+        self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0, wide: str | None = None
+    ) -> Bytes:
         """The box at element coordinates `at` (innermost first), swizzled as it lies in shared memory, with the
-        out-of-bounds elements filled; the access to global memory is recorded. offsets: of an im2col map."""
+        out-of-bounds elements filled; the access to global memory is recorded. offsets: of an im2col map; with wide,
+        "w" or "w128", the halo and the shift of one along W."""
+
+    def wide_bytes(self, halo: int) -> tuple[int, int]:
+        """What a copy of a map along W with such a halo delivers, and what it takes in shared memory."""
+
+    def prefetch(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, wide: str | None) -> None:
+        """Report what cannot be fetched."""
 
     def gather4(self, at: tuple[int, ...], line: int = 0) -> Bytes:
         """The same for four rows: `at` is (column, row, row, row, row)."""
@@ -112,6 +121,9 @@ class Machine(Protocol):
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
         """Named CTA barrier `id` over `threads` threads (None: all of the CTA); arrive only unless `wait`."""
 
+    def need_cluster(self, what: str) -> None:
+        """An error if the launch names no cluster (see `st_async_b32`)."""
+
     def cluster_arrive(self, release: bool = True) -> None: ...
     def cluster_wait(self) -> None: ...
     def cancel_cluster(self) -> tuple[int, int, int] | None:
@@ -138,6 +150,9 @@ class Machine(Protocol):
         """The same, the other way."""
 
     def read_global(self, address: int, nbytes: int) -> Bytes: ...
+    def read_constant(self, address: int, nbytes: int) -> Bytes:
+        """Read global memory that nobody may write during the launch."""
+
     def write_global(self, address: int, data: Bytes) -> None: ...
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         """Change global memory atomically; gives what was there."""

@@ -4,7 +4,8 @@
 "ld", "st"). Any thread.
 
 Rows are named by space (global; shared, of the CTA; dsmem, of any CTA of the cluster) and register: b16 (elements of 8
-or 16 bits), b32, b64. Static parameters: width (bits of an element), count (1, 2, 4 elements; 16 bytes at most), order
+or 16 bits), b32, b64; those of global memory that end in …_policy take an L2 cache policy (isa/cache.py). Static
+parameters: width (bits of an element), count (1, 2, 4 elements; 16 bytes at most), order
 ("" or like ".acquire.gpu") and hint ("" or like ".cg", ".L1::evict_first.L2::128B").
 """
 
@@ -35,20 +36,34 @@ def _priorities(op: str) -> list[str]:
     return evictions + ahead + [e + p for e in evictions for p in ahead]
 
 
+def with_policy(hint: str) -> str:
+    """A hint that says that a cache policy comes too: before what is fetched ahead, after all else."""
+    first, ahead, size = hint.partition(".L2::")
+    return f"{first}.L2::cache_hint{ahead}{size}"
+
+
 def _cases(op: str, widths: tuple[int, ...], space: str, part: str) -> list[dict[str, Any]]:
-    """part: "" (no hints), "hint", or "cluster" (scope cluster)."""
-    scopes = {"": ("cta", "gpu", "sys"), "hint": ("cta", "gpu", "sys"), "cluster": ("cluster",)}[part]
+    """part: "" (no hints), "hint", "cluster" (scope cluster), or "policy" and "cluster_policy" (a policy, and perhaps
+    hints)."""
+    cluster = part.startswith("cluster")
+    scopes = ("cluster",) if cluster else ("cta", "gpu", "sys")
     if space == "dsmem":
         scopes = (*scopes, "cluster")
     orders = [f".{o}.{s}" for o in _ORDERS[op] for s in scopes]
-    forms = [(order, "") for order in (orders if part == "cluster" else ["", *orders])]
+    orders = orders if cluster else ["", *orders]
+    forms = [] if part == "hint" else [(order, "") for order in orders]
     if space == "global" and part != "":
-        hints = _priorities(op)
-        forms = forms if part == "cluster" else []
-        forms += [(order, h) for order in (orders if part == "cluster" else ["", *orders]) for h in hints]
-        forms += [("", f".{c}") for c in _CACHES[op]] if part == "hint" else []
+        forms += [(order, h) for order in orders for h in _priorities(op)]
+        forms += [] if cluster else [("", f".{c}") for c in _CACHES[op]]
     return [
-        {"order": order, "hint": hint, "width": w, "count": n, "vec": f".v{n}" if n > 1 else ""}
+        {
+            "order": order,
+            "hint": hint,
+            "width": w,
+            "count": n,
+            "vec": f".v{n}" if n > 1 else "",
+            **({"said": with_policy(hint)} if part.endswith("policy") else {}),
+        }
         for order, hint in forms
         for w in widths
         for n in (1, 2, 4)
@@ -94,47 +109,57 @@ def _bytes(values: Any, width: int) -> Any:
     return np.array([int(v) & mask for v in values], f"u{width // 8}").view(np.uint8)
 
 
+_SAYS = {
+    "": "", "hint": ", with a hint to the caches", "cluster": ", ordered at cluster scope",
+    "policy": ", with an L2 cache policy", "cluster_policy": ", ordered at cluster scope, with an L2 cache policy",
+}  # fmt: skip
+
+
 def _load(space: str, bits: int, part: str, target: str) -> None:
     address, ptx = SPACES[space]
-    kind, widths = _REGISTERS[bits]
+    kind, _ = _REGISTERS[bits]
 
-    def row(m: Machine, addr: address, value: out(kind["count"]), *, width: int, count: int, order: str) -> Any:
+    def load(m: Machine, addr: int, width: int, count: int, order: str) -> Any:
         nbytes = width // 8 * count
         _checked(addr, nbytes, f"ld.{ptx}")
         return _get(m, space, addr, nbytes, order).view(f"u{width // 8}").tolist()
 
-    row.__name__ = "_".join(filter(None, ("ld", space, f"b{bits}", part)))
-    row.__doc__ = (
-        f"Load `count` elements of `width` bits from {ptx} memory, at a multiple of all their bytes"
-        + {"": "", "hint": ", with a hint to the caches", "cluster": ", ordered at cluster scope"}[part]
-        + "."
-    )
-    over = _cases("ld", widths, space, part)
-    instr(f"ld{{order}}.{ptx}{{hint}}{{vec}}.b{{width}} $value, [$addr];", target=target, ref=f"{_REF}-ld", over=over)(
-        row
-    )
+    def row(m: Machine, addr: address, value: out(kind["count"]), *, width: int, count: int, order: str) -> Any:
+        return load(m, addr, width, count, order)
+
+    def hinted(
+        m: Machine, addr: address, policy: u64, value: out(kind["count"]), *, width: int, count: int, order: str
+    ) -> Any:
+        return load(m, addr, width, count, order)
+
+    doc = f"Load `count` elements of `width` bits from {ptx} memory, at a multiple of all their bytes{_SAYS[part]}."
+    _declare("ld", "$value, [$addr]", hinted if part.endswith("policy") else row, space, bits, part, target, doc)
 
 
 def _store(space: str, bits: int, part: str, target: str) -> None:
     address, ptx = SPACES[space]
-    kind, widths = _REGISTERS[bits]
-    several = kind["count"]
+    several = _REGISTERS[bits][0]["count"]
 
-    def row(m: Machine, addr: address, value: several, *, width: int, count: int, order: str) -> None:
+    def store(m: Machine, addr: int, value: Any, width: int, count: int, order: str) -> None:
         nbytes = width // 8 * count
         _checked(addr, nbytes, f"st.{ptx}")
         _put(m, space, addr, _bytes(value, width), order)
 
-    row.__name__ = "_".join(filter(None, ("st", space, f"b{bits}", part)))
-    row.__doc__ = (
-        f"Store `count` elements of `width` bits to {ptx} memory, at a multiple of all their bytes"
-        + {"": "", "hint": ", with a hint to the caches", "cluster": ", ordered at cluster scope"}[part]
-        + "."
-    )
-    over = _cases("st", widths, space, part)
-    instr(f"st{{order}}.{ptx}{{hint}}{{vec}}.b{{width}} [$addr], $value;", target=target, ref=f"{_REF}-st", over=over)(
-        row
-    )
+    def row(m: Machine, addr: address, value: several, *, width: int, count: int, order: str) -> None:
+        store(m, addr, value, width, count, order)
+
+    def hinted(m: Machine, addr: address, value: several, policy: u64, *, width: int, count: int, order: str) -> None:
+        store(m, addr, value, width, count, order)
+
+    doc = f"Store `count` elements of `width` bits to {ptx} memory, at a multiple of all their bytes{_SAYS[part]}."
+    _declare("st", "[$addr], $value", hinted if part.endswith("policy") else row, space, bits, part, target, doc)
+
+
+def _declare(op: str, operands: str, body: Any, space: str, bits: int, part: str, target: str, doc: str) -> None:
+    body.__name__, body.__doc__ = "_".join(filter(None, (op, space, f"b{bits}", part))), doc
+    says, last = ("{said}", ", $policy") if part.endswith("policy") else ("{hint}", "")
+    text = f"{op}{{order}}.{SPACES[space][1]}{says}{{vec}}.b{{width}} {operands}{last};"
+    instr(text, target=target, ref=f"{_REF}-{op}", over=_cases(op, _REGISTERS[bits][1], space, part))(body)
 
 
 for _bits in _REGISTERS:
@@ -142,6 +167,8 @@ for _bits in _REGISTERS:
         _row("global", _bits, "", "sm_70")
         _row("global", _bits, "hint", "sm_80")
         _row("global", _bits, "cluster", "sm_90")
+        _row("global", _bits, "policy", "sm_80")
+        _row("global", _bits, "cluster_policy", "sm_90")
         _row("shared", _bits, "", "sm_70")
         _row("shared", _bits, "cluster", "sm_90")
         _row("dsmem", _bits, "", "sm_90")

@@ -16,7 +16,16 @@ from .. import dtypes
 from ..dtypes import DType
 from ..seam import CuteError
 from .machine import Bytes
-from .tensormap import ELEMENT_TYPES, INTERLEAVES, L2_PROMOTIONS, OOB_FILLS, Im2col, TensorMapRecord, element_type
+from .tensormap import (
+    ELEMENT_TYPES,
+    INTERLEAVES,
+    L2_PROMOTIONS,
+    OOB_FILLS,
+    Im2col,
+    Im2colWide,
+    TensorMapRecord,
+    element_type,
+)
 
 BYTES = 128
 _MAGIC = 0x50414D54
@@ -34,6 +43,8 @@ _SWIZZLE_CODES = ("none", "32B", "64B", "128B")
 _ATOMS = ("", "_ATOM_32B", "_ATOM_32B_FLIP_8B", "_ATOM_64B")
 _DTYPES: tuple[DType, ...] = dtypes.WHOLE
 _OF_ELEMENT = {element_type(d): d for d in reversed(dtypes.WHOLE) if d.ptx in ELEMENT_TYPES}
+_WIDE = {2: "w", 3: "w128"}
+"""What is im2col, but for 1, the box in all directions."""
 assert [f.name for f in fields(Im2col)] == ["lower", "upper", "channels", "pixels"]
 
 
@@ -58,9 +69,13 @@ def pack(record: TensorMapRecord) -> Bytes:
     word["global_stride"] = _padded(record.strides_bytes, 4)
     word["box_dim"] = _padded(record.box, 5, 1)
     word["element_stride"] = _padded(record.element_strides, 5, 1)
-    if record.im2col is not None:
+    walk = record.im2col
+    if isinstance(walk, Im2colWide):
+        word["im2col"] = next(code for code, mode in _WIDE.items() if mode == walk.mode)
+        word["lower"], word["upper"] = (walk.lower, 0, 0), (walk.upper, 0, 0)
+    elif walk is not None:
         word["im2col"] = 1
-        word["lower"], word["upper"] = _padded(record.im2col.lower, 3), _padded(record.im2col.upper, 3)
+        word["lower"], word["upper"] = _padded(walk.lower, 3), _padded(walk.upper, 3)
     out = np.zeros(BYTES, np.uint8)
     out[: _FORMAT.itemsize] = word.view(np.uint8)
     return out
@@ -99,9 +114,11 @@ def unpack(data: Bytes) -> TensorMapRecord:
     def ints(field: str, count: int) -> tuple[int, ...]:
         return tuple(int(x) for x in word[field][:count])
 
-    walk = None
-    if word["im2col"]:
-        channels, pixels = ints("box_dim", 2)
+    walk: Im2col | Im2colWide | None = None
+    channels, pixels = ints("box_dim", 2)
+    if word["im2col"] in _WIDE:
+        walk = Im2colWide(int(word["lower"][0]), int(word["upper"][0]), channels, pixels, _WIDE[int(word["im2col"])])
+    elif word["im2col"]:
         walk = Im2col(ints("lower", rank - 2), ints("upper", rank - 2), channels, pixels)
     return TensorMapRecord(
         dtype=_DTYPES[word["dtype"]],

@@ -7,8 +7,9 @@ A load completes its bytes on an mbarrier in the CTA that receives them. A store
 group: `cp_async_bulk_commit_group` closes it, `cp_async_bulk_wait_group` waits. Before a store reads what threads
 wrote, each of them needs `fence_proxy_async_shared_cta`, and then a barrier.
 
-Every mode of a load (tile, im2col, gather4) comes plain, with an L2 cache policy (of `createpolicy_l2`; …_hint), to
-several CTAs (…_multicast), with both, and each of these for CTA pairs (…_pair, sm_100f): the loops below make the rows.
+Every mode of a load (tile, im2col, im2col along W, gather4) comes plain, with an L2 cache policy (isa/cache.py;
+…_hint), to several CTAs (…_multicast), with both, and each of these for CTA pairs (…_pair, sm_100f): the loops below
+make the rows.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 class Mode:
     """How coordinates name what is accessed. name: of the rows, after the operation; ptx: the load mode's text; at:
     the coordinates; offsets: the im2col offsets or None; over: the cases; target: the least one; says: the coordinates
-    in words."""
+    in words; wide: of im2col along W, which one."""
 
     name: str
     ptx: str
@@ -65,6 +66,7 @@ class Mode:
     over: list[dict[str, Any]]
     target: str
     says: str
+    wide: str | None = None
 
 
 TILE = Mode(
@@ -80,8 +82,13 @@ IM2COL = Mode(
     "_im2col", "im2col", s32["rank"], u16["spatial"], _IM2COL_RANKS, "sm_90",
     "the pixels from the filter base `at` (channel, W, H, D, image) plus `offsets` (W, H, D) on",
 )  # fmt: skip
+_WIDE = "the pixels along W from `at` (channel, W, H, D, image) on; offsets: (pixels of halo, what is added to W);"
+IM2COL_W, IM2COL_W128 = (
+    Mode(f"_im2col_{wide}", ptx, s32["rank"], u16[2], _IM2COL_RANKS, "sm_100f|sm_110f", _WIDE, wide)
+    for wide, ptx in (("w", "im2col::w"), ("w128", "im2col::w::128"))
+)
 GATHER4 = Mode(
-    "_gather4", "tile::gather4", s32[5], None, [{"rank": 2}], "sm_100f",
+    "_gather4", "tile::gather4", s32[5], None, [{"rank": 2}], "sm_100f|sm_110f",
     "four rows of a matrix, `at` the first column and then each row's index,",
 )  # fmt: skip
 
@@ -97,7 +104,7 @@ def _line(address: int) -> int:
 
 def _load(
     m: Machine, dst: int, map: int, at: Sequence[int], bar: int, offsets: Sequence[int] | None = None,
-    cta_mask: int | None = None, policy: int = 0, *, rows: bool = False, pair: bool = False,
+    cta_mask: int | None = None, policy: int = 0, *, rows: bool = False, pair: bool = False, wide: str | None = None,
 ) -> None:  # fmt: skip
     """To the issuer's CTA or, with a mask, to the same offsets in each CTA of it. In pairs, the barrier may be in
     either CTA of each receiver's pair: the one of the same parity as `bar`'s."""
@@ -117,6 +124,8 @@ def _load(
     args: dict[str, Any] = {"line": _line(dst_at)}
     if offsets is not None:
         args["offsets"] = _coordinates(offsets)
+    if wide is not None:
+        args["wide"] = wide
 
     def effect() -> None:
         data = gather(where, **args)
@@ -124,6 +133,8 @@ def _load(
             m.write(dst_at, data, cta=c)
 
     size, span = tensor_map.box_bytes * (4 if rows else 1), tensor_map.shared_bytes * (4 if rows else 1)
+    if wide is not None:
+        size, span = tensor_map.wide_bytes(args["offsets"][0])
     told = [(c & ~1) | (bar_cta & 1) if pair else c for c in ctas]
     writes: list[tuple[Any, int]] = [(m.mapa(dst_at, c), span) for c in ctas]
     m.later(effect, bars=[(m.mbar(bar_at, c), size) for c in told], writes=writes)
@@ -163,20 +174,20 @@ def _declare_loads(mode: Mode) -> None:
             where=" there, or in its pair's CTA of the parity of `bar`'s (cta_group::2)" if pair else "",
             policy=" policy: an L2 cache policy." if hint else "",
         )
-        rows = mode is GATHER4
+        how = {"rows": mode is GATHER4, "pair": pair, "wide": mode.wide}
 
-        def body(m: Machine, _rows: bool = rows, _pair: bool = pair, **operands: Any) -> None:
-            _load(m, rows=_rows, pair=_pair, **operands)
+        def body(m: Machine, _how: dict[str, Any] = how, **operands: Any) -> None:
+            _load(m, **operands, **_how)
 
         suffix = "_multicast" * multicast + "_pair" * pair + "_hint" * hint
         declare(
             f"cp_async_bulk_tensor_g2s{mode.name}{suffix}", text + ";", operands, doc, body, over=mode.over,
-            target="sm_100f" if pair else mode.target, proxy=ASYNC, done_by=MBARRIER,
+            target="sm_100f|sm_110f" if pair else mode.target, proxy=ASYNC, done_by=MBARRIER,
             ref=f"{_MOVE}-cp-async-bulk-tensor",
         )  # fmt: skip
 
 
-for _mode in (TILE, IM2COL, GATHER4):
+for _mode in (TILE, IM2COL, IM2COL_W, IM2COL_W128, GATHER4):
     _declare_loads(_mode)
 
 
@@ -208,7 +219,7 @@ _PIXELS = "the pixels from `at` (channel, W, H, D, image) on"
 _STORES = (
     ("", "tile", s32["rank"], _RANKS, "sm_90", TILE.says),
     ("_im2col", "im2col_no_offs", s32["rank"], _IM2COL_RANKS, "sm_90", _PIXELS),
-    ("_scatter4", "tile::scatter4", s32[5], [{"rank": 2}], "sm_100f", GATHER4.says),
+    ("_scatter4", "tile::scatter4", s32[5], [{"rank": 2}], GATHER4.target, GATHER4.says),
 )
 
 
@@ -242,26 +253,39 @@ for _what in _STORES:
     _declare_stores(*_what)
 
 
-def _prefetch(m: Machine, map: int, at: Sequence[int], offsets: Any = None, policy: int = 0) -> None:
-    m.tensor_map(map)
+def _prefetch(
+    m: Machine, map: int, at: Sequence[int], offsets: Any = None, policy: int = 0, *, rows: bool = False,
+    wide: str | None = None,
+) -> None:  # fmt: skip
+    where = _coordinates(at)
+    m.tensor_map(map).prefetch(where[:2] if rows else where, None if offsets is None else _coordinates(offsets), wide)
 
 
 _PREFETCH_DOC = "Fetch {what} of tensor map `map` into L2.{policy} One thread; nothing waits for it."
 
-for _mode in (TILE, IM2COL, GATHER4):
-    for _hint in (False, True):
-        _text = f"cp.async.bulk.prefetch.tensor.{{rank}}d.L2.global.{_mode.ptx}" + ".L2::cache_hint" * _hint
-        _operands: dict[str, Any] = {"map": tmap, "at": _mode.at}
-        _text += " [$map, $at]"
-        for _name, _kind in (("offsets", _mode.offsets), ("policy", u64 if _hint else None)):
-            if _kind is not None:
-                _operands[_name] = _kind
-                _text += f", ${_name}"
+
+def _declare_prefetches(mode: Mode) -> None:
+    for hint in (False, True):
+        text = f"cp.async.bulk.prefetch.tensor.{{rank}}d.L2.global.{mode.ptx}" + ".L2::cache_hint" * hint
+        operands: dict[str, Any] = {"map": tmap, "at": mode.at}
+        text += " [$map, $at]"
+        for name, kind in (("offsets", mode.offsets), ("policy", u64 if hint else None)):
+            if kind is not None:
+                operands[name] = kind
+                text += f", ${name}"
+
+        def body(m: Machine, **given: Any) -> None:
+            _prefetch(m, **given, rows=mode is GATHER4, wide=mode.wide)
+
         declare(
-            f"cp_async_bulk_prefetch_tensor{_mode.name}{'_hint' * _hint}", _text + ";", _operands,
-            _PREFETCH_DOC.format(what=_mode.says, policy=" policy: an L2 cache policy." if _hint else ""), _prefetch,
-            over=_mode.over, target=_mode.target, proxy=ASYNC, ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor",
+            f"cp_async_bulk_prefetch_tensor{mode.name}{'_hint' * hint}", text + ";", operands,
+            _PREFETCH_DOC.format(what=mode.says, policy=" policy: an L2 cache policy." if hint else ""), body,
+            over=mode.over, target=mode.target, proxy=ASYNC, ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor",
         )  # fmt: skip
+
+
+for _mode in (TILE, IM2COL, IM2COL_W, IM2COL_W128, GATHER4):
+    _declare_prefetches(_mode)
 
 
 @instr("cp.async.bulk.commit_group;", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-commit-group")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from .. import isa, seam, transfer
@@ -79,6 +80,11 @@ class _Directed:
     def _hint(self) -> str:
         return ""
 
+    def _policy(self) -> dict[str, Any]:
+        """The operand that says how L2 keeps what is accessed, if there is one."""
+        policy = getattr(self, "cache_policy", None)
+        return {} if policy is None else {"policy": Uint64(policy)}
+
     def _space(self) -> str:
         return "global"
 
@@ -88,7 +94,8 @@ class _Directed:
         for t, name, spaces in ((there, names[0], self.memory), (here, names[1], (AddressSpace.rmem,))):
             if not isinstance(t.iterator, Pointer) or t.iterator.space not in spaces:
                 raise CuteError(f"copy: {name} {t!r} must lie in {spaces[0].name} for {type(self).__name__}")
-        access = self._access if self._order() or self._hint() or self._nc() or self._space() == "dsmem" else None
+        says = self._order() or self._hint() or self._nc() or self._policy() or self._space() == "dsmem"
+        access = self._access if says else None
         transfer.move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access)
 
     def _access(self, src: Pointer, dst: Pointer, width: int) -> None:
@@ -103,8 +110,8 @@ class _Directed:
         b, size = seam.current(), max(words.width, 16)
         held = Regs(b.registers(words, statics["count"]), words, 0, statics["count"])
         if self.loads:
-            row = self._row("ld", size)
-            got = row(physical(there), **statics, **({} if self._nc() else {"order": self._order()}))
+            order = {} if self._nc() else {"order": self._order()}
+            got = self._row("ld", size)(physical(there), **self._policy(), **statics, **order)
             for i, word in enumerate(got if isinstance(got, tuple) else (got,)):
                 b.write(Regs(held.file, words, i, 1), words(word))
             b.unvector(b.bitcast(b.vector(held), here.dtype), regs)
@@ -112,19 +119,24 @@ class _Directed:
             b.unvector(b.bitcast(b.vector(regs), words), held)
             carrier = Uint16 if words is Uint8 else words
             values = [carrier(b.read(Regs(held.file, words, i, 1))) for i in range(held.count)]
-            self._row("st", size)(physical(there), values, **statics, order=self._order())
+            self._row("st", size)(physical(there), values, **self._policy(), **statics, order=self._order())
 
     def _row(self, op: str, size: int) -> Any:
+        policy = "_policy" if self._policy() else ""
         if self._nc():
-            return getattr(isa, f"ld_global_nc_b{size}")
+            return getattr(isa, f"ld_global_nc_b{size}{policy}")
         space = self._space()
         cluster = self._order().endswith(".cluster") and space != "dsmem"
-        part = "_cluster" if cluster else "_hint" if self._hint() else ""
-        return getattr(isa, f"{op}_{space}_b{size}{part}")
+        part = "_cluster" if cluster else "_hint" if self._hint() and not policy else ""
+        return getattr(isa, f"{op}_{space}_b{size}{part}{policy}")
 
 
 class _Global(_Directed):
     memory: ClassVar[tuple[AddressSpace, ...]] = _GLOBAL
+
+    def with_cache_policy(self, policy: Any) -> Any:
+        """The operation with an L2 cache policy: what `cute.copy(…, cache_policy=policy)` does."""
+        return replace(self, cache_policy=policy)  # type: ignore[type-var]
 
     def _caches(self, mode: str) -> str:
         evict = self.l1c_evict_priority.value  # type: ignore[attr-defined]
@@ -142,7 +154,8 @@ class CopyG2ROp(_Global):
 
     memory_order: WEAK, RELAXED, ACQUIRE, VOLATILE, or CONSTANT (as `invariant`); memory_scope: for whom; hints:
     l2_prefetch_size, l1c_evict_priority, load_cache_mode. invariant: nothing writes there while the kernel runs (PTX
-    ld.global.nc)."""
+    ld.global.nc). cache_policy: a word for L2, of `arch.createpolicy_fractional` or `_range`; or give it to `cute.copy`
+    (sm_80)."""
 
     memory_order: MemoryOrder = MemoryOrder.WEAK
     memory_scope: MemoryScope = MemoryScope.CTA
@@ -151,6 +164,7 @@ class CopyG2ROp(_Global):
     load_cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     shared_space: SharedSpace = SharedSpace.CTA
     invariant: bool = False
+    cache_policy: Any = None
 
     loads: ClassVar[bool] = True
 
@@ -166,13 +180,14 @@ class CopyG2ROp(_Global):
 @static
 class CopyR2GOp(_Global):
     """Store registers to global memory. memory_order: WEAK, RELAXED, RELEASE or VOLATILE; memory_scope: for whom;
-    hints: l1c_evict_priority, store_cache_mode."""
+    hints: l1c_evict_priority, store_cache_mode. cache_policy: as of CopyG2ROp."""
 
     memory_order: MemoryOrder = MemoryOrder.WEAK
     memory_scope: MemoryScope = MemoryScope.CTA
     l1c_evict_priority: CacheEvictionPriority = CacheEvictionPriority.EVICT_NORMAL
     store_cache_mode: StoreCacheMode = StoreCacheMode.WRITE_BACK
     shared_space: SharedSpace = SharedSpace.CTA
+    cache_policy: Any = None
 
     loads: ClassVar[bool] = False
 

@@ -21,6 +21,7 @@ from ..seam import CuteError, static
 from ..tensor import Tensor
 from .common import CtaGroup
 from .mma_tile import mma_tile
+from .slices import slice_of
 from .tma import TmaInfo, global_pointer, keep_alive, multicast_slice, one_stage, split_swizzle
 from .tma_ops import Load, Store, TmaCopyOp
 
@@ -51,7 +52,8 @@ class _Im2col(TmaCopyOp):
         if self.pixels is None or not isinstance(t.iterator, tuple):
             raise CuteError(f"copy: {what} {t!r} must be a part of the tensor that make_im2col_tma_atom gave")
         channel, pixel, *taps = t.iterator
-        at = (channel, *self.pixels.coordinates(pixel))
+        *along, image = self.pixels.coordinates(pixel)
+        at = (*along, channel, image) if self.interleaved else (channel, *along, image)
         return {"at": at, "offsets": tuple(Uint16(x) for x in taps)}, len(at)
 
 
@@ -77,7 +79,7 @@ class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
 
 @static
 class CopyBulkTensorIm2ColS2GOp(_Im2col, Store):
-    """TMA store of a tile of pixels of an image. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90."""
+    """TMA store of a tile of pixels of an image, without padding. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90."""
 
     pixels: Any = None
 
@@ -103,6 +105,7 @@ def make_im2col_tma_atom(
     *,
     internal_type: DType | None = None,
     oob_fill: str = "zero",
+    interleave: str = "none",
 ) -> TmaInfo:
     """The TMA atom that copies tiles of an image's im2col matrix, and the tensor of its coordinates.
 
@@ -112,8 +115,10 @@ def make_im2col_tma_atom(
 
     lower_corner, upper_corner: the box of pixels where the filter's first tap may stand, relative to the first and to
     the last pixel. stride: between output pixels. lower_srt, stride_srt: the offset of the first tap, and from tap to
-    tap. The number of taps follows from upper_padding - upper_corner. num_multicast: how many blocks share a tile. Call
-    it on the host.
+    tap. The number of taps follows from upper_padding - upper_corner. num_multicast: how many blocks share a tile.
+    interleave: "16B" or "32B" for images of slices of so many bytes, whose C is (slice, C / slice):(1, …) and whose W
+    has the stride of a slice: in shared memory all pixels of one slice lie together, slice after slice. Call it on the
+    host.
     """
     tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
     sizes = tuple(int(layout.size(t)) for t in tiler)
@@ -122,7 +127,7 @@ def make_im2col_tma_atom(
     geometry = (lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd, stride_whd, lower_srt)
     return _info(
         op, gmem_tensor, smem_layout, one_stage(plain, 2), layout.make_identity_layout(sizes), sizes[1], swizzle,
-        (*geometry, stride_srt), num_multicast, internal_type, oob_fill,
+        (*geometry, stride_srt), num_multicast, internal_type, {"oob_fill": oob_fill, "interleave": interleave},
     )  # fmt: skip
 
 
@@ -154,59 +159,82 @@ def make_im2col_tma_atom_A(  # noqa: N802 - CuTe's name
     tile, plain = mma_tile(tiled_mma, "A", layout.make_identity_layout((pixels, channels)), plain)
     shared = 1 if cluster_shape_vmnk is None or not op.multicast else int(layout.size(cluster_shape_vmnk[2]))
     geometry = (lower_corner, upper_corner, lower, upper, step, (0,) * len(taps), dilation)
-    return _info(op, gmem_tensor, smem_layout, plain, tile, channels, swizzle, geometry, shared, internal_type, "zero")
+    return _info(op, gmem_tensor, smem_layout, plain, tile, channels, swizzle, geometry, shared, internal_type, {})
 
 
 def _info(
     op: Any, gmem: Tensor, smem_layout: Any, plain: Layout, tile: Layout, width: int, swizzle: str,
-    geometry: tuple[Any, ...], num_multicast: int, internal_type: DType | None, oob_fill: str,
+    geometry: tuple[Any, ...], num_multicast: int, internal_type: DType | None, options: dict[str, Any],
 ) -> TmaInfo:  # fmt: skip
     _need(isinstance(op, _Im2col), f"op {op!r} is not an im2col operation such as CopyBulkTensorIm2ColG2SOp()")
     _need(seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
     ptr = global_pointer(gmem)
-    dims, strides = _image(gmem)
+    dtype = internal_type or ptr.dtype
+    interleave = options.get("interleave", "none")
+    sliced = 0 if interleave == "none" else slice_of(interleave, dtype, "make_im2col_tma_atom")
+    dims, strides = _image(gmem, sliced)
     spatial = len(dims) - 2
     for x in geometry:
         ok = isinstance(x, tuple) and len(x) == spatial and all(type(n) is int for n in x)
         _need(ok, f"{x!r} must have one number for each of the {spatial} spatial dimensions of gmem_tensor")
     lower, upper, _, upper_padding, step, first_tap, tap_step = geometry
-    taps = _taps(upper, upper_padding, tap_step)
     _need(
-        int(dims[0]) % width == 0 or layout.product(taps) == 1,
-        f"the tile has {width} channels, which do not divide the {int(dims[0])} of gmem_tensor: a tile cannot go on "
-        "with the next tap; use a divisor",
+        not isinstance(op, Store) or min(lower) >= 0,
+        f"lower_corner {lower} must not be negative for {type(op).__name__}: stores have no padding; make an atom "
+        "without it for them",
+    )
+    taps = _taps(upper, upper_padding, tap_step)
+    every = int(dims[0]) * max(1, sliced)
+    _need(
+        every % width == 0 or layout.product(taps) == 1,
+        f"the tile has {width} channels, which do not divide the {every} of gmem_tensor: a tile cannot go on with the "
+        "next tap; use a divisor",
     )
     channels, pixels = _box(tile, plain)
-    part = multicast_slice([channels, pixels], num_multicast)
-    dtype = internal_type or ptr.dtype
-    walk = Im2col(lower, upper, part[0], part[1])
-    record = TensorMapRecord(
-        dtype, int(ptr.address), tuple(int(n) for n in dims), tuple(int(d) * dtype.bytes for d in strides[1:]),
-        element_strides=(1, *step, 1), swizzle=swizzle, oob_fill=oob_fill, im2col=walk,
-    )  # fmt: skip
-    extents = tuple(_like(n, (int(n) + up - lo - 1) // s + 1) for n, lo, up, s in zip(dims[1:], lower, upper, step))
-    atom = CopyAtom(
-        replace(op, pixels=Pixels(extents, step, lower)), ptr.dtype, channels * pixels * ptr.dtype.width, record
+    _need(
+        channels == sliced or not sliced,
+        f"smem_layout {plain} has {channels} channels in a row; with interleave {interleave!r} it must be the {sliced} "
+        "of one slice, for all pixels, and then the next slice",
     )
+    part = multicast_slice([channels, pixels], num_multicast)
+    extents = tuple(_like(n, (int(n) + up - lo - 1) // s + 1) for n, lo, up, s in zip(dims[1:], lower, upper, step))
+    order = list(range(len(dims)))  # (C, W, H, D, N), or (W, H, D, C, N) of slices
+    if sliced:
+        order.insert(len(dims) - 2, order.pop(0))
+    steps = (1, *step, 1)
+    record = TensorMapRecord(
+        dtype, int(ptr.address), tuple(int(dims[i]) for i in order),
+        tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple(steps[i] for i in order),
+        swizzle=swizzle, im2col=Im2col(lower, upper, *part), **options,
+    )  # fmt: skip
+    op = replace(op, pixels=Pixels(extents, step, lower), interleaved=sliced > 0)
+    atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record)
     keep_alive(atom, gmem)
-    shape = (_product((*extents, dims[-1])), (int(dims[0]), *taps))
-    along = (ScaledBasis(1, (0,)), *(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step)))
-    coords = Tensor((0, 0, *first_tap), Layout(shape, (ScaledBasis(1, (1,)), along)))
+    along = tuple(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))
+    channel, of_channel = int(dims[0]), ScaledBasis(1, (0,))
+    c_shape, c_stride = ((sliced, channel), (0, of_channel)) if sliced else (channel, of_channel)
+    shape = (_product((*extents, dims[-1])), (c_shape, *taps))
+    coords = Tensor((0, 0, *first_tap), Layout(shape, (ScaledBasis(1, (1,)), (c_stride, *along))))
     return TmaInfo(atom, coords, smem_layout)
 
 
-def _image(t: Tensor) -> tuple[list[Any], list[Any]]:
-    """Extents and strides, C first, then W, H, D, N."""
+def _image(t: Tensor, sliced: int) -> tuple[list[Any], list[Any]]:
+    """Extents and strides, C (or its slices) first, then W, H, D, N."""
     lay = t.layout
     ok = layout.rank(lay) == 2 and isinstance(lay.shape[0], tuple) and 2 <= len(lay.shape[0]) <= 4
+    shape, stride = (layout.flatten_to_tuple(x[1]) for x in (lay.shape, lay.stride)) if ok else ((), ())
     _need(
-        ok and layout.size(lay.shape[1]) == layout.unwrap(lay.shape[1]),
-        f"gmem_tensor {lay} must be ((W, H, D, N), C) with one to three of W, H, D; permute with cute.select and "
-        "group_modes",
+        ok and len(shape) == (2 if sliced else 1),
+        f"gmem_tensor {lay} must be ((W, H, D, N), C) with one to three of W, H, D, and C (slice, C / slice) if it is "
+        "interleaved; permute with cute.select and group_modes",
     )
-    channel, along = layout.unwrap(lay.shape[1]), layout.unwrap(lay.stride[1])
-    _need(type(along) is int and along == 1, f"gmem_tensor {lay} must have stride 1 along C, not {along}")
-    return [channel, *lay.shape[0]], [along, *lay.stride[0]]
+    _need(type(stride[0]) is int and stride[0] == 1, f"gmem_tensor {lay} must have stride 1 along C, not {stride[0]}")
+    along_w = lay.stride[0][0]
+    _need(
+        not sliced or (shape[0] == sliced and int(along_w) == sliced),
+        f"gmem_tensor {lay} must have slices of {sliced} elements, next to each other along W (stride {sliced})",
+    )
+    return [shape[-1], *lay.shape[0]], [stride[-1], *lay.stride[0]]
 
 
 def _taps(upper: Any, padding: Any, step: Any) -> tuple[int, ...]:

@@ -89,7 +89,12 @@ def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
         raise CuteError(f"{what}: gmem_tensor has {t.iterator.dtype} elements, but the atom copies {atom.value_type}")
     shape = layout.flatten_to_tuple(t.shape)
     stride = layout.flatten_to_tuple(t.stride)
-    if order is None or max(order) >= len(shape):
+    if order is None:
+        raise CuteError(
+            f"{what}: tma_atom {atom!r} is of an im2col or interleaved map, which takes no other tensor; make another "
+            "atom on the host"
+        )
+    if max(order) >= len(shape):
         raise CuteError(
             f"{what}: gmem_tensor {t.layout} does not have the modes of the tensor that the atom was made for"
         )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from .. import layout, seam
@@ -14,6 +15,7 @@ from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, static
 from ..tensor import Tensor
+from . import slices
 
 _SWIZZLES = {
     (0, 4, 3): "none", (1, 4, 3): "32B", (2, 4, 3): "64B", (3, 4, 3): "128B",
@@ -60,6 +62,7 @@ def make_tiled_tma_atom(
     element_strides: tuple[int, ...] | None = None,
     oob_fill: str = "zero",
     l2_promotion: str = "128B",
+    interleave: str = "none",
 ) -> TmaInfo:
     """The TMA atom that copies tiles of `gmem_tensor` to or from shared memory, and the tensor of its coordinates.
 
@@ -67,8 +70,10 @@ def make_tiled_tma_atom(
     mode of gmem_tensor. num_multicast: how many blocks share a tile, each loading one part of it for all.
     internal_type: the type TMA takes the elements for, of the same width. element_strides: for each mode of gmem_tensor
     the step (1 to 8) between the elements that are copied: the coordinate tensor then has every s-th element. oob_fill:
-    what elements outside the tensor read as, "zero" or "nan". l2_promotion: "none", "64B", "128B" or "256B". Call it on
-    the host; pass both results to the kernel.
+    what elements outside the tensor read as, "zero" or "nan". l2_promotion: "none", "64B", "128B" or "256B".
+    interleave: "16B" or "32B" for a tensor of slices of so many bytes, such as NC/8HWC8, the slice a mode of its own:
+    in shared memory it comes first, and the mode of neighbouring slices (W) next; the tensor may have six modes. Call
+    it on the host; pass both results to the kernel.
     """
     _need(hasattr(op, "issue_tma"), f"op {op!r} is not a TMA tensor operation such as CopyBulkTensorTileG2SOp()")
     ptr = global_pointer(gmem_tensor)
@@ -86,7 +91,7 @@ def make_tiled_tma_atom(
         f"smem_layout {plain} has {layout.size(plain)} elements, but cta_tiler {cta_tiler} has {layout.size(tile)}; "
         "give the layout of one tile, or of several with the stages in a further mode",
     )
-    options = {"swizzle": swizzle, "oob_fill": oob_fill, "l2_promotion": l2_promotion}
+    options = {"swizzle": swizzle, "oob_fill": oob_fill, "l2_promotion": l2_promotion, "interleave": interleave}
     return tma_info(
         op, gmem_tensor, ptr, smem_layout, plain, tile, num_multicast, internal_type, element_strides, options
     )
@@ -117,13 +122,23 @@ def tma_info(
     if reduction is not None:
         check_reduction(reduction, dtype)
     gmem = gmem_tensor.layout
-    box, modes = _box(gmem, plain, tile)
+    sliced = options.get("interleave", "none") != "none"
+    box, modes = _box(gmem, plain, tile, 6 if sliced else 5)
+    within = box[0] if sliced else 1
+    if sliced:
+        _need(_steps(gmem, modes, element_strides)[0] == 1, "element_strides must be 1 for the mode of the slice")
+        box, modes = slices.dimensions(gmem, box, modes, dtype, options["interleave"])
+        op = replace(op, interleaved=True)
     steps = _steps(gmem, modes, element_strides)
-    elements = layout.product(tuple(box))
+    elements = layout.product((within, *box))
     part = multicast_slice(box, num_multicast)
-    record, scale = _record(ptr, dtype, gmem, modes, part, steps, options)
-    leaves = layout.flatten_to_tuple(layout.make_identity_layout(gmem.shape).stride)
-    atom = CopyAtom(op, ptr.dtype, elements * ptr.dtype.width, record, tuple(leaves.index(e) for e in modes))
+    if sliced:
+        record, scale, order = slices.record(ptr, dtype, gmem, modes, part, steps, options), 1, None
+    else:
+        record, scale = _record(ptr, dtype, gmem, modes, part, steps, options)
+        leaves = layout.flatten_to_tuple(layout.make_identity_layout(gmem.shape).stride)
+        order = tuple(leaves.index(e) for e in modes)
+    atom = CopyAtom(op, ptr.dtype, elements * ptr.dtype.width, record, order)
     keep_alive(atom, record if isinstance(record, RefusedTensorMap) else gmem_tensor)
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
     coords = Tensor((0,) * len(modes), Layout(shape, _coordinate_strides(gmem, modes, steps, scale)))
@@ -162,7 +177,7 @@ def split_swizzle(smem_layout: Any) -> tuple[str, Layout]:
     return found, smem_layout.outer  # type: ignore[return-value]
 
 
-def _box(gmem: Layout, smem: Layout, tile: Layout) -> tuple[list[int], list[ScaledBasis]]:
+def _box(gmem: Layout, smem: Layout, tile: Layout, most: int) -> tuple[list[int], list[Any]]:
     """The extents of one box, innermost first, and the mode of gmem that each dimension of TMA is.
 
     The box goes on along shared memory while its elements are neighbours along modes of gmem, each mode once.
@@ -181,7 +196,8 @@ def _box(gmem: Layout, smem: Layout, tile: Layout) -> tuple[list[int], list[Scal
             box.append(1)
             modes.append(e)
     _need(
-        len(modes) <= 5, f"gmem_tensor {gmem} needs {len(modes)} dimensions of TMA, which has 5; slice or merge modes"
+        len(modes) <= most,
+        f"gmem_tensor {gmem} needs {len(modes)} dimensions of TMA, which has {most}; slice or merge modes",
     )
     return box, modes
 
@@ -212,7 +228,7 @@ def multicast_slice(box: list[int], parts: int) -> list[int]:
     return out
 
 
-def _steps(gmem: Layout, modes: list[ScaledBasis], given: tuple[int, ...] | None) -> list[int]:
+def _steps(gmem: Layout, modes: list[Any], given: tuple[int, ...] | None) -> list[int]:
     """The element stride along each TMA dimension."""
     if given is None:
         return [1] * len(modes)
@@ -220,7 +236,7 @@ def _steps(gmem: Layout, modes: list[ScaledBasis], given: tuple[int, ...] | None
         isinstance(given, tuple) and len(given) == layout.rank(gmem) and all(type(x) is int for x in given),
         f"element_strides {given!r} must be a tuple with one number for each mode of gmem_tensor, {gmem}",
     )
-    return [given[e.mode[0] if isinstance(e.mode, tuple) else e.mode] for e in modes]
+    return [1 if e is None else given[e.mode[0] if isinstance(e.mode, tuple) else e.mode] for e in modes]
 
 
 def _record(
@@ -242,7 +258,7 @@ def _record(
     return record, 1
 
 
-def _coordinate_strides(gmem: Layout, modes: list[ScaledBasis], steps: list[int], scale: int) -> Any:
+def _coordinate_strides(gmem: Layout, modes: list[Any], steps: list[int], scale: int) -> Any:
     """The strides of the coordinate tensor: along each mode of gmem, the TMA dimension that it is."""
     by = [s * (scale if d == 0 else 1) for d, s in enumerate(steps)]
 

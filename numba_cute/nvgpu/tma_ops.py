@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from .. import isa, seam
 from ..arch.warp import elect_one
 from ..copy_atom import CopyAtom, CopyTraits
 from ..dtypes import DType, Uint16, Uint32
+from ..isa.tensormap import COORDINATE_BITS
 from ..layout import make_layout
 from ..layout.pure import pure
 from ..pointer import AddressSpace, Pointer, shared_address
@@ -55,7 +57,9 @@ def _barrier(bar: Any, group: CtaGroup) -> Any:
 
 @static
 class TmaCopyOp:
-    """What copies by a tensor map share."""
+    """What copies by a tensor map share. interleaved: set by what makes the atom."""
+
+    interleaved: bool = field(default=False, kw_only=True, repr=False)
 
     multicast = False
     im2col = False
@@ -78,11 +82,11 @@ def _whole_chunks(atom: CopyAtom, op: TmaCopyOp, args: list[Any], what: str) -> 
     width = atom.value_type.width
     for *_, place, _ in args:
         first = place["at"][0]
-        if not op.im2col and isinstance(first, int) and first * width % 128:
+        if not op.interleaved and isinstance(first, int) and first * width % COORDINATE_BITS:
             raise CuteError(
                 f"copy: {what} begins at element {first} of the tensor's contiguous mode, {first * width} bits from "
-                f"its beginning; it must be a multiple of 16 bytes, else the GPU ends the kernel with an illegal "
-                f"instruction; use a multiple of {max(1, 128 // width)} elements"
+                f"its beginning; it must be a multiple of {COORDINATE_BITS // 8} bytes, else the GPU ends the kernel "
+                f"with an illegal instruction; use a multiple of {max(1, COORDINATE_BITS // width)} elements"
             )
 
 
@@ -108,7 +112,9 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     if not isinstance(op.cta_group, CtaGroup):
         raise CuteError(f"{name}: cta_group {op.cta_group!r} is not a member of CtaGroup")
     if mask is not None and not op.multicast:
-        raise CuteError(f"copy: mcast_mask needs an atom of {name.removesuffix('Op')}MulticastOp()")
+        if isinstance(mask, int) and mask:
+            raise CuteError(f"copy: mcast_mask needs an atom of {name.removesuffix('Op')}MulticastOp()")
+        mask = None  # 0 says that nothing is multicast: one kernel then serves atoms of either kind
     if mask is None and op.multicast:
         raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
     _no_predicate(pairs)
@@ -132,6 +138,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
 
 def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: Any = None) -> None:
     args = [op.place(t, "src") for t in tensors]
+    _whole_chunks(atom, op, args, "src")
     row = _row("cp_async_bulk_prefetch_tensor", op, hint=policy is not None)
     extra = {} if policy is None else {"policy": policy}
 

@@ -3,17 +3,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..dtypes import DType
 from ..isa.machine import Bytes
 from ..isa.reduction import combine
-from ..isa.tensormap import SWIZZLE_SPAN, TensorMapRecord, check_reduction
+from ..isa.tensormap import SWIZZLE_SPAN, Im2col, Im2colWide, TensorMapRecord, check_reduction
+from . import walks
 from .report import SimError
 
 _GRAINS = {"128B_ATOM_32B": 2, "128B_ATOM_32B_FLIP_8B": 2, "128B_ATOM_64B": 4}
+
+
+_NANS = {"f16": 0x7FF7}
+"""The bits that an H200 fills with (2026-11-21), where they are known."""
+
+
+def _nan(dtype: DType) -> Any:
+    bits = _NANS.get(dtype.ptx)
+    return np.nan if bits is None else np.array(bits, f"u{dtype.bytes}").view(dtype.numpy)
 
 
 def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
@@ -31,7 +43,7 @@ class Image:
     of the address, of which `line` (0 to 7) is the number of the first line."""
 
     def __init__(self, record: TensorMapRecord) -> None:
-        self.inner = record.box_shape[0] * record.dtype.bytes
+        self.inner = record.box_shape[0] * record.dtype.bytes  # of an interleaved map a slice
         self.pitch = record.row_bytes
         self.swizzle = record.swizzle
         self._chunks: dict[tuple[int, int], NDArray[np.int64]] = {}
@@ -71,7 +83,7 @@ class Image:
             chunks = self._flipped(data.reshape(-1, 16), line)
             rows = chunks[self._places(data.size, line)].reshape(-1, self.pitch)
             data = np.ascontiguousarray(rows[:, : self.inner]).reshape(-1)
-        return data.view(dtype).reshape(shape)
+        return data.view(dtype)[: math.prod(shape)].reshape(shape)
 
 
 class SimTensorMap:
@@ -80,6 +92,7 @@ class SimTensorMap:
     def __init__(self, record: TensorMapRecord, run_memory: Any, name: str) -> None:
         self.record, self.memory, self.name = record, run_memory, name
         self.rank, self.box, self.box_bytes = record.rank, record.box, record.box_bytes
+        self.axes = record.axes
         self.image = Image(record)
         self.shared_bytes = record.shared_bytes
 
@@ -99,7 +112,9 @@ class SimTensorMap:
         r = self.record
         size = r.dtype.bytes
         address, shape, strides, where = r.address, [], [], []
-        for c, n, box, step, stride in zip(at, r.dims, extents, r.element_strides, (size, *r.strides_bytes)):
+        if r.interleave != "none":
+            at = (0, *at)  # the beginning of a slice
+        for c, box, (n, stride, step) in zip(at, extents, self.axes):
             first = max(0, -(c // step))  # the least i with c + i * step >= 0
             last = min(box, max(first, -(-(n - c) // step)))
             address += (c + first * step) * stride
@@ -108,7 +123,7 @@ class SimTensorMap:
             where.append(slice(first, last))
         where.reverse()
         if 0 in shape or min(shape) < 0:
-            return np.empty((0,) * r.rank, r.dtype.numpy), tuple(slice(0, 0) for _ in where)
+            return np.empty((0,) * len(shape), r.dtype.numpy), tuple(slice(0, 0) for _ in where)
         reach = sum((n - 1) * s for n, s in zip(shape, strides)) + size
         a = self.memory.at(address, reach, machine)
         if machine.run.races is not None:
@@ -125,80 +140,45 @@ class SimTensorMap:
         )
         return view, tuple(where)
 
-    def _runs(self, at: tuple[int, ...], offsets: tuple[int, ...]) -> list[tuple[int, int, tuple[int, ...]]]:
-        """The rows of pixels that an im2col copy walks over: (first pixel, how many, where in the tensor). Each starts
-        at the filter base, or at the lower corner, and ends at the upper one (PTX ISA, "im2col mode")."""
-        r = self.record
-        walk = r.im2col
-        assert walk is not None
-        last = [n - 1 + up for n, up in zip(r.dims[1:], walk.upper)]
-        steps = r.element_strides[1:-1]
-        position, image = list(at[1:-1]), at[-1]
-        runs, done = [], 0
-        while done < walk.pixels:
-            count = max(1, min((last[0] - position[0]) // steps[0] + 1, walk.pixels - done))
-            where = (at[0], *(p + o for p, o in zip(position, offsets)), image)
-            runs.append((done, count, where))
-            done += count
-            position[0] = walk.lower[0]
-            for d in range(1, len(position)):
-                position[d] += steps[d]
-                if position[d] <= last[d]:
-                    break
-                position[d] = walk.lower[d]
-            else:
-                image += 1
-        return runs
+    def _check(
+        self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None
+    ) -> None:
+        walks.check(self.record, self.name, at, offsets, wide, machine)
 
-    def _check(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any) -> None:
+    def _gathered(
+        self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None
+    ) -> NDArray[Any]:
         r = self.record
-        if r.interleave != "none":
-            raise SimError(f"{self.name}: interleaved tensor maps are not simulated; {machine.place}")
-        if len(at) != r.rank:
-            raise SimError(
-                f"{self.name}: {len(at)} coordinates {at} for a tensor map of rank {r.rank}; {machine.place}"
-            )
-        if (offsets is None) != (r.im2col is None):
-            have, want = ("im2col", "tiled") if r.im2col is not None else ("tiled", "im2col")
-            raise SimError(
-                f"{self.name}: the tensor map is {have}, but {machine.row.name} is for {want} maps; {machine.place}"
-            )
+        self._check(at, offsets, machine, wide)
+        fill = _nan(r.dtype) if r.oob_fill == "nan" else 0
         if r.im2col is None or offsets is None:
-            if at[0] * r.dtype.width % 128:  # seen on an H200, 2026-11-21: an illegal instruction
-                raise SimError(
-                    f"{self.name}: the innermost coordinate {at[0]} is {at[0]} x {r.dtype.width} bits from the "
-                    f"tensor's beginning; TMA needs a multiple of 16 bytes there, and ends the kernel with an illegal "
-                    f"instruction; use a multiple of {max(1, 128 // r.dtype.width)} elements; {machine.place}"
-                )
-            return
-        for d, (p, lo, up, n, o) in enumerate(zip(at[1:], r.im2col.lower, r.im2col.upper, r.dims[1:], offsets)):
-            if not lo <= p <= n - 1 + up:
-                raise SimError(
-                    f"{self.name}: im2col coordinates {at}: the filter base {p} of spatial dimension {d} lies outside "
-                    f"of the box of pixels, {lo} to {n - 1 + up}; {machine.place}"
-                )
-            most = {3: 1 << 16, 4: 1 << 8, 5: 1 << 5}[r.rank]
-            if not 0 <= o < most:
-                raise SimError(f"{self.name}: im2col offset {o} must be in 0 to {most - 1}; {machine.place}")
-
-    def _gathered(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any) -> NDArray[Any]:
-        r = self.record
-        self._check(at, offsets, machine)
-        fill = np.nan if r.oob_fill == "nan" else 0
-        box: NDArray[Any] = np.full(tuple(reversed(r.box_shape)), fill, r.dtype.numpy)
-        if r.im2col is None or offsets is None:
+            box: NDArray[Any] = np.full(tuple(reversed(r.box_shape)), fill, r.dtype.numpy)
             inside, where = self.part(at, machine, False)
             box[where] = inside
             return box
-        for first, count, place in self._runs(at, offsets):
-            extents = (r.im2col.channels, count, *(1,) * (r.rank - 2))
+        found = walks.runs(r, at, offsets)
+        box = np.full((found[-1][0] + found[-1][1], r.box_shape[0]), fill, r.dtype.numpy)
+        for first, count, place in found:
+            extents = (r.box_shape[0], count, *(1,) * (len(self.axes) - 2))
             inside, where = self._view(place, extents, machine, False, False)
             row = box[first : first + count].reshape(tuple(reversed(extents)))
             row[where] = inside
         return box
 
-    def gather(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, line: int, machine: Any) -> Bytes:
-        return self.image.lay(self._gathered(at, offsets, machine), line)
+    def gather(
+        self, at: tuple[int, ...], offsets: tuple[int, ...] | None, line: int, wide: str | None, machine: Any
+    ) -> Bytes:
+        return self.image.lay(self._gathered(at, offsets, machine, wide), line)
+
+    def wide_bytes(self, halo: int) -> tuple[int, int]:
+        r = self.record
+        if not isinstance(r.im2col, Im2colWide):
+            return self.box_bytes, self.shared_bytes  # another map: the copy says so
+        pixels = r.im2col.pixels_with(halo)
+        return pixels * r.im2col.channels * r.dtype.bytes, pixels * r.row_bytes
+
+    def prefetch(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, wide: str | None, machine: Any) -> None:
+        self._check(at, offsets, machine, wide)
 
     def gather4(self, at: tuple[int, ...], line: int, machine: Any) -> Bytes:
         self._check_rows(machine)
@@ -218,17 +198,25 @@ class SimTensorMap:
     ) -> None:  # fmt: skip
         r = self.record
         self._check(at, offsets, machine)
+        self._check_stores(machine)
         if reduce is not None:
             check_reduction(reduce, r.dtype)
         box = self.image.take(data, r.dtype.numpy, tuple(reversed(r.box_shape)), line)
+        self._check_begins_inside(at, machine)
         if r.im2col is None or offsets is None:
-            self._check_begins_inside(at, machine)
             self._put(*self.part(at, machine, True, reduce is not None), box, reduce)
             return
-        for first, count, place in self._runs(at, offsets):
-            extents = (r.im2col.channels, count, *(1,) * (r.rank - 2))
+        for first, count, place in walks.runs(r, at, offsets):
+            extents = (r.box_shape[0], count, *(1,) * (len(self.axes) - 2))
             row = box[first : first + count].reshape(tuple(reversed(extents)))
             self._put(*self._view(place, extents, machine, True, reduce is not None), row, reduce)
+
+    def _check_stores(self, machine: Any) -> None:
+        if self.record.swizzle.endswith("FLIP_8B"):  # PTX ISA, "Swizzling Modes"
+            raise SimError(
+                f"{self.name}: {machine.row.name} by a map of swizzle {self.record.swizzle!r}, which only loads have; "
+                f"make another map for it; {machine.place}"
+            )
 
     def _check_begins_inside(self, at: tuple[int, ...], machine: Any) -> None:
         """Loads may begin before the tensor, stores may not: an illegal instruction (seen on an H200, 2026-11-21)."""
@@ -238,6 +226,13 @@ class SimTensorMap:
                 f"reduction may end outside of the tensor, but it cannot begin before it: the GPU ends the kernel with "
                 f"an illegal instruction; use coordinates of 0 or more; {machine.place}"
             )
+        walk = self.record.im2col
+        if isinstance(walk, Im2col) and min(walk.lower) < 0:
+            raise SimError(
+                f"{self.name}: {machine.row.name} by an im2col map whose lower corner is {walk.lower}: stores and "
+                f"reductions have no padding, and the GPU ends the kernel with an illegal instruction; make a map "
+                f"without for them; {machine.place}"
+            )
 
     @staticmethod
     def _put(inside: NDArray[Any], where: tuple[slice, ...], box: NDArray[Any], reduce: str | None) -> None:
@@ -245,6 +240,10 @@ class SimTensorMap:
 
     def scatter4(self, at: tuple[int, ...], data: Bytes, line: int, machine: Any) -> None:
         self._check_rows(machine)
+        self._check_stores(machine)
+        for row in at[1:]:
+            self._check((at[0], row), None, machine)
+            self._check_begins_inside((at[0], row), machine)
         r = self.record
         rows = self.image.take(data, r.dtype.numpy, (4, r.box[0]), line)
         for i, row in enumerate(at[1:]):
@@ -261,8 +260,16 @@ class BoundTensorMap:
         self.rank, self.box = tensor_map.rank, tensor_map.box
         self.box_bytes, self.shared_bytes = tensor_map.box_bytes, tensor_map.shared_bytes
 
-    def gather(self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0) -> Bytes:
-        return self.map.gather(at, offsets, line, self.machine)
+    def gather(
+        self, at: tuple[int, ...], offsets: tuple[int, ...] | None = None, line: int = 0, wide: str | None = None
+    ) -> Bytes:
+        return self.map.gather(at, offsets, line, wide, self.machine)
+
+    def wide_bytes(self, halo: int) -> tuple[int, int]:
+        return self.map.wide_bytes(halo)
+
+    def prefetch(self, at: tuple[int, ...], offsets: tuple[int, ...] | None, wide: str | None) -> None:
+        self.map.prefetch(at, offsets, wide, self.machine)
 
     def gather4(self, at: tuple[int, ...], line: int = 0) -> Bytes:
         return self.map.gather4(at, line, self.machine)

@@ -13,6 +13,7 @@ from numba_cute.isa.tensormap import Im2col, TensorMapRecord
 from numba_cute.nvgpu import ReductionOp, cpasync, warpgroup
 from numba_cute.runtime import make_fake_tensor
 from numba_cute.seam import CuteError, static, traced
+from numba_cute.sim import SimError
 
 from .test_tma_modes import LOAD, MULTICAST, STORE, aligned, tensor
 
@@ -129,7 +130,8 @@ def issue(name, *args, **statics):
 
 @pytest.mark.parametrize("swizzle", ["none", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"])
 def test_four_rows_are_gathered_and_scattered(run, swizzle):
-    """Of sm_100: rows by index, and the swizzles with wider atoms, there and back; what lies between is permuted."""
+    """Of sm_100: rows by index, and the swizzles with wider atoms, there and back; what lies between is permuted. (The
+    8-byte halves that FLIP_8B exchanges stay so: no store has that swizzle.)"""
     src, dst, raw = (aligned(s, np.uint16) for s in ((16, 128), (16, 128), (4 * 64,)))
     rows = (3, 9, 0, 12)
     gather = issue("cp_async_bulk_tensor_g2s_gather4", "s", "map", (64, *rows), "bar", rank=2)
@@ -155,9 +157,14 @@ def test_four_rows_are_gathered_and_scattered(run, swizzle):
             arch.cp_async_bulk_wait_group(0)
 
     start, want = np.roll(dst, 5), np.roll(dst, 5)
-    want[list(rows), :64] = src[list(rows), 64:]
+    chunk = np.arange(32)
+    line, place = chunk >> 3, chunk & 7
+    chunks = src[list(rows), 64:].reshape(32, 2, 4)
+    if swizzle.endswith("FLIP_8B"):
+        chunks = np.where((line & 1)[:, None, None] == 1, chunks[:, ::-1], chunks)
+    want[list(rows), :64] = chunks.reshape(4, 64)
 
-    def mapped(array):
+    def mapped(array, swizzle):
         def make(place):
             dst[...] = start
             address = int(tensor(place, array).iterator.address)
@@ -165,19 +172,53 @@ def test_four_rows_are_gathered_and_scattered(run, swizzle):
 
         return make
 
-    chunk = np.arange(32)
-    line, place = chunk >> 3, chunk & 7
     to = {"none": place, "128B": place ^ line, "128B_ATOM_64B": place ^ (line & 1) * 4}
     to = 8 * line + to.get(swizzle, place ^ line * 2)
 
     def check():
         np.testing.assert_array_equal(dst, want)
-        chunks = src[list(rows), 64:].reshape(32, 2, 4)
-        if swizzle.endswith("FLIP_8B"):
-            chunks = np.where((line & 1)[:, None, None] == 1, chunks[:, ::-1], chunks)
         np.testing.assert_array_equal(raw.reshape(32, 2, 4)[to], chunks)
 
-    run(kernel, 1, 32, [mapped(src), mapped(dst), raw], outputs=[raw], inouts=[dst], check=check, arch="sm_100a")
+    maps = mapped(src, swizzle), mapped(dst, swizzle.removesuffix("_FLIP_8B"))
+    run(kernel, 1, 32, [*maps, raw], outputs=[raw], inouts=[dst], check=check, arch="sm_100a")
+
+
+def test_a_prefetch_begins_where_a_load_may():
+    """Anything else is an illegal instruction on an H200 too (2026-11-21)."""
+    src = aligned((16, 64), np.uint16)
+    record = TensorMapRecord(cute.Uint16, src.ctypes.data, (64, 16), (128,), (64, 4))
+
+    def prefetch(column):
+        ahead = issue("cp_async_bulk_prefetch_tensor", "map", (column, -3), rank=2)
+
+        @cuda.jit
+        def kernel(map):
+            ahead(map, 0, 0)
+
+        cute.simulate(kernel)[1, 1](Map(record))
+
+    prefetch(-8)
+    with pytest.raises(SimError, match="the innermost coordinate 4 is 4 x 16 bits .* use a multiple of 8 elements"):
+        prefetch(4)
+
+
+def test_stores_have_no_swizzle_that_exchanges_halves():
+    @cuda.jit
+    def kernel(map):
+        s = utils.SmemAllocator().allocate_tensor(cute.Uint16, cute.make_layout(256), 1024, None, "s")
+        s.fill(0)
+        arch.fence_proxy("async.shared", space="cta")
+        if arch.elect_one():
+            store(map, s.iterator.toint(), 0)
+            arch.cp_async_bulk_commit_group()
+            arch.cp_async_bulk_wait_group(0)
+
+    store = issue("cp_async_bulk_tensor_s2g", "map", (0, 0), "s", rank=2)
+    dst = aligned((16, 64), np.uint16)
+    swizzled = dict(box=(64, 4), swizzle="128B_ATOM_32B_FLIP_8B")
+    with pytest.raises(SimError, match="128B_ATOM_32B_FLIP_8B', which only loads have; make another map"):
+        map = Map(TensorMapRecord(cute.Uint16, dst.ctypes.data, (64, 16), (128,), **swizzled))
+        cute.simulate(kernel, arch="sm_100a")[1, 1](map)
 
 
 GOOD = dict(dtype=cute.Float16, address=1 << 20, dims=(64, 32, 8), strides_bytes=(128, 4096), box=(32, 4, 2))

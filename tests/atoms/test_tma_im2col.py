@@ -12,10 +12,13 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch, nvgpu, utils
+from numba_cute import arch, isa, nvgpu, utils
+from numba_cute.isa.tensormap import Im2col, TensorMapRecord
 from numba_cute.nvgpu import cpasync
-from numba_cute.seam import CuteError
+from numba_cute.seam import CuteError, traced
+from numba_cute.sim import SimError
 
+from .test_tma_atoms import Map
 from .test_tma_modes import SWIZZLES, aligned, flipped, image, shown, tensor
 from .tma_kernels import dump, one_mode
 
@@ -272,3 +275,44 @@ def test_a_convolution_that_cannot_be_is_explained(change, words):
     x = aligned(conv.image, np.float16)
     with pytest.raises(CuteError, match=words):
         make_atom(lambda a: a, x, conv, smem_layout(conv.tile, "none"))
+
+
+def test_an_atom_that_stores_pixels_has_no_padding():
+    """An H200 stops with an illegal instruction (2026-11-21)."""
+    x = aligned((1, 5, 7, 16), np.float16)
+    conv = Conv(x.shape, (3, 3), ((1, 1), (1, 1)), (1, 1), (1, 1))
+    with pytest.raises(CuteError, match=r"lower_corner \(-1, -1\) must not be negative for CopyBulkTensorIm2ColS2GOp"):
+        make_atom(lambda a: a, x, conv, smem_layout(conv.tile, "none"), cpasync.CopyBulkTensorIm2ColS2GOp())
+
+
+@pytest.mark.parametrize(
+    "lower, at, why",
+    [
+        (-1, (0, 0, 0), r"by an im2col map whose lower corner is \(-1,\): stores and reductions have no padding"),
+        (0, (-8, 0, 0), r"at coordinates \(-8, 0, 0\) .*: the box of a store or a reduction .* cannot begin before it"),
+        (0, (4, 0, 0), "the innermost coordinate 4 is 4 x 16 bits from the tensor's beginning; TMA needs a multiple"),
+    ],
+    ids=["corner", "channel", "chunk"],
+)
+def test_pixels_that_no_gpu_stores_are_explained(lower, at, why):
+    x = aligned((2, 12, 32), np.float16)
+    record = TensorMapRecord(
+        cute.Float16, x.ctypes.data, (32, 12, 2), (64, 768), im2col=Im2col((lower,), (lower,), 8, 8)
+    )
+
+    @traced
+    def issue(map, s):
+        isa.cp_async_bulk_tensor_s2g_im2col(map.tensor_map, at, s, rank=3)
+
+    @cuda.jit
+    def kernel(map):
+        s = utils.SmemAllocator().allocate_tensor(cute.Uint16, cute.make_layout(64), 1024, None, "s")
+        s.fill(0)
+        arch.fence_proxy("async.shared", space="cta")
+        if arch.elect_one():
+            issue(map, s.iterator.toint())
+            arch.cp_async_bulk_commit_group()
+            arch.cp_async_bulk_wait_group(0)
+
+    with pytest.raises(SimError, match=why):
+        cute.simulate(kernel)[1, 1](Map(record))

@@ -33,6 +33,9 @@ class TensorMap:
     def gather(self, at: tuple[int, ...], offsets: Any = None, line: int = 0) -> np.ndarray:
         return self.data[at[0] : at[0] + 128].copy()
 
+    def prefetch(self, at: tuple[int, ...], offsets: Any, wide: Any) -> None:
+        pass
+
     def scatter(
         self, at: tuple[int, ...], data: np.ndarray, reduce: str | None = None, offsets: Any = None, line: int = 0
     ) -> None:

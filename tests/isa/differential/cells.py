@@ -19,7 +19,7 @@ from .values import ARCH, store
 
 LANES, BLOCKS, CELL = 32, 2, 16
 SPACES = {"gmem": "global", "smem": "shared", "cluster_smem": "dsmem"}
-VARIED = ("sem", "scope", "order", "hint", "qual")
+VARIED = ("sem", "scope", "order", "hint", "said", "qual")
 """Static parameters that change no result of a single access: every other combination is run with some of them."""
 
 
@@ -101,6 +101,9 @@ def program(name: str, space: str, rows: list[Instr], at_most: int) -> Program:
 
 def _operand(rng: np.random.Generator, issue: Issue, o: Any, cell: np.ndarray, n: int) -> np.ndarray:
     count = o.size(issue.case) * words_of(o.kind)
+    if o.name == "policy":  # what createpolicy gives for evict_normal, _first and _last (CUTLASS, TMA::CacheHintSm90)
+        high = np.array([0x10000000, 0x12F00000, 0x14F00000], np.uint32)[np.arange(n) % 3]
+        return np.stack([np.zeros(n, np.uint32), high], 1)
     if o.name == "expected":  # what is there, in every other lane
         held = cell[:, :count] if o.kind.name != "u16" else cell[:, :1] & 0xFFFF
         return np.where((np.arange(n) % 2 == 0)[:, None], held, inputs.any_words(rng, n * count).reshape(n, count))

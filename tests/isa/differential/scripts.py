@@ -9,6 +9,7 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import arch, isa, seam
+from numba_cute.dtypes import Float32
 
 from .program import Program, Uint32, Uint64
 from .values import store
@@ -28,7 +29,8 @@ def script(rng: np.random.Generator, steps: int) -> list[tuple[str, tuple[int, .
             tx = 0
             out.append(("mbarrier_init", (expected,)))
             continue
-        op = rng.choice(["arrive", "arrive_count", "arrive_drop", "arrive_expect_tx", "expect_tx", "complete_tx"])
+        expects = ("arrive_expect_tx", "arrive_expect_tx_relaxed")
+        op = rng.choice(["arrive", "arrive_count", "arrive_drop", *expects, "expect_tx", "complete_tx"])
         n = int(rng.integers(1, 200))
         if op == "complete_tx":
             if tx == 0:
@@ -45,7 +47,7 @@ def script(rng: np.random.Generator, steps: int) -> list[tuple[str, tuple[int, .
         else:
             pending -= 1
             expected -= op == "arrive_drop"
-            tx += n if op == "arrive_expect_tx" else 0
+            tx += n if op in expects else 0
         out.append((f"mbarrier_{op}", () if op in ("arrive", "arrive_drop") else (n,)))
         if pending == tx == 0:
             pending = expected
@@ -100,8 +102,9 @@ def replay(got: Any, n: int, history: list[tuple[str, tuple[int, ...]]], bar: An
 
 REMOTE = [
     ("mbarrier_arrive_cluster", ()), ("mbarrier_arrive_peer", ()), ("mbarrier_arrive_count_cluster", (2,)),
-    ("mbarrier_arrive_expect_tx_cluster", (96,)), ("mbarrier_complete_tx_cluster", (96,)),
-    ("mbarrier_arrive_count_cluster", (5,)),
+    ("mbarrier_expect_tx_cluster", (32,)), ("mbarrier_arrive_expect_tx_cluster", (96,)),
+    ("mbarrier_complete_tx_cluster", (128,)), ("mbarrier_arrive_expect_tx_relaxed_cluster", (16,)),
+    ("mbarrier_complete_tx_cluster", (16,)), ("mbarrier_arrive_count_cluster", (4,)),
 ]  # fmt: skip
 
 
@@ -169,7 +172,11 @@ def clusters() -> Program:
         store(got, i + 32 * rank, at, Uint32(isa.getctarank(isa.mapa(base, Uint32(1)))))
         store(got, i + 32 * rank, at + 1, Uint32(isa.getctarank(base)))
         store(got, i + 32 * rank, at + 2, Uint32(isa.sreg_cluster(register="cluster_ctarank")))
+        isa.cluster_arrive_unaligned()
+        isa.cluster_wait()
         isa.fence_acq_rel_cluster()
+        isa.cluster_arrive_relaxed_unaligned()
+        isa.cluster_wait()
         isa.cluster_arrive_relaxed()
         isa.cluster_wait()
         b.when(first, lambda: [isa.mbarrier_inval(x) for x in (bar, other)] and None)
@@ -180,12 +187,16 @@ def clusters() -> Program:
 
     rows = {op for op, _ in REMOTE} | {"st_async_b32", "st_async_v2_b32", "st_async_v4_b32", "mapa", "getctarank",
                                        "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait",
+                                       "cluster_arrive_unaligned", "cluster_arrive_relaxed_unaligned",
                                        "fence_mbarrier_init", "fence_acq_rel_cluster"}  # fmt: skip
     return Program("cluster barriers", pair, {}, {"got": np.zeros((64, width), np.uint32)}, grid=2, block=32,
                    cluster=2, smem=256, rows=frozenset(rows))  # fmt: skip
 
 
-FENCES = ("fence_proxy_async", "fence_proxy_async_shared_cta", "fence_proxy_async_global", "fence_acq_rel_cluster")
+FENCES = (
+    "fence_proxy_async", "fence_proxy_async_shared_cta", "fence_proxy_async_shared_cluster", "fence_proxy_async_global",
+    "fence_proxy_alias", "fence_acq_rel_cluster",
+)  # fmt: skip
 
 
 def schedule() -> Program:
@@ -273,6 +284,12 @@ def relations() -> Program:
         for p in ("evict_first", "evict_normal", "evict_last", "evict_unchanged"):
             word = isa.createpolicy_l2(priority=p)
             facts.append(b.compare("==", word, isa.createpolicy_l2(priority=p)))
+            part, again = (isa.createpolicy_fractional(Float32(0.5), priority=p, secondary="evict_first") for _ in "12")
+            facts.append(b.compare("==", part, again))
+            area = (isa.createpolicy_range(Uint64(got.iterator.toint()), Uint32(64), Uint32(256), priority=p,
+                                           secondary="evict_unchanged") for _ in "12")  # fmt: skip
+            facts.append(b.compare("==", *area))
+        facts.append(b.compare("==", isa.createpolicy_cvt(word), isa.createpolicy_cvt(word)))
         for c, fact in enumerate(facts):
             store(got, i, c, Uint32(fact))
 
@@ -281,8 +298,9 @@ def relations() -> Program:
         body(got)
 
     rows = {"clock32", "clock64", "globaltimer", "globaltimer_lo", "nanosleep", "sreg_volatile", "activemask",
-            "lanemask", "gridid", "createpolicy_l2"}  # fmt: skip
-    return Program("relations", promises, {}, {"got": np.zeros((128, 12), np.uint32)}, grid=2, block=64,
+            "lanemask", "gridid", "createpolicy_l2", "createpolicy_fractional", "createpolicy_range",
+            "createpolicy_cvt"}  # fmt: skip
+    return Program("relations", promises, {}, {"got": np.zeros((128, 21), np.uint32)}, grid=2, block=64,
                    rows=frozenset(rows))  # fmt: skip
 
 

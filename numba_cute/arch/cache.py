@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""L2 cache policies: words for `cute.copy(…, cache_policy=…)`, of TMA, cp.async and copies of global memory. sm_80.
+
+A policy changes speed alone, and the hardware may ignore it. priority: "evict_first" (read once), "evict_normal",
+"evict_last" (read again) or "evict_unchanged"; secondary, for the other accesses: "evict_unchanged" or "evict_first".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import isa
+from ..dtypes import Float32, Uint32, Uint64
+from ..isa.cache import PRIORITIES, SECONDARY
+from ..pointer import AddressSpace, Pointer
+from ..seam import CuteError, traced
+
+
+def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:
+    for name, value, legal in (("priority", priority, PRIORITIES), ("secondary", secondary, SECONDARY)):
+        if value not in legal:
+            raise CuteError(f"{what}: {name} {value!r} is none of {', '.join(map(repr, legal))}")
+    return {"priority": priority, "secondary": secondary}
+
+
+@traced
+def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str = "evict_unchanged") -> Any:
+    """The policy (Uint64) that gives `priority` to a fraction of all accesses, above 0 and at most 1, and `secondary`
+    to the others. Any thread. PTX createpolicy.fractional, sm_80."""
+    what = "createpolicy_fractional"
+    choice = _checked(priority, secondary, what)
+    if isinstance(fraction, (int, float)) and not 0 < fraction <= 1:
+        raise CuteError(f"{what}: fraction {fraction} must be above 0 and at most 1")
+    if isinstance(fraction, (int, float)) and fraction == 1:
+        return Uint64(isa.createpolicy_l2(priority=priority))
+    return Uint64(isa.createpolicy_fractional(Float32(fraction), **choice))
+
+
+@traced
+def createpolicy_range(
+    ptr: Pointer, primary_size: Any, total_size: Any, priority: str, secondary: str = "evict_unchanged"
+) -> Any:
+    """The policy (Uint64) that gives `priority` to accesses to the `primary_size` bytes of global memory from `ptr` on,
+    and `secondary` to those to the rest of `total_size` bytes (below 2^32). Any thread. PTX createpolicy.range,
+    sm_80."""
+    what = "createpolicy_range"
+    choice = _checked(priority, secondary, what)
+    if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
+        raise CuteError(f"{what}: ptr {ptr!r} must be a Pointer to global memory; use tensor.iterator")
+    for size, name in ((primary_size, "primary_size"), (total_size, "total_size")):
+        if isinstance(size, int) and not 0 <= size < 1 << 32:
+            raise CuteError(f"{what}: {name} {size} must be a number of bytes below 2^32")
+    if isinstance(primary_size, int) and isinstance(total_size, int) and primary_size > total_size:
+        raise CuteError(f"{what}: primary_size {primary_size} must be at most total_size, {total_size}")
+    sizes = Uint32(primary_size), Uint32(total_size)
+    return Uint64(isa.createpolicy_range(Uint64(ptr.address), *sizes, **choice))
+
+
+@traced
+def createpolicy_cvt(access_property: Any) -> Any:
+    """The policy (Uint64) of an access property (64 bits) that came from CUDA's APIs. Any thread. PTX createpolicy.cvt,
+    sm_80."""
+    return Uint64(isa.createpolicy_cvt(Uint64(access_property)))
