@@ -61,10 +61,31 @@ def mbarrier_arrive_expect_tx(m: Machine, bar: smem, tx_bytes: u32) -> None:
     m.mbar(bar).arrive(tx=tx_bytes)
 
 
+@instr("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [$bar], $tx_bytes;", target="sm_90",
+       ref=f"{_REF}-arrive")  # fmt: skip
+def mbarrier_arrive_expect_tx_relaxed(m: Machine, bar: smem, tx_bytes: u32) -> None:
+    """`mbarrier_arrive_expect_tx` that releases only what a fence before it did."""
+    m.mbar(bar).arrive(tx=tx_bytes)
+
+
+@instr("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [$bar], $tx_bytes;", target="sm_90",
+       ref=f"{_REF}-arrive")  # fmt: skip
+def mbarrier_arrive_expect_tx_relaxed_cluster(m: Machine, bar: cluster_smem, tx_bytes: u32) -> None:
+    """The same on a barrier of any CTA of the cluster."""
+    _peer(m, bar).arrive(tx=tx_bytes)
+
+
 @instr("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$bar], $tx_bytes;", target="sm_90", ref=f"{_REF}-expect-tx")
 def mbarrier_expect_tx(m: Machine, bar: smem, tx_bytes: u32) -> None:
     """Add `tx_bytes` to what this phase still waits for. It does not arrive. Any thread."""
     m.mbar(bar).expect_tx(tx_bytes)
+
+
+@instr("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [$bar], $tx_bytes;", target="sm_90",
+       ref=f"{_REF}-expect-tx")  # fmt: skip
+def mbarrier_expect_tx_cluster(m: Machine, bar: cluster_smem, tx_bytes: u32) -> None:
+    """The same on a barrier of any CTA of the cluster."""
+    _peer(m, bar).expect_tx(tx_bytes)
 
 
 @instr("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [$bar], $tx_bytes;", target="sm_90", ref=f"{_REF}-complete-tx")

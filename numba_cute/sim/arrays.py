@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from .hazards import Box, Region, Shadow
 from .machine import Machine
 from .report import OutOfBoundsError
+from .undefined import Undefined, used
 
 
 class Tracked(np.ndarray[Any, Any]):
@@ -37,6 +39,8 @@ class Tracked(np.ndarray[Any, Any]):
             np.ndarray.__getitem__(self, at)
         except IndexError as e:
             raise self._outside(at, e) from None
+        if type(value) is Undefined:
+            raise used(value, f"is stored to {'shared' if self._cta is not None else 'global'} memory")
         self.access(at, True)
         if isinstance(value, Tracked):
             value.access(..., False)
@@ -44,6 +48,15 @@ class Tracked(np.ndarray[Any, Any]):
             np.ndarray.__setitem__(self, at, value)
         except OverflowError:  # a Python int wraps round, as in a kernel
             np.ndarray.__setitem__(self, at, np.uint64(int(value) & (1 << 64) - 1).astype(self.dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of an array of records."""
+        if name not in (self.dtype.names or ()):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """What is computed from it is no longer memory that threads share."""
@@ -113,8 +126,10 @@ def _plain(x: Any) -> Any:
 
 def tracked(a: Any, run: Any, cta: Any = None) -> Any:
     """The array as a kernel gets it; itself if nothing is checked."""
+    if a.dtype.names and a.dtype.type is not np.record:
+        a = a.view(np.dtype((np.record, a.dtype)))  # elements whose fields are attributes, as in Numba
     if run.races is None or isinstance(a, Tracked):
-        return a
+        return a.view(np.recarray) if a.dtype.names and run.races is None else a
     out = a.view(Tracked)
     out._run, out._cta = run, cta
     return out

@@ -263,6 +263,8 @@ class BarrierHandle:
     def complete_tx(self, tx: int) -> None:
         bar = self.live("delivers bytes")
         bar.delivered += tx
+        if bar.near is not None and not self.machine.deferred:  # by a thread, not by a copy
+            self._publish_fenced(bar)
         self._add(bar, -tx)
         bar.settle(self.machine.run, f"the bytes of the copy at {self.machine.place}")
 
@@ -437,7 +439,7 @@ class ClusterBarrier:
         self.gather = self.gather or Gather(self.cluster.clock0)
         for t in m.threads:
             self.gather.add([t.clock], None if release else (INIT,))
-            for reach, clock in t.clock.published.items() if not release else ():
+            for reach, clock in published(t.clock) if not release else ():
                 if reach >= CLUSTER:
                     self.gather.clock = self.gather.clock.join(clock)
 

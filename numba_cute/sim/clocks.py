@@ -3,7 +3,7 @@
 
 An agent is whoever accesses memory: a thread, or what completes asynchronous work (an mbarrier, a thread's bulk
 groups, a warpgroup's wgmma groups). Each counts its own epochs. A clock holds, for every agent, the latest epoch that
-is ordered before now, in six rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
+is ordered before now, in seven rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
 Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike share one clock, so that joins are few.
 """
 
@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-READS, FULL, SMEM, GMEM, INIT, TENSOR = range(6)
+READS, FULL, SMEM, GMEM, INIT, TENSOR, FENCED = range(7)
 """Rows. READS: what has been read may be overwritten. FULL: what was written may be read (generic proxy). SMEM, GMEM:
 a fence.proxy.async lies between, so that the async proxy sees it too. INIT: fence.mbarrier_init lies between. TENSOR:
-tcgen05.fence::before_thread_sync lies between, or tcgen05.commit."""
-_ROWS = 6
+tcgen05.fence::before_thread_sync lies between, or tcgen05.commit. FENCED: a fence of GPU scope lies between, so that a
+relaxed atomic publishes it."""
+_ROWS = 7
 
 
 Others = dict[Any, NDArray[np.int32]]
@@ -51,6 +52,7 @@ class Clock:
         return hit[1]
 
     def _joined(self, o: Clock) -> Clock:
+        mine: NDArray[np.int32] | None
         if o.cluster is self.cluster:
             mine, theirs = o.v, o.others
         else:
@@ -88,6 +90,12 @@ class Clock:
             return v
 
         return self.derived(("fenced", row), change, True)
+
+    def published(self) -> Clock:
+        """What fences of GPU scope have published of it. A thread's own fence counts for what it did, and after a
+        barrier also for those who let others know of it: PTX promises that only of the thread that fences last, but
+        every GPU keeps it, and CUDA code counts on it (all threads fence, the block meets, one raises the flag)."""
+        return self.derived("published", lambda v: np.minimum(v, v[FENCED]), True)
 
     def knowing(self, agent: int, epoch: int, rows: tuple[int, ...] = (READS, FULL, SMEM, GMEM)) -> Clock:
         """The clock that also knows this epoch of an agent."""
@@ -134,14 +142,15 @@ def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
 class ThreadClock:
     """What one thread knows: a shared clock, and its own epoch, which is ahead of what the others have seen."""
 
-    __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "after", "until")
+    __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "heard", "after", "until")
 
     def __init__(self, agent: int, base: Clock) -> None:
         self.agent, self.base = agent, base
         self.epoch = 2  # epoch 1 is to have started
-        self.own = [0, 0, 0, 0, 1, 0]  # rows SMEM and on of its own epochs
+        self.own = [0, 0, 0, 0, 1, 0, 0]  # rows SMEM and on of its own epochs
         self.pending: dict[int, Clock] = {}  # by reach (see `ordering`): what atomics read, to acquire by a fence
-        self.published: dict[int, Clock] = {}  # by reach: what fences published, for atomics that follow
+        self.published: dict[int, Clock] = {}  # by reach: what narrower fences published, for atomics
+        self.heard: dict[Any, Any] = {}  # locations that its latest atomics read (see `ordering.unheard`)
         self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
         self.until: int | None = None  # the last of its own epochs that came before; None: all of them
 
@@ -164,6 +173,16 @@ class ThreadClock:
         self.epoch += 1
         copy.epoch, copy.own, copy.after = copy.until, list(self.own), self.after
         return copy
+
+    def fenced_for_grid(self) -> Clock | None:
+        """What a relaxed atomic of this thread publishes to the grid, or None if that is nothing."""
+        clock = self.base.published()
+        own = self.own[FENCED]
+        if own:
+            clock = clock.knowing(self.agent, own, (READS, FULL, FENCED))
+            for row in (SMEM, GMEM, INIT, TENSOR):
+                clock = clock.knowing(self.agent, min(own, self.own[row]), (row,))
+        return clock if own or clock.v.any() or clock.others else None
 
     def snapshot(self) -> Clock:
         """All that the thread knows and has done, as others may come to know it; a new epoch begins."""

@@ -13,7 +13,8 @@ from .fragment import Fragment, column
 from .lanes import LaneFile, Lanes
 from .machine import Machine
 from .report import DivergenceError
-from .tmem import loads
+from .spread import perform
+from .tmem import loads, one_group
 
 _MASK = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "smem": 0xFFFFFFFF, "cluster_smem": 0xFFFFFFFF, "tmem": 0xFFFFFFFF,
          "u64": (1 << 64) - 1, "gmem": (1 << 64) - 1, "tmap": (1 << 64) - 1}  # fmt: skip
@@ -112,7 +113,10 @@ def issue_alone(
             given = operands[o.name]
             values[o.name] = scalar(o.kind.name, given) if o.count is None else _vector(o, given, o.size(case), row)
     threads = [run.thread] if fragment is None else fragment.threads
-    outs = row.perform(Machine(run, row, threads), case, values)
+    m = Machine(run, row, threads)
+    if "cta_group" in case:
+        one_group(m, case["cta_group"])
+    outs = row.perform(m, case, values)
     return results(row, case, operands, outs)
 
 
@@ -121,7 +125,7 @@ class Meet:
 
     operands: of each thread, those of a fragment's lanes as one. fragments: those that have come, with their places."""
 
-    __slots__ = ("unit", "row", "case", "operands", "fragments", "arrived", "outs", "by")
+    __slots__ = ("unit", "row", "case", "operands", "fragments", "arrived", "outs", "by", "undefined")
 
     def __init__(self, unit: Any, row: Instr, case: dict[str, Any]) -> None:
         self.unit, self.row, self.case = unit, row, case
@@ -130,6 +134,7 @@ class Meet:
         self.arrived = 0
         self.outs: Any = None
         self.by: Any = None  # the thread that runs the body
+        self.undefined = False  # whether some threads' operands are: see spread
 
     def absent(self) -> list[Any]:
         return [t for t, ops in zip(self.unit.threads, self.operands) if ops is None]
@@ -145,13 +150,15 @@ class Meet:
         """Run the body for all; the last to arrive does it."""
         self.by = run.thread
         m = Machine(run, self.row, self.unit.threads, self.unit)
+        if "cta_group" in self.case:
+            one_group(m, self.case["cta_group"])
         copied: list[tuple[str, Any]] = []
         values = {o.name: self._gather(o, m, copied) for o in self.row.operands if o.reads}
         if self.row.done_by == WGMMA_GROUP:
             for o in self.row.operands:
                 if o.count is not None and not o.writes:
                     m.hold(values[o.name], True)
-        self.outs = self.row.perform(m, self.case, values)
+        self.outs = perform(self, m, values) if self.undefined else self.row.perform(m, self.case, values)
         if self.row.name.startswith("tcgen05_ld") and "registers" in run.checks:
             written = [o.name for o in self.row.operands if o.writes and o.name in self.operands[0]]  # type: ignore[operator]
             loads(m, [r for name in written for r in zip(m.threads, self._alone(name))])
@@ -300,6 +307,8 @@ def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict
     meet = meets[key]
     fragment, unit, row = thread.fragment, meet.unit, meet.row
     meet.arrive(places, operands, fragment)
+    if thread.undefined:
+        meet.undefined = True
     if meet.arrived < len(unit.threads):
         thread.suspend(row.name, meet, None)
     else:

@@ -9,7 +9,9 @@ from typing import Any
 from greenlet import greenlet
 
 from .clocks import Clock, Gather
-from .report import DeadlockError, count, who
+from .report import DeadlockError, SimError, count, who
+
+_MOST = 3  # clusters described in one report
 
 
 class GridGroup:
@@ -85,16 +87,28 @@ def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
 def _resume(standing: list[tuple[Any, Any]]) -> int:
     """Let the clusters go on that poll for what others do; gives how many end. An error if nothing comes of it."""
     parked = [s for s in standing if s[0].parked]
-    before = parked[0][0].run.events
+    run = parked[0][0].run
+    before = run.events, run.steps
     for cluster, runner in parked:
         runner.switch()
         if runner.dead:
             standing.remove((cluster, runner))
     ended = sum(runner.dead for _, runner in parked)
     still = [cluster for cluster, _ in parked if cluster.parked]
-    if not ended and still and still[0].run.events == before:
-        raise still[0].dead_end()
+    if not ended and still and (run.events, run.steps) == before:
+        raise _stuck(still)
     return ended
+
+
+def _stuck(clusters: list[Any]) -> SimError:
+    """No cluster goes on: what the first waits for, and then what others do."""
+    error = clusters[0].dead_end()
+    rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
+    said = [f"  block {c.ctas[0].index} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
+    if len(clusters) > _MOST:
+        said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
+    error.args = ("\n".join([error.args[0], *said]),)
+    return error
 
 
 def _meet(clusters: list[Any]) -> None:

@@ -26,14 +26,15 @@ def deadlock(cluster: Any) -> DeadlockError:
         wait = _wait(t)
         on = getattr(wait.on, "bar", wait.on)
         one = on if isinstance(on, (MBarrier, Rally)) else type(on)
-        groups.setdefault((_rank(on), id(one), wait.why, places[t]), []).append(t)
-    ordered = sorted(groups.items(), key=lambda g: g[0][0])
+        groups.setdefault((_rank(on, wait.why), id(one), wait.why, places[t]), []).append(t)
+    follows = _follow([threads for _, threads in groups.items()])
+    ordered = [g for _, g in sorted(zip(follows, groups.items()), key=lambda f: (f[0], f[1][0][0]))]
     for (_, _, why, place), threads in ordered:
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
         bar = getattr(_wait(threads[0]).on, "bar", None)
         if isinstance(bar, MBarrier) and threads is ordered[0][1]:  # what follows from the cause needs no mending
-            lines.append(f"    mend: {_mend(bar)}")
+            lines.append(f"    mend: {_mend(bar, places)}")
     cycle = _cycle([threads for _, threads in ordered])
     if cycle:
         lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
@@ -46,12 +47,35 @@ def _deliverers(threads: list[Any]) -> set[Any]:
     on = _wait(threads[0]).on
     on = getattr(on, "bar", on)
     if isinstance(on, MBarrier):
-        return {t for t, _, _ in (*on.before, *on.arrivals)} | on.senders
+        return {t for t, _, _ in (*on.before, *on.arrivals)} | set(on.senders)
     if isinstance(on, Rally):
         return set(threads[0].cta.threads) - set(on.who)
     if isinstance(on, ClusterBarrier):
         return {t for t in on.cluster.live if t.cluster_phase != on.phase}
     return set(on.absent()) if hasattr(on, "absent") else set()
+
+
+def _follow(groups: list[list[Any]]) -> list[bool]:
+    """Of each group, whether its wait follows from that of another: those known to end it wait there, and not the other
+    way round."""
+    wants = [_known(g) for g in groups]
+    after = [{j for j, h in enumerate(groups) if j != i and wants[i] & set(h)} for i in range(len(groups))]
+    for _ in groups:  # until all that follow one another are found
+        after = [a.union(*(after[j] for j in a)) for a in after]
+    return [any(i not in after[j] for j in a) for i, a in enumerate(after)]
+
+
+def _known(threads: list[Any]) -> set[Any]:
+    """Who is known to be wanted: those who signalled the barrier in the phase (the use) before, but not in this one."""
+    on = _wait(threads[0]).on
+    on = getattr(on, "bar", on)
+    if isinstance(on, MBarrier):
+        earlier = {t for t, _, _ in on.before} - {t for t, _, _ in on.arrivals}
+        return earlier | {t for t, phase in on.senders.items() if phase < on.phase}
+    if isinstance(on, Rally):
+        last = threads[0].cta.named.last.get(on.id)
+        return set(last[0].who) - set(on.who) if last is not None else set()
+    return _deliverers(threads)
 
 
 def _cycle(groups: list[list[Any]]) -> list[list[Any]]:
@@ -76,11 +100,13 @@ def _wait(t: Any) -> Any:
     return wait
 
 
-def _rank(on: Any) -> int:
+def _rank(on: Any, why: str) -> int:
     """What to report first: what is most likely the cause."""
+    if why.startswith("setmaxnreg"):
+        return 0
     if isinstance(on, MBarrier):
-        return 0 if on.tx else 1
-    return 2 if isinstance(on, Rally) else 3
+        return 1 if on.tx else 2
+    return 3 if isinstance(on, Rally) else 4
 
 
 def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
@@ -100,17 +126,26 @@ def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
         meets = {id(m): m for m in (_wait(t).on for t in threads)}
         absent = [t for m in meets.values() for t in m.absent()]
         return [f"for {why}, which all lanes of a {on.unit.kind} execute together; " + _missing(absent, places)]
-    return [f"for {why}"]
+    polled = threads[0].polled if why.startswith("an atomic") else None
+    if polled is None:
+        return [f"for {why}"]
+    memory, address = polled
+    return [f"for {why}, at {memory.name(address - getattr(memory, 'address', 0))}"]
 
 
 def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
     lines = [f"for {bar} ({why}), phase {bar.phase} (parity {bar.phase & 1}) to complete: {bar.missing()}"]
     if bar.arrivals:
         lines.append("arrived in this phase: " + _arrivals(bar.arrivals, places))
+        here = {t for t, _, _ in bar.arrivals}
+        absent = [a for a in bar.before if a[0] not in here]
+        if absent and bar.pending:
+            lines.append("in the phase before, but not in this one: " + _arrivals(absent, places))
     elif bar.before:
         lines.append("nobody has arrived in this phase; in an earlier one: " + _arrivals(bar.before, places))
     else:
         lines.append("nobody ever arrived")
+        lines += _namesakes(bar)
     if bar.unseen:
         lines.append(
             f"{count(bar.unseen, 'phase')} completed before anybody waited for the one before: more arrive in a round "
@@ -119,11 +154,27 @@ def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
     return lines
 
 
-def _mend(bar: MBarrier) -> str:
+def _namesakes(bar: MBarrier) -> list[str]:
+    """Who signalled the barrier at this address in another CTA of the cluster, and so perhaps not the one meant."""
+    peers = [c.mbarriers[bar.address] for c in bar.cta.cluster.ctas if c is not bar.cta and bar.address in c.mbarriers]
+    own = [(t, place) for peer in peers for t, place, _ in (*peer.before, *peer.arrivals) if t.cta is peer.cta]
+    if not own:
+        return []
+    t, place = own[0]
+    return [f"{who([t])} arrived at the same address of its own CTA, at {place.short}: a peer's needs mapa"]
+
+
+def _mend(bar: MBarrier, places: Places) -> str:
     if bar.tx:
         return (
             f"announce the {bar.delivered} bytes that the copies deliver in a phase (tx_count, expect_tx), or issue "
             f"the copies that are missing"
+        )
+    gone = [t for t, _, _ in bar.before if t not in places]
+    if bar.pending and len(gone) >= bar.pending:
+        return (
+            f"{who(gone)} ended before this phase: let them go on for as many rounds as the others, or arrive for the "
+            f"last time with mbarrier_arrive_drop"
         )
     return (
         f"let as many threads arrive in each phase as the barrier was initialised for ({bar.expected}): a consumer "

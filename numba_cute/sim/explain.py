@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..isa.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP
+from ..isa.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, TCGEN05_GROUP, WGMMA_GROUP
+from .clocks import FULL
+from .ordering import unheard
 from .report import BarrierError, RaceError, UninitializedReadError, who
 
 _WAIT = {
     WGMMA_GROUP: "commit it and wait with wgmma.wait_group before this line",
     CP_ASYNC_GROUP: "commit it and wait with cp.async.wait_group before this line",
+    TCGEN05_GROUP: "let a tcgen05.commit after it signal the barrier that is waited for before this line",
 }
 
 
@@ -27,7 +30,7 @@ class Conflict(NamedTuple):
 
 def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
     """What `m` does to `address` is not ordered after access `a`."""
-    what = f"{shadow.space} {shadow.memory.name(address)}"
+    what = _what(shadow, address)
     verb = "written" if c.m_writes else "read"
     issue = f"{m.row.name} of " if m.row is not None and not m.row.name.startswith("_") else ""
     if c.why == "proxy":
@@ -36,13 +39,18 @@ def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
     here = f"{m.describe()} of block {m.cta.index}" if apart else m.describe()
     head = f"race: {what} is {verb} by {issue}{here} at {m.place}\n"
     if a.group is not None and not apart:
-        return RaceError(head + _in_flight(a, c) + _gave_up(m, a))
+        return RaceError(head + _in_flight(m, a, c) + _gave_up(m, a))
     did = ("updated it atomically" if a.atomic else "wrote it") if c.a_wrote else "read it"
     other = f"{who(a.threads)} of block {a.threads[0].cta.index}" if apart else who(a.threads)
     if a.group is not None:
         other, did = f"{a.row.name} issued by {other}", "writes it" if c.a_wrote else "reads it"
     head += f"  but {other} {did} at {a.place}\n"
     return RaceError(head + _mend(m, a, c) + _gave_up(m, a))
+
+
+def _what(shadow: Any, address: int) -> str:
+    name = shadow.memory.name(address)
+    return str(name) if name.startswith(shadow.space) else f"{shadow.space} {name}"
 
 
 def _gave_up(m: Any, a: Any) -> str:
@@ -60,6 +68,11 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
             f"  and these atomics (scope {both}) are not one step for each other, for the threads are in two blocks: "
             f'give both scope="gpu" ("cluster" is enough within a cluster)'
         )
+    t, u = m.threads[0], a.threads[0]
+    for v in (t, *m.cta.threads) if a.group is None and not a.atomic else ():
+        told = unheard(v, a, FULL)
+        if told is not None:
+            return _half_told(m, a, *told)
     if a.cluster is not m.cta.cluster:
         return _between_blocks(m, a)
     if c.why == "scope":
@@ -67,7 +80,6 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
             "  and the barrier between them was used at CTA scope, but they are in two CTAs: arrive with "
             "mbarrier_arrive_cluster (release.cluster) and wait with mbarrier_wait_parity_cluster (acquire.cluster)"
         )
-    t, u = m.threads[0], a.threads[0]
     if c.late:
         return _late(m, c.m_writes)
     if m.op is not None and m.op.groups is None and c.m_writes and not c.a_wrote:
@@ -85,22 +97,44 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
     return f"  and nothing orders the two: put a barrier between them ({how})"
 
 
+def _half_told(m: Any, a: Any, lacks: str, place: Any) -> str:
+    head = _nothing_orders(m, a)
+    if lacks == "release":
+        return (
+            f"{head}: the atomic at {place}, which told this thread, releases nothing; execute cuda.threadfence() "
+            f'after that access and before the atomic, or give it sem="release", at a scope that holds both threads'
+        )
+    if lacks == "scope":
+        return (
+            f"{head}: the other thread released it at a scope that does not hold this one, which read that at {place}; "
+            f'it needs cuda.threadfence() (not threadfence_block), or scope="gpu"'
+        )
+    return (
+        f"{head}: the other thread released it, but the atomic at {place}, which read that, acquires nothing; execute "
+        f'cuda.threadfence() after it, or give it sem="acquire", at a scope that holds both threads'
+    )
+
+
+def _nothing_orders(m: Any, a: Any) -> str:
+    return "  and nothing orders " + ("the two" if a.cluster is m.cta.cluster else "blocks of a grid by itself")
+
+
 def _between_blocks(m: Any, a: Any) -> str:
     if not any(a.cluster in t.base.others for t in m.clocks()):
         return (
             "  and nothing orders blocks of a grid: use atomics (cuda.atomic), or let one block own each element, or "
             "launch a second kernel, or raise a flag: an atomic there after cuda.threadfence(), and one here before "
-            "cuda.threadfence() (gpu scope: cuda.threadfence_block() is not enough)"
+            "cuda.threadfence()"
         )
+    told = f"{_nothing_orders(m, a)}: what that block has told this one does not hold it; "
     if a.group is not None:
         return (
-            "  and nothing orders the two: what that block has told this one does not hold it; wait with "
-            "cp.async.bulk.wait_group (not only .read) in the thread that issued it, before that block tells others"
+            f"{told}wait with cp.async.bulk.wait_group (not only .read) in the thread that issued it, before that "
+            f"block tells others"
         )
     return (
-        "  and nothing orders the two: what that block has told this one does not hold it; whoever tells others there "
-        "must first meet all that wrote (cuda.syncthreads()), after they have written, then fence "
-        "(cuda.threadfence()), then raise the flag"
+        f"{told}whoever tells others there must first meet all that wrote (cuda.syncthreads()), after they have "
+        f"written, then fence (cuda.threadfence()), then raise the flag"
     )
 
 
@@ -119,15 +153,20 @@ def _late(m: Any, writes: bool) -> str:
     )
 
 
-def _in_flight(a: Any, c: Conflict) -> str:
+def _in_flight(m: Any, a: Any, c: Conflict) -> str:
     state = "has still to write" if c.a_wrote else "still reads"
     if a.group == BULK_GROUP:
         wait = "cp.async.bulk.wait_group" + ("" if c.a_wrote else ".read")
         mend = f"commit it and wait with {wait} in the thread that issued it, then synchronise, before this line"
+    elif a.group == MBARRIER and m.op is not None and any(h.bar is a.on for h, _ in m.op.bars) and a.same_phase():
+        mend = f"both complete the same phase of {a.on}: copy to other bytes, or wait on the barrier between the two"
     elif a.group == MBARRIER:
         mend = f"wait on the barrier that it completes ({a.on}) before this line"
     else:
         mend = _WAIT.get(a.group, "wait for it before this line")
+        if m.threads[0] not in a.threads and a.group != TCGEN05_GROUP:
+            mend = mend.removesuffix(" before this line")
+            mend += " there, before it tells others (arrives, or releases the stage)"
     return f"  but {a.row.name} issued by {who(a.threads)} at {a.place} {state} it; {mend}"
 
 
@@ -147,8 +186,18 @@ def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
 def unwritten(m: Any, shadow: Any, address: int) -> UninitializedReadError:
     issue = f"{m.row.name} of " if m.row is not None else ""
     return UninitializedReadError(
-        f"uninitialised: {shadow.space} {shadow.memory.name(address)} is read by {issue}{m.describe()} at {m.place}, "
+        f"uninitialised: {_what(shadow, address)} is read by {issue}{m.describe()} at {m.place}, "
         f"but nobody has written it in this CTA; fill it first, or wait for the copy that does"
+    )
+
+
+def constant_written(m: Any, shadow: Any, address: int, writer: Any, reader: Any) -> RaceError:
+    """Memory that is read through the read-only cache is written in the same launch; `m` comes last."""
+    return RaceError(
+        f"race: {_what(shadow, address)} is read by {reader.row.name} of {who(reader.threads)} at {reader.place}, "
+        f"through the read-only cache\n"
+        f"  but {who(writer.threads)} {'writes' if writer is m else 'wrote'} it at {writer.place}, in the same launch\n"
+        f"  and that cache may hold what was there before, whatever orders the two: use an ordinary load"
     )
 
 

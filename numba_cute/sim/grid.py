@@ -35,6 +35,8 @@ IDLE_TURNS = 20_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
 PARK_TURNS = 1_000
 """The same until the other clusters of the grid are tried."""
+YIELDS = 4
+"""How many threads that pause may go on before the others while nothing happens: copies wait until no thread can."""
 BUSY_TURNS = 500_000
 """The same while only they themselves change memory, and no other thread goes on or ends (a spin without progress)."""
 
@@ -73,7 +75,7 @@ class Thread:
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
                  "cluster_phase", "files", "polls", "fragment", "carry",
-                 "gave_up")  # fmt: skip
+                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -86,9 +88,15 @@ class Thread:
         self.clock: Any = None  # what it knows (see `clocks`), if races are checked
         self.cluster_phase: int | None = None
         self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
+        self.polled: Any = None  # what the atomic is at that it repeats: (memory, address)
         self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
         self.files: dict[Any, int] = {}  # register files of each kind given so far
         self.carry: Any = None  # the register of add_cc and its like
+        self.unwritten: dict[int, Any] = {}  # its register files with undefined elements (see `unwritten`)
+        self.undefined: Any = None  # why operands of the instruction that it comes to are (see `spread`)
+        self.received: Any = None  # the same of what it gave
+        self.locals: list[Any] = []  # local arrays of which tensors were made
+        self.states: set[int] = set()  # in which it has paused (see `progress`)
 
     def unit(self, issuer: str, what: str) -> Unit:
         """Those with whom this thread issues an instruction of that issuer."""
@@ -211,19 +219,22 @@ class Run:
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
         self.trace: Any = None
+        self.clustered = True  # whether the launch names a cluster
         self.shared = False  # whether the lanes of a warp run together: see launch.may_share
         self.computed = self.repeated = 0  # values of lanes, the first time and again (see fragment.WORTH)
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
-        self.deviations: dict[int, int] | None = None  # see schedule.Chosen
+        self.choices: Any = None  # see schedule.Choices
         self.thread: Any = None
         self.cluster: Any = None
         self.waiting: deque[Any] = deque()  # coordinates of the clusters that have not started
         self.events = 0  # counts everything that may let a polling thread go on
+        self.steps = 0  # counts what polling threads do by themselves (see `progress`)
         self.clock = 0
         self.serial = next(_SERIALS)
         self.checks = checks
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
+        self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
         self.races = Races("uninitialised" in checks) if "races" in checks else None
 
@@ -237,6 +248,15 @@ class Run:
             return None
         x, y, z = (i * c for i, c in zip(self.waiting.popleft(), self.cluster_shape))
         return x, y, z
+
+    def next_cluster(self) -> Any:
+        """The coordinates of the cluster that starts next: the first that waits, or another by choice."""
+        count = len(self.waiting)
+        at = (0, 1, count - 1)[self.choices.among(min(count, 3))] if self.choices is not None else 0
+        self.waiting.rotate(-at)
+        found = self.waiting.popleft()
+        self.waiting.rotate(at)
+        return found
 
 
 class Cluster:
@@ -261,7 +281,7 @@ class Cluster:
                 t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
         self.barrier = ClusterBarrier(self)
-        self.ready: Any = schedule([] if run.shared else self.threads, run.seed, run.deviations)
+        self.ready: Any = schedule([] if run.shared else self.threads, run.seed, run.choices)
         self.polled: list[Thread] = []
         self.pollers: list[Thread] = []
         self.at_grid: list[Thread] = []  # those that wait for the whole grid
@@ -271,6 +291,7 @@ class Cluster:
         self.refused: list[tuple[int, int]] = []  # responses that no cluster was left to cancel: their (agent, epoch)
         self.company = False  # whether there are other clusters that may run while this one waits for them
         self.parked = False
+        self._yields = (0, 0)  # how often threads that paused went on at once since something happened: (events, count)
         self._busy = 0  # turns of polling threads since another went on, or one ended
 
     def execute(self, start: Callable[[Thread], Callable[[], list[Thread]]]) -> None:
@@ -358,6 +379,15 @@ class Cluster:
     def _with(t: Thread) -> list[Thread]:
         """The threads on the greenlet of one."""
         return t.fragment.members if t.fragment is not None else [t]
+
+    def paused(self, t: Thread) -> None:
+        """A thread lets others run, and goes on after them all, or in an order other than the usual one among them."""
+        since, count = self._yields
+        self._yields = (self.run.events, count + 1 if since == self.run.events else 1)
+        if self._yields[1] <= YIELDS and self.ready and self.ready.again():
+            self.ready.append(t)
+        else:
+            self.pollers.append(t)
 
     def dead_end(self) -> SimError:
         for t in self.live:  # those that wait together wait for the same

@@ -15,29 +15,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa.instr import ASYNC
-from .clocks import FULL, INIT, READS, SMEM, ThreadClock
-from .explain import Conflict, over_barrier, race, unwritten
+from ..isa.instr import ASYNC, CP_ASYNC_GROUP
+from .clocks import FULL, INIT, READS, SMEM, Clock, ThreadClock
+from .explain import Conflict, constant_written, over_barrier, race, unwritten
 from .ordering import together
 
 Ids = NDArray[np.int32]
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
-KEPT_ATOMICS = 8
-"""Of the atomics that are ordered neither way the last so many are remembered, so that time stays linear."""
+KEPT_ATOMICS = 4
+"""Of the atomics before the last those of so many blocks, and of so many warps, are remembered: time stays linear."""
 
 
 class Access:
     """One access as the shadow remembers it: by threads [lo, hi) at their epochs, or by what completes asynchronous
     work (then `group` says which kind: "mbarrier", "bulk_group", …)."""
 
-    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "group", "on")
+    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "constant",
+                 "group", "on")  # fmt: skip
 
     def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: Any = None) -> None:
         self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
         self.threads, self.place = m.threads, m.place
         self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
         self.wrote = False  # an atomic that changes memory
+        self.constant = False  # a read through the read-only cache
 
     def known(self, t: ThreadClock, row: int) -> bool:
         """Whether the thread knows the access for the purpose of `row`."""
@@ -45,10 +47,14 @@ class Access:
             return t.knows(row, self.lo, self.epoch)
         return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
 
-    def known_elsewhere(self, t: ThreadClock, row: int) -> bool:
-        """The same for a thread of another cluster."""
-        v = t.base.others.get(self.cluster)
+    def within(self, clock: Clock, row: int) -> bool:
+        """Whether the clock, of any cluster, knows the access for the purpose of `row`."""
+        v = clock.v if clock.cluster is self.cluster else clock.others.get(self.cluster)
         return v is not None and self.hi <= v.shape[1] and bool((v[row, self.lo : self.hi] >= self.epoch).all())
+
+    def same_phase(self) -> bool:
+        """Of a copy: whether the phase that it completes has still to complete."""
+        return bool(self.on.phase < self.epoch)
 
     def one_step(self, atomic: Any, m: Any) -> bool:
         """Whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
@@ -187,7 +193,7 @@ class Races:
                     self.suspect = unwritten(m, shadow, region.address(int(np.flatnonzero(writers == 0)[0])))
                 continue
             a = self.accesses[i]
-            row = need if a.group is None else READS if write else FULL
+            row = need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL
             if a.group is None and a.on is not None and a.on.live and i != me:
                 raise over_barrier(m, a.on, write)
             if i != me and not a.one_step(atomic, m) and not self.ordered(a, m, clocks, row):
@@ -197,9 +203,16 @@ class Races:
         if write or shadow.updated:
             self._check_others(m, shadow, region, me, write, atomic, clocks)
         if write:
-            self._overwrite(m, shadow, region, me, atomic, clocks)
+            self._overwrite(shadow, region, me, atomic)
         elif remember:
             self._add_reader(m, shadow, region, me, clocks)
+
+    def never_written(self, m: Any, shadow: Shadow, region: Region) -> None:
+        """Check a read through the read-only cache: nobody has written there, whatever orders the two."""
+        writers = region.get(shadow.writers)
+        for i in distinct(writers) - {0}:
+            raise constant_written(m, shadow, region.address(int(np.flatnonzero(writers == i)[0])), self.accesses[i], m)
+        self.accesses[self.by_threads(m)].constant = True
 
     def reads(self, m: Any, shadow: Shadow, region: Region, by: int) -> None:
         """Remember the asynchronous read `by`, whose order after what was written is checked elsewhere."""
@@ -213,6 +226,9 @@ class Races:
         for s in distinct(readers):
             for i in self._sets[s]:
                 a = self.accesses[i]
+                if a.constant and write:
+                    at = region.address(int(np.flatnonzero(readers == s)[0]))
+                    raise constant_written(m, shadow, at, m, a)
                 if i == me or not (write or (a.atomic and a.wrote)) or a.one_step(atomic, m):
                     continue
                 if not self.ordered(a, m, clocks, READS if write else FULL):
@@ -220,19 +236,27 @@ class Races:
                     late = self._late(m, i)
                     raise race(m, shadow, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
 
-    def _overwrite(self, m: Any, shadow: Shadow, region: Region, me: int, atomic: str | None, clocks: Any) -> None:
-        """Remember a write. An atomic does not come after all atomics before it, so that some are kept."""
+    def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
+        """Remember a write. An atomic need not come after all atomics before it, so that some are kept."""
         if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
             self.accesses[me].wrote = True
-            before = {i for s in distinct(region.get(shadow.readers)) for i in self._sets[s]}
-            before |= distinct(region.get(shadow.writers)) - {0}
-            kept = [i for i in before if self.accesses[i].atomic and i != me]
-            kept = [i for i in sorted(kept)[-KEPT_ATOMICS:] if not self.ordered(self.accesses[i], m, clocks, FULL)]
+            before = set().union(*(self._sets[s] for s in distinct(region.get(shadow.readers))))
+            kept = self._latest(before | distinct(region.get(shadow.writers)))
             shadow.updated |= bool(kept)
-            region.set(shadow.readers, self._set(frozenset(kept)))
+            region.set(shadow.readers, self._set(kept))
         else:
             region.set(shadow.readers, 0)
         region.set(shadow.writers, me)
+
+    def _latest(self, accesses: set[int]) -> frozenset[int]:
+        """Of atomics the last of each of some blocks and warps."""
+        by_block, by_warp = {}, {}
+        for i in sorted(accesses):
+            a = self.accesses[i]
+            if a is not None and a.atomic:
+                t = a.threads[0]
+                by_block[t.cta] = by_warp[t.warp] = i
+        return frozenset((*list(by_block.values())[-KEPT_ATOMICS:], *list(by_warp.values())[-KEPT_ATOMICS:]))
 
     @staticmethod
     def _scopes(a: Access, atomic: str | None) -> tuple[str, str] | None:
@@ -256,9 +280,13 @@ class Races:
         if found is None:
             old = self._sets[s]
             if self.accesses[me].group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
-                old = frozenset(i for i in old if not self.ordered(self.accesses[i], m, clocks, READS))
+                old = frozenset(i for i in old if self._stays(self.accesses[i], me, m, clocks))
             found = self._added[s, me] = self._set(old | {me})
         return found
+
+    def _stays(self, a: Access, me: int, m: Any, clocks: Any) -> bool:
+        """Whether a reader is still to be remembered after `me`."""
+        return not self.accesses[me].constant if a.constant else not self.ordered(a, m, clocks, READS)
 
     def _set(self, accesses: frozenset[int]) -> int:
         """The number of a set."""
@@ -269,13 +297,15 @@ class Races:
 
     def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
         """Whether the access is known, for the purpose of `row`, to all who issue `m`."""
-        cluster = m.cta.cluster
-        if a.cluster is not cluster:
-            bases = {id(t.base): t for t in clocks}
-            return all(a.known_elsewhere(t, row) for t in bases.values())
+        last: Any = None
+        if a.cluster is not m.cta.cluster:
+            for t in clocks:
+                if t.base is not last and not a.within(t.base, row):
+                    return False
+                last = t.base
+            return True
         if a.unit is not None and a.unit is m.unit and row < FULL + 1:
             return True  # the same warp or warpgroup together, in program order
-        last: Any = None
         before = -1
         for t in clocks:
             if t.base is last and not a.lo <= t.agent < a.hi and not a.lo <= before < a.hi:
@@ -292,7 +322,7 @@ class Races:
 
     def _why(self, a: Access, m: Any, clocks: Any, is_async: bool) -> str:
         """What is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""
-        if a.group is not None:
+        if a.group not in (None, CP_ASYNC_GROUP):
             return "order"
         if is_async and self.ordered(a, m, clocks, FULL):
             return "proxy"

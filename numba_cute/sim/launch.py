@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,19 +23,23 @@ from ..seam import CuteError
 from . import cooperative
 from .arrays import tracked
 from .backend import SimBackend, as_number
+from .checked_backend import CheckedBackend
 from .explore import explore
 from .grid import Cluster, Run, Thread, coordinates
 from .lane_backend import LaneBackend
 from .lane_memory import stepped
-from .memory import GlobalMemory
+from .memory import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .rebuild import Rebuilder, python_function
 from .replayable import replayable, uses_library
 from .report import OutOfBoundsError, SimError, SimWarning
+from .schedule import Choices
 from .tensor_maps import TensorMaps
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
-MAX_THREADS = 1024
+MAX_THREADS, MAX_CTAS = 1024, 16
+MOST_BLOCKS, MOST_THREADS = ((1 << 31) - 1, 65535, 65535), (1024, 1024, 64)
+"""CUDA's limits along x, y and z."""
 CHECKS = frozenset(("races", "uninitialised", "exits", "phases", "registers"))
 
 
@@ -55,15 +61,23 @@ def simulate(
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
+    if isinstance(seed, np.integer):
+        seed = int(seed)
     if seed is not None and type(seed) is not int:
         raise CuteError(f"simulate: seed {seed!r} is not an int (or None, for the order in which threads come)")
+    if not isinstance(arch, str):
+        raise CuteError(f"simulate: arch {arch!r} is no text; a target looks like 'sm_90a'")
     supports(arch, "sm_70")  # an error if it is not the name of a target
+    if trace is not None and not isinstance(trace, Trace):
+        raise CuteError(f"simulate: trace {trace!r} is no cute.sim.Trace; make one, pass it, and read it after the run")
     if async_mode == "random" and seed is None:
         seed = 0
     if cluster is None:
-        cluster = getattr(python_function(kernel), "__cute_cluster__", None) or 1
-    shape = _dim3("cluster", cluster)
-    return Simulated(kernel, shape, seed, arch, async_mode, progress, _checks(checks), trace)
+        cluster = getattr(python_function(kernel), "__cute_cluster__", None)
+    shape = _dim3("cluster", cluster or 1)
+    if shape[0] * shape[1] * shape[2] > MAX_CTAS:
+        raise CuteError(f"cluster {shape}: more than the {MAX_CTAS} CTAs that a cluster may have")
+    return Simulated(kernel, shape, seed, arch, async_mode, progress, _checks(checks), trace, cluster is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +92,7 @@ class Simulated:
     progress: bool
     checks: frozenset[str]
     trace: Trace | None
+    clustered: bool = True  # whether the launch names a cluster, if only of one CTA
 
     def __call__(self, *args: Any) -> None:
         raise CuteError(
@@ -92,7 +107,11 @@ class Simulated:
     def explore(self, most: int = 1000, deviations: int = 2, choices: dict[int, int] | None = None) -> Exploration:
         """The kernel in every order of its warps, between barriers, that differs from the usual one in at most so many
         `deviations`, and at most `most` of them: `simulate(kernel).explore()[grid, block](*args)` gives how many
-        ran. Arrays are copied for each. choices: of a report, to see its run again, and only that."""
+        ran. Each begins with the memory as it is, which stays so. choices: of a report, to see its run again, and only
+        that."""
+        for name, value in (("most", most), ("deviations", deviations)):
+            if _integer(value) is None or value < 0:
+                raise CuteError(f"explore: {name} {value!r} is no number of orders or deviations from 0 on")
         return Exploration(self, most, deviations, choices)
 
     def configured(self, config: Any) -> Any:
@@ -100,8 +119,15 @@ class Simulated:
         config = config if isinstance(config, tuple) else (config,)
         if not 2 <= len(config) <= 4:
             raise CuteError(f"simulate(...)[{config}]: give grid, block, and optionally stream and smem")
-        smem = int(config[3]) if len(config) > 3 else 0
-        return _dim3("grid", config[0]), _dim3("block", config[1]), smem
+        smem = _integer(config[3]) if len(config) > 3 else 0
+        most_smem = SMEM_LIMIT - SMEM_BASE
+        if smem is None or not 0 <= smem <= most_smem:
+            raise CuteError(f"smem {config[3]!r}: bytes of dynamic shared memory are a number from 0 to {most_smem}")
+        grid, block = _dim3("grid", config[0]), _dim3("block", config[1])
+        for what, dims, most in (("grid", grid, MOST_BLOCKS), ("block", block, MOST_THREADS)):
+            if any(d > m for d, m in zip(dims, most)):
+                raise CuteError(f"{what} {dims}: CUDA takes at most {most} along x, y and z")
+        return grid, block, smem
 
     def _launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any) -> None:
         threads = block[0] * block[1] * block[2]
@@ -110,39 +136,51 @@ class Simulated:
         if any(g % c for g, c in zip(grid, self.cluster)):
             raise CuteError(f"grid {grid} is no multiple of the cluster {self.cluster}")
         further = () if self.seed is not None else FURTHER_SEEDS.get()
-        fresh = [(seed, copied(args)) for seed in further]  # before the first run changes them
-        for seed, its_args in [(self.seed, args), *fresh]:
-            try:
-                self.once(grid, block, smem, its_args, seed)
-            except SimError as e:
-                raise _replayable(e, seed, self.mode) from e.__cause__
+        before: Snapshot = []
+        self._replayably(grid, block, smem, args, self.seed, before if further else None)
+        after = [(allocation, allocation.data.copy()) for allocation, _ in before]
+        try:
+            for seed in further:
+                restore(before)
+                self._replayably(grid, block, smem, args, seed)
+        finally:
+            restore(after)
+
+    def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> None:
+        """One run, whose error says what runs the same order again."""
+        try:
+            self.once(grid, block, smem, args, seed, before=before)
+        except SimError as e:
+            raise _replayable(e, seed, self.mode) from e.__cause__
 
     def once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
-        seed: int | None, deviations: dict[int, int] | None = None,
+        seed: int | None, deviations: dict[int, int] | None = None, before: Snapshot | None = None,
     ) -> Run:  # fmt: skip
-        """One run in one order."""
+        """One run in one order. before: is to hold the memory as it is now."""
         fn = python_function(self.kernel)
         if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
-            before: list[tuple[Any, Any]] = []
+            held: Snapshot = [] if before is None else before
             try:
-                return self._once(grid, block, smem, args, seed, deviations, before)
+                return self._once(grid, block, smem, args, seed, deviations, held, True)
             except Exception:  # whatever it was, it is said of one lane
-                restore(before)
-        return self._once(grid, block, smem, args, seed, deviations, None)
+                restore(held)
+                held.clear()
+        return self._once(grid, block, smem, args, seed, deviations, before, False)
 
     def _once(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
-        seed: int | None, deviations: dict[int, int] | None, before: list[tuple[Any, Any]] | None,
+        seed: int | None, deviations: dict[int, int] | None, before: Snapshot | None, shared: bool,
     ) -> Run:  # fmt: skip
-        """One run. before: lanes run together, and this is to hold the memory as it is now."""
+        """One run. shared: lanes run together."""
         fn = python_function(self.kernel)
         memory = GlobalMemory()
         maps = TensorMaps(memory)
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
-        run.deviations, run.trace = deviations, self.trace
-        run.shared = before is not None
+        run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
+        run.shared, run.clustered = shared, self.clustered
+        _check_count(fn, args)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
@@ -155,11 +193,14 @@ class Simulated:
         def start(thread: Thread) -> Callable[[], Any]:
             return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
 
-        with seam.running((LaneBackend if run.shared else SimBackend)(run)):
+        checked = CheckedBackend if "uninitialised" in self.checks else SimBackend
+        with seam.running((LaneBackend if run.shared else checked)(run)):
+            if run.rng is not None:
+                run.rng.shuffle(clusters)
             run.waiting.extend(clusters)
 
             def following() -> Cluster | None:  # a cluster may have taken over others that had not started
-                return Cluster(run, run.waiting.popleft()) if run.waiting else None
+                return Cluster(run, run.next_cluster()) if run.waiting else None
 
             cooperative.execute((following for _ in self._shown(clusters)), start)
         for text in dict.fromkeys(run.suspicions):
@@ -187,10 +228,20 @@ class Exploration:
         return partial(self._explore, *self.simulated.configured(config))
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any) -> int:
-        def run(choices: dict[int, int]) -> dict[int, int]:
-            done = self.simulated.once(grid, block, smem, copied(args), None, choices)
-            return done.cluster.ready.options  # type: ignore[no-any-return]
+        before: Snapshot = []
 
+        def run(choices: dict[int, int]) -> dict[int, int]:
+            known = bool(before)
+            restore(before)
+            done = self.simulated.once(grid, block, smem, args, None, choices, None if known else before)
+            return done.choices.options  # type: ignore[no-any-return]
+
+        try:
+            return self._orders(run)
+        finally:
+            restore(before)
+
+    def _orders(self, run: Callable[[dict[int, int]], dict[int, int]]) -> int:
         if self.choices is not None:
             run(self.choices)
             return 1
@@ -198,14 +249,7 @@ class Exploration:
 
 
 FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
-"""Seeds with which each launch that names none is run again, on copies of its arrays (see pytest_plugin)."""
-
-
-def copied(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with copies of their arrays, so that a run leaves the arrays as they are.
-
-    What refers to arrays by address (tensors, tensor maps) keeps referring to the same ones."""
-    return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
+"""Seeds with which each launch that names none is run again, from the same memory (see pytest_plugin)."""
 
 
 def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
@@ -219,9 +263,12 @@ def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
 def _checks(checks: Any) -> frozenset[str]:
     if isinstance(checks, bool):
         return CHECKS if checks else frozenset()
-    wanted = frozenset((checks,) if isinstance(checks, str) else checks)
+    try:
+        wanted = frozenset((checks,) if isinstance(checks, str) else checks)
+    except TypeError:
+        raise CuteError(f"simulate: checks {checks!r} is neither True, False nor some of {sorted(CHECKS)}") from None
     if not wanted <= CHECKS:
-        raise CuteError(f"simulate: checks {sorted(wanted - CHECKS)} are none of {sorted(CHECKS)}")
+        raise CuteError(f"simulate: checks {sorted(wanted - CHECKS, key=repr)} are none of {sorted(CHECKS)}")
     return wanted | {"races"} if wanted & {"uninitialised", "exits"} else wanted
 
 
@@ -232,34 +279,55 @@ def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, devia
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
 
 
-def restore(before: list[tuple[Any, Any]]) -> None:
-    """Undo what a run has written."""
+Snapshot = list[tuple[Any, Any]]
+"""Allocations of global memory, and what they held."""
+
+
+def restore(before: Snapshot) -> None:
+    """Undo what runs have written."""
     for allocation, data in before:
         if not np.array_equal(allocation.data, data):  # if not, it may be read-only
             allocation.data[...] = data
+
+
+def _check_count(fn: Any, args: tuple[Any, ...]) -> None:
+    code, optional = fn.__code__, len(fn.__defaults__ or ())
+    most, varied = code.co_argcount, bool(code.co_flags & inspect.CO_VARARGS)
+    if not most - optional <= len(args) or (len(args) > most and not varied):
+        names = ", ".join(code.co_varnames[:most])
+        raise CuteError(f"kernel {fn.__name__}({names}) takes {most} arguments, but the launch gives {len(args)}")
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:
     """What a thread's greenlet executes; gives the threads that have ended with it."""
     together = thread.fragment
     try:
-        body(*values())
+        with np.errstate(all="ignore"):  # a GPU wraps integers and gives infinities without a word
+            body(*values())
         return [thread] if together is None else together.members
     except Exception as e:
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
-        if run.rng is not None:
-            at += " (the seed given to simulate replays it)"
+        if run.seed is not None:
+            at += f"; to see this again: cute.simulate(kernel, seed={run.seed}, async_mode={run.mode!r})"
         if not isinstance(e, SimError) and hasattr(e, "add_note"):
             e.add_note(at)
         raise
 
 
 def _dim3(name: str, value: Any) -> tuple[int, int, int]:
-    dims = tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else (int(value),)
-    if not 1 <= len(dims) <= 3 or min(dims) < 1:
-        raise CuteError(f"{name} {value!r} must be one to three positive numbers")
+    dims = tuple(map(_integer, value if isinstance(value, (tuple, list)) else (value,)))
+    if not 1 <= len(dims) <= 3 or any(d is None or d < 1 for d in dims):
+        raise CuteError(f"{name} {value!r} must be one to three positive integers")
     x, y, z = (*dims, 1, 1)[:3]
-    return x, y, z
+    return x, y, z  # type: ignore[return-value]
+
+
+def _integer(value: Any) -> int | None:
+    """An integer of Python's, NumPy's or the like, or None."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 class Arguments:
@@ -280,6 +348,8 @@ class Arguments:
             return as_number(value.checked(), value.dtype)
         if isinstance(value, np.integer):
             return int(value)
+        if isinstance(value, np.void) and value.dtype.names:
+            return value.astype(np.dtype((np.record, value.dtype)))  # its fields are attributes, as in Numba
         if isinstance(value, np.ndarray):
             self.memory.add_array(value, name)
             return stepped(tracked(value, self.run), self.run)

@@ -20,6 +20,7 @@ from .inflight import Groups, Op
 from .memory import REGISTERS
 from .ordering import fence as fence_threads
 from .ordering import order
+from .progress import goes_on
 from .report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
 from .special import special_register
 from .tmem import TensorMemoryHandle
@@ -105,7 +106,9 @@ class Machine:
             return
         if on is not None and self.run.races is not None:
             thread.gave_up = on.bar, self.place
-        thread.cta.cluster.pollers.append(thread)
+        if goes_on(thread, sys._getframe(1)):
+            self.run.steps += 1
+        thread.cta.cluster.paused(thread)
         thread.suspend(f"{why}, again and again", on, self)
 
     def polls(self, address: Any) -> None:
@@ -118,6 +121,13 @@ class Machine:
 
     def barrier(self, id: int, threads: int | None, wait: bool) -> None:
         self.cta.named.arrive(self, id, threads, wait)
+
+    def need_cluster(self, what: str) -> None:
+        if not self.run.clustered:
+            raise SimError(
+                f"{what} in a launch that names no cluster: the GPU ends the kernel with an illegal instruction (seen on "
+                f"an H200); launch with cluster=, or give the kernel @cute.cluster_shape; {self.place}"
+            )
 
     def cluster_arrive(self, release: bool = True) -> None:
         self.cta.cluster.barrier.arrive(self, release)
@@ -237,6 +247,13 @@ class Machine:
             self.run.races.accesses[by].atomic = atomic
         return by
 
+    def read_constant(self, address: int, nbytes: int) -> Bytes:
+        if self.run.races is not None:
+            a = self.run.memory.at(address, nbytes, self)
+            at = address - a.address
+            self.run.races.never_written(self, a.shadow, Region(at, at + nbytes))
+        return self._global(address, nbytes, False)
+
     def read_global(self, address: int, nbytes: int) -> Bytes:
         return self._global(address, nbytes, False)
 
@@ -256,6 +273,8 @@ class Machine:
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
         cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
     ) -> Bytes:  # fmt: skip
+        if change is None:
+            self.polls(address)  # which may let others change what is then read
         if shared:
             owner = self._peer(cta)
             owner.smem.check(address, nbytes, self)
@@ -270,10 +289,10 @@ class Machine:
         order(self, (owner, address), sem, scope, reads=reads, writes=change is not None)
         old = part.copy()
         if change is None:
-            self.polls(address)
-            return part.copy()  # type: ignore[no-any-return]
+            return old  # type: ignore[no-any-return]
         part[...] = change(old)
         if (part == old).all():  # nothing changed, so this may be a loop that polls
+            self.threads[0].polled = owner or a, address
             self.pause("an atomic that changes nothing")
         else:
             self.run.events += 1
@@ -301,7 +320,7 @@ class Machine:
         bars = bars or []
         for handle, _ in bars:
             handle.live("names it", asynchronous=True)
-            handle.bar.senders.update(self.threads)
+            handle.bar.will_send(self.threads)
         kind = self.row.done_by if self.row else None
         held = [(*self._held(a, n), True) for a, n in reads or ()]
         held += [(*self._held(a, n), False) for a, n in writes or ()]
@@ -363,7 +382,7 @@ class Machine:
         groups, bar = self.groups(group), barrier.live("arrives")
         ops, epoch = list(groups), groups.mark()
         self._place = self.place  # while the issuing frame is there
-        bar.senders.update(self.threads)
+        bar.will_send(self.threads)
         if not counted:
             barrier.expect_arrival()
 
@@ -386,9 +405,11 @@ class Machine:
         if self.run.races is not None:
             epoch = groups.done(pending)
             agents = groups.agents[:1] if read else groups.agents
+            # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
+            rows = (READS, FULL) if group == CP_ASYNC_GROUP else (READS, FULL, SMEM, GMEM)
             for t in self.threads if epoch > 0 else ():
                 for agent in agents:
-                    t.clock.base = t.clock.base.knowing(agent, epoch)
+                    t.clock.base = t.clock.base.knowing(agent, epoch, rows)
         if group == WGMMA_GROUP and self.unit.busy:
             for key, spans in list(self.unit.busy.items()):
                 self.unit.busy[key] = [s for s in spans if s.epoch > groups.done(pending)]

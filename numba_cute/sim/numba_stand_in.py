@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import BFloat16
+from ..seam import CuteError
 from .arrays import Tracked, tracked
 from .cooperative import CooperativeGroups
 from .local import local_array
 from .machine import Machine
 from .ordering import fence, order
 from .report import DivergenceError, SimError, assigned_name, who
-from .undefined import Undefined
+from .undefined import OutsideMask, Undefined, kind_of
 
 FULL_MASK = 0xFFFFFFFF
 
@@ -30,13 +32,27 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return found
 
 
+def _aligned(alignment: int | None) -> int:
+    """The alignment of an array in bytes, which has Numba's rules."""
+    if alignment is None:
+        return 8
+    if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
+        raise CuteError(f"array: alignment {alignment!r} is no power of two from 8 (bytes) on")
+    return alignment
+
+
+_NAMES = {"boolean": "bool", "__nv_bfloat16": BFloat16.numpy}
+
+
 class NumbaType:
     """A Numba scalar type: called, it converts, as in a kernel."""
 
     def __init__(self, name: str) -> None:
-        self.dtype = np.dtype("bool" if name in ("bool", "boolean") else name)
+        self.dtype = np.dtype(_NAMES.get(name, name))
 
     def __call__(self, value: Any) -> Any:
+        if type(value) is Undefined:
+            return value
         with np.errstate(over="ignore"):
             return np.asarray(value).astype(self.dtype)[()]
 
@@ -59,13 +75,14 @@ class _Shared:
     def __init__(self, run: Any) -> None:
         self._run = run
 
-    def array(self, shape: Any, dtype: Any, alignas: int | None = None, depth: int = 1) -> Any:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None, depth: int = 1) -> Any:
         """One array for the CTA for each line of code that asks; shape 0 is all of dynamic shared memory."""
         smem = self._run.thread.cta.smem
         if shape in (0, (0,)):
             return tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta)
         frame = sys._getframe(depth)
-        found = smem.static_array((frame.f_code, frame.f_lasti), shape, numpy_dtype(dtype), assigned_name(frame))
+        key, align = (frame.f_code, frame.f_lasti), _aligned(alignment)
+        found = smem.static_array(key, shape, numpy_dtype(dtype), assigned_name(frame), align)
         return tracked(found, self._run, smem.cta)
 
 
@@ -73,8 +90,9 @@ class _Local:
     def __init__(self, run: Any) -> None:
         self._run = run
 
-    def array(self, shape: Any, dtype: Any, alignas: int | None = None) -> Any:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         t = numpy_dtype(dtype)
+        _aligned(alignment)
         poison = np.full(int(np.prod(shape)) * t.itemsize, 0xFF, np.uint8).view(t).reshape(shape)
         return local_array(self._run, poison)
 
@@ -100,6 +118,8 @@ class _Atomic:
     def _update(self, array: Any, at: Any, new: Any) -> Any:
         if isinstance(array, Tracked):
             self._sync(array, at)
+            address = array.address(at)
+            self._run.thread.polled = array._cta or self._run.memory.find(address), address
             array = array.view(np.ndarray)
         old = array[at]
         with np.errstate(over="ignore"):
@@ -273,12 +293,12 @@ class CudaStandIn:
         if source in met or not 0 <= source < 32 or "races" not in self._run.checks:
             return met.get(source, value)
         m = Machine(self._run, None, [self._run.thread])
-        return Undefined(
+        text = (
             f"{what}: {m.describe()} takes the value of lane {source} at {m.place}, but that lane is not in the mask "
             f"{int(mask) & FULL_MASK:#x}, so that the value is undefined, and it is used; name the lane in the mask of "
-            f"all, or do not use the result",
-            getattr(value, "dtype", None),
+            f"all, or do not use the result"
         )
+        return Undefined(OutsideMask(text), value.kind if type(value) is Undefined else kind_of(type(value)))
 
     def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
         return self._shuffle("shfl_sync", mask, value, int(lane) & 31)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .clocks import Clock
+from .clocks import FENCED, Clock
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
 CTA, CLUSTER, GRID = range(3)
+_LATEST = 16  # atomics remembered for reports
 REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": GRID}
 
 
@@ -30,13 +31,15 @@ class Left:
     """What those have left at a location who released it.
 
     by: what reaches whom (see `place`): the threads of a CTA get what any scope released there, and so on.
-    own: the same of each thread alone."""
+    own: the same of each thread alone. silent: the latest that wrote there without releasing all that they had done:
+    by thread and line, what it knew, and how many accesses there had been."""
 
-    __slots__ = ("by", "own")
+    __slots__ = ("by", "own", "silent")
 
     def __init__(self) -> None:
         self.by: dict[Any, Clock] = {}
         self.own: dict[Any, dict[Any, Clock]] = {}
+        self.silent: dict[tuple[Any, Any], tuple[Clock, int]] = {}
 
     def add(self, thread: Any, reach: int, clock: Clock) -> None:
         own = self.own.setdefault(thread, {})
@@ -63,6 +66,8 @@ def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) 
     left = m.run.left.get(key)
     if left is None:
         left = m.run.left[key] = Left()
+    if reads:
+        _keep(c.heard, key, (left, m.place))
     for reach in range(far + 1) if reads else ():
         clock = left.by.get(place(reach, t.cta))
         if clock is None:
@@ -78,8 +83,39 @@ def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) 
         left.overwrite(t)
     if sem in ("release", "acq_rel"):
         left.add(t, far, c.snapshot())
-    for reach, clock in c.published.items():
+    else:
+        _keep(left.silent, (t, m.place), (c.base, len(m.run.races.accesses)))
+    for reach, clock in published(c):
         left.add(t, min(reach, far), clock)
+
+
+def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember the latest few."""
+    found.pop(key, None)
+    if len(found) >= _LATEST:
+        del found[next(iter(found))]
+    found[key] = value
+
+
+def unheard(t: Any, a: Any, row: int) -> tuple[str, Any] | None:
+    """What a hand-over by atomics lacks, if one told thread `t` of access `a`: "acquire", "release" or "scope", and
+    where the atomic is."""
+    for left, place_of_it in t.clock.heard.values():
+        near = [left.by.get(place(r, t.cta)) for r in (CTA, CLUSTER, GRID)]
+        if any(clock is not None and a.within(clock, row) for clock in near):
+            return "acquire", place_of_it
+        if any(a.within(clock, row) for clock in left.by.values()):
+            return "scope", place_of_it
+        for (other, where), (base, count) in left.silent.items():
+            if (a in t.cta.cluster.run.races.accesses[:count]) if other in a.threads else a.within(base, row):
+                return "release", where
+    return None
+
+
+def published(c: Any) -> list[tuple[int, Clock]]:
+    """What fences of a thread, or ones that it knows of, have published, by how far they reach."""
+    grid = c.fenced_for_grid()
+    return [*c.published.items(), *([(GRID, grid)] if grid is not None else ())]
 
 
 def fence(t: Any, scope: str) -> None:
@@ -88,4 +124,7 @@ def fence(t: Any, scope: str) -> None:
     for reach in [r for r in c.pending if r <= far]:
         c.base = c.base.join(c.pending.pop(reach))
     c.published = {r: clock for r, clock in c.published.items() if r > far}
-    c.published[far] = c.snapshot()
+    if far == GRID:
+        c.fence(FENCED)
+    else:
+        c.published[far] = c.snapshot()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
 import re
@@ -38,7 +39,7 @@ class OutOfBoundsError(SimError):
 
 
 class UninitializedReadError(SimError):
-    """Shared memory was read that nobody has written."""
+    """What nobody has written was read and used: shared or tensor memory, registers, a local array."""
 
 
 class DivergenceError(SimError):
@@ -46,6 +47,7 @@ class DivergenceError(SimError):
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LONGEST = 200  # characters of a statement that spans lines
 _is_library: dict[CodeType, bool] = {}
 
 
@@ -64,10 +66,21 @@ class Place(NamedTuple):
         return f"{_near(self.file)}:{self.line}"
 
     def __str__(self) -> str:
-        source = linecache.getline(self.file, self.line).strip()
+        source = _statement(self.file, self.line)
         within = f", in {self.inside}" if self.inside else ""
         via = f", called at {_near(self.caller)}" if self.caller else ""
         return f"{self.short} ({self.function}{within}{via})" + (f": `{source}`" if source else "")
+
+
+def _statement(file: str, line: int) -> str:
+    """The source of a line, and of those that follow while its brackets are open; not too much of it."""
+    text = linecache.getline(file, line).strip()
+    for at in range(line + 1, line + 8):
+        if sum(map(text.count, "([{")) <= sum(map(text.count, ")]}")):
+            break
+        more = linecache.getline(file, at).strip()
+        text += ("" if text[-1:] in "([{" or more[:1] in ")]}" else " ") + more
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 def _near(file: str) -> str:
@@ -82,7 +95,7 @@ def place_of(frame: FrameType | None) -> Place:
     inside = ""
     while frame is not None:
         code = frame.f_code
-        if not _library(code):
+        if not in_library(code):
             return Place(code.co_filename, frame.f_lineno, code.co_name, inside, _caller(frame.f_back))
         inside = "" if code.co_name == "__call__" else code.co_name
         frame = frame.f_back
@@ -93,22 +106,45 @@ _ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=[^=]")
 
 
 def assigned_name(frame: FrameType) -> str:
-    """The variable that the line of a frame assigns to, or ""."""
-    found = _ASSIGNED.match(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
-    return found[1] if found else ""
+    """The variable that the line of a frame assigns the call under way to, or ""."""
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    found = _ASSIGNED.match(line)
+    return found[1] if found else _one_of_several(frame, line)
 
 
-def _library(code: CodeType) -> bool:
+def _one_of_several(frame: FrameType, line: str) -> str:
+    """The same where a line assigns several: `a, b = f(), g()`."""
+    if "," not in line or not hasattr(frame.f_code, "co_positions"):  # which Python 3.10 lacks
+        return ""
+    try:
+        (statement,) = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError):
+        return ""
+    if not isinstance(statement, ast.Assign):
+        return ""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return ""
+    column = list(frame.f_code.co_positions())[frame.f_lasti // 2][2]
+    at = -1 if column is None else column - (len(line) - len(line.lstrip()))
+    for name, part in zip(target.elts, value.elts):
+        if isinstance(name, ast.Name) and part.col_offset <= at < (part.end_col_offset or 0):
+            return name.id
+    return ""
+
+
+def in_library(code: CodeType) -> bool:
     found = _is_library.get(code)
     if found is None:
-        found = _is_library.setdefault(code, code.co_filename.startswith(_PACKAGE))
+        made = code.co_filename == "<string>" and code.co_name == "__init__"  # a dataclass's
+        found = _is_library.setdefault(code, made or code.co_filename.startswith(_PACKAGE))
     return found
 
 
 def _caller(frame: FrameType | None) -> str:
     """The nearest line of the user's, from `frame` outwards, inside the kernel."""
     while frame is not None:
-        if not _library(frame.f_code):
+        if not in_library(frame.f_code):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

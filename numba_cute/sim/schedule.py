@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+AGAIN = 1 / 2
+"""How often, with a seed, a thread that pauses goes on among the others, and not after them."""
+
 
 class InOrder:
     """First come, first served."""
@@ -23,6 +26,10 @@ class InOrder:
 
     def next(self) -> Any:
         return self.ready.popleft()
+
+    def again(self) -> bool:
+        """Whether a thread that pauses may go on before all others have had their turn."""
+        return False
 
 
 class Shuffled(InOrder):
@@ -39,6 +46,9 @@ class Shuffled(InOrder):
         t = ready.popleft()
         ready.rotate(at)
         return t
+
+    def again(self) -> bool:
+        return self.rng.random() < AGAIN
 
 
 class ByWarp:
@@ -69,6 +79,9 @@ class ByWarp:
     def choose(self) -> Any:
         raise NotImplementedError
 
+    def again(self) -> bool:
+        raise NotImplementedError
+
 
 class Priorities(ByWarp):
     """Each warp has a random priority and the highest runs; now and then one falls to the bottom. Such runs let one
@@ -93,35 +106,52 @@ class Priorities(ByWarp):
             self.priority[best] = -float(self.falls)
         return best
 
+    def again(self) -> bool:
+        return self.rng.random() < AGAIN
 
-class Chosen(ByWarp):
-    """The warps in order, but for given deviations: at step s take the n-th ready warp. options: the steps at which
-    several were ready, and how many."""
 
-    def __init__(self, threads: Iterable[Any], deviations: dict[int, int]) -> None:
+class Choices:
+    """A launch's choices: the first of what is possible, but for given deviations: at step s the n-th. options: the
+    steps at which there were several, and how many."""
+
+    def __init__(self, deviations: dict[int, int]) -> None:
         self.deviations = deviations
         self.options: dict[int, int] = {}
         self.step = 0
+
+    def among(self, several: int) -> int:
+        """Which of several."""
+        if several < 2:
+            return 0
+        self.options[self.step] = several
+        self.step += 1
+        return self.deviations.get(self.step - 1, 0) % several
+
+
+class Chosen(ByWarp):
+    """The warps in order, but for the deviations of the launch's choices."""
+
+    def __init__(self, threads: Iterable[Any], choices: Choices) -> None:
+        self.choices = choices
         self.last: Any = None
         super().__init__(threads)
+
+    def again(self) -> bool:
+        self.last = None  # the others come first, unless a choice says otherwise
+        return True
 
     def choose(self) -> Any:
         if self.last in self.queues:  # a warp's own lanes go on together: an order among them decides nothing new
             return self.last
         warps = list(self.queues)
-        at = 0
-        if len(warps) > 1:
-            self.options[self.step] = len(warps)
-            at = self.deviations.get(self.step, 0) % len(warps)
-            self.step += 1
-        self.last = warps[at]
+        self.last = warps[self.choices.among(len(warps))]
         return self.last
 
 
-def schedule(threads: list[Any], seed: int | None, deviations: dict[int, int] | None) -> Any:
-    """The order of one cluster's threads: by deviations, by a seed (odd ones by priorities), or as they come."""
-    if deviations is not None:
-        return Chosen(threads, deviations)
+def schedule(threads: list[Any], seed: int | None, choices: Choices | None) -> Any:
+    """The order of one cluster's threads: by choices, by a seed (odd ones by priorities), or as they come."""
+    if choices is not None:
+        return Chosen(threads, choices)
     if seed is None:
         return InOrder(threads)
     rng = random.Random(seed)

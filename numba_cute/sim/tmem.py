@@ -139,7 +139,7 @@ class TensorMemoryHandle:
         m = self.machine
         for b in bars:
             b.live("names it", asynchronous=True)
-            b.bar.senders.update(m.threads)
+            b.bar.will_send(m.threads)
         groups = m.groups(TCGEN05_GROUP)
         epoch = groups.epoch
         groups.commit()
@@ -211,4 +211,16 @@ def check_freed(cta: Any) -> None:
             f"tensor memory: the kernel ended with {t.owners.count(at) * _GRAIN} columns of CTA {cta.rank} still "
             f"allocated\n  they were allocated at {at:#x} by {where}\n"
             f"  mend: that warp calls tcgen05.dealloc, after all have done with them"
+        )
+
+
+def one_group(m: Any, group: int) -> None:
+    """All tcgen05 instructions of a kernel are of the same .cta_group: ptxas takes no other kernel."""
+    if m.run.cta_group is None:
+        m.run.cta_group = group, m.row.name, m.place
+    first, other, place = m.run.cta_group
+    if first != group:
+        raise SimError(
+            f"{m.row.name} of {m.describe()} at {m.place} has cta_group {group}, but {other} at {place} has cta_group "
+            f"{first}: all tcgen05 instructions of a kernel must have the same"
         )

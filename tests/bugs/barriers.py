@@ -293,3 +293,99 @@ def peer_signalled_before_its_barrier_is_made(mended):
             mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
+
+
+def tested(test):
+    """Thread 0 copies; all test the barrier by `test(mended)` and read."""
+
+    def make(mended):
+        def kernel(a, out):
+            fresh(1)
+            t = cuda.threadIdx.x
+            if t == 0:
+                mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
+                tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            done = test(BAR, 0)
+            while mended and not done:
+                done = test(BAR, 0)
+            out[t] = get(BUF + 4 * t)
+            mbarrier.mbarrier_wait_parity(BAR, 0)
+
+        return kernel
+
+    return make
+
+
+@bug(RaceError, "cp_async_bulk_g2s", "gave False|must first wait on the barrier", arguments=ints(64))
+def result_of_try_wait_ignored(mended):
+    return tested(mbarrier.mbarrier_try_wait_parity)(mended)
+
+
+@bug(RaceError, "cp_async_bulk_g2s", "gave False|must first wait on the barrier", arguments=ints(64))
+def result_of_test_wait_ignored(mended):
+    return tested(mbarrier.mbarrier_test_wait_parity)(mended)
+
+
+@bug(
+    DeadlockError, "32 of 64 arrivals missing", "in the phase before, but not in this one: warp 1", "exited",
+    "mbarrier_arrive_drop", arguments=ints(64),
+)  # fmt: skip
+def threads_that_leave_without_a_last_arrival(mended):
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        fresh(64)
+        if t >= 32:
+            if mended:
+                mbarrier.mbarrier_arrive_drop(BAR)
+            else:
+                mbarrier.mbarrier_arrive(BAR)
+            return
+        for i in range(3):
+            mbarrier.mbarrier_arrive(BAR)
+            mbarrier.mbarrier_wait_parity(BAR, i & 1)
+        out[t] = 1
+
+    return kernel
+
+
+def supplied(meet=64, give=40):
+    """Eight warps take what one copies, round by round, and each two of them meet."""
+    full, empty = BAR, BAR + 8
+
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        if t == 0:
+            mbarrier.mbarrier_init(full, 1)
+            mbarrier.mbarrier_init(empty, 256)
+            fence.fence_mbarrier_init()
+        cuda.syncthreads()
+        if t < 128:
+            setmaxnreg.setmaxnreg_dec(count=give)
+            for i in range(3 if t == 0 else 0):
+                mbarrier.mbarrier_wait_parity(empty, i & 1 ^ 1)
+                mbarrier.mbarrier_arrive_expect_tx(full, 1024)
+                tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 1024, full)
+        else:
+            setmaxnreg.setmaxnreg_inc(count=232)
+            for i in range(3):
+                mbarrier.mbarrier_wait_parity(full, i & 1)
+                out[t - 128] += get(BUF + 4 * (t - 128))
+                if i > 0:
+                    sync.bar_sync(1 + t // 64, meet)
+                mbarrier.mbarrier_arrive(empty)
+
+    return kernel
+
+
+def cause_bug(*words):
+    return bug(DeadlockError, *words, "mbarrier at 0x408", threads=384, arguments=ints(256))
+
+
+@cause_bug("nothing is in flight\n  warps 4-5 (64 threads) wait", "named barrier 3: 64 of 96 threads have arrived")
+def named_barrier_that_stops_a_pipeline(mended):
+    return supplied() if mended else supplied(meet=96)
+
+
+@cause_bug("nothing is in flight\n  warps 8-11 (128|nothing is in flight\n  warps 4-7 (128", "setmaxnreg.inc to 232")
+def registers_that_stop_a_pipeline(mended):
+    return supplied() if mended else supplied(give=80)

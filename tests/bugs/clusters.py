@@ -4,7 +4,7 @@
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa import clc, cluster, fence, mbarrier, sync, tma
+from numba_cute.isa import atom_dsmem_b32, clc, cluster, fence, mbarrier, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 
 from .barriers import ints
@@ -374,3 +374,51 @@ def response_overwritten_before_all_have_read_it(mended):
 @clc_bug(SimError, "clc_try_cancel", "none was left")
 def another_request_after_none_was_left(mended):
     return persistent() if mended else persistent("again")
+
+
+# ---------------------------------------------------------------- atomics and arrivals in a peer's memory
+
+
+@pair(DeadlockError, "CTA 1", "1 of 1 arrival missing", "arrived at the same address of its own CTA", "needs mapa")
+def arrival_meant_for_a_peer_without_mapa(mended):
+    def kernel(a, out):
+        t, rank = cuda.threadIdx.x, cuda.blockIdx.x
+        fresh(1)
+        meet()
+        if t == 0 and rank == 0:
+            mbarrier.mbarrier_arrive_cluster(cluster.mapa(BAR, 1) if mended else BAR)
+        if rank == 1:
+            mbarrier.mbarrier_wait_parity_cluster(BAR, 0)
+        meet()
+
+    return kernel
+
+
+def tallied(scope="cluster", together=True):
+    """All threads of both blocks count in block 0's memory, whose thread 0 reads the sum."""
+
+    def kernel(a, out):
+        t, rank = cuda.threadIdx.x, cuda.blockIdx.x
+        if t == 0:
+            put(BUF, 0)
+        meet()
+        atom_dsmem_b32(cluster.mapa(BUF, 0), 1, op="add", type="u32", sem="relaxed", scope=scope)
+        if together:
+            meet()
+        else:
+            cuda.syncthreads()
+        if rank == 0 and t == 0:
+            out[0] = get(BUF)
+        meet()
+
+    return kernel
+
+
+@pair(RaceError, "atom_dsmem_b32", "is read by|read it", "CTA 1", "cluster_arrive and cluster_wait")
+def tally_of_a_cluster_read_after_a_barrier_of_one_block(mended):
+    return tallied(together=mended)
+
+
+@pair(RaceError, "atom_dsmem_b32", "atomics (scope cta)", "not one step for each other")
+def tally_of_a_cluster_at_block_scope(mended):
+    return tallied("cluster" if mended else "cta")

@@ -468,3 +468,23 @@ def exit_before_the_copy_has_landed(mended):
                 mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
+
+
+@bug(
+    RaceError, "missing fence.proxy.async", "cp_async_bulk_s2g", "copy_async.cp_async(", threads=32, arguments=ints(128)
+)
+def tma_store_of_what_cp_async_brought_without_a_proxy_fence(mended):
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        copy_async.cp_async(BUF + 16 * t, a.ctypes.data + 16 * t, **cp16)
+        copy_async.cp_async_commit_group()
+        copy_async.cp_async_wait_group(n=0)
+        if mended:
+            fence.fence_proxy_async_shared_cta()
+        cuda.syncthreads()
+        if t == 0:
+            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 512)
+            tma.cp_async_bulk_commit_group()
+            tma.cp_async_bulk_wait_group(n=0)
+
+    return kernel

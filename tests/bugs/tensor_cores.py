@@ -5,7 +5,7 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import fence, wgmma
+from numba_cute.isa import copy_async, fence, wgmma
 from numba_cute.isa.bits import WgmmaDescriptor
 from numba_cute.sim import RaceError
 
@@ -124,5 +124,29 @@ def a_fragment_changed_before_the_wait(mended):
             wgmma.wgmma_wait_group(n=0)
         b.fill(a, 1)
         wgmma.wgmma_wait_group(n=0)
+
+    return kernel
+
+
+@bug(
+    RaceError, "missing fence.proxy.async", "wgmma_ss", "copy_async.cp_async(", threads=128,
+    arguments=lambda: (np.zeros(1024, BF16.numpy), np.zeros(128, np.float32)),
+)  # fmt: skip
+def operands_brought_by_cp_async_without_a_proxy_fence(mended):
+    def kernel(a, out):
+        b, t = seam.current(), cuda.threadIdx.x
+        copy_async.cp_async(BUF + 16 * t, a.ctypes.data + 16 * t, nbytes=16, cache="cg", prefetch=0)
+        copy_async.cp_async_commit_group()
+        copy_async.cp_async_wait_group(n=0)
+        if mended:
+            fence.fence_proxy_async_shared_cta()
+        cuda.syncthreads()
+        acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
+        b.fill(acc, 0.0)
+        wgmma.wgmma_fence()
+        wgmma.wgmma_ss(acc, DESC, DESC, True, **FORM)
+        wgmma.wgmma_commit_group()
+        wgmma.wgmma_wait_group(n=0)
+        out[t] = b.vector(acc)[0]
 
     return kernel

@@ -5,7 +5,21 @@ import warnings
 
 import pytest
 
-from . import barriers, clusters, copies, lives, maps, matrix_unit, memory, pipelines, tensor_cores, threads, tiles  # noqa: F401
+from . import (  # noqa: F401
+    barriers,
+    clusters,
+    copies,
+    grids,
+    lives,
+    maps,
+    matrix_unit,
+    memory,
+    pipelines,
+    tensor_cores,
+    tensor_operands,
+    threads,
+    tiles,
+)
 from .zoo import BUGS
 
 FIRST, SECOND = {}, {"seed": 1}

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bugs of TMA's tiles: bytes, proxies, boxes that are still being stored, alignment."""
+"""Bugs of TMA's tiles and reductions: bytes, proxies, what is still being stored, alignment."""
 
 import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.isa import fence, mbarrier, tma
+from numba_cute.isa import bulk, fence, mbarrier, tma
 from numba_cute.isa.tensormap import TensorMapRecord
 from numba_cute.sim import DeadlockError, RaceError
 
+from .barriers import ints
 from .zoo import BAR, BUF, bug, fresh, put
 
 
@@ -79,3 +80,21 @@ def two_tma_stores_into_one_box(mended):
 @bug(Exception, "TMA load: dst", "multiple of 128", arguments=tiles)
 def tma_box_at_a_misaligned_address(mended):
     return tiled() if mended else tiled(dst=BUF + 16)
+
+
+@bug(RaceError, "global memory out", "cp_reduce_async_bulk_s2g", "cp.async.bulk.wait_group", arguments=ints(64))
+def sum_read_before_the_reduction_is_done(mended):
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        put(BUF + 4 * t, t)
+        fence.fence_proxy_async_shared_cta()
+        cuda.syncthreads()
+        if t == 0:
+            bulk.cp_reduce_async_bulk_s2g(out.ctypes.data, BUF, 256, op="add", type="s32")
+            tma.cp_async_bulk_commit_group()
+            if mended:
+                tma.cp_async_bulk_wait_group(n=0)
+            a[0] = out[5]
+            tma.cp_async_bulk_wait_group(n=0)
+
+    return kernel

@@ -8,7 +8,7 @@ import pytest
 from numba import cuda
 
 from numba_cute.isa import mbarrier
-from numba_cute.sim import DeadlockError, SimError, grid, simulate
+from numba_cute.sim import DeadlockError, OutOfBoundsError, SimError, grid, simulate
 
 BAR = 1024
 
@@ -114,6 +114,45 @@ def test_exploration_of_a_right_kernel_ends():
     out = np.zeros(1, np.int32)
     assert 10 < simulate(kernel).explore(most=50)[1, 128](out) <= 50
     assert out[0] == 0, "it runs on copies"
+
+
+def later_block_first(flag, out):
+    """Out of bounds only if block 1 comes before block 0."""
+    if cuda.threadIdx.x == 0 and cuda.atomic.add(flag, 0, 1) == 0 and cuda.blockIdx.x == 1:
+        out[1] = 0
+
+
+def between_two_atomics(flag, out):
+    """Out of bounds only if warp 1 comes first, and goes on first after its fence."""
+    t = cuda.threadIdx.x
+    if t == 0:
+        cuda.atomic.add(flag, 0, 1)
+    if t == 32:
+        cuda.atomic.add(flag, 0, 1)
+        cuda.threadfence()
+        if cuda.atomic.add(flag, 0, 0) == 1:
+            out[1] = 0
+
+
+@pytest.mark.parametrize(("kernel", "blocks"), [(later_block_first, 3), (between_two_atomics, 1)])
+def test_the_order_of_blocks_and_what_happens_at_a_fence_vary(kernel, blocks):
+    def arguments():
+        return np.zeros(1, np.int32), np.zeros(1, np.int32)
+
+    def goes_wrong(seed):
+        try:
+            simulate(kernel, seed=seed)[blocks, 64](*arguments())
+        except OutOfBoundsError:
+            return True
+        return False
+
+    assert not goes_wrong(None)
+    assert any(goes_wrong(seed) for seed in range(20))
+    with pytest.raises(OutOfBoundsError, match="choices=") as caught:
+        simulate(kernel).explore()[blocks, 64](*arguments())
+    choices = eval(re.search(r"choices=(\{.*?\})", str(caught.value))[1])
+    with pytest.raises(OutOfBoundsError):
+        simulate(kernel).explore(choices=choices)[blocks, 64](*arguments())
 
 
 def test_an_error_names_the_seed_that_replays_it():
