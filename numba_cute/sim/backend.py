@@ -17,7 +17,7 @@ from .collective import issue_alone, issue_together, span
 from .elementwise import bits_as, compute, computed_in
 from .explain import registers_in_use
 from .machine import Machine
-from .memory import SMEM_BASE
+from .memory import SMEM_BASE, SMEM_WINDOW
 from .report import OutOfBoundsError
 from .tmem import check_loaded
 
@@ -65,10 +65,15 @@ class SimBackend:
                 f"pass simulate(kernel, arch={instr.target!r})"
             )
 
-    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        self.check_target(instr)
+    def announce(self, instr: Instr) -> None:
+        """An instruction is about to be issued."""
+        if not self._supported.get(instr.target):
+            self.check_target(instr)
         if self.run.trace is not None:
             self.run.trace.issued(instr.name)
+
+    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        self.announce(instr)
         if instr.issuer == THREAD:
             return issue_alone(self.run, instr, statics, operands)
         return issue_together(self.run, instr, statics, operands)
@@ -86,6 +91,10 @@ class SimBackend:
                 f"which was promised to be a multiple of {align} bytes"
             )
         if space == "gmem" or (space == "generic" and (address >> 32 or self.run.memory.find(address))):
+            if space == "generic" and self.run.memory.find(address) is None:
+                own = self._numba_array(m, address, nbytes, write)
+                if own is not None:
+                    return own
             a = self.run.memory.at(address, nbytes, m)
             if self.run.races is not None:
                 a.check(m, address, nbytes, write)
@@ -94,6 +103,17 @@ class SimBackend:
             return a.data[address - a.address : address - a.address + nbytes]
         rank, at = m.owner(address)
         return m.shared(rank, at, nbytes, write)
+
+    def _numba_array(self, m: Machine, address: int, nbytes: int, write: bool) -> Any:
+        """The memory of `cuda.shared.array` or `cuda.local.array` that a tensor was made of, or None."""
+        at = address - m.cta.smem.start
+        if 0 <= at < SMEM_WINDOW:
+            return m.shared(m.cta_rank, at, nbytes, write)
+        for array in self.run.thread.locals:
+            at = address - array.ctypes.data
+            if at >= 0 and at + nbytes <= array.nbytes:
+                return array.part(at, nbytes, write)
+        return None
 
     def load(self, dtype: DType, space: str, address: int, count: int, align: int) -> tuple[Any, ...]:
         self._machine().polls(address)

@@ -42,18 +42,18 @@ class _Shared:
     def __init__(self, alone: Any, run: Any) -> None:
         self._alone, self._run = alone, run
 
-    def array(self, shape: Any, dtype: Any, alignas: int | None = None) -> Any:
-        return stepped(self._alone.array(shape, dtype, alignas, depth=2), self._run)
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        return stepped(self._alone.array(shape, dtype, alignment, depth=2), self._run)
 
 
 class _Local:
     def __init__(self, alone: Any, run: Any) -> None:
         self._alone, self._run = alone, run
 
-    def array(self, shape: Any, dtype: Any, alignas: int | None = None) -> Any:
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         f = self._run.thread.fragment
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        return f.step(lambda: LaneArray(self._run, self._alone.array((32, *shape), dtype)))
+        return f.step(lambda: LaneArray(self._run, self._alone.array((32, *shape), dtype, alignment)))
 
 
 class _Atomic:

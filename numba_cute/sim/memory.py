@@ -43,13 +43,14 @@ class SharedMemory:
         self.dynamic = max(self.dynamic, nbytes)
         self._check_capacity()
 
-    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "") -> NDArray[Any]:
+    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 8) -> NDArray[Any]:
         """The array of one `cuda.shared.array` line: the same for all threads of the CTA."""
         found = self.arrays.get(key)
         if found is None:
             count = int(np.prod(shape))
             nbytes = count * np.dtype(dtype).itemsize
-            self.static += -(-nbytes // 128) * 128
+            align = max(align, 128)  # SMEM_LIMIT is a multiple of 1024
+            self.static = -(-(self.static + nbytes) // align) * align
             self._check_capacity()
             at = SMEM_LIMIT - self.static
             found = self.arrays[key] = self.data[at : at + nbytes].view(dtype).reshape(shape)

@@ -9,14 +9,21 @@ from typing import Any
 import pytest
 
 
+def _number(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(f"{text} is no number of orders")
+    return value
+
+
 def pytest_addoption(parser: Any) -> None:
     parser.getgroup("numba-cute").addoption(
         "--cute-sim-seeds",
-        type=int,
+        type=_number,
         default=0,
         metavar="N",
-        help="simulate each launch in N further orders of its threads and copies (seeds 0 to N-1), on copies of its "
-        "arrays; a failure names the seed",
+        help="simulate each launch in N further orders of its threads and copies (seeds 0 to N-1), from the same "
+        "memory; a failure names the seed",
     )
 
 

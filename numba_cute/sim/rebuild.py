@@ -6,6 +6,7 @@ Nothing here imports Numba: a kernel that uses it has brought it.
 
 from __future__ import annotations
 
+import math
 import sys
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -15,7 +16,9 @@ import numpy as np
 from .. import seam
 from .lane_stand_in import LaneModule, LaneStandIn, LaneType, lane_builtins, lanes_type
 from .lanes import lanewise
+from .numba_functions import declared
 from .numba_stand_in import CudaStandIn, NumbaType
+from .passing import PassingModule, passing_builtins, passing_type
 
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
           "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
@@ -53,7 +56,7 @@ class Rebuilder:
         self.run, self.unwrap = run, unwrap
         self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
         self._number = LaneType if run.shared else NumbaType
-        self._builtins = lane_builtins() if run.shared else None
+        self._builtins = lane_builtins() if run.shared else passing_builtins()
         self._functions: dict[int, Any] = {}
         self._globals: dict[int, dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
@@ -80,8 +83,7 @@ class Rebuilder:
         space = self._globals.get(id(fn.__globals__))
         if space is None:
             space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
-            if self._builtins is not None:
-                space["__builtins__"] = self._builtins
+            space["__builtins__"] = self._builtins
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         new = FunctionType(fn.__code__, space, fn.__name__, fn.__defaults__, cells or None)
         new.__kwdefaults__ = fn.__kwdefaults__
@@ -104,15 +106,20 @@ class Rebuilder:
         if isinstance(value, ModuleType):
             return self._module(value, names)
         if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
-            return lanewise(value) if self.run.shared and getattr(value, "__module__", "") == "math" else value
-        if self.run.shared and isinstance(value, type) and issubclass(value, np.generic):
-            return lanes_type(value, value)
+            if getattr(value, "__module__", "") != "math":
+                return value
+            return lanewise(value) if self.run.shared else getattr(PassingModule(math), value.__name__)
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return lanes_type(value, value) if self.run.shared else passing_type(value)
         if seam.is_struct_class(value):
             return self.struct_class(value)
         if isinstance(value, tuple) and type(value) is tuple:
             return tuple(self.replace(v, names) for v in value)
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.function(value.py_func)
+        found = declared(value, self.run.shared, self._number)
+        if found is not None:
+            return found
         kind = type(value)
         if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
             return self._number(str(value))
@@ -159,8 +166,8 @@ class Rebuilder:
             return self.cuda
         if module.__name__.startswith("numba.cuda") and module.__name__.endswith(".cg"):
             return self.cuda.cg
-        if self.run.shared and module.__name__ in ("math", "numpy"):
-            return LaneModule(module)
+        if module.__name__ in ("math", "numpy"):
+            return LaneModule(module) if self.run.shared else PassingModule(module)
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if module.__name__.split(".")[0] == "numba_cute":

@@ -17,13 +17,36 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .report import who
 
 SECTOR, BANKS, BANK = 32, 32, 4
 
 
+_APART = 1 << 44
+"""Between the places of two allocations: each begins at a multiple of 256 bytes, as cudaMalloc's do."""
+
+
+def _origin(allocation: Any) -> int:
+    """Where the array begins that owns an allocation's memory: a view keeps its offset within it."""
+    start: int = allocation.address
+    owners = [allocation.owner]
+    while owners:
+        owner = owners.pop()
+        if isinstance(owner, list):
+            owners += owner
+        while isinstance(owner, np.ndarray):
+            start, owner = min(start, int(owner.ctypes.data)), owner.base
+    return start
+
+
+COPIES = "copies and wgmma"
+
+
 class Span(NamedTuple):
-    """Something that lasted: a warp's wait, or a copy under way. by: who ended it ("" if nobody did)."""
+    """Something that lasted: a thread's wait, or a copy under way. row: its warp, or COPIES. by: who ended it ("" if
+    nobody did). nth: which of the thread's waits for this."""
 
     block: tuple[int, ...]
     row: str
@@ -31,6 +54,7 @@ class Span(NamedTuple):
     end: int
     what: str
     by: str
+    nth: int = 0
 
 
 class Trace:
@@ -45,6 +69,7 @@ class Trace:
         self._woken: dict[Any, str] = {}
         self._accesses: dict[Any, list[tuple[int, int]]] = defaultdict(list)
         self._nth: Counter[Any] = Counter()
+        self._starts: dict[Any, int] = {}  # of allocations: what to add to an address
 
     # what the simulator says
     def issued(self, name: str) -> None:
@@ -58,7 +83,19 @@ class Trace:
         t = m.threads[0]
         key = (t, m.place, write)
         nth = self._nth[key] = self._nth[key] + 1
+        if space == "global":
+            address += self._moved(m, address)
         self._accesses[t.warp, m.place, write, nth, space].append((address, nbytes))
+
+    def _moved(self, m: Any, address: int) -> int:
+        """From an address to where it would be if each array that owns its memory had a GPU allocation of its own."""
+        held = m.run.memory.find(address)
+        if held is None:
+            return 0
+        found = self._starts.get(held)
+        if found is None:
+            found = self._starts[held] = (len(self._starts) + 1) * _APART - _origin(held)
+        return found
 
     def waits(self, t: Any) -> None:
         self._waiting[t] = self.now, t.wait.why
@@ -68,8 +105,10 @@ class Trace:
 
     def resumes(self, t: Any) -> None:
         start, why = self._waiting.pop(t, (self.now, ""))
-        if why and self.now > start:
-            self.spans.append(Span(t.cta.index, f"warp {t.index // 32}", start, self.now, why, self._woken.pop(t, "")))
+        by = self._woken.pop(t, "")
+        if why:
+            nth = self._nth[t, why] = self._nth[t, why] + 1
+            self.spans.append(Span(t.cta.index, f"warp {t.index // 32}", start, self.now, why, by, nth))
 
     def begins(self, op: Any) -> None:
         op.began = self.now
@@ -77,7 +116,7 @@ class Trace:
     def ends(self, op: Any) -> None:
         m = op.machine
         self.now += 1
-        self.spans.append(Span(m.cta.index, "copies and wgmma", op.began, self.now, op.describe(), ""))
+        self.spans.append(Span(m.cta.index, COPIES, op.began, self.now, op.describe(), ""))
         for _, region, reads in op.held:
             self.bytes[f"shared {'read' if reads else 'written'} asynchronously"] += region.nbytes
 
@@ -114,7 +153,8 @@ class Trace:
 
     def perfetto(self, file: Any) -> None:
         """Write the timeline for ui.perfetto.dev (the trace event format): a process a block, a thread a warp."""
-        rows = {(s.block, s.row): None for s in self._merged()}
+        spans = self._merged()
+        rows = sorted({(s.block, s.row) for s in spans}, key=_in_order)
         blocks = list(dict.fromkeys(b for b, _ in rows))
         ids = {row: at for at, row in enumerate(rows)}
         events: list[dict[str, Any]] = []
@@ -123,7 +163,7 @@ class Trace:
         for (b, row), at in ids.items():
             pid = blocks.index(b)
             events.append({"ph": "M", "pid": pid, "tid": at, "name": "thread_name", "args": {"name": row}})
-        for s in self._merged():
+        for s in spans:
             args = {"ended by": s.by} if s.by else {}
             events.append({
                 "ph": "X", "pid": blocks.index(s.block), "tid": ids[s.block, s.row], "ts": s.start,
@@ -135,7 +175,7 @@ class Trace:
         """Write the timeline as one page that needs nothing else: a row a warp; point at a bar to read who waited,
         for what, and who ended it."""
         spans = self._merged()
-        rows = {key: at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}))}
+        rows = {key: at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}, key=_in_order))}
         end = max((s.end for s in spans), default=1)
         width, height = 1200, 18
         parts = []
@@ -160,13 +200,29 @@ class Trace:
         )
 
     def _merged(self) -> list[Span]:
-        """Spans with those of a warp's lanes that wait alike as one."""
-        found: dict[Any, Span] = {}
+        """What the timeline shows: waits of a warp, from when the last of its lanes that wait has come until the first
+        goes on; and copies, in so many rows that none overlap."""
+        waits: dict[Any, Span] = {}
         for s in self.spans:
-            key = (s.block, s.row, s.start if s.row.startswith("copies") else "", s.what, s.end)
-            old = found.get(key)
-            found[key] = s if old is None else old._replace(start=min(old.start, s.start), by=old.by or s.by)
-        return list(found.values())
+            if s.row != COPIES:
+                key = s.block, s.row, s.what, s.nth
+                old = waits.get(key, s)
+                waits[key] = old._replace(start=max(old.start, s.start), end=min(old.end, s.end), by=old.by or s.by)
+        ends: dict[Any, list[int]] = defaultdict(list)
+        found = [s for s in waits.values() if s.end > s.start]
+        for s in sorted((s for s in self.spans if s.row == COPIES), key=lambda s: s.start):
+            rows = ends[s.block]
+            at = next((i for i, end in enumerate(rows) if end <= s.start), len(rows))
+            rows[at : at + 1] = [s.end]
+            found.append(s._replace(row=COPIES if at == 0 else f"{COPIES} {at + 1}"))
+        return found
+
+
+def _in_order(row: tuple[tuple[int, ...], str]) -> Any:
+    """Blocks as they are numbered, then warps, then copies."""
+    block, name = row
+    number = name.rsplit(" ", 1)[1]
+    return block[::-1], name.startswith(COPIES), int(number) if number.isdigit() else 1
 
 
 def _passes(some: list[tuple[int, int]]) -> int:

@@ -45,7 +45,6 @@ class Made(NamedTuple):
     what: str
     name: str
     dtype: Any
-    count: int
     place: Place
     layout: Any
 
@@ -79,14 +78,17 @@ class Never(NamedTuple):
 
     def error(self, place: Place, how: str) -> SimError:
         made = self.made
-        lines = [f"uninitialised: {made.element(self.at)} is read by {who([self.thread])} at {self.read}"]
-        lines.append(f"  but this thread has never written it; it was made at {made.place}")
+        lines = [
+            f"uninitialised: {who([self.thread])} uses {made.element(self.at)}, which it has never written; made at "
+            f"{made.place}"
+        ]
         if self.by:
-            part = "is added to" if self.role == "acc" else "is an operand"
-            lines.append(f"  {self.by} there gives what depends on it: it {part}")
-        if place != self.read:
-            lines.append(f"  its value {how} at {place}")
-        return UninitializedReadError("\n".join([*lines, f"  mend: {self._mend()}"]))
+            does = "accumulates onto" if self.role == "acc" else "multiplies by"
+            lines.append(f"  {self.by} {does} it at {self.read}")
+        elif self.read != place:
+            lines.append(f"  it is read at {self.read}")
+        what = "it" if self.read == place and not self.by else "what comes of it"
+        return UninitializedReadError("\n".join([*lines, f"  {what} {how} at {place}", f"  mend: {self._mend()}"]))
 
     def _mend(self) -> str:
         name = self.made.name or ("acc" if self.role == "acc" else "fragment")
@@ -94,7 +96,7 @@ class Never(NamedTuple):
             clear = f"clear the accumulator before the first multiply ({name}.fill(0)"
             no = ", or ACCUMULATE False for the first k block" if self.by.startswith("wgmma") else ""
             return f"{clear}{no})"
-        if self.made.what == "a local array":
+        if self.made.what == "the local array":
             return "set it first: cuda.local.array leaves its elements undefined"
         return (
             f"write it first ({name}.fill(0), or a copy that nothing leaves out), or do this only where the copy's "
@@ -123,8 +125,6 @@ class Undefined(Leaf):
         return "undefined"
 
 
-
-
 def used(value: Undefined, how: str) -> SimError:
     """The error of using a value at the line that runs now."""
     e = value.why.error(place_of(sys._getframe(1)), how)
@@ -133,10 +133,10 @@ def used(value: Undefined, how: str) -> SimError:
 
 
 def _use(how: str) -> Any:
-    def method(self: Undefined, *_: Any, **__: Any) -> Any:
+    def __call__(self: Undefined, *_: Any, **__: Any) -> Any:  # a name that places do not mention
         raise used(self, how)
 
-    return method
+    return __call__
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
@@ -176,38 +176,3 @@ def kind_of(dtype: Any) -> str:
     if isinstance(dtype, DType):
         return {"uint": "int"}.get(dtype.kind, dtype.kind)
     return {"b": "bool", "i": "int", "u": "int"}.get(np.dtype(dtype).kind, "float")
-
-
-def passing(f: Any) -> Any:
-    """`f` of numbers, which gives what is undefined for what is undefined."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for a in args:
-            if type(a) is Undefined:
-                return a
-        return f(*args, **kwargs)
-
-    return call
-
-
-class PassingType(type):
-    """A type of numbers that converts what is undefined to itself; else it is the type that it stands for."""
-
-    real: Any
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return args[0] if args and type(args[0]) is Undefined else cls.real(*args, **kwargs)
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.real)
-
-    def __subclasscheck__(cls, x: Any) -> bool:
-        return issubclass(x, cls.real)
-
-
-def passing_type(real: type) -> Any:
-    """A type of Python's or NumPy's numbers as kernels see it."""
-    space: dict[str, Any] = {"real": real}
-    if issubclass(real, np.generic):
-        space |= {"numpy": real, "dtype": np.dtype(real)}
-    return PassingType(real.__name__, (), space)

@@ -346,3 +346,37 @@ def test_checks_off_says_nothing_of_races_and_still_finds_deadlocks():
 def test_checks_that_do_not_exist(checks):
     with pytest.raises(Exception, match="are none of"):
         simulate(lambda: None, checks=checks)
+
+
+@pytest.mark.parametrize("checks", [True, False])
+@pytest.mark.parametrize("atomic", [False, True], ids=["reads", "atomics that change nothing"])
+def test_a_long_loop_over_one_element_is_no_deadlock(checks, atomic):
+    """It comes back to the same element, but not to the same state, as a loop that waits does."""
+
+    @cuda.jit
+    def kernel(scale, out):
+        total = 0.0
+        for i in range(300):
+            total += cuda.atomic.max(scale, 0, 0.0) * i if atomic else scale[0] * i
+        out[cuda.grid(1)] = total
+
+    out = np.zeros(32)
+    simulate(kernel, checks=checks)[1, 32](np.full(1, 0.5), out)
+    assert (out == 0.25 * 300 * 299).all()
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_block_that_counts_while_it_waits_for_a_later_one_lets_it_start(checks):
+    @cuda.jit
+    def kernel(flag, tries):
+        if cuda.blockIdx.x == 0:
+            n = 0
+            while cuda.atomic.add(flag, 0, 0) == 0:
+                n += 1
+            tries[0] = n
+        else:
+            cuda.atomic.add(flag, 0, 1)
+
+    tries = np.zeros(1, np.int64)
+    simulate(kernel, checks=checks)[2, 1](np.zeros(1, np.int32), tries)
+    assert 0 < tries[0] < 10_000

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
+import numba_cute as cute
 from numba_cute import dtypes, seam
 from numba_cute.isa import fence, mbarrier, tma
 from numba_cute.sim import Trace, simulate
@@ -34,11 +35,47 @@ def test_coalescing_of_a_stride_in_words(stride, used):
     def kernel(out):
         out[stride * cuda.threadIdx.x] = 1
 
-    raw = np.zeros(16 * 32 + 8, np.int32)
-    start = -raw.ctypes.data % 32 // 4
-    trace = traced(kernel, raw[start : start + 16 * 32])
+    trace = traced(kernel, np.zeros(16 * 32, np.int32))
     assert list(trace.coalescing.values()) == [used]
     assert trace.bytes == {"global written": 128}
+
+
+@pytest.mark.parametrize("offset", range(0, 32, 4))
+def test_an_array_counts_as_one_that_begins_at_a_multiple_of_256_bytes(offset):
+    def kernel(out):
+        out[cuda.threadIdx.x] = 1
+
+    memory = bytearray(128 + 64)
+    start = -np.frombuffer(memory, np.uint8).ctypes.data % 32 + offset  # the place in this process is left to chance
+    trace = traced(kernel, np.frombuffer(memory, np.int32, 32, start))
+    assert list(trace.coalescing.values()) == [1.0]
+
+
+@pytest.mark.parametrize(("first", "used"), [(0, 1.0), (1, 0.8), (7, 0.8), (8, 1.0)])
+def test_a_view_keeps_its_offset_in_the_array_that_it_is_of(first, used):
+    def kernel(out):
+        out[cuda.threadIdx.x] = 1
+
+    trace = traced(kernel, np.zeros(64, np.int32)[first : first + 32])
+    assert list(trace.coalescing.values()) == [used]
+
+
+def test_a_tensor_counts_as_its_array_does():
+    def kernel(out):
+        out[cuda.threadIdx.x] = 1
+
+    array = np.zeros(64, np.int32)
+    assert list(traced(kernel, cute.runtime.from_dlpack(array)).coalescing.values()) == [1.0]
+    assert list(traced(kernel, cute.runtime.from_dlpack(array[1:])).coalescing.values()) == [0.8]
+
+
+def test_arrays_that_lie_side_by_side_share_no_sector():
+    def kernel(a, b):
+        b[cuda.threadIdx.x] = a[cuda.threadIdx.x]
+
+    memory = bytearray(32)
+    a, b = np.frombuffer(memory, np.int32, 4), np.frombuffer(memory, np.int32, 4, 16)
+    assert list(traced(kernel, a, b, threads=4).coalescing.values()) == [0.5]
 
 
 def copy(a, out):
@@ -51,7 +88,7 @@ def copy(a, out):
         mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
         tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
     mbarrier.mbarrier_wait_parity(BAR, 0)
-    out[t] = seam.current().load(dtypes.Int32, "smem", BUF + 4 * t, 1, 4)[0]
+    out[t] = seam.current().load(dtypes.Int32, "smem", BUF + 4 * (t % 64), 1, 4)[0]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +112,32 @@ def test_timeline_for_perfetto(copied, tmp_path):
     waits = [e for e in events if e["ph"] == "X"]
     assert any(e["name"] == "mbarrier.try_wait" and e["dur"] > 0 for e in waits)
     assert any("cp_async_bulk_g2s issued by thread 0" in e["name"] for e in waits)
+
+
+def test_bars_of_a_row_do_not_overlap_and_lanes_that_wait_alike_are_one(tmp_path):
+    part = cuda.jit(copy, device=True)
+
+    def kernel(a, out):
+        part(a, out)
+        for _ in range(4):
+            if cuda.threadIdx.x == 40:
+                for k in range(20):
+                    out[40] = k
+            cuda.syncthreads()
+
+    trace = traced(kernel, np.arange(64, dtype=np.int32), np.zeros(384, np.int32), threads=384)
+    trace.perfetto(tmp_path / "run.json")
+    rows = {}
+    for e in json.loads((tmp_path / "run.json").read_text())["traceEvents"]:
+        if e["ph"] == "X":
+            rows.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"], e["name"]))
+    for bars in rows.values():
+        bars.sort()
+        assert all(b[0] >= a[1] for a, b in zip(bars, bars[1:])), bars
+        assert len(bars) < 10
+    names = [e["args"]["name"] for e in json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+             if e["ph"] == "M" and e["name"] == "thread_name"]  # fmt: skip
+    assert names == [*(f"warp {i}" for i in range(12)), "copies and wgmma"]
 
 
 def test_timeline_as_one_page(copied, tmp_path):
