@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
-from . import arch, math, nvgpu, pipeline, runtime, utils
+from . import arch, math, nvgpu, pipeline, runtime, tilelang, utils
 from .algebra import (
     coalesce,
     composition,
@@ -406,6 +406,7 @@ __all__ = [
     "stride_at",
     "struct",
     "tile_to_shape",
+    "tilelang",
     "tiled_divide",
     "tiled_product",
     "transform_leaf",

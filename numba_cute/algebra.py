@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from . import layout
 from .layout import ComposedLayout, Layout
+from .layout.divides import projected
 from .seam import CuteError, traced
 from .tensor import Tensor, check_coord, has_none, slice_tensor
 
@@ -96,10 +97,11 @@ def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     """The tile of `input` at `coord`, of modes (the tile's…, the modes of `coord` marked None…).
 
     tiler: a tile for each mode. coord: which tile, mode by mode; None keeps the mode of tiles. proj: marks with 1 the
-    modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK.
+    modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK;
+    what coord has beyond it, as of batches, stays.
     """
     if proj is not None:
-        tiler, coord = layout.dice(tiler, proj), layout.dice(coord, proj)
+        tiler, coord = layout.dice(tiler, proj), projected(coord, proj)
     tiled = _opened(zipped_divide(input, tiler))
     tile_modes = (None,) * layout.rank(shape(tiled)[0])
     rest = shape(tiled)[1]

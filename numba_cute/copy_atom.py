@@ -276,7 +276,8 @@ def _by_mma(atom: CopyAtom, mma: TiledMma, tv: Layout, x: int, y: int) -> TiledC
 @traced
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802 - CuTe's name
     """Tile `atom` so that each thread copies what `tiled_mma` takes for A."""
-    return _by_mma(atom, tiled_mma, tiled_mma.tv_layout_A_tiled, 0, 2)
+    stored = tiled_mma.get_tile_size(2) // tiled_mma.atom.traits.sparsity
+    return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, (tiled_mma.get_tile_size(0), stored))
 
 
 @traced

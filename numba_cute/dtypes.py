@@ -51,6 +51,34 @@ class DType:
             raise TypeError(f"{self.name} has {self.width} bits: it has no size in whole bytes")
         return self.width // 8
 
+    @property
+    def zero(self) -> Any:
+        """0 of this type in a kernel, a plain number on the host; so too the others."""
+        return self._constant(0)
+
+    @property
+    def one(self) -> Any:
+        """1."""
+        return self._constant(1)
+
+    @property
+    def inf(self) -> Any:
+        """Infinity, of a float that has it."""
+        return self._constant(math.inf)
+
+    @property
+    def nan(self) -> Any:
+        """Not a number, of a float that has it."""
+        return self._constant(math.nan)
+
+    def _constant(self, value: float) -> Any:
+        if value and not math.isfinite(value):
+            held = float(np.array([value]).astype(self.numpy)[0]) if self.is_float else 0.0
+            if not (math.isnan(held) if math.isnan(value) else held == value):
+                raise seam.CuteError(f"{self.name}.{value}: the type has no such number")
+        running = seam.current_or(None)
+        return value if running is None else running.cast(value, self)
+
     def __call__(self, value: Any) -> Any:
         return seam.current_or(_HOST).cast(value, self)
 

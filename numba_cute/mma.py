@@ -236,6 +236,9 @@ class TiledMma:
         if perm is None:
             return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored
         if stored != 1:
+            n = layout.size(perm)  # a plain number is held as the layout n:1, which moves nothing
+            if layout.coalesce(perm) == layout.make_layout(n) and n % stored == 0:
+                return layout.make_layout(n // stored)
             raise CuteError(f"permutation_mnk {self.permutation_mnk}: K of a sparse operand cannot be permuted")
         return perm
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 
 from . import layout, seam
 from .dtypes import DType, Uint8
-from .layout import ComposedLayout, Layout
+from .layout import ComposedLayout, Layout, Swizzle
 from .pointer import AddressSpace, Pointer
 from .seam import CuteError, static, traced
 from .tensor import Tensor
@@ -152,8 +152,9 @@ class MemRangeData:
         return self.count * self.dtype.width // 8
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: DType | None = None) -> Tensor:
-        """The memory as a tensor of a static `layout`; `swizzle` and `layout` of a swizzled layout come apart, as for
-        `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of another type."""
+        """The memory as a tensor of a static `layout`; `swizzle` moves the bytes of its addresses, a swizzled layout's
+        own swizzle its elements, as for `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of another
+        type."""
         return placed(self.pointer, self.size_in_bytes(), layout, swizzle, dtype)
 
     def __getitem__(self, index: Any) -> Any:
@@ -180,26 +181,57 @@ class ScalarMember(Pointer):
 
 def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType | None) -> Tensor:
     """The tensor of a range; an error if it does not fit, or cannot be swizzled there."""
-    if isinstance(lay, ComposedLayout) and swizzle is None:
-        raise CuteError(f"get_tensor: layout {lay} is swizzled; give layout.outer and swizzle=layout.inner")
-    lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
+    lay = static_layout(lay, "get_tensor")
     dtype = pointer.dtype if dtype is None else dtype
-    if not seam.is_static((lay.shape, lay.stride)):
-        raise CuteError(f"get_tensor: layout {lay} must be static: the size of shared memory is")
     need = int(layout.cosize(lay)) * dtype.width // 8
     if need > nbytes:
         raise CuteError(f"get_tensor: layout {lay} of {dtype} takes {need} bytes, but the MemRange has {nbytes}")
-    return Tensor(swizzled(Pointer(dtype, pointer.space, pointer.address, 0, pointer.alignment), swizzle), lay)
+    at = Pointer(dtype, pointer.space, pointer.address, 0, pointer.alignment)
+    return swizzled_tensor(at, lay, swizzle, "get_tensor")
+
+
+def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
+    """A layout, or what makes one, that shared memory can have."""
+    lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
+    plain = lay.outer if isinstance(lay, ComposedLayout) else lay
+    if not seam.is_static((plain.shape, plain.stride)):
+        raise CuteError(f"{what}: layout {lay} must be static: the size of shared memory is")
+    return lay  # type: ignore[no-any-return]
+
+
+def swizzled_tensor(pointer: Pointer, lay: Any, swizzle: Any, what: str) -> Tensor:
+    """The tensor of `lay` at a pointer to shared memory: its addresses swizzled by `swizzle` (of bytes), or, where
+    `lay` is itself swizzled, by what that swizzle of elements is of bytes."""
+    if isinstance(lay, ComposedLayout) and isinstance(lay.inner, Swizzle) and type(lay.offset) is int:
+        if swizzle is not None and swizzle.bits:
+            raise CuteError(f"{what}: layout {lay} is swizzled already; give layout.outer and swizzle={swizzle}")
+        pointer, lay, swizzle = pointer + lay.offset, lay.outer, _of_bytes(lay.inner, pointer.dtype, what)
+    return Tensor(swizzled(pointer, swizzle), lay)
+
+
+def _of_bytes(swizzle: Swizzle, dtype: DType, what: str) -> Swizzle:
+    """A swizzle of offsets in elements as one of byte addresses."""
+    base = swizzle.base + dtype.width.bit_length() - 4
+    if swizzle.bits and (dtype.width & (dtype.width - 1) or base < 0):
+        raise CuteError(f"{what}: a swizzle {swizzle} of {dtype} elements is none of bytes; give swizzle=, of bytes")
+    return layout.make_swizzle(swizzle.bits, base, swizzle.shift)
 
 
 def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
-    """The pointer with a swizzle of its byte addresses, whose period must divide its alignment."""
+    """The pointer with a swizzle of its byte addresses. What it moves must stay in the memory: that must begin at a
+    multiple of the bytes that are mixed, which only the simulator always sees; 16 bytes must be promised."""
     if swizzle is None or not swizzle.bits:
         return pointer
-    if pointer.alignment % swizzle.period:
+    mixed = swizzle.z_mask + (swizzle.z_mask & -swizzle.z_mask)
+    known = pointer.alignment
+    if isinstance(pointer.address, int):
+        known = max(known, pointer.address & -pointer.address)
+    elif pointer.alignment % (1 << swizzle.base) == 0:
+        known = mixed
+    if known % mixed:
         raise CuteError(
             f"swizzle {swizzle}: its period is {swizzle.period} bytes, but the memory is aligned to "
-            f"{pointer.alignment}; give byte_alignment=1024, or Align[MemRange[…], 1024]"
+            f"{known}; give byte_alignment=1024, or Align[MemRange[…], 1024]"
         )
     return Pointer(pointer.dtype, pointer.space, pointer.address, 0, pointer.alignment, swizzle)
 

@@ -18,6 +18,8 @@ PUBLIC = [
     "numba_cute.nvgpu.warpgroup",
     "numba_cute.pipeline",
     "numba_cute.runtime",
+    "numba_cute.tilelang",
+    "numba_cute.tilelang.cpasync",
     "numba_cute.utils",
     "numba_cute.utils.sm80",
     "numba_cute.utils.sm90",

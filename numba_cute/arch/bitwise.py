@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers as bits, and their arithmetic where Python's operators do not say it. Any thread. Words are 32 bits."""
+"""Integers as bits, and their arithmetic where Python's operators do not say it. Any thread. Words have 32 bits,
+or 64 with width=64 where a function takes that (results too are then Uint64 and Int64)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import isa
-from ..dtypes import Int32, Uint32
+from ..dtypes import Int32, Int64, Uint32, Uint64
 from ..seam import CuteError, traced
 
 
@@ -39,49 +40,67 @@ def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
     return isa.shf(Uint32(b), Uint32(a), Uint32(shift), direction=direction, mode=mode)
 
 
+def _width(what: str, width: Any) -> tuple[Any, Any, str]:
+    """(unsigned type, signed type, ending of the row) of words of 32 or 64 bits."""
+    if width not in (32, 64):
+        raise CuteError(f"{what}: width {width!r} must be 32 or 64, the bits of a word")
+    return (Uint32, Int32, "") if width == 32 else (Uint64, Int64, "_b64")
+
+
+def _row(what: str, end: str) -> Any:
+    return getattr(isa, what + end)
+
+
 @traced
-def bfe(value: Any, start: Any, length: Any, signed: bool = False) -> Any:
+def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 32) -> Any:
     """The `length` bits of `value` from bit `start` on (Uint32), or sign-extended (Int32). PTX bfe."""
-    got = isa.bfe(Uint32(value), Uint32(start), Uint32(length), sign="s" if signed else "u")
-    return Int32(got) if signed else got
+    word, number, end = _width("bfe", width)
+    got = _row("bfe", end)(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u")
+    return number(got) if signed else got
 
 
 @traced
-def bfi(replacement: Any, value: Any, start: Any, length: Any) -> Any:
+def bfi(replacement: Any, value: Any, start: Any, length: Any, width: int = 32) -> Any:
     """`value` with its `length` bits from bit `start` on taken from the low bits of `replacement` (Uint32). PTX bfi."""
-    return isa.bfi(Uint32(replacement), Uint32(value), Uint32(start), Uint32(length))
+    word, _, end = _width("bfi", width)
+    return _row("bfi", end)(word(replacement), word(value), Uint32(start), Uint32(length))
 
 
 @traced
-def bfind(value: Any, signed: bool = False) -> Any:
+def bfind(value: Any, signed: bool = False, width: int = 32) -> Any:
     """The number of the highest bit set (signed: of a negative value the highest clear), -1 if none (Int32).
     PTX bfind."""
-    return Int32(isa.bfind(Uint32(value), sign="s" if signed else "u"))
+    word, _, end = _width("bfind", width)
+    return Int32(_row("bfind", end)(word(value), sign="s" if signed else "u"))
 
 
 @traced
-def brev(value: Any) -> Any:
+def brev(value: Any, width: int = 32) -> Any:
     """The bits in reverse order (Uint32). PTX brev."""
-    return isa.brev(Uint32(value))
+    word, _, end = _width("brev", width)
+    return _row("brev", end)(word(value))
 
 
 @traced
-def clz(value: Any) -> Any:
-    """How many bits above the highest one set (Int32; 32 of 0). PTX clz."""
-    return Int32(isa.clz(Uint32(value)))
+def clz(value: Any, width: int = 32) -> Any:
+    """How many bits above the highest one set (Int32; `width` of 0). PTX clz."""
+    word, _, end = _width("clz", width)
+    return Int32(_row("clz", end)(word(value)))
 
 
 @traced
-def popc(value: Any) -> Any:
+def popc(value: Any, width: int = 32) -> Any:
     """How many bits are set (Int32). PTX popc."""
-    return Int32(isa.popc(Uint32(value)))
+    word, _, end = _width("popc", width)
+    return Int32(_row("popc", end)(word(value)))
 
 
 @traced
-def mul_hi(a: Any, b: Any, signed: bool = True) -> Any:
-    """The high word of the 64-bit product (Int32, or Uint32). PTX mul.hi."""
-    got = isa.mul_hi(Uint32(a), Uint32(b), sign="s" if signed else "u")
-    return Int32(got) if signed else got
+def mul_hi(a: Any, b: Any, signed: bool = True, width: int = 32) -> Any:
+    """The high half of the product (Int32, or Uint32). PTX mul.hi."""
+    word, number, end = _width("mul_hi", width)
+    got = _row("mul_hi", end)(word(a), word(b), sign="s" if signed else "u")
+    return number(got) if signed else got
 
 
 @traced

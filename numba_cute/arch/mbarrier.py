@@ -72,22 +72,32 @@ def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_
 
 
 @traced
-def mbarrier_arrive_and_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None) -> None:
-    """Add `bytes` to what this phase waits for, then arrive once. One thread: the one that issues the copies.
-    PTX mbarrier.arrive.expect_tx, sm_90."""
-    bar = _address(mbar_ptr, "mbarrier_arrive_and_expect_tx")
-    _check(bytes, 0, "bytes", "mbarrier_arrive_and_expect_tx")
-    if peer_cta_rank_in_cluster is None:
-        isa.mbarrier_arrive_expect_tx(bar, Uint32(bytes))
-    else:
-        isa.mbarrier_arrive_expect_tx_cluster(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes))
+def mbarrier_arrive_and_expect_tx(
+    mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, relaxed: bool = False, scope: str = "cta"
+) -> None:
+    """Add `bytes` to what this phase waits for, then arrive once, here or at the same barrier of another block of the
+    cluster. One thread: the one that issues the copies. relaxed: do not release this thread's memory accesses. scope:
+    "cta" or "cluster", for whom they are released (a peer: the cluster). PTX mbarrier.arrive.expect_tx, sm_90."""
+    what = "mbarrier_arrive_and_expect_tx"
+    bar = _address(mbar_ptr, what)
+    _check(bytes, 0, "bytes", what)
+    if scope not in ("cta", "cluster") or relaxed not in (True, False):
+        raise CuteError(f'{what}: scope {scope!r} must be "cta" or "cluster", and relaxed {relaxed!r} True or False')
+    peer = peer_cta_rank_in_cluster is not None
+    row = "mbarrier_arrive_expect_tx" + "_relaxed" * relaxed + "_cluster" * (peer or scope == "cluster")
+    getattr(isa, row)(_peer(bar, peer_cta_rank_in_cluster) if peer else bar, Uint32(bytes))
 
 
 @traced
-def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
-    """Add `bytes` to what this phase waits for, without arriving. PTX mbarrier.expect_tx, sm_90."""
+def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None) -> None:
+    """Add `bytes` to what this phase waits for, without arriving; with a rank, at the same barrier of that block of the
+    cluster. PTX mbarrier.expect_tx, sm_90."""
     _check(bytes, 0, "bytes", "mbarrier_expect_tx")
-    isa.mbarrier_expect_tx(_address(mbar_ptr, "mbarrier_expect_tx"), Uint32(bytes))
+    bar = _address(mbar_ptr, "mbarrier_expect_tx")
+    if peer_cta_rank_in_cluster is None:
+        isa.mbarrier_expect_tx(bar, Uint32(bytes))
+    else:
+        isa.mbarrier_expect_tx_cluster(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes))
 
 
 @traced

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on two floats at once, rounded to nearest even. Any thread.
+"""Arithmetic on two floats at once, rounded to nearest even unless `rnd` says otherwise: "rz" towards zero, "rm" down,
+"rp" up. ftz: subnormal operands and results are zero. Any thread.
 
 Pairs of Float32 are tuples (low, high); pairs of 16-bit floats are Uint32 words, the first in the low half."""
 
@@ -18,34 +19,43 @@ def _pair(x: Any, what: str, name: str) -> tuple[Any, Any]:
     return Float32(x[0]), Float32(x[1])
 
 
-def _arith(op: str, a: Any, b: Any) -> Any:
+def _rounding(rnd: Any, ftz: Any, what: str) -> dict[str, Any]:
+    if rnd not in ("rn", "rz", "rm", "rp") or ftz not in (True, False):
+        raise CuteError(f'{what}: rnd {rnd!r} must be "rn", "rz", "rm" or "rp", and ftz {ftz!r} True or False')
+    return {"rnd": rnd, "ftz": ftz}
+
+
+def _arith(op: str, a: Any, b: Any, rnd: Any, ftz: Any) -> Any:
     what = f"{op}_packed_f32x2"
-    return isa.arith_f32x2(_pair(a, what, "src_a"), _pair(b, what, "src_b"), op=op)
+    return isa.arith_f32x2(_pair(a, what, "src_a"), _pair(b, what, "src_b"), op=op, **_rounding(rnd, ftz, what))
 
 
 @traced
-def add_packed_f32x2(src_a: Any, src_b: Any) -> Any:
+def add_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Two Float32 sums. PTX add.f32x2, sm_100."""
-    return _arith("add", src_a, src_b)
+    return _arith("add", src_a, src_b, rnd, ftz)
 
 
 @traced
-def sub_packed_f32x2(src_a: Any, src_b: Any) -> Any:
+def sub_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Two Float32 differences. PTX sub.f32x2, sm_100."""
-    return _arith("sub", src_a, src_b)
+    return _arith("sub", src_a, src_b, rnd, ftz)
 
 
 @traced
-def mul_packed_f32x2(src_a: Any, src_b: Any) -> Any:
+def mul_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Two Float32 products. PTX mul.f32x2, sm_100."""
-    return _arith("mul", src_a, src_b)
+    return _arith("mul", src_a, src_b, rnd, ftz)
 
 
 @traced
-def fma_packed_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
+def fma_packed_f32x2(src_a: Any, src_b: Any, src_c: Any, rnd: str = "rn", ftz: bool = False) -> Any:
     """Two fused a * b + c of Float32. PTX fma.f32x2, sm_100."""
     what = "fma_packed_f32x2"
-    return isa.fma_f32x2(_pair(src_a, what, "src_a"), _pair(src_b, what, "src_b"), _pair(src_c, what, "src_c"))
+    return isa.fma_f32x2(
+        _pair(src_a, what, "src_a"), _pair(src_b, what, "src_b"), _pair(src_c, what, "src_c"),
+        **_rounding(rnd, ftz, what),
+    )  # fmt: skip
 
 
 def _mixed(op: str, type: str, a: Any, b: Any) -> Any:

@@ -17,6 +17,12 @@ def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
         raise CuteError(f"{what}: number_of_threads {threads} is not a positive multiple of 32")
 
 
+def _flag(aligned: Any, what: str) -> bool:
+    if aligned not in (None, True, False):
+        raise CuteError(f"{what}: aligned {aligned!r} must be static: True or False")
+    return aligned is not False
+
+
 @traced
 def sync_threads() -> None:
     """Wait for all threads of the block; orders their memory accesses. PTX barrier.cta.sync."""
@@ -36,26 +42,28 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
 
 
 @traced
-def barrier_arrive(barrier_id: Any = None, number_of_threads: Any = None) -> None:
+def barrier_arrive(barrier_id: Any = None, number_of_threads: Any = None, aligned: bool = True) -> None:
     """Arrive at a named barrier without waiting; `number_of_threads` counts those that arrive and those that wait.
-    Whole warps. PTX barrier.cta.arrive."""
+    Whole warps; with aligned=False any threads, which need not come together. PTX barrier.cta.arrive."""
     if number_of_threads is None:
         raise CuteError("barrier_arrive: number_of_threads must be given: those that arrive and those that wait")
     _check_barrier(barrier_id, number_of_threads, "barrier_arrive")
-    isa.bar_arrive(Uint32(0 if barrier_id is None else barrier_id), Uint32(number_of_threads))
+    row = isa.bar_arrive if _flag(aligned, "barrier_arrive") else isa.barrier_cta_arrive
+    row(Uint32(0 if barrier_id is None else barrier_id), Uint32(number_of_threads))
 
 
 @traced
-def cluster_arrive() -> None:
-    """Arrive at the cluster's barrier, releasing memory accesses. All threads of the cluster, then `cluster_wait`.
-    PTX barrier.cluster.arrive.release, sm_90."""
-    isa.cluster_arrive()
+def cluster_arrive(aligned: bool | None = None) -> None:
+    """Arrive at the cluster's barrier, releasing memory accesses. All threads of the cluster, then `cluster_wait`;
+    whole warps unless aligned=False. PTX barrier.cluster.arrive.release, sm_90."""
+    (isa.cluster_arrive if _flag(aligned, "cluster_arrive") else isa.cluster_arrive_unaligned)()
 
 
 @traced
-def cluster_arrive_relaxed() -> None:
+def cluster_arrive_relaxed(aligned: bool | None = None) -> None:
     """Arrive at the cluster's barrier without ordering memory. PTX barrier.cluster.arrive.relaxed, sm_90."""
-    isa.cluster_arrive_relaxed()
+    what = "cluster_arrive_relaxed"
+    (isa.cluster_arrive_relaxed if _flag(aligned, what) else isa.cluster_arrive_relaxed_unaligned)()
 
 
 @traced
@@ -68,17 +76,27 @@ def cluster_wait() -> None:
 def fence_proxy(kind: str, space: str | None = None) -> None:
     """Order this thread's ordinary memory accesses before later ones of TMA and wgmma.
 
-    kind: "async" (all memory), "async.global", or "async.shared" with space="cta". Each thread that wrote, before
-    the barrier that precedes the copy. PTX fence.proxy.async, sm_90."""
+    kind: "async" (all memory), "async.global", or "async.shared" with space="cta" or "cluster"; or "alias", between two
+    addresses of the same memory (sm_70). Each thread that wrote, before the barrier that precedes the copy. (For tensor
+    maps there is `cpasync.fence_tma_desc_acquire`.) PTX fence.proxy.async, sm_90."""
     rows: dict[tuple[str, str | None], Any] = {
         ("async", None): isa.fence_proxy_async,
         ("async.global", None): isa.fence_proxy_async_global,
         ("async.shared", "cta"): isa.fence_proxy_async_shared_cta,
+        ("async.shared", "cluster"): isa.fence_proxy_async_shared_cluster,
+        ("alias", None): isa.fence_proxy_alias,
     }
     if (kind, space) not in rows:
-        legal = '"async", "async.global", or "async.shared" with space="cta"'
+        legal = '"async", "async.global", "alias", or "async.shared" with space="cta" or "cluster"'
         raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is no proxy fence; use {legal}")
     rows[kind, space]()
+
+
+@traced
+def fence_view_async_shared() -> None:
+    """Order this thread's accesses of the block's shared memory before later ones of TMA and wgmma. PTX
+    fence.proxy.async.shared::cta, sm_90."""
+    isa.fence_proxy_async_shared_cta()
 
 
 @traced

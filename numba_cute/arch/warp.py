@@ -7,12 +7,19 @@ from __future__ import annotations
 from typing import Any
 
 from .. import isa, seam
-from ..dtypes import Float32, Int32, Uint32
+from ..dtypes import Float32, Int32, Uint32, Uint64
 from ..seam import CuteError, traced
 from ..vector import bitcast
 
 FULL_MASK = 0xFFFFFFFF
-REDUX = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+REDUX = {
+    **{op: (op, "s32") for op in ("add", "min", "max")},
+    **{op: (op, "b32") for op in ("and", "or", "xor")},
+    "umin": ("min", "u32"),
+    "umax": ("max", "u32"),
+}
+"""Of each kind of reduction of integers the operation and its type."""
+_SHUFFLES = ("idx", "up", "down", "bfly")
 
 
 def _issued(row: str, mask: Any, what: str, *operands: Any, **statics: Any) -> Any:
@@ -88,6 +95,16 @@ def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_c
 
 
 @traced
+def shuffle_sync_op(
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31, kind: str = "idx"
+) -> Any:  # fmt: skip
+    """The 32-bit `value` of another lane: kind "idx" (`shuffle_sync`), "up", "down" or "bfly". PTX shfl.sync."""
+    if kind not in _SHUFFLES:
+        raise CuteError(f"shuffle_sync_op: kind {kind!r} is none of {', '.join(map(repr, _SHUFFLES))}")
+    return _shuffle(value, offset, mask, mask_and_clamp, kind)
+
+
+@traced
 def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """A word (Uint32) whose bit i is lane i's `pred`. PTX vote.sync.ballot."""
     return _issued("vote_ballot", mask, "vote_ballot_sync", pred)
@@ -106,13 +123,69 @@ def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
 
 
 @traced
-def warp_redux_sync(value: Any, kind: str, mask_and_clamp: Any = FULL_MASK) -> Any:
-    """The Int32 `value`s of all lanes reduced by `kind`: add, min, max, and, or, xor. mask_and_clamp: the mask.
-    PTX redux.sync, sm_80."""
+def warp_redux_sync(
+    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, abs: bool | None = None, nan: bool | None = None
+) -> Any:
+    """The `value`s of all lanes reduced by `kind`: of integers add, min, max (as Int32), umin, umax (as Uint32), and,
+    or, xor; of Float32 fmin (or min), fmax (or max), of magnitudes with `abs`, with `nan` NaN if any is.
+    mask_and_clamp: the mask. PTX redux.sync, sm_80; of floats sm_100f."""
+    what = "warp_redux_sync"
+    if seam.current().type_of(value).is_float or kind in ("fmin", "fmax"):
+        op = kind.removeprefix("f")
+        if op not in ("min", "max"):
+            raise CuteError(f"{what}: kind {kind!r} of a float must be fmin or fmax")
+        how = {"op": op, "abs": bool(abs), "nan": bool(nan)}
+        return _issued("redux_sync_f32", mask_and_clamp, what, Float32(value), **how)
     if kind not in REDUX:
-        raise CuteError(f"warp_redux_sync: kind {kind!r} is none of {', '.join(REDUX)}")
-    bits = "b32" if kind in ("and", "or", "xor") else "s32"
-    return Int32(_issued("redux_sync", mask_and_clamp, "warp_redux_sync", Uint32(value), op=kind, type=bits))
+        raise CuteError(f"{what}: kind {kind!r} is none of {', '.join(REDUX)}, fmin, fmax")
+    if abs or nan:
+        raise CuteError(f"{what}: abs and nan are for floats")
+    op, type = REDUX[kind]
+    got = _issued("redux_sync", mask_and_clamp, what, Uint32(value), op=op, type=type)
+    return Uint32(got) if type == "u32" else Int32(got)
+
+
+def _group(threads: Any, what: str) -> int:
+    if type(threads) is not int or threads not in (1, 2, 4, 8, 16, 32):
+        raise CuteError(f"{what}: threads_in_group {threads!r} must be a static power of two, at most 32")
+    return threads
+
+
+def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
+    """All lanes of a group get the same: halves of it exchange their values again and again."""
+    offset = _group(threads, what) // 2
+    while offset:
+        value = op(value, shuffle_sync_bfly(value, offset))
+        offset //= 2
+    return value
+
+
+@traced
+def warp_reduction(val: Any, op: Any, threads_in_group: int = 32) -> Any:
+    """`op(a, b)` (a cute.traced function or operator of two numbers) over the 32-bit `val`s of each `threads_in_group`
+    (a power of two) lanes next to each other; each gets the result. All 32 lanes. PTX shfl.sync.bfly."""
+    return _reduced(val, op, threads_in_group, "warp_reduction")
+
+
+def _greater(a: Any, b: Any) -> Any:
+    backend = seam.current()
+    if backend.type_of(a).is_float:
+        return isa.extreme_f32(Float32(a), Float32(b), op="max", ftz=False)
+    return backend.select(backend.compare(">", a, b), a, b)
+
+
+@traced
+def warp_reduction_max(val: Any, threads_in_group: int = 32) -> Any:
+    """The greatest 32-bit `val` (an integer, or a Float32) of each `threads_in_group` lanes. All 32 lanes. PTX
+    shfl.sync.bfly."""
+    return _reduced(val, _greater, threads_in_group, "warp_reduction_max")
+
+
+@traced
+def warp_reduction_sum(val: Any, threads_in_group: int = 32) -> Any:
+    """The sum of the 32-bit `val`s (integers, or Float32) of each `threads_in_group` lanes. All 32 lanes. PTX
+    shfl.sync.bfly."""
+    return _reduced(val, lambda a, b: a + b, threads_in_group, "warp_reduction_sum")
 
 
 @traced
@@ -122,14 +195,16 @@ def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
 
 
 @traced
-def match_sync(mask: Any, value: Any, kind: str = "any") -> Any:
-    """The lanes (Uint32, one bit each) whose 32-bit `value` is this one's; with kind "all", 0 unless all agree.
-    PTX match.sync."""
+def match_sync(mask: Any, value: Any, kind: str = "any", width: int = 32) -> Any:
+    """The lanes (Uint32, one bit each) whose `value` of `width` (32, 64) bits is this one's; with kind "all", 0 unless
+    all agree. PTX match.sync."""
     if kind not in ("any", "all"):
         raise CuteError(f'match_sync: kind {kind!r} must be "any" or "all"')
-    if kind == "any":
-        return _issued("match_any", mask, "match_sync", Uint32(value))
-    return _issued("match_all", mask, "match_sync", Uint32(value))[0]
+    if width not in (32, 64):
+        raise CuteError(f"match_sync: width {width!r} must be 32 or 64")
+    row, word = (f"match_{kind}", Uint32(value)) if width == 32 else (f"match_{kind}_b64", Uint64(value))
+    got = _issued(row, mask, "match_sync", word)
+    return got if kind == "any" else got[0]
 
 
 @traced

@@ -18,12 +18,19 @@ from .. import config
 from ..seam import CuteError
 
 _raised: list[CuteError] = []
+_PLACE = re.compile(r" at (\S.*?) \((\d+)\)")
 
 
 def as_typing_error(e: CuteError) -> TypingError:
     """The error in the form that Numba holds back until no type is missing."""
     _raised.append(e)
     return TypingError(str(e))
+
+
+def lies_before(error: BaseException, until: Loc) -> bool:
+    """Whether an error of Numba's is of that line of the kernel or of one before."""
+    places = _PLACE.findall(str(error))
+    return any(file == until.filename and int(line) <= until.line for file, line in places)
 
 
 def forget() -> None:
@@ -48,7 +55,7 @@ def explain(error: BaseException, py_func: Any) -> None:
 def _where(text: str, error: BaseException, py_func: Any) -> str:
     """The user's line: the first place that Numba's message names (the innermost call that failed); of an operator,
     which its message does not place, the one that it was typing."""
-    named = re.search(r" at (\S.*?) \((\d+)\)", text)
+    named = _PLACE.search(text)
     file, line = (named[1], int(named[2])) if named is not None else _typed(error)
     if file is None:
         return f"\n  in kernel {py_func.__name__}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on ints that only typing knows to be static, such as the result of `cute.size(tensor)`, is static too.
+"""Arithmetic on ints that only typing knows to be static, such as the result of `cute.size(tensor)`, is static too, and
+so are sums of tuples of them.
 
 What the source alone tells is folded before typing (see `passes`); here an operator on Numba's literals gives one.
 """
@@ -13,35 +14,42 @@ from typing import Any
 from numba.cuda import types, typing
 from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
+from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
 
 _WIDEST = 1 << 63
 
 
-def _register(op: Callable[..., Any], arity: int) -> None:
+def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
     class Template(AbstractTemplate):
         key = op
         prefer_literal = True
 
         def generic(self, args: Any, kws: Any) -> Any:
-            if len(args) != arity or not all(isinstance(a, types.IntegerLiteral) for a in args):
+            if len(args) != len(kinds) or not all(map(isinstance, args, kinds)):
                 return None
             try:
                 value = op(*(a.literal_value for a in args))
             except (ArithmeticError, ValueError):  # Numba says what is wrong at run time
                 return None
-            if type(value) is not int or not -_WIDEST <= value < _WIDEST:
+            if type(value) not in (int, bool) or not -_WIDEST <= value < _WIDEST:
                 return None
             return typing.signature(types.literal(value), *args)
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         ty = sig.return_type
-        return context.get_constant(ty.literal_type, ty.literal_value)
+        return context.get_constant(types.unliteral(ty), ty.literal_value)
 
     typing_registry.register_global(op)(Template)
-    lowering_registry.lower(op, *(types.IntegerLiteral,) * arity)(lower)
+    lowering_registry.lower(op, *kinds)(lower)
 
 
 for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor"):
-    _register(getattr(operator, _name), 2)
-_register(operator.neg, 1)
+    _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
+_register(operator.neg, (types.IntegerLiteral,))
+_register(operator.not_, (types.BooleanLiteral,))
+
+# `(1, *layout.shape)` is a sum of tuples: its static elements stay static.
+TupleAdd.prefer_literal = TupleConstructor.prefer_literal = True

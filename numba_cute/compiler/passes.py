@@ -17,6 +17,7 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDACompiler
 from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
+from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
 from numba.cuda.core.typed_passes import type_inference_stage
 from numba.cuda.core.untyped_passes import IRProcessing
@@ -24,6 +25,7 @@ from numba.cuda.core.untyped_passes import IRProcessing
 from .. import seam
 from ..seam import CuteError
 from . import tree, unroll
+from .errors import lies_before
 from .numba_types import Value
 
 _FOLDABLE = {
@@ -31,7 +33,9 @@ _FOLDABLE = {
     operator.and_, operator.or_, operator.xor, operator.pow, operator.lt, operator.le, operator.gt, operator.ge,
     operator.eq, operator.ne,
 }  # fmt: skip
+_UNARY = {operator.neg, operator.pos, operator.invert, operator.not_}
 _CONSTANTS = (ir.Const, ir.Global, ir.FreeVar)
+_FOLDED = ("binop", "unary", "getattr", "getitem", "static_getitem")
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -45,6 +49,7 @@ class KeepConstants(FunctionPass):
         func_ir = state.func_ir
         known = Constants(func_ir, state.args)
         changed = _tuples_for_lists(func_ir)
+        _constant_slices(func_ir)
         changed |= _fold_constants(func_ir, known)
         changed |= _expand_tuples(func_ir)
         if unroll.unroll_loops(func_ir, known.of, lambda var: typed_constant(state, var)):
@@ -98,6 +103,10 @@ class Constants:
             lhs, rhs = self.of(node.lhs), self.of(node.rhs)
             if all(isinstance(x, int) for x in (lhs, rhs)):
                 return node.fn(lhs, rhs)
+        if node.op == "unary" and node.fn in _UNARY:
+            value = self.of(node.value)
+            if isinstance(value, int):
+                return node.fn(value)
         if node.op in ("getitem", "static_getitem"):
             index = node.index if node.op == "static_getitem" else self.of(node.index)
             owner = self.of(node.value)
@@ -120,14 +129,21 @@ class Constants:
 def typed_constant(state: Any, var: Any) -> Any:
     """The value of a variable whose type is a literal, as that of `cute.size(tensor)`; NotConstant otherwise.
 
-    The whole function is typed for it, so far as it can be: only where the source alone does not tell.
+    The whole function is typed for it, so far as it can be: only where the source alone does not tell. Where a mistake
+    before it stopped typing, unroll.Refused with that.
     """
-    found = type_inference_stage(
-        state.typingctx, state.targetctx, state.func_ir, state.args, state.return_type, raise_errors=False
-    )
+    try:
+        found = type_inference_stage(
+            state.typingctx, state.targetctx, state.func_ir, state.args, state.return_type, raise_errors=False
+        )
+    except Exception as e:  # what Numba does not hold back: a module has no such name, an index none such type
+        raise unroll.Refused(CuteError(str(e))) from e
     ty = found.typemap.get(var.name)
     if isinstance(ty, types.IntegerLiteral):
         return ty.literal_value
+    before = [e for e in found.typing_errors if lies_before(e, var.loc)]
+    if before:  # typing came no further than this
+        raise unroll.Refused(before[0])
     raise NotConstant
 
 
@@ -144,6 +160,22 @@ def _tuples_for_lists(func_ir: Any) -> bool:
     return changed
 
 
+def _constant_slices(func_ir: Any) -> None:
+    """`shape[:3]`: constant slices are found now, as Numba does later, so that typing understands them for `unroll`."""
+    for block in func_ir.blocks.values():
+        for inst in block.body:
+            expr = inst.value if isinstance(inst, ir.Assign) else None
+            if not isinstance(expr, ir.Expr) or expr.op != "getitem":
+                continue
+            try:
+                index = func_ir.infer_constant(expr.index)
+            except ConstantInferenceError:
+                continue
+            if isinstance(index, slice):
+                inst.value = ir.Expr.static_getitem(expr.value, index, expr.index, expr.loc)
+                func_ir._definitions[inst.target.name] = [inst.value]
+
+
 def _fold_constants(func_ir: Any, known: Constants) -> bool:
     """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants."""
     changed = False
@@ -152,7 +184,7 @@ def _fold_constants(func_ir: Any, known: Constants) -> bool:
             if not isinstance(inst, ir.Assign) or not isinstance(inst.value, ir.Expr):
                 continue
             expr = inst.value
-            if expr.op not in ("binop", "getattr", "getitem", "static_getitem") and not _is_const_expr(known, expr):
+            if expr.op not in _FOLDED and not _is_const_expr(known, expr):
                 continue
             try:
                 value = known.of(expr.args[0]) if expr.op == "call" else known.of_expr(expr)

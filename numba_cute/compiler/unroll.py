@@ -21,6 +21,10 @@ from ..seam import CuteError
 LIMIT = 4096
 
 
+class Refused(Exception):
+    """Typing does not reach a variable: another statement is wrong, as the error in `args` says."""
+
+
 def unroll_loops(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> bool:
     """Unroll every `range_constexpr` loop, outermost first, so that an inner bound may be an outer index's copy.
 
@@ -52,6 +56,8 @@ def _call_args(block: Any, constant: Callable[[Any], Any], typed: Callable[[Any]
             continue
         try:
             indices = range(*(_either(constant, typed, a) for a in expr.args))
+        except Refused as e:
+            raise e.args[0] from None
         except Exception:
             raise CuteError(
                 f"range_constexpr at line {inst.loc.line}: its arguments must be static ints (literals, globals, "

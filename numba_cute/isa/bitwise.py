@@ -13,8 +13,9 @@ _WORD = 0xFFFFFFFF
 _SIGNS = [{"sign": "u"}, {"sign": "s"}]
 
 
-def _number(word: int, sign: str) -> int:
-    return (word ^ 0x80000000) - 0x80000000 if sign == "s" else word
+def _number(word: int, sign: str, bits: int = 32) -> int:
+    top = 1 << bits - 1
+    return (word ^ top) - top if sign == "s" else word
 
 
 @instr("prmt.b32 $result, $a, $b, $selector;", target="sm_70", pure=True,
@@ -55,27 +56,37 @@ def shf(m: Machine, low: u32, high: u32, count: u32, result: out(u32), *, direct
 @instr("bfe.{sign}32 $result, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfe", over=_SIGNS)
 def bfe(m: Machine, value: u32, start: u32, count: u32, result: out(u32), *, sign: str) -> int:
     """The `count` bits of `value` from bit `start` on; with sign "s" their highest one fills the rest."""
-    start, count = start & 255, count & 255
+    return _field(value, start & 255, count & 255, sign, 32)
+
+
+def _field(value: int, start: int, count: int, sign: str, bits: int) -> int:
     if count == 0:
         return 0
-    wide = _number(value, sign)
-    field = wide >> start & ((1 << min(count, 64)) - 1)
-    if sign == "s" and wide >> min(start + count - 1, 31) & 1:
+    wide = _number(value, sign, bits)
+    field = wide >> start & ((1 << count) - 1)
+    if sign == "s" and wide >> min(start + count - 1, bits - 1) & 1:
         field |= -1 << count
-    return field & _WORD
+    return field & (1 << bits) - 1
 
 
 @instr("bfi.b32 $result, $field, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfi")
 def bfi(m: Machine, field: u32, value: u32, start: u32, count: u32, result: out(u32)) -> int:
     """`value` with its `count` bits from bit `start` on taken from the low bits of `field`."""
-    mask = ((1 << (count & 255)) - 1) << (start & 255) & _WORD
-    return value & ~mask | field << (start & 255) & mask
+    return _inserted(field, value, start & 255, count & 255, 32)
+
+
+def _inserted(field: int, value: int, start: int, count: int, bits: int) -> int:
+    mask = ((1 << count) - 1) << start & (1 << bits) - 1
+    return value & ~mask | field << start & mask
 
 
 @instr("bfind.{sign}32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-bfind", over=_SIGNS)
 def bfind(m: Machine, value: u32, result: out(u32), *, sign: str) -> int:
     """The number of the highest bit set (with sign "s", of a negative value the highest clear); 0xffffffff if none."""
-    number = _number(value, sign)
+    return _highest(_number(value, sign))
+
+
+def _highest(number: int) -> int:
     return (int(~number if number < 0 else number).bit_length() - 1) & _WORD
 
 
@@ -119,3 +130,48 @@ def add_sat(m: Machine, a: u32, b: u32, result: out(u32), *, op: str) -> int:
     """The sum ("add") or difference ("sub") of signed integers, clamped where it would wrap."""
     x, y = _number(a, "s"), _number(b, "s")
     return _clamp(x + y if op == "add" else x - y)
+
+
+# ---------------------------------------------------------------- of 64 bits
+
+
+@instr("bfe.{sign}64 $result, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfe", over=_SIGNS)
+def bfe_b64(m: Machine, value: u64, start: u32, count: u32, result: out(u64), *, sign: str) -> int:
+    """`bfe` of 64 bits."""
+    return _field(value, start & 255, count & 255, sign, 64)
+
+
+@instr("bfi.b64 $result, $field, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfi")
+def bfi_b64(m: Machine, field: u64, value: u64, start: u32, count: u32, result: out(u64)) -> int:
+    """`bfi` of 64 bits."""
+    return _inserted(field, value, start & 255, count & 255, 64)
+
+
+@instr("bfind.{sign}64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-bfind", over=_SIGNS)
+def bfind_b64(m: Machine, value: u64, result: out(u32), *, sign: str) -> int:
+    """`bfind` of 64 bits."""
+    return _highest(_number(value, sign, 64))
+
+
+@instr("brev.b64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-brev")
+def brev_b64(m: Machine, value: u64, result: out(u64)) -> int:
+    """`brev` of 64 bits."""
+    return int(f"{value:064b}"[::-1], 2)
+
+
+@instr("clz.b64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-clz")
+def clz_b64(m: Machine, value: u64, result: out(u32)) -> int:
+    """How many bits above the highest one set (64 of 0)."""
+    return 64 - int(value).bit_length()
+
+
+@instr("popc.b64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-popc")
+def popc_b64(m: Machine, value: u64, result: out(u32)) -> int:
+    """How many bits are set."""
+    return bin(value).count("1")
+
+
+@instr("mul.hi.{sign}64 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul", over=_SIGNS)
+def mul_hi_b64(m: Machine, a: u64, b: u64, result: out(u64), *, sign: str) -> int:
+    """The high 64 bits of the 128-bit product."""
+    return _number(a, sign, 64) * _number(b, sign, 64) >> 64 & (1 << 64) - 1

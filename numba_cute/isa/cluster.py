@@ -31,6 +31,7 @@ def _store(m: Machine, address: int, value: Any, kind: Kind) -> None:
 
 
 def _store_later(m: Machine, addr: int, words: Any, bar: int) -> None:
+    m.need_cluster("st.async")
     cta, at = m.owner(addr)
     bar_cta, bar_at = m.owner(bar)
     data = words.view(np.uint8)
@@ -94,7 +95,7 @@ def st_shared_cluster_f32(m: Machine, addr: cluster_smem, value: f32) -> None:
 )
 def st_async_b32(m: Machine, addr: cluster_smem, value: u32, bar: cluster_smem) -> None:
     """Store 4 bytes to shared memory of any CTA of the cluster some time later, and then complete 4 bytes on `bar`,
-    a barrier of that same CTA. Any thread; whoever waits for `bar` sees the value."""
+    a barrier of that same CTA. Any thread of a launch that names a cluster; whoever waits for `bar` sees the value."""
     _store_later(m, addr, np.array([value], np.uint32), bar)
 
 

@@ -30,6 +30,18 @@ def fence_proxy_async_shared_cta(m: Machine) -> None:
     m.fence("proxy.async.shared")
 
 
+@instr("fence.proxy.async.shared::cluster;", target="sm_90", lanes=SAME, ref=_REF)
+def fence_proxy_async_shared_cluster(m: Machine) -> None:
+    """The same for shared memory of the cluster's CTAs."""
+    m.fence("proxy.async.shared")
+
+
+@instr("fence.proxy.alias;", target="sm_70", lanes=SAME, ref=_REF)
+def fence_proxy_alias(m: Machine) -> None:
+    """Order this thread's accesses by one virtual address before those by another of the same memory."""
+    m.fence("acq_rel.cta")
+
+
 @instr("fence.proxy.async.global;", target="sm_90", lanes=SAME, ref=_REF)
 def fence_proxy_async_global(m: Machine) -> None:
     """The same for global memory alone."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .instr import WARP, instr, out, pred, u32
+from .instr import WARP, f32, instr, out, pred, u32, u64
 from .machine import Machine
-from .sync import MODES, UFUNCS, source
+from .sync import FLOAT_REDUX, MODES, UFUNCS, reduced_floats, source
 
 _REF = "parallel-synchronization-and-communication-instructions"
 UNDEFINED = 0xA5A5A5A5
@@ -76,6 +76,15 @@ def redux_sync_mask(m: Machine, value: u32, membermask: u32, result: out(u32), *
     return np.full(m.lanes, UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
 
 
+@instr("redux.sync.{how}.f32 $result, $value, $membermask;", target="sm_100f", issuer=WARP, ref=f"{_REF}-redux-sync",
+       over=FLOAT_REDUX)  # fmt: skip
+def redux_sync_f32_mask(
+    m: Machine, value: f32, membermask: u32, result: out(f32), *, op: str, abs: bool, nan: bool
+) -> Any:
+    """The `value`s of the lanes of `membermask` reduced as by `redux_sync_f32`. Those lanes."""
+    return np.full(m.lanes, reduced_floats(value, op, abs, nan), np.float32)
+
+
 @instr("match.any.sync.b32 $lanes, $value, $membermask;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
 def match_any_mask(m: Machine, value: u32, membermask: u32, lanes: out(u32)) -> Any:
     """A word with bit i set where lane i of `membermask` passed the same `value` as this one. Those lanes."""
@@ -91,3 +100,16 @@ def match_all_mask(m: Machine, value: u32, membermask: u32, lanes: out(u32), agr
     same = (np.asarray(value) == np.asarray(value)[0]).all()
     given = int(m.uniform(membermask)) if same else 0
     return np.full(m.lanes, given, np.uint32), np.full(m.lanes, same, np.uint32)
+
+
+@instr("match.any.sync.b64 $lanes, $value, $membermask;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
+def match_any_b64_mask(m: Machine, value: u64, membermask: u32, lanes: out(u32)) -> Any:
+    """`match_any_mask` of 64 bits."""
+    return match_any_mask.run(m, value, membermask, None)
+
+
+@instr("match.all.sync.b64 $lanes|$agreed, $value, $membermask;", target="sm_70", issuer=WARP,
+       ref=f"{_REF}-match-sync")  # fmt: skip
+def match_all_b64_mask(m: Machine, value: u64, membermask: u32, lanes: out(u32), agreed: out(pred)) -> Any:
+    """`match_all_mask` of 64 bits."""
+    return match_all_mask.run(m, value, membermask, None, None)

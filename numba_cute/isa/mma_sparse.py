@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from . import atoms, fragments, sparse
-from .instr import WARP, f32, inout, instr, s32, u32
+from .instr import WARP, f32, inout, instr, s32, u16, u32
 from .machine import Machine
-from .mma import FP8, _accumulate, _count, _same
+from .mma import F8F6F4, FP8, _accumulate, _byte, _count, _padded, _same, _scales
 
 _REF = "warp-level-matrix-instructions-mma-sp"
 _F32, _F16, _S32 = inout(f32[4]), inout(u32[2]), inout(s32[4])
@@ -93,3 +93,88 @@ def mma_sp_s32(
     u8: k 64 (selector 0) or 32 (0, 1); s4, u4: k 128 (0) or 64 (0, 1); each operand its own sign. All 32 lanes."""
     total, atom = _product(a, b, e, k, (a_type, b_type), selector)
     _count(acc, total, atom, saturate)
+
+
+# ---------------------------------------------------------------- of 8, 6 and 4 bits, with factors (sm_120a)
+
+_BYTES = [
+    {**c, "a_regs": 4, "b_regs": 4, "selector": 0} for c in _padded(pairs(F8F6F4, F8F6F4), (64,), vec=1, sf="ue8m0")
+]
+
+
+@instr(**_forms(".kind::f8f6f4.f32.{a_type}.{b_type}.f32", "sm_120a", _BYTES))
+def mma_sp_f32_f8f6f4(
+    m: Machine, acc: _F32, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int
+) -> None:
+    """`mma_sp_f32_fp8` of e4m3, e5m2, e2m3, e3m2 or e2m1 operands, each its own and in a byte, as `mma_f32_f8f6f4` has
+    them."""
+    total, atom = _product(a, b, e, k, (_byte(a_type), _byte(b_type)), selector)
+    _accumulate(acc, total, atom, np.float32)
+
+
+@instr(**_forms(".kind::f8f6f4.f16.{a_type}.{b_type}.f16", "sm_120a", _BYTES))
+def mma_sp_f16_f8f6f4(
+    m: Machine, acc: _F16, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int
+) -> None:
+    """`mma_sp_f32_f8f6f4` with an f16 accumulator: 2 words a lane, two elements each, low half first."""
+    total, atom = _product(a, b, e, k, (_byte(a_type), _byte(b_type)), selector)
+    _accumulate(acc, total, atom, np.float16)
+
+
+def _block(kind: str, over: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    form = f"mma.sp::ordered_metadata.sync.aligned.m16n8k{{k}}.row.col.kind::{kind}.block_scale.scale_vec::{{vec}}X"
+    operands = "$acc, $a, $b, $acc, $e, {selector}, {$scale_a}, {$byte_a, $thread_a}, {$scale_b}, {$byte_b, $thread_b};"
+    text = f"{form}.f32.{{a_type}}.{{b_type}}.f32.{{sf}} " + operands
+    return {"ptx": text, "target": "sm_120a", "issuer": WARP, "ref": _REF, "over": list(over)}
+
+
+def _scaled(
+    m: Machine, acc: Any, operands: tuple[Any, ...], scales: tuple[Any, ...], form: tuple[Any, ...], selector: int
+) -> None:
+    """The factors go with the columns of the whole A: of those that share one, half are stored."""
+    k, a_type, b_type, per_k, sf = form
+    a, b, e = operands
+    scale_a, byte_a, thread_a, scale_b, byte_b, thread_b = scales
+    width, atom = fragments.WIDTHS[a_type], atoms.mma_sparse(k, fragments.WIDTHS[a_type])
+    kept = fragments.matrix(fragments.values(a, a_type), atom.a, 16, k // 2)
+    dense = sparse.expand(kept, e, k, width, selector)
+    dense = dense * _scales(scale_a, m.uniform(byte_a), m.uniform(thread_a), per_k, k, sf, 16)
+    other = fragments.matrix(fragments.values(b, b_type), atom.b, 8, k)
+    other = other * _scales(scale_b, m.uniform(byte_b), m.uniform(thread_b), per_k, k, sf, 8)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _accumulate(acc, dense @ other.T, atom, np.float32)
+
+
+_FP4 = [{**c, "vec": 2, "sf": "ue8m0"} for c in _cases(_same("e2m1"), (128,))]
+_NVF4 = [{**c, "vec": 4, "sf": "ue4m3"} for c in _cases(_same("e2m1"), (128,))]
+
+
+@instr(**_block("mxf4", _FP4))
+def mma_sp_mxf4(
+    m: Machine, acc: _F32, a: _A, b: _B, e: u32, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
+    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
+) -> None:  # fmt: skip
+    """acc (16, 8) += (A * its factors) @ (b * its factors).T in float32, of e2m1 operands, A (16, 128) sparse as of
+    `mma_sp_s32` with s4, with a ue8m0 factor for each 64 columns of a row, where `mma_mxf4` has them. All 32 lanes."""
+    scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)
+    _scaled(m, acc, (a, b, e), scales, (k, a_type, b_type, vec, sf), selector)
+
+
+@instr(**_block("mxf4nvf4", [*_NVF4, *_FP4]))
+def mma_sp_mxf4nvf4(
+    m: Machine, acc: _F32, a: _A, b: _B, e: u32, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
+    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
+) -> None:  # fmt: skip
+    """`mma_sp_mxf4` with a ue4m3 factor for each 32 columns of a row (vec 4), or as `mma_sp_mxf4` (vec 2)."""
+    scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)
+    _scaled(m, acc, (a, b, e), scales, (k, a_type, b_type, vec, sf), selector)
+
+
+@instr(**_block("mxf8f6f4", _BYTES))
+def mma_sp_mxf8f6f4(
+    m: Machine, acc: _F32, a: _A, b: _B, e: u32, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
+    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
+) -> None:  # fmt: skip
+    """`mma_sp_f32_f8f6f4` with a ue8m0 factor for each row of 64 columns, where `mma_mxf8f6f4` has them."""
+    scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)
+    _scaled(m, acc, (a, b, e), scales, (k, _byte(a_type), _byte(b_type), vec, sf), selector)

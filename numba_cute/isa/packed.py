@@ -12,7 +12,7 @@ import numpy as np
 from .. import dtypes
 from .instr import f32, instr, out, u32
 from .machine import Machine
-from .rounding import exact_sum, flushed, fused, packed, single, unpacked
+from .rounding import directed, exact_sum, flushed, fused, packed, single, unpacked
 
 _HALF, _FLOAT = "half-precision-floating-point-instructions", "floating-point-instructions"
 _MIXED = "mixed-precision-floating-point-instructions"
@@ -52,22 +52,32 @@ def fma_half2(m: Machine, a: u32, b: u32, c: u32, result: out(u32), *, type: str
 _IN = "mov.b64 xa, $a; mov.b64 xb, $b;"
 
 
-def _floats(values: Any) -> tuple[float, ...]:
-    return tuple(single(x) for x in values)
+_ROUNDINGS = [{"rnd": r, "ftz": f, "how": f"{r}{'.ftz' * f}"} for r in ("rn", "rz", "rm", "rp") for f in (False, True)]
 
 
-@instr(f"{{ .reg .b64 xa, xb, xr; {_IN} {{op}}.rn.f32x2 xr, xa, xb; mov.b64 $result, xr; }}", target="sm_100",
-       pure=True, ref=f"{_FLOAT}-add", over=[{"op": o} for o in _OPS])  # fmt: skip
-def arith_f32x2(m: Machine, a: _PAIR, b: _PAIR, result: _PAIR_OUT, *, op: str) -> Sequence[float]:
-    """Two f32 sums, differences or products (op "add", "sub", "mul") by one instruction."""
-    return _floats(_apply(op, np.asarray(a, np.float64), np.asarray(b, np.float64)))
+def _floats(values: Any, rnd: str = "rn", ftz: bool = False) -> tuple[float, ...]:
+    """Doubles (of which each is exact or rounded to odd) as f32 rounded by `rnd`; subnormal ones as zero with `ftz`."""
+    out = [single(x) if rnd == "rn" else directed(x, rnd) for x in values]
+    return tuple(float(flushed(x)) for x in out) if ftz else tuple(out)
 
 
-@instr(f"{{ .reg .b64 xa, xb, xc, xr; {_IN} mov.b64 xc, $c; fma.rn.f32x2 xr, xa, xb, xc; mov.b64 $result, xr; }}",
-       target="sm_100", pure=True, ref=f"{_FLOAT}-fma")  # fmt: skip
-def fma_f32x2(m: Machine, a: _PAIR, b: _PAIR, c: _PAIR, result: _PAIR_OUT) -> Sequence[float]:
-    """Two fused a * b + c of f32 by one instruction."""
-    return _floats(fused(a, b, c))
+def _taken(pair: Any, ftz: bool) -> Any:
+    return np.asarray(flushed(pair) if ftz else pair, np.float64)
+
+
+@instr(f"{{ .reg .b64 xa, xb, xr; {_IN} {{op}}.{{how}}.f32x2 xr, xa, xb; mov.b64 $result, xr; }}", target="sm_100",
+       pure=True, ref=f"{_FLOAT}-add", over=[{"op": o, **r} for r in _ROUNDINGS for o in _OPS])  # fmt: skip
+def arith_f32x2(m: Machine, a: _PAIR, b: _PAIR, result: _PAIR_OUT, *, op: str, rnd: str, ftz: bool) -> Sequence[float]:
+    """Two f32 sums, differences or products (op "add", "sub", "mul") by one instruction. rnd: "rn" (to nearest even),
+    "rz", "rm", "rp"; ftz: subnormal operands and results are zero."""
+    return _floats(_apply(op, _taken(a, ftz), _taken(b, ftz)), rnd, ftz)
+
+
+@instr(f"{{ .reg .b64 xa, xb, xc, xr; {_IN} mov.b64 xc, $c; fma.{{how}}.f32x2 xr, xa, xb, xc; mov.b64 $result, xr; }}",
+       target="sm_100", pure=True, ref=f"{_FLOAT}-fma", over=_ROUNDINGS)  # fmt: skip
+def fma_f32x2(m: Machine, a: _PAIR, b: _PAIR, c: _PAIR, result: _PAIR_OUT, *, rnd: str, ftz: bool) -> Sequence[float]:
+    """Two fused a * b + c of f32 by one instruction. rnd, ftz: as in `arith_f32x2`."""
+    return _floats(fused(_taken(a, ftz), _taken(b, ftz), _taken(c, ftz)), rnd, ftz)
 
 
 _SUMS = [{"op": o, "type": t} for o in ("add", "sub") for t in _TYPES]

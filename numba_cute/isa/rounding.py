@@ -72,3 +72,13 @@ def single(value: Any) -> float:
     """A double as a float, rounded to nearest even."""
     with np.errstate(all="ignore"):
         return float(np.float32(value))
+
+
+def directed(value: Any, rnd: str) -> float:
+    """A double as a float, rounded towards zero ("rz"), down ("rm") or up ("rp")."""
+    exact = np.float64(value)
+    with np.errstate(all="ignore"):
+        near = np.float32(exact)
+        toward = {"rz": np.float32(0), "rm": np.float32(-np.inf), "rp": np.float32(np.inf)}[rnd]
+        beyond = np.abs(near) > np.abs(exact) if rnd == "rz" else near > exact if rnd == "rm" else near < exact
+        return float(np.nextafter(near, toward) if np.isfinite(exact) and beyond else near)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .instr import SAME, WARP, instr, out, pred, u32
+from .instr import SAME, WARP, f32, instr, out, pred, u32, u64
 from .machine import Machine
 
 _REF = "parallel-synchronization-and-communication-instructions"
@@ -70,6 +70,18 @@ def cluster_arrive(m: Machine) -> None:
 @instr("barrier.cluster.arrive.relaxed.aligned;", target="sm_90", issuer=WARP, ref=f"{_REF}-barrier-cluster")
 def cluster_arrive_relaxed(m: Machine) -> None:
     """Arrive at the cluster's barrier without ordering memory: a fence must come before it if that matters."""
+    m.cluster_arrive(release=False)
+
+
+@instr("barrier.cluster.arrive.release;", target="sm_90", lanes=SAME, ref=f"{_REF}-barrier-cluster")
+def cluster_arrive_unaligned(m: Machine) -> None:
+    """`cluster_arrive` for threads of a warp that need not execute it together. Any thread."""
+    m.cluster_arrive()
+
+
+@instr("barrier.cluster.arrive.relaxed;", target="sm_90", lanes=SAME, ref=f"{_REF}-barrier-cluster")
+def cluster_arrive_relaxed_unaligned(m: Machine) -> None:
+    """`cluster_arrive_relaxed` for threads of a warp that need not execute it together. Any thread."""
     m.cluster_arrive(release=False)
 
 
@@ -137,6 +149,33 @@ def redux_sync(m: Machine, value: u32, result: out(u32), *, op: str, type: str) 
     return np.full(m.lanes, UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
 
 
+FLOAT_REDUX = [
+    {"op": op, "abs": a, "nan": n, "how": f"{op}{'.abs' * a}{'.NaN' * n}"}
+    for op in ("min", "max")
+    for a in (False, True)
+    for n in (False, True)
+]
+
+
+def reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
+    """The least or greatest f32, as redux.sync has it: a NaN counts only with `nan`, +0 is more than -0."""
+    x = np.asarray(values, np.float32)
+    x = np.abs(x) if abs else x
+    if np.isnan(x).all() or (nan and np.isnan(x).any()):
+        return np.float32(np.nan)
+    x = x[~np.isnan(x)]
+    ordered = x[np.lexsort((~np.signbit(x), x))]  # of zeros the negative ones first
+    return ordered[0 if op == "min" else -1]
+
+
+@instr("redux.sync.{how}.f32 $result, $value, 0xffffffff;", target="sm_100f", issuer=WARP, ref=f"{_REF}-redux-sync",
+       over=FLOAT_REDUX)  # fmt: skip
+def redux_sync_f32(m: Machine, value: f32, result: out(f32), *, op: str, abs: bool, nan: bool) -> Any:
+    """The least or greatest of the `value`s of all lanes (op "min", "max"), of their magnitudes with `abs`; with `nan`
+    NaN if any is. All 32 lanes."""
+    return np.full(m.lanes, reduced_floats(value, op, abs, nan), np.float32)
+
+
 @instr("vote.sync.uni.pred $result, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
 def vote_uni(m: Machine, flag: pred, result: out(pred)) -> Any:
     """Whether all lanes passed the same `flag`. All 32 lanes."""
@@ -158,6 +197,19 @@ def match_all(m: Machine, value: u32, lanes: out(u32), agreed: out(pred)) -> Any
     """(0xffffffff, 1) if all lanes passed the same `value`, else (0, 0). All 32 lanes."""
     same = (np.asarray(value) == np.asarray(value)[0]).all()
     return np.full(m.lanes, 0xFFFFFFFF if same else 0, np.uint32), np.full(m.lanes, same, np.uint32)
+
+
+@instr("match.any.sync.b64 $lanes, $value, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
+def match_any_b64(m: Machine, value: u64, lanes: out(u32)) -> Any:
+    """`match_any` of 64 bits."""
+    return match_any.run(m, value, None)
+
+
+@instr("match.all.sync.b64 $lanes|$agreed, $value, 0xffffffff;", target="sm_70", issuer=WARP,
+       ref=f"{_REF}-match-sync")  # fmt: skip
+def match_all_b64(m: Machine, value: u64, lanes: out(u32), agreed: out(pred)) -> Any:
+    """`match_all` of 64 bits."""
+    return match_all.run(m, value, None, None)
 
 
 @instr("activemask.b32 $lanes;", target="sm_70", ref=f"{_REF}-activemask")

@@ -84,11 +84,20 @@ def unpacked(layout: Any, both: bool) -> Any:
 def local_tile(layout: Any, tiler: Any, coord: IntTuple, proj: IntTuple = None) -> tuple[Any, Any]:
     """One tile of a layout, and its offset: the tile modes, then those rest modes where `coord` is None.
 
-    coord: a coordinate of the rests, or an integer. proj: the modes of `tiler` and `coord` to use, the others None.
+    coord: a coordinate of the rests, or an integer. proj: the modes of `tiler` and `coord` to use, the others None;
+    what `coord` has beyond them stays.
     """
     if proj is not None:
-        tiler, coord = dice_modes(proj, tiler), dice_modes(proj, coord)
+        tiler, coord = dice_modes(proj, tiler), projected(coord, proj)
     return inner_partition(layout, tiler, coord)
+
+
+def projected(coord: IntTuple, proj: IntTuple) -> IntTuple:
+    """The modes of a coordinate that `proj` does not mark None, and those beyond it."""
+    if not (isinstance(coord, tuple) and isinstance(proj, tuple) and len(coord) > len(proj)):
+        return dice_modes(proj, coord)
+    kept = dice_modes(proj, coord[: len(proj)])
+    return (*(kept if isinstance(kept, tuple) else (kept,)), *coord[len(proj) :])
 
 
 @traced

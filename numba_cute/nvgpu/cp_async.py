@@ -33,8 +33,8 @@ class CopyG2SOp:
 
     cache_mode: LoadCacheMode.ALWAYS, or GLOBAL (L2 alone; 16 bytes). prefetch: bytes fetched into L2 beside it. zfill:
     where a copy's predicate is false, write zeros (the default: tiles that overhang a matrix are multiplied whole);
-    otherwise it is left out, and shared memory keeps what it holds. `cute.copy(…, cache_policy=word)` gives it an L2 policy. Commit a group and wait for it before reading. PTX
-    cp.async, sm_80."""
+    otherwise it is left out, and shared memory keeps what it holds. `cute.copy(…, cache_policy=word)` gives it an L2
+    policy. Commit a group and wait for it before reading. PTX cp.async, sm_80."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     prefetch: L2PrefetchSize = L2PrefetchSize.NONE

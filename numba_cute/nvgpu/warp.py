@@ -32,10 +32,14 @@ from .warp_mma import (
     MmaTF32Op,
 )
 from .warp_sparse import (
+    MmaF8F6F4SparseOp,
     MmaF16BF16SparseOp,
     MmaFP8SparseOp,
     MmaI4SparseOp,
     MmaI8SparseOp,
+    MmaMXF4NVF4SparseOp,
+    MmaMXF4SparseOp,
+    MmaMXF8F6F4SparseOp,
     MmaTF32SparseOp,
 )
 
@@ -51,6 +55,7 @@ __all__ = [
     "MmaF16BF16SparseOp",
     "MmaF64Op",
     "MmaF8F6F4Op",
+    "MmaF8F6F4SparseOp",
     "MmaFP8Op",
     "MmaFP8SparseOp",
     "MmaI4Op",
@@ -58,8 +63,11 @@ __all__ = [
     "MmaI8Op",
     "MmaI8SparseOp",
     "MmaMXF4NVF4Op",
+    "MmaMXF4NVF4SparseOp",
     "MmaMXF4Op",
+    "MmaMXF4SparseOp",
     "MmaMXF8F6F4Op",
+    "MmaMXF8F6F4SparseOp",
     "MmaMXF8Op",
     "MmaTF32Op",
     "MmaTF32SparseOp",

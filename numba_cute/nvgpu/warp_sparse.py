@@ -11,13 +11,28 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .. import isa
-from ..dtypes import BFloat16, DType, Float16, Float32, Int4, Int8, Int32, TFloat32, Uint4, Uint8, Uint32
+from ..dtypes import (
+    BFloat16,
+    DType,
+    Float4E2M1FN,
+    Float8E4M3FN,
+    Float8E8M0FNU,
+    Float16,
+    Float32,
+    Int4,
+    Int8,
+    Int32,
+    TFloat32,
+    Uint4,
+    Uint8,
+    Uint32,
+)
 from ..isa import atoms
 from ..layout import make_layout
 from ..layout.pure import pure
 from ..mma import Field, MmaTraits
 from ..seam import CuteError, static
-from .warp_mma import FP8, WarpMma, _names, _need
+from .warp_mma import FP8, NARROW, BlockScaled, WarpMma, _names, _need
 
 
 @pure
@@ -195,3 +210,109 @@ class MmaI4SparseOp(_Pair):
 
     def row(self) -> tuple[Any, dict[str, Any]]:
         return isa.mma_sp_s32, {**self._statics(), "saturate": self.saturate}
+
+
+@static
+class MmaF8F6F4SparseOp(_Pair):
+    """`MmaF8F6F4Op` with a 2:4-sparse A: (16, 8, 64), accumulated in Float32 or Float16; each element takes a byte. A
+    whole converged warp. PTX mma.sp.kind::f8f6f4, sm_120a."""
+
+    a_dtype: DType
+    b_dtype: DType
+    acc_dtype: DType
+
+    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 64)
+    selector: ClassVar[int] = 0
+    element_bits: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        self._check_types((*FP8, *NARROW))
+        _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
+
+    @property
+    def accumulator(self) -> DType:
+        return self.acc_dtype
+
+    def row(self) -> tuple[Any, dict[str, Any]]:
+        return (isa.mma_sp_f16_f8f6f4 if self.acc_dtype == Float16 else isa.mma_sp_f32_f8f6f4), self._statics()
+
+
+class SparseBlockScaled(SparseWarpMma, BlockScaled):
+    """What the sparse operations with factors share: Field.METADATA, and SFA and SFB as for `BlockScaled`. The factors
+    go with the columns of the whole A, of which half are stored."""
+
+    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.METADATA, Field.SFA, Field.SFB)
+    accumulator: ClassVar[DType] = Float32
+    selector: ClassVar[int] = 0
+
+    def _more_operands(self, metadata: Any = None, sfa: Any = None, sfb: Any = None) -> tuple[Any, ...]:
+        return (metadata_word(self, metadata), *BlockScaled._more_operands(self, sfa, sfb))
+
+
+@static
+class MmaMXF4SparseOp(SparseBlockScaled):
+    """`MmaMXF4Op` with a sparse A, of each four pairs of elements two stored: (16, 8, 128), a ue8m0 factor for each 64
+    columns. Fragments of A and B are Uint32 words of 8 elements. A whole converged warp.
+    PTX mma.sp.kind::mxf4.block_scale, sm_120a."""
+
+    ab_dtype: DType
+    acc_dtype: DType
+    sf_type: DType
+
+    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 128)
+    a_type: ClassVar[DType] = Float4E2M1FN
+    b_type: ClassVar[DType] = Float4E2M1FN
+
+    def __post_init__(self) -> None:
+        self._check_scaled((Float4E2M1FN,), (Float8E8M0FNU,))
+
+    def row(self) -> tuple[Any, dict[str, Any]]:
+        return isa.mma_sp_mxf4, {"vec": 2}
+
+
+@static
+class MmaMXF4NVF4SparseOp(SparseBlockScaled):
+    """`MmaMXF4SparseOp` with a ue4m3 (Float8E4M3FN) factor for each 32 columns.
+    PTX mma.sp.kind::mxf4nvf4.block_scale, sm_120a."""
+
+    ab_dtype: DType
+    acc_dtype: DType
+    sf_type: DType
+
+    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 128)
+    a_type: ClassVar[DType] = Float4E2M1FN
+    b_type: ClassVar[DType] = Float4E2M1FN
+
+    def __post_init__(self) -> None:
+        self._check_scaled((Float4E2M1FN,), (Float8E4M3FN,))
+
+    def row(self) -> tuple[Any, dict[str, Any]]:
+        return isa.mma_sp_mxf4nvf4, {"vec": 4}
+
+
+@static
+class MmaMXF8F6F4SparseOp(SparseBlockScaled):
+    """`MmaF8F6F4SparseOp`, of any two of its types, with a ue8m0 factor for each row of 64 columns: (16, 8, 64),
+    accumulated in Float32. A whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120a."""
+
+    a_dtype: DType
+    b_dtype: DType
+    acc_dtype: DType
+    sf_type: DType
+
+    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 64)
+    element_bits: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        self._check_scaled((*FP8, *NARROW), (Float8E8M0FNU,))
+
+    @property
+    def a_type(self) -> DType:
+        return self.a_dtype
+
+    @property
+    def b_type(self) -> DType:
+        return self.b_dtype
+
+    def row(self) -> tuple[Any, dict[str, Any]]:
+        return isa.mma_sp_mxf8f6f4, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}

@@ -27,10 +27,10 @@ from .sm90 import (
     make_smem_layout_b,
     make_smem_layout_epi,
     make_trivial_tiled_mma,
+    sm90_get_smem_layout_atom,
+    sm90_get_smem_store_op,
+    sm90_make_trivial_tiled_mma,
 )
-from .sm90 import get_smem_layout_atom as sm90_get_smem_layout_atom
-from .sm90 import get_smem_store_op as sm90_get_smem_store_op
-from .sm90 import make_trivial_tiled_mma as sm90_make_trivial_tiled_mma
 from .smem_allocator import SmemAllocator
 from .tensormap_manager import TensorMapManager, TensorMapUpdateMode
 from .tile_scheduler import (

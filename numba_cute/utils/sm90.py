@@ -27,6 +27,9 @@ __all__ = [
     "make_smem_layout_b",
     "make_smem_layout_epi",
     "make_trivial_tiled_mma",
+    "sm90_get_smem_layout_atom",
+    "sm90_get_smem_store_op",
+    "sm90_make_trivial_tiled_mma",
 ]
 
 _FP8, _INT8 = (Float8E4M3FN, Float8E5M2), (Int8, Uint8)
@@ -186,3 +189,9 @@ def make_trivial_tiled_mma(
             "or each of Float8E4M3FN and Float8E5M2, or each of Int8 and Uint8"
         )
     return make_tiled_mma(op, atom_layout_mnk)
+
+
+# The CuTe DSL's older names
+sm90_get_smem_layout_atom = get_smem_layout_atom
+sm90_get_smem_store_op = get_smem_store_op
+sm90_make_trivial_tiled_mma = make_trivial_tiled_mma

@@ -10,7 +10,6 @@ from typing import Any
 
 from .. import dtypes, layout, seam, storage
 from ..dtypes import DType
-from ..layout import ComposedLayout, Layout
 from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, struct, traced
 from ..tensor import Tensor
@@ -41,14 +40,14 @@ class SmemAllocator:
     def allocate_array(self, element_type: DType, num_elems: int = 1, byte_alignment: int = 1,
                        name: str | None = None) -> Pointer:  # fmt: skip
         """`num_elems` elements, aligned to one at least."""
-        size = element_type.bytes
-        return take(self, element_type, num_elems * size, max(byte_alignment, size), name)
+        nbytes = -(-num_elems * element_type.width // 8)
+        return take(self, element_type, nbytes, max(byte_alignment, element_type.width // 8), name)
 
     @traced
     def allocate_tensor(self, element_type: DType, layout: Any, byte_alignment: int = 1, swizzle: Any = None,
                         name: str | None = None) -> Tensor:  # fmt: skip
         """A tensor of a static `layout`; `swizzle` moves the bytes of its addresses (`layout` is then the outer
-        part of a swizzled layout)."""
+        part of a layout for TMA or wgmma). A swizzled layout moves its elements, as any layout places them."""
         return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
 
 
@@ -79,14 +78,10 @@ def _note_members(made: Any, within: str) -> None:
 
 
 def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swizzle: Any, name: str | None) -> Tensor:
-    if isinstance(lay, ComposedLayout) and swizzle is None:
-        raise CuteError(f"allocate_tensor: layout {lay} is swizzled; give layout=layout.outer and swizzle=layout.inner")
-    lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
-    if not seam.is_static((lay.shape, lay.stride)):
-        raise CuteError(f"allocate_tensor: layout {lay} must be static: the size of shared memory is")
-    size = dtype.bytes
-    ptr = take(self, dtype, int(layout.cosize(lay)) * size, max(align, size), name)
-    return Tensor(storage.swizzled(ptr, swizzle), lay)
+    lay = storage.static_layout(lay, "allocate_tensor")
+    nbytes = -(-int(layout.cosize(lay)) * dtype.width // 8)
+    ptr = take(self, dtype, nbytes, max(align, dtype.width // 8), name)
+    return storage.swizzled_tensor(ptr, lay, swizzle, "allocate_tensor")
 
 
 def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str | None, notes: bool = True) -> Pointer:

@@ -35,7 +35,10 @@ def warp_operations():
     yield warp.MmaMXF4Op(Float4E2M1FN, F32, Float8E8M0FNU)
     yield warp.MmaMXF4NVF4Op(Float4E2M1FN, F32, E4M3)
     yield warp.MmaMXF8Op(E4M3, F32, Float8E8M0FNU)
-    yield from (warp.MmaF8F6F4Op(E4M3, E5M2, acc) for acc in (F32, F16))
+    yield from (op(E4M3, E5M2, acc) for op in (warp.MmaF8F6F4Op, warp.MmaF8F6F4SparseOp) for acc in (F32, F16))
+    yield warp.MmaMXF4SparseOp(Float4E2M1FN, F32, Float8E8M0FNU)
+    yield warp.MmaMXF4NVF4SparseOp(Float4E2M1FN, F32, E4M3)
+    yield warp.MmaMXF8F6F4SparseOp(E4M3, E5M2, F32, Float8E8M0FNU)
 
 
 def warpgroup_operations():

@@ -16,7 +16,7 @@ from numba_cute.isa import sparse
 from numba_cute.nvgpu import warp, warpgroup
 from numba_cute.seam import CuteError
 
-from .test_warp_mma import by_words, pack, small, tensor
+from .test_warp_mma import E2M1, by_words, factors, lane_words, pack, small, tensor
 from .test_wgmma import fill_a
 
 F16, BF16, F32 = cute.Float16, cute.BFloat16, cute.Float32
@@ -144,6 +144,113 @@ def test_4_bit_integers_are_multiplied(run, rng, op):
     run(multiply_words, 1, 32, [*tiles, *args, tensor(c, S32)], outputs=[c], check=check, arch="sm_80")
 
 
+E2M1FN, UE8M0 = cute.Float4E2M1FN, cute.Float8E8M0FNU
+BITS = {cute.Float6E2M3FN: 6, cute.Float6E3M2FN: 6, E2M1FN: 4}
+PAIRS = list(itertools.product((E4M3, E5M2, *BITS), repeat=2))
+
+
+@cuda.jit
+def multiply_scaled(tiled, a_words, b_words, a, e, b, sfa, sfb, c):
+    """`multiply_words` with each lane's factors."""
+    tidx, _, _ = arch.thread_idx()
+    mma = tiled.get_slice(tidx)
+    tA, tB, tC = a_words.get_slice(tidx).partition_A(a), b_words.get_slice(tidx).partition_B(b), mma.partition_C(c)
+    k = tiled.shape_mnk[2]
+    rA = tiled.make_fragment_A(mma.partition_shape_A((16, k // 2)))
+    rB = tiled.make_fragment_B(mma.partition_shape_B((8, k)))
+    rC, tE = tiled.make_fragment_C(tC), mma.partition_E(e)
+    rE = cute.make_fragment_like(tE)
+    cute.basic_copy(tA, rA)
+    cute.basic_copy(tE, rE)
+    cute.basic_copy(tB, rB)
+    rC.fill(0)
+    scaled = tiled.set(warp.Field.SFA, sfa[tidx]).set(warp.Field.SFB, sfb[tidx])
+    cute.gemm(scaled.set(warp.Field.METADATA, rE), rC, rA, rB, rC)
+    cute.basic_copy(rC, tC)
+
+
+@pytest.mark.parametrize("nv", [False, True], ids=["mxf4", "mxf4nvf4"])
+def test_block_scaled_4_bit_floats_are_multiplied(run, rng, nv):
+    op = warp.MmaMXF4NVF4SparseOp(E2M1FN, F32, E4M3) if nv else warp.MmaMXF4SparseOp(E2M1FN, F32, UE8M0)
+    count = 4 if nv else 2
+    a, b = sparse_matrix(rng, rng.integers(0, 16, (16, 128)), 4), rng.integers(0, 16, (8, 128))
+    values, words = nvgpu.compress(op, a)
+    (ca, fa), (cb, fb) = factors(rng, 16, count, nv), factors(rng, 8, count, nv)
+    want = (E2M1[a] * np.repeat(fa, 128 // count, 1)) @ (E2M1[b] * np.repeat(fb, 128 // count, 1)).T
+    c = np.empty((16, 8), np.float32)
+
+    def check():
+        np.testing.assert_array_equal(c, want.astype(np.float32))
+
+    tiles = [cute.make_tiled_mma(o) for o in (op, by_words(16, 8), by_words(16, 8))]
+    inputs = (pack(values, 4), words, pack(b, 4), lane_words(ca), lane_words(cb))
+    args = [*tiles, *(tensor(x, cute.Uint32) for x in inputs), tensor(c, F32)]
+    run(multiply_scaled, 1, 32, args, outputs=[c], check=check, arch="sm_120a")
+
+
+@cuda.jit
+def multiply_bytes(tiled, a, e, b, sfa, sfb, c):
+    """The same of operands with a byte to an element."""
+    tidx, _, _ = arch.thread_idx()
+    mma = tiled.get_slice(tidx)
+    tA, tE, tB, tC = mma.partition_A(a), mma.partition_E(e), mma.partition_B(b), mma.partition_C(c)
+    rA, rB, rC = tiled.make_fragment_A(tA), tiled.make_fragment_B(tB), tiled.make_fragment_C(tC)
+    rE = cute.make_fragment_like(tE)
+    cute.basic_copy(tA, rA)
+    cute.basic_copy(tE, rE)
+    cute.basic_copy(tB, rB)
+    rC.fill(0)
+    cute.gemm(with_factors(tiled.set(warp.Field.METADATA, rE), sfa, sfb, tidx), rC, rA, rB, rC)
+    cute.basic_copy(rC, tC)
+
+
+@cute.seam.traced
+def with_factors(tiled, sfa, sfb, tidx):
+    if warp.Field.SFA not in tiled.op.fields:
+        return tiled
+    return tiled.set(warp.Field.SFA, sfa[tidx]).set(warp.Field.SFB, sfb[tidx])
+
+
+def as_bytes(rng, shape, dtype):
+    """Small numbers of a type: the bytes that hold them in registers, and their values."""
+    if dtype in (E4M3, E5M2):
+        values = small(rng, shape, dtype)
+        return values.view(np.uint8), values.astype(np.float64)
+    codes = rng.integers(0, 1 << BITS[dtype], shape).astype(np.uint8)
+    return codes << (2 if dtype == E2M1FN else 0), codes.view(dtype.numpy).astype(np.float64)
+
+
+@pytest.mark.parametrize("form", ["f32", "f16", "scaled"])
+@pytest.mark.parametrize(
+    "a_type, b_type",
+    [p if i % 6 == 0 else pytest.param(*p, marks=pytest.mark.slow) for i, p in enumerate(PAIRS)],
+    ids=str,
+)
+def test_floats_of_8_6_and_4_bits_are_multiplied(run, rng, a_type, b_type, form):
+    acc = F16 if form == "f16" else F32
+    op = (
+        warp.MmaMXF8F6F4SparseOp(a_type, b_type, F32, UE8M0)
+        if form == "scaled"
+        else warp.MmaF8F6F4SparseOp(a_type, b_type, acc)
+    )
+    a, _ = as_bytes(rng, (16, 64), a_type)
+    a = sparse_matrix(rng, a, 8)
+    decoded = (a >> (2 if a_type == E2M1FN else 0)).view(a_type.numpy).astype(np.float64)
+    b, b_values = as_bytes(rng, (8, 64), b_type)
+    values, words = nvgpu.compress(op, a)
+    (ca, fa), (cb, fb) = factors(rng, 16, 1, False), factors(rng, 8, 1, False)
+    want = (decoded * fa) @ (b_values * fb).T if form == "scaled" else decoded @ b_values.T
+    c = np.empty((16, 8), acc.numpy)
+
+    def check():
+        np.testing.assert_allclose(c.astype(np.float64), want, rtol=1e-3 if form == "f16" else 1e-6)
+
+    held = [t if t in (E4M3, E5M2) else cute.Uint8 for t in (a_type, b_type)]
+    args = [cute.make_tiled_mma(op), tensor(values.view(held[0].numpy), held[0]), tensor(words, cute.Uint32)]
+    args += [tensor(b.view(held[1].numpy), held[1]), *(tensor(lane_words(x), cute.Uint32) for x in (ca, cb))]
+    run(multiply_bytes, 1, 32, [*args, tensor(c, acc)], outputs=[c], check=check, arch="sm_120a")
+
+
 @pytest.mark.parametrize("width, k", [(16, 32), (16, 16), (32, 16), (32, 8), (8, 64), (8, 32), (4, 128), (4, 64)])
 @pytest.mark.parametrize("rows", [16, 64])
 def test_each_bit_of_the_metadata_has_one_place(rows, width, k):
@@ -173,6 +280,11 @@ def test_too_many_elements_are_refused_by_place():
         (lambda: warp.MmaI8SparseOp(S8, S8, selector=1), r"selector 1 must be in \[0, 0\] for K 64"),
         (lambda: warp.MmaFP8SparseOp(F16, E4M3), "a_dtype Float16 must be"),
         (lambda: warp.MmaI4SparseOp(S8, Int4), "a_dtype Int8 must be"),
+        (lambda: warp.MmaF8F6F4SparseOp(F16, E4M3, F32), "a_dtype Float16 must be"),
+        (lambda: warp.MmaF8F6F4SparseOp(E4M3, E4M3, BF16), "acc_dtype BFloat16 must be Float32 or Float16"),
+        (lambda: warp.MmaMXF4SparseOp(E2M1FN, F32, E4M3), "sf_type Float8E4M3FN must be Float8E8M0FNU"),
+        (lambda: warp.MmaMXF4NVF4SparseOp(E4M3, F32, E4M3), "ab_dtype Float8E4M3FN must be Float4E2M1FN"),
+        (lambda: warp.MmaMXF8F6F4SparseOp(E4M3, E5M2, F16, UE8M0), "acc_dtype Float16 must be Float32"),
     ],
 )  # fmt: skip
 def test_what_the_hardware_lacks_is_refused_by_name(make, why):

@@ -117,6 +117,12 @@ def shared(dtype=F16, layout=(64, 64), align=1024, swizzle=None):
     return cute.utils.SmemAllocator().allocate_tensor(dtype, layout, align, swizzle)
 
 
+def beside(nbytes, swizzle):
+    smem = cute.utils.SmemAllocator()
+    smem.allocate(nbytes)
+    return smem.allocate_tensor(F16, (64, 64), 16, swizzle)
+
+
 def registers(shape=4, dtype=F32):
     return cute.make_rmem_tensor(shape, dtype)
 
@@ -154,8 +160,9 @@ IN_KERNEL = [
     (lambda: cute.utils.SmemAllocator().allocate(cute.Int32(4)), None),
     (lambda: cute.utils.SmemAllocator().allocate(-4), r"size -4 must be a static number of bytes"),
     (lambda: cute.utils.SmemAllocator().allocate(16, 3), r"byte_alignment 3 must be a power of two, at most 1024"),
-    (lambda: shared(layout=SW128), r"is swizzled; give layout=layout.outer and swizzle=layout.inner"),
-    (lambda: shared(swizzle=SW128.inner, align=128), r"period is 1024 bytes, but .* aligned to 128; give .*=1024"),
+    (lambda: shared(layout=SW128, swizzle=SW128.inner), r"is swizzled already; give layout.outer and swizzle=S<3,4,3>"),
+    (lambda: beside(16, swizzle=SW128.inner), r"period is 1024 bytes, but .* aligned to 16; give .*=1024"),
+    (lambda: shared(cute.Float6E2M3FN, SW128), r"S<3,4,3> of Float6E2M3FN elements is none of bytes"),
     (lambda: shared().load().to("f32"), r"dtype 'f32' is not an element type"),
     (lambda: shared().store(1.0), r"is no TensorSSA; use t.fill"),
     (lambda: registers().store(registers(8).load()), r"value of shape .*8.* does not fit a tensor of shape .*4"),

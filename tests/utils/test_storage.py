@@ -158,6 +158,50 @@ def test_members_are_set_and_read_in_a_kernel(run):
     run(members, 1, 32, (out,), outputs=(out,), check=check)
 
 
+ELEMENTS = cute.tile_to_shape(
+    cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 32), stride=(32, 1))),
+    (16, 32),
+    (0, 1),
+)
+
+
+@cute.struct
+class Little:
+    before: cute.Float32
+    tile: cute.struct.Align[cute.struct.MemRange[cute.Float16, cute.cosize(ELEMENTS)], 16]
+
+
+@cuda.jit
+def swizzled_by_its_layout(out, whole):
+    """A swizzle of elements; its memory need not be aligned to more than the bytes that it mixes (64 here)."""
+    t, _, _ = arch.thread_idx()
+    smem = utils.SmemAllocator()
+    a = smem.allocate_tensor(cute.Float16, ELEMENTS, 1024)
+    bytes_ = smem.allocate(Little.size_in_bytes() + 48, byte_alignment=64)
+    b = Little(bytes_ + 48).tile.get_tensor(ELEMENTS)
+    for i in range(t, 512, 32):
+        a[i % 16, i // 16] = cute.Float16(i)
+        b[i % 16, i // 16] = cute.Float16(i + 512)
+    arch.sync_threads()
+    raw = cute.make_tensor(cute.recast_ptr(a.iterator, cute.make_swizzle(0, 4, 3)), cute.make_layout(512))
+    for i in range(t, 512, 32):
+        out[i] = cute.Float32(raw[i])
+        whole[i] = cute.Float32(b[i % 16, i // 16])
+
+
+def test_a_swizzled_layout_moves_its_elements(run):
+    out, whole = np.empty(512, np.float32), np.empty(512, np.float32)
+
+    def check():
+        want = np.empty(512)
+        for i in range(512):
+            want[ELEMENTS((i % 16, i // 16))] = i
+        np.testing.assert_array_equal(out, want)
+        np.testing.assert_array_equal(whole, np.arange(512, 1024))
+
+    run(swizzled_by_its_layout, 1, 32, (out, whole), outputs=(out, whole), check=check)
+
+
 def test_the_launch_is_given_what_storage_takes():
     compiled = cute.compile(members, (np.zeros(33, np.float32),))
     assert compiled.resources.dynamic_shared == 1024 + 11264 + 8  # 12 bytes, rounded up to the alignment of Outer
@@ -198,9 +242,9 @@ def swizzled_unaligned(out):
 
 
 @cuda.jit
-def whole_swizzled(out):
+def swizzled_twice(out):
     shared = utils.SmemAllocator().allocate(Shared)
-    out[0] = cute.Float32(shared.tile.get_tensor(TILE)[0])
+    out[0] = cute.Float32(shared.tile.get_tensor(TILE, swizzle=TILE.inner)[0])
 
 
 @cuda.jit
@@ -232,7 +276,7 @@ WRONG = {
     outside: "index 6 is outside the 6 elements",
     too_large: "takes 56 bytes, but the MemRange has 48",
     swizzled_unaligned: r"its period is 1024 bytes, .*Align\[MemRange",
-    whole_swizzled: "give layout.outer and swizzle=layout.inner",
+    swizzled_twice: "is swizzled already; give layout.outer and swizzle=S<3,4,3>",
     assigned: "Shared.tile cannot be assigned.*element type are: flag, counts",
     no_storage: "dict does not describe memory",
 }
