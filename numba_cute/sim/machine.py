@@ -125,8 +125,8 @@ class Machine:
     def need_cluster(self, what: str) -> None:
         if not self.run.clustered:
             raise SimError(
-                f"{what} in a launch that names no cluster: the GPU ends the kernel with an illegal instruction (seen on "
-                f"an H200); launch with cluster=, or give the kernel @cute.cluster_shape; {self.place}"
+                f"{what} in a launch that names no cluster: the GPU ends the kernel with an illegal instruction (seen "
+                f"on an H200); launch with cluster=, or give the kernel @cute.cluster_shape; {self.place}"
             )
 
     def cluster_arrive(self, release: bool = True) -> None:
