@@ -179,9 +179,9 @@ def _info(
         _need(ok, f"{x!r} must have one number for each of the {spatial} spatial dimensions of gmem_tensor")
     lower, upper, _, upper_padding, step, first_tap, tap_step = geometry
     _need(
-        not isinstance(op, Store) or min(lower) >= 0,
-        f"lower_corner {lower} must not be negative for {type(op).__name__}: stores have no padding; make an atom "
-        "without it for them",
+        not isinstance(op, Store) or (min(lower) >= 0 and max(upper) <= 0),
+        f"lower_corner {lower} must not be negative, nor upper_corner {upper} positive, for {type(op).__name__}: "
+        "stores have no padding; make an atom without it for them",
     )
     taps = _taps(upper, upper_padding, tap_step)
     every = int(dims[0]) * max(1, sliced)

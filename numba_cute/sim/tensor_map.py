@@ -19,13 +19,9 @@ from .report import SimError
 _GRAINS = {"128B_ATOM_32B": 2, "128B_ATOM_32B_FLIP_8B": 2, "128B_ATOM_64B": 4}
 
 
-_NANS = {"f16": 0x7FF7}
-"""The bits that an H200 fills with (2026-11-21), where they are known."""
-
-
 def _nan(dtype: DType) -> Any:
-    bits = _NANS.get(dtype.ptx)
-    return np.nan if bits is None else np.array(bits, f"u{dtype.bytes}").view(dtype.numpy)
+    """The NaN that an H200 fills with (2026-11-21): of every type 0x7FF7, as often as it goes into an element."""
+    return np.full(dtype.bytes // 2, 0x7FF7, np.uint16).view(dtype.numpy)[0]
 
 
 def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
@@ -227,11 +223,11 @@ class SimTensorMap:
                 f"an illegal instruction; use coordinates of 0 or more; {machine.place}"
             )
         walk = self.record.im2col
-        if isinstance(walk, Im2col) and min(walk.lower) < 0:
+        if isinstance(walk, Im2col) and (min(walk.lower) < 0 or max(walk.upper) > 0):
             raise SimError(
-                f"{self.name}: {machine.row.name} by an im2col map whose lower corner is {walk.lower}: stores and "
-                f"reductions have no padding, and the GPU ends the kernel with an illegal instruction; make a map "
-                f"without for them; {machine.place}"
+                f"{self.name}: {machine.row.name} by an im2col map whose lower corner is {walk.lower} and whose upper "
+                f"one is {walk.upper}: stores and reductions have no padding, and the GPU ends the kernel with an "
+                f"illegal instruction; make a map without for them; {machine.place}"
             )
 
     @staticmethod

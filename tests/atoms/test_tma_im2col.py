@@ -281,23 +281,24 @@ def test_an_atom_that_stores_pixels_has_no_padding():
     """An H200 stops with an illegal instruction (2026-11-21)."""
     x = aligned((1, 5, 7, 16), np.float16)
     conv = Conv(x.shape, (3, 3), ((1, 1), (1, 1)), (1, 1), (1, 1))
-    with pytest.raises(CuteError, match=r"lower_corner \(-1, -1\) must not be negative for CopyBulkTensorIm2ColS2GOp"):
+    with pytest.raises(CuteError, match=r"lower_corner \(-1, -1\) must not be negative, .*CopyBulkTensorIm2ColS2GOp"):
         make_atom(lambda a: a, x, conv, smem_layout(conv.tile, "none"), cpasync.CopyBulkTensorIm2ColS2GOp())
 
 
 @pytest.mark.parametrize(
-    "lower, at, why",
+    "corner, at, why",
     [
-        (-1, (0, 0, 0), r"by an im2col map whose lower corner is \(-1,\): stores and reductions have no padding"),
+        (-1, (0, 0, 0), r"an im2col map whose lower corner is \(-1,\) .*: stores and reductions have no padding"),
+        (1, (0, 2, 0), r"an im2col map whose .* upper one is \(1,\): stores and reductions have no padding"),
         (0, (-8, 0, 0), r"at coordinates \(-8, 0, 0\) .*: the box of a store or a reduction .* cannot begin before it"),
         (0, (4, 0, 0), "the innermost coordinate 4 is 4 x 16 bits from the tensor's beginning; TMA needs a multiple"),
     ],
-    ids=["corner", "channel", "chunk"],
+    ids=["before", "beyond", "channel", "chunk"],
 )
-def test_pixels_that_no_gpu_stores_are_explained(lower, at, why):
+def test_pixels_that_no_gpu_stores_are_explained(corner, at, why):
     x = aligned((2, 12, 32), np.float16)
     record = TensorMapRecord(
-        cute.Float16, x.ctypes.data, (32, 12, 2), (64, 768), im2col=Im2col((lower,), (lower,), 8, 8)
+        cute.Float16, x.ctypes.data, (32, 12, 2), (64, 768), im2col=Im2col((corner,), (corner,), 8, 8)
     )
 
     @traced
