@@ -151,6 +151,9 @@ class Backend(Protocol):
     def registers(self, dtype: Any, count: int) -> Any:
         """A new register file of `count` elements of this thread; its contents are undefined."""
 
+    def same_registers(self, a: Any, b: Any) -> bool | None:
+        """Whether two register files are one; None if that is not known."""
+
     def read(self, regs: Regs) -> Any:
         """The one element of a span of one, as a leaf."""
 

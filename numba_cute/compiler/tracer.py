@@ -200,6 +200,9 @@ class Tracer:
         return self.ir(x, ty)
 
     # ------------------------------------------------------------------ registers
+    def same_registers(self, a: Any, b: Any) -> bool | None:
+        return True if a is b else None  # two loads of one variable give two leaves
+
     def registers(self, dtype: dtypes.DType, count: int) -> RegFile:
         if not isinstance(count, int) or count < 1:
             raise CuteError(f"registers: a register tensor has a static size of at least 1, got {count!r} elements")

@@ -52,6 +52,7 @@ class WarpgroupMma:
     A in registers has no major mode: what `a_major_mode` says then is not used."""
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
+    asynchronous: ClassVar[bool] = True
     majors: ClassVar[bool] = False  # whether operands in shared memory may be MN-major
     integer: ClassVar[bool] = False
     sparsity: ClassVar[int] = 1  # of how many elements of A along K one is stored

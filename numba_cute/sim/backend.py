@@ -136,6 +136,9 @@ class SimBackend:
         self._bytes(space, address, part.nbytes, align, True)[...] = part.view(np.uint8)
 
     # registers
+    def same_registers(self, a: Any, b: Any) -> bool:
+        return a is b
+
     def registers(self, dtype: DType, count: int) -> Any:
         """One row of a slab that the threads of a warpgroup share, so that its instructions gather nothing."""
         t = self.run.thread

@@ -97,6 +97,38 @@ def test_one_instruction_is_a_float64_product(run, rng, op):
     run(multiply, 1, 32, [cute.make_tiled_mma(op), keep, *args], outputs=[d], check=check, arch=target(op))
 
 
+@cuda.jit
+def multiply_beside(tiled, a, b, c, d, after):
+    """d = a @ b.T + c with c and d in registers of their own, and `after` = c as it is then."""
+    tidx, _, _ = arch.thread_idx()
+    mma = tiled.get_slice(tidx)
+    tA, tB, tC, tD = mma.partition_A(a), mma.partition_B(b), mma.partition_C(c), mma.partition_C(d)
+    rA, rB, rC = tiled.make_fragment_A(tA), tiled.make_fragment_B(tB), tiled.make_fragment_C(tC)
+    rD = cute.make_fragment_like(rC)
+    cute.basic_copy(tA, rA)
+    cute.basic_copy(tB, rB)
+    cute.basic_copy(tC, rC)
+    cute.gemm(tiled, rD, rA, rB, rC)
+    cute.basic_copy(rD, tD)
+    cute.basic_copy(rC, mma.partition_C(after))
+
+
+@pytest.mark.parametrize("op", [warp.MmaF16BF16Op(F16, F32, (16, 8, 16)), warp.MmaI8Op(S8, S8, (16, 8, 32))], ids=name)
+def test_what_is_added_may_be_another_fragment(run, rng, op):
+    m, n, k = 32, 16, 2 * op.shape_mnk[2]
+    a, b = small(rng, (m, k), op.a_type), small(rng, (n, k), op.b_type)
+    c = small(rng, (m, n), op.accumulator)
+    d, after = np.empty_like(c), np.empty_like(c)
+
+    def check():
+        np.testing.assert_array_equal(d, a.astype(np.float64) @ b.astype(np.float64).T + c)
+        np.testing.assert_array_equal(after, c)
+
+    types = (op.a_type, op.b_type, op.accumulator, op.accumulator, op.accumulator)
+    args = [tensor(x, t) for x, t in zip((a, b, c, d, after), types)]
+    run(multiply_beside, 1, 32, [cute.make_tiled_mma(op), *args], outputs=[d, after], check=check, arch=target(op))
+
+
 @pytest.mark.parametrize("saturate", [False, True])
 def test_an_integer_sum_wraps_or_clamps(run, saturate):
     op = warp.MmaI8Op(S8, S8, (16, 8, 32), saturate)
