@@ -335,7 +335,8 @@ class CudaStandIn:
         return (1 << self.laneid) - 1
 
     def activemask(self) -> int:
-        raise SimError("activemask: what is active together is not defined; pass the mask that you mean")
+        """The lane's own bit: which lanes are active together is not defined, and one is allowed (as the row has it)."""
+        return 1 << self.laneid
 
     # arithmetic
     @staticmethod

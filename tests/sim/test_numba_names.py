@@ -206,3 +206,22 @@ def test_an_alignment_that_numba_refuses():
 
     with pytest.raises(CuteError, match="alignment 12 is no power of two"):
         run(kernel, np.zeros(1))
+
+
+@cuda.jit
+def count_with_few_atomics(x, out):
+    """One atomic for the lanes that are active together, whichever they are."""
+    i = cuda.grid(1)
+    if x[i] > 0:
+        mask = cuda.activemask()
+        positive = cuda.ballot_sync(mask, True)
+        if cuda.laneid == cuda.ffs(positive) - 1:
+            cuda.atomic.add(out, 0, cuda.popc(positive))
+
+
+@pytest.mark.parametrize("checks", PLACES)
+def test_active_lanes_are_those_that_are_said_to_be(checks):
+    x = np.random.default_rng(0).integers(-1, 2, 128)
+    out = np.zeros(1, np.int32)
+    simulate(count_with_few_atomics, checks=checks)[2, 64](x, out)
+    assert out[0] == (x > 0).sum()
