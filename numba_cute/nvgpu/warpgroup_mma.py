@@ -136,8 +136,40 @@ def _sign(negate: Any, name: str) -> int:
     return -1 if negate else 1
 
 
+class OneType:
+    """Operations whose field `ab_dtype` is the type of both operands."""
+
+    @property
+    def a_type(self) -> DType:
+        return self.ab_dtype  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def b_type(self) -> DType:
+        return self.ab_dtype  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def accumulator(self) -> DType:
+        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
+
+
+class TwoTypes:
+    """Operations with a type for each operand."""
+
+    @property
+    def a_type(self) -> DType:
+        return self.a_dtype  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def b_type(self) -> DType:
+        return self.b_dtype  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def accumulator(self) -> DType:
+        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
+
+
 @static
-class MmaF16BF16Op(WarpgroupMma):
+class MmaF16BF16Op(OneType, WarpgroupMma):
     """wgmma of f16 or bf16 operands: (64, n, 16), n a multiple of 8 up to 256.
 
     ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (64, n, 16) or
@@ -159,18 +191,6 @@ class MmaF16BF16Op(WarpgroupMma):
         rule = f"must be {' or '.join(map(repr, accs))} for {self.ab_dtype}"
         _need(self, self.acc_dtype in accs, "acc_dtype", rule)
         self._check_shape()
-
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
 
     def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
         half = self.acc_dtype == Float16
@@ -205,7 +225,7 @@ class MmaTF32Op(WarpgroupMma):
 
 
 @static
-class MmaF8Op(WarpgroupMma):
+class MmaF8Op(TwoTypes, WarpgroupMma):
     """wgmma of fp8 operands: (64, n, 32), n a multiple of 8 up to 256.
 
     a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. acc_dtype: Float32 or Float16. Both K-major.
@@ -226,18 +246,6 @@ class MmaF8Op(WarpgroupMma):
         _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
         self._check_shape()
 
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
     def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
         half = self.acc_dtype == Float16
         from_registers, from_smem = (
@@ -247,7 +255,7 @@ class MmaF8Op(WarpgroupMma):
 
 
 @static
-class MmaI8Op(WarpgroupMma):
+class MmaI8Op(TwoTypes, WarpgroupMma):
     """wgmma of 8-bit integers, accumulated in Int32: (64, n, 32), n 8, 16, 24 or a multiple of 16 up to 256.
 
     a_dtype, b_dtype: Int8 or Uint8, each its own. saturate: clamp (as the CuTe DSL does) or wrap. Both K-major.
@@ -272,18 +280,6 @@ class MmaI8Op(WarpgroupMma):
         _need(self, self.acc_dtype == Int32, "acc_dtype", "must be Int32")
         _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
         self._check_shape()
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
 
     def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
         types = {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx, "saturate": self.saturate}

@@ -20,7 +20,7 @@ from ..mma import Field, MmaTraits
 from ..seam import static
 from .common import OperandMajorMode
 from .warp_sparse import metadata_word
-from .warpgroup_mma import OperandSource, WarpgroupMma, _need, _sign
+from .warpgroup_mma import OneType, OperandSource, TwoTypes, WarpgroupMma, _need, _sign
 
 
 @pure
@@ -56,7 +56,7 @@ class SparseWarpgroupMma(WarpgroupMma):
 
 
 @static
-class MmaF16BF16SparseOp(SparseWarpgroupMma):
+class MmaF16BF16SparseOp(OneType, SparseWarpgroupMma):
     """`MmaF16BF16Op` with a 2:4-sparse A: (64, n, 32). PTX wgmma.mma_async.sp, sm_90a."""
 
     ab_dtype: DType
@@ -74,18 +74,6 @@ class MmaF16BF16SparseOp(SparseWarpgroupMma):
         accs = (Float32, Float16) if self.ab_dtype == Float16 else (Float32,)
         _need(self, self.acc_dtype in accs, "acc_dtype", f"must be {' or '.join(map(repr, accs))} for {self.ab_dtype}")
         self._check_sparse()
-
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
 
     def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
         half = self.acc_dtype == Float16
@@ -120,20 +108,8 @@ class MmaTF32SparseOp(SparseWarpgroupMma):
         return (isa.wgmma_sp_k_rs if rmem else isa.wgmma_sp_k_ss), statics
 
 
-class _Pair(SparseWarpgroupMma):
+class _Pair(TwoTypes, SparseWarpgroupMma):
     """Operations with a type for each operand."""
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
 
     def _check_types(self, types: tuple[DType, ...], accs: tuple[DType, ...]) -> None:
         for name in ("a_dtype", "b_dtype"):

@@ -16,7 +16,7 @@ from .cooperative import CooperativeGroups
 from .local import local_array
 from .machine import Machine
 from .ordering import fence, order
-from .report import DivergenceError, SimError, assigned_name, who
+from .report import DivergenceError, assigned_name, who
 from .undefined import OutsideMask, Undefined, kind_of
 
 FULL_MASK = 0xFFFFFFFF
@@ -335,7 +335,7 @@ class CudaStandIn:
         return (1 << self.laneid) - 1
 
     def activemask(self) -> int:
-        """The lane's own bit: which lanes are active together is not defined, and one is allowed (as the row has it)."""
+        """The lane's own bit: which lanes are active together is not defined, and one alone is allowed."""
         return 1 << self.laneid
 
     # arithmetic
