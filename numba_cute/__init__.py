@@ -163,10 +163,10 @@ from .layout import (
 from .linear import axpby, gemv
 from .math import *  # noqa: F403 - all of cute.math stands here too
 from .mma import MmaAtom, ThrMma, TiledMma, make_mma_atom, make_tiled_mma
+from .multiply import gemm, mma_atom_call
 from .nvgpu.common import CacheEvictionPriority
 from .pointer import AddressSpace, Pointer, make_ptr, recast_ptr
 from .printing import pretty_str, print_tensor, printf
-from .product import gemm, mma_atom_call
 from .promises import IntValue, SymInt, assume, sym_int, sym_int32, sym_int64
 from .seam import CuteError, const_expr, range_constexpr
 from .seam import const_expr as static
