@@ -35,6 +35,7 @@ from ..layout.pure import pure
 from ..mma import Field, MmaTraits, fragment_registers, operand_layout, register_fragment
 from ..seam import CuteError, static
 from ..tensor import Tensor, make_rmem_tensor
+from .operand_types import OneType, TwoTypes
 
 FP8 = (Float8E4M3FN, Float8E5M2)
 NARROW = (Float6E2M3FN, Float6E3M2FN, Float4E2M1FN)
@@ -75,6 +76,11 @@ class WarpMma:
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     element_bits: ClassVar[int] = 0  # of an element in a register, where it is not the type's width
     sparsity: ClassVar[int] = 1  # of how many elements of A along K one is stored
+
+    @property
+    def accumulator(self) -> DType:
+        """The type of C and D: the field `acc_dtype`, where an operation has that choice."""
+        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
 
     def _width(self) -> int:
         return self.element_bits or self.a_type.width  # type: ignore[attr-defined, no-any-return]
@@ -124,7 +130,7 @@ def _not(flag: Any) -> Any:
 
 
 @static
-class MmaF16BF16Op(WarpMma):
+class MmaF16BF16Op(OneType, WarpMma):
     """mma.sync of f16 or bf16 operands: ab_dtype Float16 or BFloat16; acc_dtype Float32, or Float16 for f16 operands;
     shape_mnk (16, 8, 8) or (16, 8, 16). A whole converged warp. PTX mma.sync, sm_80."""
 
@@ -137,18 +143,6 @@ class MmaF16BF16Op(WarpMma):
         accs = (Float32, Float16) if self.ab_dtype == Float16 else (Float32,)
         _need(self, self.acc_dtype in accs, "acc_dtype", f"must be {_names(accs)} for {self.ab_dtype}")
         _need(self, self.shape_mnk in ((16, 8, 8), (16, 8, 16)), "shape_mnk", "must be (16, 8, 8) or (16, 8, 16)")
-
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
 
     def row(self) -> tuple[Any, dict[str, Any]]:
         k, ab = self.shape_mnk[2], self.ab_dtype.ptx
@@ -196,7 +190,7 @@ class MmaF64Op(WarpMma):
 
 
 @static
-class MmaFP8Op(WarpMma):
+class MmaFP8Op(OneType, WarpMma):
     """mma.sync of fp8 operands of one type: ab_dtype Float8E4M3FN or Float8E5M2; acc_dtype Float32 or Float16;
     shape_mnk (16, 8, 16) or (16, 8, 32). A whole converged warp. PTX mma.sync, sm_89."""
 
@@ -209,25 +203,13 @@ class MmaFP8Op(WarpMma):
         _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
         _need(self, self.shape_mnk in ((16, 8, 16), (16, 8, 32)), "shape_mnk", "must be (16, 8, 16) or (16, 8, 32)")
 
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
     def row(self) -> tuple[Any, dict[str, Any]]:
         row = isa.mma_f16_fp8 if self.acc_dtype == Float16 else isa.mma_f32_fp8
         return row, {"k": self.shape_mnk[2], "a_type": self.ab_dtype.ptx, "b_type": self.ab_dtype.ptx}
 
 
 @static
-class MmaF8F6F4Op(WarpMma):
+class MmaF8F6F4Op(TwoTypes, WarpMma):
     """mma.sync of 8-, 6- and 4-bit floats, each operand its own type: (16, 8, 32), accumulated in Float32 or Float16.
     Each element takes a byte (Uint8 fragments, but Float8 ones are themselves): a 6-bit one its bits 0 to 5, an e2m1
     its bits 2 to 5. A whole converged warp. PTX mma.sync.kind::f8f6f4, sm_120a."""
@@ -244,24 +226,12 @@ class MmaF8F6F4Op(WarpMma):
             _need(self, getattr(self, name) in (*FP8, *NARROW), name, f"must be {_names((*FP8, *NARROW))}")
         _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
 
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
     def row(self) -> tuple[Any, dict[str, Any]]:
         row = isa.mma_f16_f8f6f4 if self.acc_dtype == Float16 else isa.mma_f32_f8f6f4
         return row, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
 
 
-class IntegerMma(WarpMma):
+class IntegerMma(TwoTypes, WarpMma):
     """What the operations on 8-bit and 4-bit integers share."""
 
     a_dtype: DType
@@ -277,14 +247,6 @@ class IntegerMma(WarpMma):
             _need(self, getattr(self, name) in dtypes, name, rule)
         _need(self, self.shape_mnk in legal, "shape_mnk", f"must be one of {legal}")
         _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
 
     def row(self) -> tuple[Any, dict[str, Any]]:
         m, _, k = self.shape_mnk
@@ -413,7 +375,7 @@ class MmaMXF4NVF4Op(BlockScaled):
 
 
 @static
-class MmaMXF8Op(BlockScaled):
+class MmaMXF8Op(OneType, BlockScaled):
     """mma.sync of e4m3 or e5m2 operands (one type) with a ue8m0 factor for each row of 32: (16, 8, 32), accumulated
     in Float32; see `BlockScaled` for the factors. A whole converged warp.
     PTX mma.sync.kind::mxf8f6f4.block_scale, sm_120a."""
@@ -427,20 +389,12 @@ class MmaMXF8Op(BlockScaled):
     def __post_init__(self) -> None:
         self._check_scaled(FP8, (Float8E8M0FNU,))
 
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
     def row(self) -> tuple[Any, dict[str, Any]]:
         return isa.mma_mxf8f6f4, {"a_type": self.ab_dtype.ptx, "b_type": self.ab_dtype.ptx}
 
 
 @static
-class MmaMXF8F6F4Op(BlockScaled):
+class MmaMXF8F6F4Op(TwoTypes, BlockScaled):
     """`MmaMXF8Op` of 8-, 6- and 4-bit operands, each its own type, not both of 8 bits (`MmaMXF8Op`) nor both e2m1
     (`MmaMXF4Op`). Each element takes a byte (Uint8 fragments): a 6-bit one its bits 0 to 5, an e2m1 its bits 2 to
     5."""
@@ -458,14 +412,6 @@ class MmaMXF8F6F4Op(BlockScaled):
         types = {self.a_dtype, self.b_dtype}
         _need(self, not types <= set(FP8), "b_dtype", "of 8 bits like a_dtype: use MmaMXF8Op")
         _need(self, types != {Float4E2M1FN}, "b_dtype", "is e2m1 like a_dtype: use MmaMXF4Op")
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
 
     def row(self) -> tuple[Any, dict[str, Any]]:
         return isa.mma_mxf8f6f4, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}

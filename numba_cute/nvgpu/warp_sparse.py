@@ -32,6 +32,7 @@ from ..layout import make_layout
 from ..layout.pure import pure
 from ..mma import Field, MmaTraits
 from ..seam import CuteError, static
+from .operand_types import OneType, TwoTypes
 from .warp_mma import FP8, NARROW, BlockScaled, WarpMma, _names, _need
 
 
@@ -72,7 +73,7 @@ class SparseWarpMma(WarpMma):
 
 
 @static
-class MmaF16BF16SparseOp(SparseWarpMma):
+class MmaF16BF16SparseOp(OneType, SparseWarpMma):
     """`MmaF16BF16Op` with a 2:4-sparse A: shape_mnk (16, 8, 32), selector 0 or 1, or (16, 8, 16), selector 0 to 3. A
     whole converged warp. PTX mma.sp, sm_80."""
 
@@ -86,18 +87,6 @@ class MmaF16BF16SparseOp(SparseWarpMma):
         accs = (Float32, Float16) if self.ab_dtype == Float16 else (Float32,)
         _need(self, self.acc_dtype in accs, "acc_dtype", f"must be {_names(accs)} for {self.ab_dtype}")
         self._check(32, 16)
-
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
 
     def row(self) -> tuple[Any, dict[str, Any]]:
         statics, ab = {"k": self.shape_mnk[2], "selector": self.selector}, self.ab_dtype.ptx
@@ -126,16 +115,8 @@ class MmaTF32SparseOp(SparseWarpMma):
         return isa.mma_sp_f32, {"k": self.shape_mnk[2], "selector": self.selector, **types}
 
 
-class _Pair(SparseWarpMma):
+class _Pair(TwoTypes, SparseWarpMma):
     """Operations with a type for each operand."""
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype  # type: ignore[attr-defined, no-any-return]
 
     def _check_types(self, types: tuple[DType, ...]) -> None:
         for name in ("a_dtype", "b_dtype"):
@@ -229,10 +210,6 @@ class MmaF8F6F4SparseOp(_Pair):
         self._check_types((*FP8, *NARROW))
         _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
 
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype
-
     def row(self) -> tuple[Any, dict[str, Any]]:
         return (isa.mma_sp_f16_f8f6f4 if self.acc_dtype == Float16 else isa.mma_sp_f32_f8f6f4), self._statics()
 
@@ -291,7 +268,7 @@ class MmaMXF4NVF4SparseOp(SparseBlockScaled):
 
 
 @static
-class MmaMXF8F6F4SparseOp(SparseBlockScaled):
+class MmaMXF8F6F4SparseOp(TwoTypes, SparseBlockScaled):
     """`MmaF8F6F4SparseOp`, of any two of its types, with a ue8m0 factor for each row of 64 columns: (16, 8, 64),
     accumulated in Float32. A whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120a."""
 
@@ -305,14 +282,6 @@ class MmaMXF8F6F4SparseOp(SparseBlockScaled):
 
     def __post_init__(self) -> None:
         self._check_scaled((*FP8, *NARROW), (Float8E8M0FNU,))
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype
 
     def row(self) -> tuple[Any, dict[str, Any]]:
         return isa.mma_sp_mxf8f6f4, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}

@@ -26,6 +26,7 @@ from ..seam import CuteError, StaticEnum, static
 from ..tensor import Tensor
 from .common import OperandMajorMode
 from .descriptor import SmemDescriptor, descriptor_tensor
+from .operand_types import OneType, TwoTypes
 
 
 class OperandSource(StaticEnum):
@@ -62,6 +63,11 @@ class WarpgroupMma:
     a_src: Any
     a_major_mode: Any
     b_major_mode: Any
+
+    @property
+    def accumulator(self) -> DType:
+        """The type of C and D: the field `acc_dtype`, where an operation has that choice."""
+        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
 
     @property
     def shape_mnk(self) -> tuple[int, ...]:
@@ -134,38 +140,6 @@ def _sign(negate: Any, name: str) -> int:
     if type(negate) is not bool:
         raise CuteError(f"gemm: Field.{name} {negate!r} must be True or False, known when the kernel is compiled")
     return -1 if negate else 1
-
-
-class OneType:
-    """Operations whose field `ab_dtype` is the type of both operands."""
-
-    @property
-    def a_type(self) -> DType:
-        return self.ab_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def b_type(self) -> DType:
-        return self.ab_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
-
-
-class TwoTypes:
-    """Operations with a type for each operand."""
-
-    @property
-    def a_type(self) -> DType:
-        return self.a_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def b_type(self) -> DType:
-        return self.b_dtype  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def accumulator(self) -> DType:
-        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
 
 
 @static

@@ -19,8 +19,9 @@ from ..layout.pure import pure
 from ..mma import Field, MmaTraits
 from ..seam import static
 from .common import OperandMajorMode
+from .operand_types import OneType, TwoTypes
 from .warp_sparse import metadata_word
-from .warpgroup_mma import OneType, OperandSource, TwoTypes, WarpgroupMma, _need, _sign
+from .warpgroup_mma import OperandSource, WarpgroupMma, _need, _sign
 
 
 @pure
