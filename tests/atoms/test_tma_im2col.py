@@ -98,13 +98,13 @@ def make_atom(place, x, conv, lay, op=LOAD, blocks=1, dynamic=False):
 
 
 @cuda.jit
-def columns(load, coords, seen, dtype, layout):
-    """Block i: tile i of the im2col matrix."""
+def columns(load, coords, seen, dtype, layout, tile):
+    """Block i: tile i of the im2col matrix, in shared memory of this layout."""
     block = arch.block_idx()[0]
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
     bar = smem.allocate_array(cute.Int64, 1, name="bar")
-    tiles = cute.local_tile(coords, layout.shape, (None, None))
+    tiles = cute.local_tile(coords, tile.shape, (None, None))
     tiles = cute.group_modes(cute.group_modes(tiles, 0, 2), 1, 3)
     to, source = cpasync.tma_partition(load, 0, cute.make_layout(1), one_mode(s), tiles)
     if arch.elect_one():
@@ -148,7 +148,7 @@ def test_tiles_are_those_of_the_im2col_matrix(run, conv, swizzle):
     want = images(tiles_of(conv.matrix(x), conv.tile), swizzle)
     seen = np.zeros_like(want)
     lay = smem_layout(conv.tile, swizzle)
-    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay.outer]
+    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay.outer, lay.outer]
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
     run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
 
@@ -158,7 +158,8 @@ def test_images_of_run_time_extents_need_no_new_kernel(run):
     x = aligned(conv.image, np.float16)
     want = images(tiles_of(conv.matrix(x), conv.tile), "none")
     seen, lay = np.zeros_like(want), smem_layout(conv.tile, "none")
-    args = [*atom_and_tensor(x, conv, lay, dynamic=True), lambda place: shown(place, seen), cute.Float16, lay.outer]
+    args = [*atom_and_tensor(x, conv, lay, dynamic=True), lambda place: shown(place, seen), cute.Float16]
+    args += [lay.outer, lay.outer]
     assert not cute.is_static(args[1](lambda a: a).shape)
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
     run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")

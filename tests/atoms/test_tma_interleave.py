@@ -23,7 +23,7 @@ from numba_cute.sim import SimError
 from . import test_tma_im2col as im2col
 from .test_tma_atoms import Map
 from .test_tma_modes import DTYPES, LOAD, MULTICAST, STORE, Case, aligned, atoms, grid, seen_by, shown, tensor
-from .tma_kernels import combined, dump, one_mode, shared_among_blocks, there_and_back
+from .tma_kernels import combined, one_mode, shared_among_blocks, there_and_back
 
 BYTES = {"16B": 16, "32B": 32}
 
@@ -219,30 +219,6 @@ CONV = im2col.Conv((2, 5, 7, 32), (2, 3), ((1, 0), (1, 1)), (1, 2), (1, 1), (32,
 SWIZZLED = {"16B": 0, "32B": 1}
 
 
-@cuda.jit
-def sliced_columns(load, coords, seen, dtype, layout, tile):
-    """Block i: tile i of the im2col matrix, slice after slice."""
-    block = arch.block_idx()[0]
-    smem = utils.SmemAllocator()
-    s = smem.allocate_tensor(dtype, layout, 1024, None, "s")
-    bar = smem.allocate_array(cute.Int64, 1, name="bar")
-    tiles = cute.local_tile(coords, tile.shape, (None, None))
-    tiles = cute.group_modes(cute.group_modes(tiles, 0, 2), 1, 3)
-    to, source = cpasync.tma_partition(load, 0, cute.make_layout(1), one_mode(s), tiles)
-    if arch.elect_one():
-        arch.mbarrier_init(bar, 1)
-        arch.mbarrier_init_fence()
-        arch.mbarrier_arrive_and_expect_tx(bar, cute.size_in_bytes(dtype, layout))
-    arch.sync_warp()
-    cute.prefetch(load, source[None, block])
-    cute.copy(load, source[None, block], to[None], tma_bar_ptr=bar)
-    arch.mbarrier_wait(bar, 0)
-    if arch.elect_one():
-        dump(s, seen[None, block])
-    arch.cp_async_bulk_commit_group()
-    arch.cp_async_bulk_wait_group(0)
-
-
 def sliced_image(place, x):
     """((W, H, N), (slice, C / slice)) of an array (N, C / slice, H, W, slice)."""
     t = tensor(place, x)
@@ -276,7 +252,7 @@ def test_columns_of_slices_are_those_of_the_im2col_matrix(run, interleave):
     args = [lambda place: make(place, 0), lambda place: make(place, 1), lambda place: shown(place, seen)]
     args += [cute.Float16, outer, cute.make_layout(CONV.tile)]
     check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
-    run(sliced_columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
+    run(im2col.columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
 
 
 @cuda.jit
