@@ -298,7 +298,7 @@ def test_every_function_can_be_called(run, group):
 
 
 def test_functions_of_sm_107_can_be_called():
-    """In the simulator: no assembler that compiles kernels offline knows sm_107f yet."""
+    """In the simulator: `cute.compile` has no sm_107 yet (tests/isa/test_assembles.py assembles the rows)."""
     cute.simulate(kernel_of(MIXED.values()), arch="sm_107f")[1, 32](from_dlpack(np.ones(256, np.float32), 16))
 
 
