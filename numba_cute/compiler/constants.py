@@ -6,6 +6,7 @@ A variable is constant where every assignment that reaches the place gives one v
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 from typing import Any
@@ -24,6 +25,7 @@ FOLDABLE = {
     operator.eq, operator.ne,
 }  # fmt: skip
 _UNARY = {operator.neg, operator.pos, operator.invert}
+_PURE = (len, min, max, abs, int, bool)
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 _FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """What Python says where a constant has no such attribute, item or result: then the kernel is to say so, or it works
@@ -62,13 +64,9 @@ class Constants:
     def _assigned(self, place: Place) -> Any:
         """The value that the assignment at a place gives."""
         if place not in self._found:
-            self._found[place] = (
-                NotConstant  # while it is looked for: what depends on itself changes from round to round
-            )
-            try:
+            self._found[place] = NotConstant  # while it is looked for: what depends on itself may change
+            with contextlib.suppress(NotConstant):
                 self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
-            except NotConstant:
-                pass
         found = self._found[place]
         if found is NotConstant:
             raise NotConstant
@@ -140,10 +138,18 @@ def _unary(node: Any, of: Any) -> Any:
 
 
 def _call(node: Any, of: Any) -> Any:
-    """`const_expr(x)` is x."""
-    if len(node.args) != 1 or node.kws or node.vararg is not None or of(node.func) is not seam.const_expr:
+    """`const_expr(x)` is x; Python's own functions of constants give constants."""
+    if node.kws or node.vararg is not None:
         raise NotConstant
-    return of(node.args[0])
+    function = of(node.func)
+    if function is seam.const_expr and len(node.args) == 1:
+        return of(node.args[0])
+    if not any(function is f for f in _PURE):
+        raise NotConstant
+    args = [of(a) for a in node.args]
+    if not all(isinstance(a, (int, tuple)) for a in args):
+        raise NotConstant
+    return _number(function(*args))
 
 
 _EVALUATORS = {

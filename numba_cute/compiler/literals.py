@@ -48,8 +48,27 @@ for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_"
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
+for _fn in (min, max):
+    _register(_fn, (types.IntegerLiteral, types.IntegerLiteral))
+    _register(_fn, (types.IntegerLiteral, types.IntegerLiteral, types.IntegerLiteral))
+_register(abs, (types.IntegerLiteral,))
 _register(operator.neg, (types.IntegerLiteral,))
 _register(operator.not_, (types.BooleanLiteral,))
+
+
+@contexts.template(len)
+class _TupleLength(AbstractTemplate):
+    """A tuple's length is part of its type."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
+            return None
+        return typing.signature(types.literal(len(args[0])), *args)
+
+
+@lowering_registry.lower(len, types.BaseTuple)
+def _tuple_length(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return context.get_constant(types.intp, len(sig.args[0]))
 
 
 @contexts.template(operator.add)

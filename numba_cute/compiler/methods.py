@@ -136,7 +136,7 @@ def _interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ..
 
 
 def _teach_super() -> None:
-    """Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is the call and the attribute of 3.11."""
+    """Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is 3.11's call and attribute."""
     if "LOAD_SUPER_ATTR" in dis.opmap and not hasattr(byteflow.TraceRunner, "op_LOAD_SUPER_ATTR"):
         byteflow.TraceRunner.op_LOAD_SUPER_ATTR = _flow_super_attr
         interpreter.Interpreter.op_LOAD_SUPER_ATTR = _interpret_super_attr

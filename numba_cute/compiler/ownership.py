@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose a function is: this library's to compile, or plain Numba's.
 
-All that the library changes in Numba asks here first, so that a function in which nothing is of numba_cute (no argument,
-no global or closure value that its code names, no function that it calls) goes through Numba as if numba_cute had never
-been imported.
+All that the library changes in Numba asks here first, so that a function in which nothing is of numba_cute (no
+argument, no global or closure value that its code names, no function that it calls) goes through Numba as if numba_cute
+had never been imported.
 """
 
 from __future__ import annotations

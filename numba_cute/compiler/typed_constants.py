@@ -54,7 +54,7 @@ class TypedConstants:
                 state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
             )
         except Exception as e:  # what Numba does not hold back: a module has no such name, an index none such type
-            raise Refused(CuteError(str(e))) from e
+            raise Refused(CuteError(str(e) or type(e).__name__)) from e
         return typed, {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
 
     def _is_settled(self, name: str) -> bool:

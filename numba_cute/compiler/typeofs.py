@@ -62,7 +62,7 @@ def _extend(cls: type) -> None:
 
 seam.tell_marked(_register_marked)
 typeof_impl.register(dtypes.Scalar)(lambda obj, c: tree.leaf_type(obj))
-for _cls in (dtypes.DType, seam.StaticEnum):
-    typeof_impl.register(_cls)(_of_constant)
-for _cls in (FunctionType, type, enum.EnumMeta):
-    _extend(_cls)
+typeof_impl.register(dtypes.DType)(_of_constant)
+typeof_impl.register(seam.StaticEnum)(_of_constant)
+for _kind in (FunctionType, type, enum.EnumMeta):
+    _extend(_kind)

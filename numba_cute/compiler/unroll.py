@@ -2,7 +2,8 @@
 """Unrolling of `for i in range_constexpr(...)` in Numba IR, before SSA: the body is copied, one copy an index.
 
 Before SSA a variable may be assigned many times, so copies that follow each other mean what the loop meant; SSA
-then gives each copy its own literal index. `break`, `continue`, `return` and nested loops work: blocks are copied whole.
+then gives each copy its own literal index. `break`, `continue`, `return` and nested loops work: blocks are copied
+whole.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .. import seam
 from ..seam import CuteError
 from .constants import Constants, NotConstant
 from .definitions import Place
+from .errors import located
 from .typed_constants import Refused, TypedConstants, copied_statement
 
 LIMIT = 4096
@@ -60,24 +62,27 @@ def _is_range(expr: Any, place: Place, known: Constants) -> bool:
 
 def _indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
     """The indices of a loop, from the arguments of its `range_constexpr`."""
-    where = f"range_constexpr at line {expr.loc.line}"
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
     except Refused as e:
         raise e.args[0] from None
     except NotConstant:
-        raise CuteError(
-            f"{where}: its arguments must be static ints (literals, globals, closure variables, arithmetic on them, "
-            "sizes of static layouts), the same on every path to the loop; use range() for a run-time count"
-        ) from None
+        raise _refusal(
+            "its arguments must be static ints (literals, globals, closure variables, arithmetic on them, sizes of "
+            "static layouts), the same on every path to the loop; use range() for a run-time count", expr,
+        ) from None  # fmt: skip
     if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
-        raise CuteError(f"{where}: it takes a stop, or a start, a stop and a step, as range does, each by its place")
+        raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
-        raise CuteError(f"{where}: its step is 0; a loop needs one that is not")
+        raise _refusal("its step is 0; a loop needs one that is not", expr)
     indices = range(*bounds)
     if len(indices) > LIMIT:
-        raise CuteError(f"{where}: {len(indices)} copies; the limit is {LIMIT}")
+        raise _refusal(f"{len(indices)} copies; the limit is {LIMIT}", expr)
     return indices
+
+
+def _refusal(why: str, expr: Any) -> CuteError:
+    return located(CuteError(f"range_constexpr: {why}"), expr.loc)
 
 
 def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> int:
@@ -93,11 +98,11 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
 def _unroll(func_ir: Any, entry: int, at: int, indices: range) -> None:
     blocks = func_ir.blocks
     before = blocks[entry]
-    header = before.terminator.target if isinstance(before.terminator, ir.Jump) else None
     cfg = compute_cfg_from_blocks(blocks)
-    loop = cfg.loops().get(header)
+    header = before.terminator.get_targets()[0]
+    loop = cfg.loops().get(header) if isinstance(before.terminator, ir.Jump) else None
     if loop is None:
-        raise CuteError(f"range_constexpr at line {before.body[at].loc.line}: use it as `for i in range_constexpr(n):`")
+        raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
     chain = _headers(blocks, header)
     head = blocks[chain[-1]]
     first, after = head.terminator.truebr, head.terminator.falsebr
