@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-import numpy as np
 from numba.cuda import dispatcher, types
 from numba.cuda.typing.typeof import Purpose, typeof
 

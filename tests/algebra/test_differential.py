@@ -20,9 +20,9 @@ from numba_cute import layout as cl
 from numba_cute.layout.int_tuple import text
 from numba_cute.seam import CuteError, running, traced
 from tests.layout.strategies import Comparing, Dyn, known
+from tests.native import compile_here
 
 from .cases import CASES, HOLE, NAMES, expression, source, variants
-from tests.native import compile_here
 
 THREADS, WIDTH = 32, 24
 LONGEST_PROVABLE = {"max_common_layout", "max_common_vector", "right_inverse"}

@@ -45,6 +45,25 @@ def device(x, lay):
             break
         t += lay(i % cute.size(lay))
     return t
+
+
+@cuda.jit(device=True)
+def drive(state, counter, times):
+    for i in range(times):
+        if i == 2:
+            counter.bump(i)
+            continue
+        state.advance()
+        if counter.n > 40:
+            return counter.n - i
+    return state.index
+
+
+@cuda.jit(device=True)
+def pair(x, lay, mode=0):
+    if cute.const_expr(mode == 0):
+        return x % 4, lay(x % 8)
+    return x % 2, lay(x % 4)
 """
 
 
@@ -117,7 +136,10 @@ class CuteWriter(Writer):
             [
                 "state.index", "state.phase", "state.count", "counter.n", "counter.total", "counter.steps",
                 f"counter.bump({self.masked(0)})", f"device({self.integer(depth)} & 15, {self.pick(self.layouts)})",
-                "state.stages",
+                "state.stages", f"drive(state, counter, {self.masked(0)} % 4)",
+                f"pair({self.masked(0)}, {self.pick(['LS', 'LR', 'LD'])})[{self.below(2)}]",
+                f"pair({self.masked(0)}, LS, {self.below(2)})[1]",
+                "kind", "LS.shape[kind % 2]",
             ]
         )  # fmt: skip
 
@@ -142,7 +164,8 @@ class CuteWriter(Writer):
     # ---------------------------------------------------------------- statements
     def simple(self) -> list[Callable[[], object]]:
         own = [self.set_register, self.set_vector, self.advance, self.set_field, self.relayout, self.static_branch,
-               self.coordinate, self.subtensor, self.fill]  # fmt: skip
+               self.coordinate, self.subtensor, self.fill, self.restatic, self.rebuilt, self.carried, self.take_vector,
+               self.closed, self.list_mode]  # fmt: skip
         return [*super().simple(), *own]
 
     def nested(self) -> list[Callable[[int], object]]:
@@ -182,6 +205,51 @@ class CuteWriter(Writer):
         self.line(f"{s} = t[None, {self.integer(1)} % 4]")
         self.line(f"{self.pick(INTS)} = {s}[{self.index(8)}] + {s}[{self.static_int()} % 8]")
 
+    def restatic(self) -> None:
+        """A static int that is another on another path, or the same on all."""
+        k = self.name("k")
+        self.line(f"{k} = {self.static_int()}")
+        self.line(f"if {self.pick([self.condition(1), f'cute.const_expr({self.static_int()} > 2)'])}:")
+        self.line(f"    {k} = {self.pick([k, k + ' + 1', self.static_int(), k + ' + 0'])}")
+        self.line(f"{self.pick(INTS)} = LS({k} % 8) + t[{k} % 8, {k} % 4] + regs[{k} % 4]")
+
+    def rebuilt(self) -> None:
+        """An offset and a coordinate that a loop carries."""
+        at, i = self.name("at"), self.name("i")
+        self.line(f"{at} = {self.static_int()} % 4")
+        self.line(f"for {i} in {self.pick(['range(3)', 'range(m)', 'cute.range_constexpr(3)'])}:")
+        self.line(f"    {self.pick(INTS)} = t[{at}, {i} % 4]")
+        self.line(f"    {at} = {self.pick([f'({at} + 1) % 4', f'({at} + {i}) % 4', f'LR({at}) % 4'])}")
+        self.line(f"{self.pick(INTS)} = {at}")
+
+    def carried(self) -> None:
+        """A tensor or layout that a loop changes."""
+        x, i = self.name("x"), self.name("i")
+        self.line(f"{x} = t[None, {self.index(4)}]")
+        self.line(f"for {i} in {self.pick(['range(2)', 'range(n & 3)', 'cute.range_constexpr(2)'])}:")
+        self.line(f"    {self.pick(INTS)} = {x}[{i}] + {x}[7]")
+        self.line(f"    {x} = t[None, {self.pick([i, f'({i} + 1) % 4', '3 - ' + i])}]")
+        self.line(f"{self.pick(INTS)} = {x}[{self.static_int()} % 8]")
+
+    def take_vector(self) -> None:
+        """A vector in a variable, which a branch or a loop changes."""
+        x = self.name("x")
+        self.line(f"{x} = {self.vector()}")
+        head = self.pick([f"if {self.condition(1)}:", "for _ in range(2):", "for _ in cute.range_constexpr(2):"])
+        self.line(head)
+        self.line(f"    {x} = {self.pick([self.vector(), f'({x} + {self.small()}) & 63'])}")
+        self.line(f"{self.pick(INTS)} = {x}[{self.static_int()} % 4] & 255")
+
+    def closed(self) -> None:
+        """A closure over a layout, which calls it."""
+        f = self.name("inner")
+        self.line(f"def {f}(x):")
+        self.line(f"    return {self.pick(self.layouts)}(x % 8) + {self.static_int()}")
+        self.line(f"{self.pick(INTS)} = {f}({self.masked(0)})")
+
+    def list_mode(self) -> None:
+        self.line(f"{self.pick(INTS)} = cute.size(LN, mode=[{self.below(2)}]) + cute.size(t, mode=[{self.below(2)}])")
+
     def static_branch(self) -> None:
         self.line(f"if cute.const_expr({self.static_int()} > {self.small()}):")
         self.line(f"    {self.pick(INTS)} = {self.masked(0)}")
@@ -213,6 +281,7 @@ class CuteWriter(Writer):
 
     def prologue(self) -> None:
         super().prologue()
+        self.line("kind = 1")
         self.line("LD = cute.make_layout((4, 2), stride=(n, 1))")
         self.line(f"LV = {self.pick(['LS', 'cute.make_layout((4, 2), stride=(1, m))', 'LR'])}")
         self.line("regs = cute.make_rmem_tensor(4, Int32)")

@@ -47,8 +47,8 @@ class InOrder(dict[Any, None]):
 
 
 def make_repeatable() -> None:
-    """Device functions are compiled for the current device, and there may be none here. Numba links them in the order of
-    a set of objects, which is that of their addresses."""
+    """Device functions are compiled for the current device, and there may be none here. Numba links them in the order
+    of a set of objects, which is that of their addresses."""
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=CC)
     original = CUDACodeLibrary.__init__
 
