@@ -25,7 +25,7 @@ FOLDABLE = {
     operator.eq, operator.ne,
 }  # fmt: skip
 _UNARY = {operator.neg, operator.pos, operator.invert}
-_PURE = (len, min, max, abs, int, bool)
+_PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 _FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """What Python says where a constant has no such attribute, item or result: then the kernel is to say so, or it works

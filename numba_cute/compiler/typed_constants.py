@@ -8,7 +8,6 @@ reaches it alone.
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any
 
 from numba.cuda import types
@@ -18,7 +17,7 @@ from numba.cuda.core.typed_passes import type_inference_stage
 
 from ..seam import CuteError
 from .constants import NotConstant
-from .definitions import statements
+from .definitions import Place, statements
 from .errors import lies_before
 
 
@@ -27,51 +26,74 @@ class Refused(Exception):
 
 
 class TypedConstants:
-    """The values of a function's temporaries whose types are literals. It is of one state of the IR."""
+    """The values of variables whose types are literals where a statement uses them. It is of one state of the IR."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
+        self._found: dict[Place, dict[str, Any]] = {}
 
-    def of(self, var: Any) -> Any:
-        """The value of a temporary (which is assigned once); NotConstant if its type tells none. Where a mistake before
-        it stopped typing, Refused with that."""
-        typed, assigned = self._typed
-        ty = typed.typemap.get(var.name)
-        if isinstance(ty, types.IntegerLiteral) and self._is_settled(var.name):
-            return ty.literal_value
-        before = [e for e in typed.typing_errors if lies_before(e, var.loc)]
-        if before:  # typing came no further than this
-            raise Refused(before[0])
-        raise NotConstant
+    def of(self, var: Any, use: Place) -> Any:
+        """The value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a mistake
+        before it stopped typing, Refused with that."""
+        if use not in self._found:
+            self._found[use] = self._values(use)
+        found = self._found[use].get(var.name)
+        if isinstance(found, Refused):
+            raise found
+        if found is None:
+            raise NotConstant
+        return found
 
-    @functools.cached_property
-    def _typed(self) -> tuple[Any, dict[str, Any]]:
-        """What typing found, and the assignment of each variable of the copy."""
+    def _values(self, use: Place) -> dict[str, Any]:
+        """The values of what one statement reads: ints, None where there is none, or what is wrong before it."""
+        func_ir = _copied(self._state.func_ir)
+        read = _name_what_is_read(func_ir.blocks[use.label], use.index)
+        func_ir = reconstruct_ssa(func_ir)
+        assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
+        typed = self._typed(func_ir)
+        out: dict[str, Any] = {}
+        for name, alias in read.items():
+            ty = typed.typemap.get(alias.name)
+            if isinstance(ty, types.IntegerLiteral) and _is_settled(alias.name, typed.typemap, assigned):
+                out[name] = ty.literal_value
+            else:  # it may be that typing came no further than to a mistake
+                before = [e for e in typed.typing_errors if lies_before(e, alias.loc)]
+                out[name] = Refused(before[0]) if before and ty in (None, types.unknown) else None
+        return out
+
+    def _typed(self, func_ir: Any) -> Any:
         state = self._state
-        func_ir = reconstruct_ssa(_copied(state.func_ir))
         try:
-            typed = type_inference_stage(
+            return type_inference_stage(
                 state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
             )
         except Exception as e:  # what Numba does not hold back: a module has no such name, an index none such type
             raise Refused(CuteError(str(e) or type(e).__name__)) from e
-        return typed, {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
 
-    def _is_settled(self, name: str) -> bool:
-        """Whether all that a variable comes from has a type: a value that is not typed yet may differ from those that
-        meet it in a phi."""
-        typed, assigned = self._typed
-        seen, todo = {name}, [name]
-        while todo:
-            at = todo.pop()
-            if typed.typemap.get(at) is None:
-                return False
-            value = assigned.get(at)
-            uses = [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ()
-            new = {v.name for v in uses if isinstance(v, ir.Var)} - seen
-            seen |= new
-            todo.extend(new)
-        return True
+
+def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
+    """Give each variable that a statement reads a second name right before it, which SSA leaves as it is."""
+    inst = block.body[index]
+    names = {v.name for v in inst.value.list_vars()}
+    named = {name: block.scope.redefine("$numba_cute_read", inst.loc) for name in sorted(names)}
+    block.body[index:index] = [ir.Assign(block.scope.get_exact(name), alias, inst.loc) for name, alias in named.items()]
+    return named
+
+
+def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
+    """Whether all that a variable comes from has a type: a value that is not typed yet may differ from those that meet
+    it in a phi."""
+    seen, todo = {name}, [name]
+    while todo:
+        at = todo.pop()
+        if typemap.get(at) in (None, types.unknown):
+            return False
+        value = assigned.get(at)
+        uses = [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ()
+        new = {v.name for v in uses if isinstance(v, ir.Var)} - seen
+        seen |= new
+        todo.extend(new)
+    return True
 
 
 def _copied(func_ir: Any) -> Any:

@@ -89,7 +89,7 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
     try:
         value = known.of(var, place)
     except NotConstant:
-        value = typed.of(var)
+        value = typed.of(var, place)
     if not isinstance(value, int):
         raise NotConstant
     return int(value)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501 - a mutant's line is one line
+"""One line of each pass changed: the tests of this folder must notice each.
+
+python -m tests.fuzz.mutants            all of them, each on a copy of the tree: some minutes
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ["tests/fuzz/test_cutes.py", "tests/fuzz/test_passes.py", "tests/fuzz/test_plain.py"]
+
+MUTANTS: dict[str, tuple[str, str, str]] = {
+    "the last assignment alone": (
+        "definitions.py", "        if len(known) <= 1:", "        if known:\n            return (known[-1],)\n        if not known:",
+    ),
+    "assignments of other paths forgotten": (
+        "definitions.py", "                    found.add(Place(before, inside[-1]))", "                    found = {Place(before, inside[-1])}",
+    ),
+    "an assignment after its use": ("definitions.py", "if i < use.index]", "if i <= use.index]"),
+    "paths that disagree": ("constants.py", "if not all(_same(first, x) for x in others):", "if not _same(first, others[-1] if others else first) and not others:"),
+    "arithmetic without an end": ("constants.py", "not -_WIDEST <= value < _WIDEST", "False"),
+    "subtraction of reversed sides": ("constants.py", "return _number(fn(lhs, rhs))", "return _number(fn(rhs, lhs))"),
+    "folds that keep a mark of what is not constant": ("passes.py", "if type(value) in (int, bool):", "if isinstance(value, int):\n            value = int(value) and 1"),
+    "closures are inlined too late": ("pipeline.py", "manager.add_pass_after(KeepConstants, InlineClosureLikes)", "manager.add_pass_after(KeepConstants, IRProcessing)"),
+    "tuples that are indexed at run time": ("passes.py", 'value.op in ("getitem", "getiter")', 'value.op in ("getiter",)'),
+    "every kernel is ours": ("ownership.py", "return any(map(_is_own_type, argtypes)) or _function(py_func, set())", "return True"),
+    "only what a kernel names": ("ownership.py", "        return _function(compiled, seen)", "        return False"),
+    "only its arguments' types": ("ownership.py", "or _function(py_func, set())", ""),
+    "one iteration too few": ("unroll.py", "for k, index in enumerate(indices):", "for k, index in enumerate(indices[:-1] if len(indices) > 2 else indices):"),
+    "variables that a loop carries": ("unroll.py", "return sorted(defined - _needed_at(flow, blocks, header, inside))", "return sorted(defined)"),
+    "variables that are read after the loop": ("unroll.py", "        defined -= flow.usemap[label]", "        pass"),
+    "a break's blocks": ("unroll.py", "            found.add(label)\n", "            pass\n"),
+    "super of another class": ("methods.py", "for base in mro[mro.index(holder) + 1 :]:", "for base in mro[mro.index(holder) :]:"),
+    "None of fields": ("methods.py", "same is (value.fn is operator.is_)", "same is (value.fn is operator.is_not)"),
+    "audits of other straight code": ("audit.py", "while len(into.get(b, ())) == 1 and", "while"),
+    "literals added as they are not": ("literals.py", "value = op(*(a.literal_value for a in args))", "value = op(*(abs(a.literal_value) for a in args))"),
+    "types that are not settled": ("typed_constants.py", "if isinstance(ty, types.IntegerLiteral) and self._is_settled(var.name):", "if isinstance(ty, types.IntegerLiteral):"),
+    "names before SSA": ("typed_constants.py", "func_ir = reconstruct_ssa(_copied(state.func_ir))", "func_ir = state.func_ir"),
+}  # fmt: skip
+"""By what is wrong: the file of compiler/, its line, and the wrong one."""
+
+
+def survives(name: str, folder: Path) -> bool:
+    """Whether the tests pass with one mutant."""
+    file, old, new = MUTANTS[name]
+    path = folder / "numba_cute" / "compiler" / file
+    text = path.read_text()
+    if text.count(old) != 1:
+        raise SystemExit(f"{name}: {file} has its line {text.count(old)} times")
+    path.write_text(text.replace(old, new))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TESTS]
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    try:
+        return subprocess.run(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, timeout=900).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        path.write_text(text)
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(MUTANTS)
+    survivors = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "tree"
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".git", ".venv", ".gpu", "__pycache__"))
+        for name in chosen:
+            alive = survives(name, folder)
+            survivors += [name] * alive
+            print(f"{name}: {'survives' if alive else 'found'}", flush=True)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} found")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()
