@@ -3,6 +3,7 @@
 
 import importlib.metadata
 import platform
+import time
 from collections import Counter
 from statistics import median
 
@@ -34,9 +35,11 @@ class Outcomes:
                     self.why[arm].setdefault(test, record["why"])
                 else:
                     self._of_a_process(arm, record)
+        cut_off = {module for entry in self.unfinished for module in entry.get("unfinished", ())}
         for test in here["without"].keys() | here["with"].keys():
-            for arm in ARMS:
-                self.seen[arm].setdefault(test, []).append(here[arm].get(test, ABSENT))
+            if all(test in here[arm] for arm in ARMS) or module_of(test) not in cut_off:
+                for arm in ARMS:
+                    self.seen[arm].setdefault(test, []).append(here[arm].get(test, ABSENT))
 
     def _of_a_process(self, arm, record):
         if "unfinished" in record:
@@ -71,14 +74,14 @@ class Outcomes:
 
 
 def compare(found, settings, retries):
-    """Run these modules of the suite in both ways, and those that differ again, up to `retries` times."""
+    """Run these modules of the suite in both ways, and what differs again, by modules, up to `retries` times."""
     outcomes = Outcomes(settings.library)
     outcomes.add(run(dealt(found, settings), settings, "suite"))
     for attempt in range(retries):
         again = {module_of(t) for t in outcomes.doubtful()} & set(found)
-        if not again:
+        if not again or time.monotonic() > settings.deadline:
             break
-        outcomes.add(run([[m] for m in sorted(again)], settings, f"again{attempt}"))
+        outcomes.add(run(dealt(sorted(again), settings), settings, f"again{attempt}"))
     return outcomes
 
 

@@ -110,3 +110,10 @@ def test_a_process_whose_record_does_not_grow_is_ended(tmp_path, limits, how):
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     assert watch(sleeper, tmp_path / "none.jsonl", Settings(tmp_path, **limits)) == how
     assert sleeper.poll() is not None
+
+
+def test_what_was_cut_off_by_the_time_is_no_difference():
+    outcomes = Outcomes("numba_cute")
+    ran = {"test": "cudapy/test_sm.py::test_it", "outcome": "passed", "seconds": 1, "why": ""}
+    outcomes.add({"without": [ran], "with": [{"unfinished": ["cudapy.test_sm"], "how": "out of time"}]})
+    assert (outcomes.doubtful(), len(outcomes.unfinished)) == ([], 1)
