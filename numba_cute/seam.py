@@ -288,6 +288,23 @@ def running(backend: Any):  # type: ignore[no-untyped-def]
         _stack.backends.pop()
 
 
+_MARKED: list[type] = []
+_told: list[Callable[[type], None]] = []
+
+
+def tell_marked(tell: Callable[[type], None]) -> None:
+    """Call `tell` with each `static` and `struct` class, those that there are and those to come."""
+    _told.append(tell)
+    for cls in _MARKED:
+        tell(cls)
+
+
+def _mark(cls: type) -> None:
+    _MARKED.append(cls)
+    for tell in _told:
+        tell(cls)
+
+
 def traced(fn: T) -> T:
     """Mark a function as compile-time Python: kernels call it, and it runs while they are compiled."""
     fn.__cute_traced__ = True  # type: ignore[attr-defined]
@@ -304,6 +321,7 @@ def static(cls: type[T]) -> type[T]:
     if "__dataclass_fields__" not in cls.__dict__:
         cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
     cls.__cute_static__ = True  # type: ignore[attr-defined]
+    _mark(cls)
     return cls
 
 
@@ -352,6 +370,7 @@ def struct(cls: type[T]) -> type[T]:
         cls.__signature__ = _fields_signature(order, defaults)  # type: ignore[attr-defined]
     cls.__setattr__ = _struct_setattr  # type: ignore[method-assign]
     cls.__cute_struct__ = True  # type: ignore[attr-defined]
+    _mark(cls)
     return cls
 
 

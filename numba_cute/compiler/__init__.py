@@ -6,7 +6,17 @@ from . import cudasim
 if cudasim.enabled():
     from .cudasim import cluster_shape, compile, inspect, inspect_layouts, launch
 else:
-    from . import assign, audit, calls, literals, methods, passes, struct_operators, structs  # noqa: F401  (they register)
+    from . import (  # noqa: F401  (they register)
+        assign,
+        caching,
+        calls,
+        literals,
+        pipeline,
+        streams,
+        struct_operators,
+        structs,
+        typeofs,
+    )
     from .cluster import cluster_shape
     from .inspect import inspect, inspect_layouts
     from .launch import launch

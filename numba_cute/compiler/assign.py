@@ -11,21 +11,19 @@ from typing import Any
 
 from numba.cuda import types, typing
 from numba.cuda.cudaimpl import registry as lowering_registry
-from numba.cuda.target import CUDATypingContext
 
 from .. import seam
 from ..seam import CuteError
-from . import calls
+from . import calls, contexts
 from .errors import as_typing_error
 from .numba_types import Value
 from .tracer import Tracer
 
-_original = CUDATypingContext.resolve_setattr
 
-
-def _resolve_setattr(self: Any, target: Any, attr: str, value: Any) -> Any:
+@contexts.setattr_rule
+def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if not isinstance(target, Value):
-        return _original(self, target, attr, value)
+        return None
     tracer = Tracer()
     try:
         with seam.running(tracer):
@@ -39,9 +37,6 @@ def _assign(obj: Any, attr: str, value: Any) -> None:
     if not hasattr(type(obj), "__cute_members__"):
         raise CuteError(f"{type(obj).__name__}.{attr} cannot be assigned: a {type(obj).__name__} is immutable")
     setattr(obj, attr, value)
-
-
-CUDATypingContext.resolve_setattr = _resolve_setattr  # type: ignore[method-assign]
 
 
 @lowering_registry.lower_setattr_generic(Value)

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda.compiler import CUDACompiler
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
-from numba.cuda.core.typed_passes import NopythonTypeInference
 
 from .. import seam
 from ..seam import CuteError
@@ -100,20 +98,3 @@ def _regions(func_ir: Any) -> dict[int, int]:
             seen.add(b)
         first[at] = b
     return first
-
-
-def _install() -> None:
-    define = CUDACompiler.define_pipelines
-
-    def define_pipelines(self: Any) -> Any:
-        pipelines = define(self)
-        for manager in pipelines:
-            if any(p is NopythonTypeInference for p, _ in manager.passes):
-                manager.add_pass_after(Audit, NopythonTypeInference)
-                manager.finalize()
-        return pipelines
-
-    CUDACompiler.define_pipelines = define_pipelines
-
-
-_install()

@@ -21,11 +21,10 @@ from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, fold_arguments
-from numba.cuda.typing.typeof import typeof_impl
 
 from .. import dtypes, seam
 from ..seam import CuteError
-from . import structs, tree
+from . import contexts, structs, tree
 from .errors import as_typing_error
 from .leaves import Number
 from .numba_types import BoundTraced, StructProxy, StructRef, Value
@@ -154,47 +153,6 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
 
 def _numeric(leaf: Any) -> bool:
     return isinstance(leaf, (Number, dtypes.Scalar))
-
-
-# ---------------------------------------------------------------- what Numba sees as a compile-time object
-
-
-def _is_compile_time(obj: Any) -> bool:
-    if isinstance(obj, type):
-        return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
-    kinds = (dtypes.DType, seam.StaticEnum)
-    return isinstance(obj, kinds) or seam.is_static_class(type(obj)) or seam.is_traced(obj)
-
-
-def _type_of(obj: Any) -> Value:
-    """The type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every time."""
-    if not seam.is_static_class(type(obj)):
-        return Value(tree.flatten(obj, []))
-    found = obj.__dict__.get("_cute_numba_type")
-    if found is None:
-        found = Value(tree.flatten(obj, []))
-        object.__setattr__(obj, "_cute_numba_type", found)
-    return found  # type: ignore[no-any-return]
-
-
-def _wrap_typeof(cls: type) -> None:
-    before = typeof_impl.dispatch(cls)
-
-    def typeof_cute(val: Any, c: Any) -> Any:
-        if isinstance(val, dtypes.Scalar):
-            return tree.leaf_type(val)
-        if seam.is_struct_class(type(val)):
-            raise CuteError(
-                f"{type(val).__name__} is held by reference and cannot be a kernel's argument: pass what its fields "
-                "are made from, and construct it in the kernel"
-            )
-        return _type_of(val) if _is_compile_time(val) else before(val, c)
-
-    typeof_impl.register(cls)(typeof_cute)
-
-
-for _cls in (object, type, enum.Enum, enum.EnumMeta):
-    _wrap_typeof(_cls)
 
 
 # ---------------------------------------------------------------- running traced code
@@ -412,8 +370,8 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "po
 
 
 def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
+    @contexts.template(op)
     class Template(AbstractTemplate):
-        key = op
         prefer_literal = True
         refused: CuteError | None = None
 
@@ -438,7 +396,6 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
             result = fn(*(abstract(t, a, tracer) for t, a in zip(sig.args, args)))
         return concrete(result, sig.return_type, tracer)
 
-    typing_registry.register_global(op)(Template)
     if op is operator.setitem:
         lowering_registry.lower(op, Value, types.Any, types.Any)(lower)
     elif op in (len, operator.neg, operator.invert):

@@ -27,6 +27,12 @@ def as_typing_error(e: CuteError) -> TypingError:
     return TypingError(str(e))
 
 
+def located(e: CuteError, loc: Loc) -> CuteError:
+    """The error of a statement of the kernel, with its place."""
+    e.loc = loc  # type: ignore[attr-defined]
+    return e
+
+
 def lies_before(error: BaseException, until: Loc) -> bool:
     """Whether an error of Numba's is of that line of the kernel or of one before."""
     places = _PLACE.findall(str(error))
@@ -55,8 +61,11 @@ def explain(error: BaseException, py_func: Any) -> None:
 def _where(text: str, error: BaseException, py_func: Any) -> str:
     """The user's line: the first place that Numba's message names (the innermost call that failed); of an operator,
     which its message does not place, the one that it was typing."""
-    named = _PLACE.search(text)
-    file, line = (named[1], int(named[2])) if named is not None else _typed(error)
+    named, loc = _PLACE.search(text), getattr(error, "loc", None)
+    if isinstance(loc, Loc):
+        file, line = loc.filename, loc.line
+    else:
+        file, line = (named[1], int(named[2])) if named is not None else _typed(error)
     if file is None:
         return f"\n  in kernel {py_func.__name__}"
     source = linecache.getline(file, line).strip()

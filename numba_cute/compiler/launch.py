@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a launch needs beyond Numba's: CuTe arguments, tensor maps by value, clusters, large shared memory.
 
-Plain `kernel[grid, block, stream, smem](…)` gets all of it: Numba's kernel class is extended in place, since a user
-should not need options that Numba lacks.
+Plain `kernel[grid, block, stream, smem](…)` gets all of it: a kernel of this library is compiled as a `CuteKernel`. Any
+other kernel stays Numba's own (see `ownership`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numba.cuda.compiler as cuda_compiler
 import numba.cuda.dispatcher as cuda_dispatcher
-from cuda.core import LaunchConfig, ObjectCode, Stream
+from cuda.core import LaunchConfig, ObjectCode
 from cuda.core import launch as core_launch
 from llvmlite import ir
 from numba.cuda import cgutils, types
@@ -28,6 +28,7 @@ from .casts import HALVES
 from .cluster import LAUNCHES, checked_cluster
 from .leaves import dtype_of
 from .numba_types import TENSOR_MAP_BYTES, Multiple, TensorMapType, Value
+from .ownership import owns
 from .result import warn_if_slow
 from .target import arch_name, current_arch
 from .tracer import SMEM_MARK
@@ -82,7 +83,7 @@ def _set_cuda_kernel(function: Any, _original: Callable[[Any], None] = nvvm.set_
             _annotate(function, f"cluster_dim_{axis}", _I32(n))
 
 
-nvvm.set_cuda_kernel = _set_cuda_kernel
+nvvm.set_cuda_kernel = _set_cuda_kernel  # kernels that are not being built by `building` have nothing to mark
 assert cuda_compiler.nvvm is nvvm
 
 
@@ -106,13 +107,40 @@ class building:
             errors.explain(error, self.py_func)
 
 
-def _init(self: Any, py_func: Any, *args: Any, _original: Any = _Kernel.__init__, **kwargs: Any) -> None:
-    with building(py_func, kwargs.get("launch_bounds")):
-        _original(self, py_func, *args, **kwargs)
-    _assemble(self._codelibrary, py_func.__name__)
+class CuteKernel(_Kernel):  # type: ignore[misc]
+    """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
+
+    def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
+        with building(py_func, kwargs.get("launch_bounds")):
+            super().__init__(py_func, *args, **kwargs)
+        _assemble(self._codelibrary, py_func.__name__)
+
+    def launch(
+        self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0, *, cluster: Any = None,
+        pdl: bool = False,
+    ) -> None:  # fmt: skip
+        launched(self, args, griddim, blockdim, stream, sharedmem, cluster, pdl)
+
+    def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
+        if isinstance(ty, Value):
+            kernelargs.extend(_value_args(ty, val))
+        elif isinstance(val, dtypes.Scalar):
+            kernelargs.append(_scalar_arg(ty, val))
+        elif isinstance(ty, types.BaseTuple):
+            for t, v in zip(ty, val):
+                self._prepare_args(t, v, stream, retr, kernelargs)
+        elif isinstance(ty, types.NoneType):
+            kernelargs.append(0)  # the null pointer that Numba passes for it, and numba-cuda does not
+        else:
+            super()._prepare_args(ty, val, stream, retr, kernelargs)
 
 
-_Kernel.__init__ = _init
+def _new_kernel(cls: type, py_func: Any = None, argtypes: Any = (), *_: Any, **__: Any) -> Any:
+    """Whose kernel it is is decided where it is made: Numba names one class for all."""
+    return object.__new__(CuteKernel if cls is _Kernel and owns(py_func, argtypes) else cls)
+
+
+_Kernel.__new__ = _new_kernel
 
 
 def _assemble(library: Any, name: str) -> None:
@@ -211,23 +239,6 @@ def tensor_map(record: Any) -> Any:
     return found
 
 
-def _prepare_args(self: Any, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any],
-                  _original: Any = _Kernel._prepare_args) -> None:  # fmt: skip
-    if isinstance(ty, Value):
-        kernelargs.extend(_value_args(ty, val))
-    elif isinstance(val, dtypes.Scalar):
-        kernelargs.append(_scalar_arg(ty, val))
-    elif isinstance(ty, types.BaseTuple):
-        for t, v in zip(ty, val):
-            self._prepare_args(t, v, stream, retr, kernelargs)
-    elif isinstance(ty, types.NoneType):
-        kernelargs.append(0)  # the null pointer that Numba passes for it, and numba-cuda does not
-    else:
-        _original(self, ty, val, stream, retr, kernelargs)
-
-
-_Kernel._prepare_args = _prepare_args
-
 # ---------------------------------------------------------------- the launch
 
 
@@ -276,37 +287,23 @@ def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
     return None if own is not None else cluster
 
 
-def _launch(self: Any, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0,
-            _original: Any = _Kernel.launch, *, cluster: Any = None, pdl: bool = False) -> None:  # fmt: skip
-    cluster = _own_or_given_cluster(self, griddim, cluster)
-    cufunc = self._codelibrary.get_cufunc()
-    sharedmem = _check_smem(self, cufunc, sharedmem)
+def launched(
+    kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int, cluster: Any, pdl: bool
+) -> None:
+    """Launch a compiled kernel, this library's or Numba's own."""
+    cluster = _own_or_given_cluster(kernel, griddim, cluster)
+    cufunc = kernel._codelibrary.get_cufunc()
+    sharedmem = _check_smem(kernel, cufunc, sharedmem)
     if cluster is None and not pdl:
-        _original(self, args, griddim, blockdim, stream, sharedmem)
+        _Kernel.launch(kernel, args, griddim, blockdim, stream, sharedmem)
         return
     retr: list[Any] = []
     kernelargs: list[Any] = []
-    for t, v in zip(self.argument_types, args):
-        self._prepare_args(t, v, stream, retr, kernelargs)
+    for t, v in zip(kernel.argument_types, args):
+        kernel._prepare_args(t, v, stream, retr, kernelargs)
     core_launch(stream, _config(griddim, blockdim, sharedmem, cluster, pdl), cufunc.kernel, *kernelargs)
     for write_back in retr:
         write_back()
-
-
-_Kernel.launch = _launch
-
-
-def _to_core_stream(stream: Any, _original: Any = driver._to_core_stream) -> Any:
-    """Streams as users have them: ints, torch's, CuPy's, anything with `__cuda_stream__`, and Numba's own."""
-    handle = stream if isinstance(stream, int) else None
-    if hasattr(stream, "__cuda_stream__"):
-        handle = stream.__cuda_stream__()[1]
-    elif handle is None:
-        handle = next((h for n in ("cuda_stream", "ptr") if isinstance(h := getattr(stream, n, None), int)), None)
-    return _original(stream) if handle is None else Stream.from_handle(int(handle))
-
-
-driver._to_core_stream = _to_core_stream
 
 
 def _config(grid: Any, block: Any, smem: int, cluster: Any, pdl: bool) -> LaunchConfig:
@@ -325,11 +322,13 @@ class Launch:
     def __init__(self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool) -> None:
         from numba.cuda.dispatcher import _LaunchConfiguration, normalize_kernel_dimensions
 
+        from .streams import core_stream
+
         grid, block = normalize_kernel_dimensions(grid, block)
         self.kernel, self.grid, self.block = kernel, grid, block
         self.cluster = None if cluster is None else checked_cluster(cluster)
         self.smem, self.pdl = smem, pdl
-        self.configuration = _LaunchConfiguration(kernel, grid, block, stream, smem)
+        self.configuration = _LaunchConfiguration(kernel, grid, block, core_stream(stream), smem)
 
     def _compiled(self, args: Any) -> Any:
         from numba.cuda.dispatcher import _LAUNCH_CONFIG_KW, _dispatcher
@@ -338,10 +337,7 @@ class Launch:
 
     def __call__(self, *args: Any) -> None:
         compiled = self._compiled(args)
-        _launch(
-            compiled, args, self.grid, self.block, self.configuration.stream, self.smem,
-            cluster=self.cluster, pdl=self.pdl,
-        )  # fmt: skip
+        launched(compiled, args, self.grid, self.block, self.configuration.stream, self.smem, self.cluster, self.pdl)
 
     def prepare(self, *args: Any) -> Callable[[], None]:
         """Compile, check and pack once; the call that is returned only launches, on the same arguments.

@@ -12,17 +12,18 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.cuda import types, typing
-from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
+
+from . import contexts
 
 _WIDEST = 1 << 63
 
 
 def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
+    @contexts.template(op)
     class Template(AbstractTemplate):
-        key = op
         prefer_literal = True
 
         def generic(self, args: Any, kws: Any) -> Any:
@@ -40,7 +41,6 @@ def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
         ty = sig.return_type
         return context.get_constant(types.unliteral(ty), ty.literal_value)
 
-    typing_registry.register_global(op)(Template)
     lowering_registry.lower(op, *kinds)(lower)
 
 
@@ -48,8 +48,36 @@ for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_"
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
+for _fn in (min, max):
+    _register(_fn, (types.IntegerLiteral, types.IntegerLiteral))
+    _register(_fn, (types.IntegerLiteral, types.IntegerLiteral, types.IntegerLiteral))
+_register(abs, (types.IntegerLiteral,))
 _register(operator.neg, (types.IntegerLiteral,))
 _register(operator.not_, (types.BooleanLiteral,))
 
-# `(1, *layout.shape)` is a sum of tuples: its static elements stay static.
-TupleAdd.prefer_literal = TupleConstructor.prefer_literal = True
+
+@contexts.template(len)
+class _TupleLength(AbstractTemplate):
+    """A tuple's length is part of its type."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
+            return None
+        return typing.signature(types.literal(len(args[0])), *args)
+
+
+@lowering_registry.lower(len, types.BaseTuple)
+def _tuple_length(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return context.get_constant(types.intp, len(sig.args[0]))
+
+
+@contexts.template(operator.add)
+class _TupleAdd(TupleAdd):
+    """`(1, *layout.shape)` is a sum of tuples: its static elements stay static."""
+
+    prefer_literal = True
+
+
+@contexts.template(tuple)
+class _TupleConstructor(TupleConstructor):
+    prefer_literal = True

@@ -10,13 +10,10 @@ import sys
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.compiler import CUDACompiler
 from numba.cuda.core import byteflow, interpreter, ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
-from numba.cuda.core.untyped_passes import IRProcessing
 
-from . import passes  # noqa: F401 - its pass is there first, so that this one comes before it
 from .numba_types import StructRef
 
 
@@ -138,21 +135,11 @@ def _interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ..
     self.store(ir.Expr.getattr(self.get(made), self.code_names[inst.arg >> 2], loc=self.loc), res)
 
 
-def _install() -> None:
-    # Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is the call and the attribute of 3.11.
+def _teach_super() -> None:
+    """Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is 3.11's call and attribute."""
     if "LOAD_SUPER_ATTR" in dis.opmap and not hasattr(byteflow.TraceRunner, "op_LOAD_SUPER_ATTR"):
         byteflow.TraceRunner.op_LOAD_SUPER_ATTR = _flow_super_attr
         interpreter.Interpreter.op_LOAD_SUPER_ATTR = _interpret_super_attr
-    define = CUDACompiler.define_pipelines
-
-    def define_pipelines(self: Any) -> Any:
-        pipelines = define(self)
-        for manager in pipelines:
-            manager.add_pass_after(Methods, IRProcessing)
-            manager.finalize()
-        return pipelines
-
-    CUDACompiler.define_pipelines = define_pipelines
 
 
-_install()
+_teach_super()

@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
-from numba.cuda.lowering import Lower
+from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.lowering import CUDALower
 
 from .. import seam
 from . import tree
@@ -101,7 +103,6 @@ class Recorder:
 
 
 _active: list[Recorder] = []
-_lower_inst = Lower.lower_inst
 
 
 @contextmanager
@@ -114,20 +115,32 @@ def recording(function: Callable[..., Any]) -> Iterator[Recorder]:
         _active.pop()
 
 
-def _lower_recorded(self: Any, inst: Any) -> Any:
-    recorder = _active[-1] if _active else None
-    if recorder is not None and self.func_ir.func_id.func is recorder.function:
-        column = recorder.statement(self, inst)
+def is_recorded(function: Callable[..., Any]) -> bool:
+    """Whether the operations of this function are being recorded."""
+    return bool(_active) and _active[-1].function is function
+
+
+class _RecordedLower(CUDALower):  # type: ignore[misc]
+    def lower_inst(self, inst: Any) -> Any:
+        column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)
-    return _lower_inst(self, inst)
+        return super().lower_inst(inst)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class RecordedLowering(CUDANativeLowering):  # type: ignore[misc]
+    """Numba's lowering of a function whose operations are recorded."""
+
+    _name = "numba_cute_recorded_lowering"
+
+    @property
+    def lowering_class(self) -> type:
+        return _RecordedLower
 
 
 def _location(debuginfo: Any, column: int, line: int) -> Any:
     place = {"line": line, "column": column, "scope": debuginfo.subprograms[-1]}
     return debuginfo.module.add_debug_info("DILocation", place)
-
-
-Lower.lower_inst = _lower_recorded  # type: ignore[method-assign]
 
 
 # ---------------------------------------------------------------- statements

@@ -11,11 +11,11 @@ from typing import Any
 
 from numba import cuda
 from numba.cuda import types, typing
-from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.templates import AbstractTemplate
 
 from .. import seam
+from . import contexts
 from .numba_types import StructRef
 from .target import current_arch
 
@@ -73,9 +73,8 @@ def _find(op: Any, args: Any) -> Any:
 
 
 def _register(op: Any) -> None:
+    @contexts.template(op)
     class Template(AbstractTemplate):
-        key = op
-
         def generic(self, args: Any, kws: Any) -> Any:
             found = _find(op, args) if any(isinstance(a, StructRef) for a in args) else None
             if found is None:
@@ -89,7 +88,6 @@ def _register(op: Any) -> None:
         kinds, values = (sig.args[::-1], args[::-1]) if swapped else (sig.args, args)
         return call(context, builder, dispatcher_of(fn), tuple(kinds), values)
 
-    typing_registry.register_global(op)(Template)
     if op is operator.setitem:
         lowering_registry.lower(op, StructRef, types.Any, types.Any)(lower)
     elif op in (len, bool) or op in (getattr(operator, n) for n in _UNARY):

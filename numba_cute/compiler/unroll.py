@@ -2,105 +2,112 @@
 """Unrolling of `for i in range_constexpr(...)` in Numba IR, before SSA: the body is copied, one copy an index.
 
 Before SSA a variable may be assigned many times, so copies that follow each other mean what the loop meant; SSA
-then gives each copy its own literal index. `break`, `continue` and nested loops work: blocks are copied whole.
+then gives each copy its own literal index. `break`, `continue`, `return` and nested loops work: blocks are copied
+whole.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks, compute_use_defs
-from numba.cuda.core.ir_utils import build_definitions, merge_adjacent_blocks, rename_labels, replace_vars_stmt
+from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, replace_vars_stmt
 
 from .. import seam
 from ..seam import CuteError
+from .constants import Constants, NotConstant
+from .definitions import Place
+from .errors import located
+from .typed_constants import Refused, TypedConstants, copied_statement
 
 LIMIT = 4096
 
 
-class Refused(Exception):
-    """Typing does not reach a variable: another statement is wrong, as the error in `args` says."""
+def unroll_one(func_ir: Any, known: Constants, typed: TypedConstants) -> bool:
+    """Unroll the outermost `range_constexpr` loop, so that an inner bound may be an outer index's copy; False if there
+    is none.
 
-
-def unroll_loops(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> bool:
-    """Unroll every `range_constexpr` loop, outermost first, so that an inner bound may be an outer index's copy.
-
-    constant, typed: the value of a variable, from the source or (slower) from its type; they raise if it has none.
+    known, typed: the values of variables as the function is now, from the source and (slower) from their types.
     """
-    changed, flow = False, _Flow()
-    while True:
-        found = _find(func_ir, constant, typed)
-        if found is None:
-            if changed:  # copies that follow each other are one block: Numba's analyses are quadratic in their number
-                merge_adjacent_blocks(func_ir.blocks)
-                func_ir.blocks = rename_labels(func_ir.blocks)
-            return changed
-        _unroll(func_ir, flow, *found)
-        func_ir._definitions = build_definitions(func_ir.blocks)
-        changed = True
+    for label in sorted(func_ir.blocks):
+        found = _call(func_ir.blocks[label], label, known, typed)
+        if found is not None:
+            _unroll(func_ir, label, *found)
+            return True
+    return False
 
 
-def _call_args(block: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> tuple[int, Any] | None:
+def tidy(func_ir: Any) -> None:
+    """Make one block of copies that follow each other: Numba's analyses are quadratic in the number of blocks."""
+    merge_adjacent_blocks(func_ir.blocks)
+    func_ir.blocks = rename_labels(func_ir.blocks)
+
+
+def _call(block: Any, label: int, known: Constants, typed: TypedConstants) -> tuple[int, range] | None:
     """The position in the block of a `range_constexpr(...)` call, and its range."""
     for at, inst in enumerate(block.body):
         expr = inst.value if isinstance(inst, ir.Assign) else None
-        if not isinstance(expr, ir.Expr) or expr.op != "call":
-            continue
-        try:
-            if constant(expr.func) is not seam.range_constexpr:
-                continue
-        except Exception:  # not a constant: some other call
-            continue
-        try:
-            indices = range(*(_either(constant, typed, a) for a in expr.args))
-        except Refused as e:
-            raise e.args[0] from None
-        except Exception:
-            raise CuteError(
-                f"range_constexpr at line {inst.loc.line}: its arguments must be static ints (literals, globals, "
-                "closure variables, arithmetic on them, sizes of static layouts); use range() for a run-time count"
-            ) from None
-        if len(indices) > LIMIT:
-            raise CuteError(f"range_constexpr at line {inst.loc.line}: {len(indices)} copies; the limit is {LIMIT}")
-        return at, indices
+        if isinstance(expr, ir.Expr) and expr.op == "call" and _is_range(expr, Place(label, at), known):
+            return at, _indices(expr, Place(label, at), known, typed)
     return None
 
 
-def _either(constant: Callable[[Any], Any], typed: Callable[[Any], Any], var: Any) -> Any:
+def _is_range(expr: Any, place: Place, known: Constants) -> bool:
     try:
-        return constant(var)
-    except Exception:
-        return typed(var)
+        return known.of(expr.func, place) is seam.range_constexpr
+    except NotConstant:
+        return False
 
 
-def _find(func_ir: Any, constant: Callable[[Any], Any], typed: Callable[[Any], Any]) -> Any:
-    """The entry block, the loop's blocks and the indices of one `range_constexpr` loop, outermost first."""
-    cfg = compute_cfg_from_blocks(func_ir.blocks)
-    for label in sorted(func_ir.blocks):
-        block = func_ir.blocks[label]
-        found = _call_args(block, constant, typed)
-        if found is None:
-            continue
-        header = block.terminator.target if isinstance(block.terminator, ir.Jump) else None
-        loop = cfg.loops().get(header)
-        if loop is None:
-            raise CuteError(
-                f"range_constexpr at line {block.body[found[0]].loc.line}: use it as `for i in range_constexpr(n):`"
-            )
-        return label, found, header, loop
-    return None
+def _indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
+    """The indices of a loop, from the arguments of its `range_constexpr`."""
+    try:
+        bounds = [_bound(a, place, known, typed) for a in expr.args]
+    except Refused as e:
+        raise e.args[0] from None
+    except NotConstant:
+        raise _refusal(
+            "its arguments must be static ints (literals, globals, closure variables, arithmetic on them, sizes of "
+            "static layouts), the same on every path to the loop; use range() for a run-time count", expr,
+        ) from None  # fmt: skip
+    if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
+        raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
+    if len(bounds) == 3 and bounds[2] == 0:
+        raise _refusal("its step is 0; a loop needs one that is not", expr)
+    indices = range(*bounds)
+    if len(indices) > LIMIT:
+        raise _refusal(f"{len(indices)} copies; the limit is {LIMIT}", expr)
+    return indices
 
 
-def _unroll(func_ir: Any, flow: _Flow, entry: int, found: tuple[int, Any], header: int, loop: Any) -> None:
-    blocks, (at, indices) = func_ir.blocks, found
+def _refusal(why: str, expr: Any) -> CuteError:
+    return located(CuteError(f"range_constexpr: {why}"), expr.loc)
+
+
+def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> int:
+    try:
+        value = known.of(var, place)
+    except NotConstant:
+        value = typed.of(var)
+    if not isinstance(value, int):
+        raise NotConstant
+    return int(value)
+
+
+def _unroll(func_ir: Any, entry: int, at: int, indices: range) -> None:
+    blocks = func_ir.blocks
+    before = blocks[entry]
+    cfg = compute_cfg_from_blocks(blocks)
+    header = before.terminator.get_targets()[0]
+    loop = cfg.loops().get(header) if isinstance(before.terminator, ir.Jump) else None
+    if loop is None:
+        raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
     chain = _headers(blocks, header)
     head = blocks[chain[-1]]
     first, after = head.terminator.truebr, head.terminator.falsebr
-    body = sorted(set(loop.body) - set(chain))
-    own = _own_variables(flow, blocks, header, loop)
+    body = sorted(_iteration(cfg, loop, first) - set(chain))
+    own = _own_variables(blocks, header, {*body, *chain})
     step = max(blocks) + 1
     exit_label = (len(indices) + 1) * step
     for k, index in enumerate(indices):
@@ -113,8 +120,6 @@ def _unroll(func_ir: Any, flow: _Flow, entry: int, found: tuple[int, Any], heade
     blocks[exit_label] = _opening(head, None, after, {})
     for label in [*chain, *body]:
         del blocks[label]
-    before = blocks[entry]
-    flow.changed(before)
     before.body = _without_iterator(before.body[:-1], at)
     before.append(ir.Jump(step + header if indices else exit_label, before.loc))
     func_ir.blocks = rename_labels(blocks)
@@ -130,44 +135,38 @@ def _headers(blocks: dict[int, Any], header: int) -> list[int]:
     return chain
 
 
-class _Flow:
-    """The variables that each block uses before it sets them, and those that it sets; remembered, since there are many
-    loops and most blocks stay as they are from one to the next."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Any, set[str], set[str]]] = {}
-
-    def of(self, block: Any) -> tuple[set[str], set[str]]:
-        found = self._known.get(id(block))
-        if found is None:
-            maps = compute_use_defs({0: block})
-            found = self._known[id(block)] = block, maps.usemap[0], maps.defmap[0]  # the block, so that its id stays
-        return found[1], found[2]
-
-    def changed(self, block: Any) -> None:
-        self._known.pop(id(block), None)
+def _iteration(cfg: Any, loop: Any, first: int) -> set[int]:
+    """The blocks of one iteration: the loop's, and those before a `break` or `return`, which no graph counts as the
+    loop's since they do not come back: what is reached from the loop's body alone."""
+    found = set(loop.body)
+    todo = [to for label in loop.body for to, _ in cfg.successors(label)]
+    while todo:
+        label = todo.pop()
+        inside = label not in found and first in cfg.dominators()[label]
+        if inside and all(before in found for before, _ in cfg.predecessors(label)):
+            found.add(label)
+            todo.extend(to for to, _ in cfg.successors(label))
+    return found
 
 
-def _own_variables(flow: _Flow, blocks: dict[int, Any], header: int, loop: Any) -> list[str]:
+def _own_variables(blocks: dict[int, Any], header: int, inside: set[int]) -> list[str]:
     """Variables that live within one iteration: each copy gets its own, so that its constants are constants."""
-    inside = set(loop.body) | {header}
-    defined = set().union(*(flow.of(blocks[label])[1] for label in inside))
-    for label, block in blocks.items():
-        if label not in inside:
-            defined -= flow.of(block)[0]
+    flow = compute_use_defs(blocks)
+    defined = set().union(*(flow.defmap[label] for label in inside))
+    for label in blocks.keys() - inside:
+        defined -= flow.usemap[label]
     return sorted(defined - _needed_at(flow, blocks, header, inside))
 
 
-def _needed_at(flow: _Flow, blocks: dict[int, Any], header: int, inside: set[int]) -> set[str]:
+def _needed_at(flow: Any, blocks: dict[int, Any], header: int, inside: set[int]) -> set[str]:
     """The variables whose value at the loop's header some block of the loop uses: those carried between iterations."""
     needed: dict[int, set[str]] = {label: set() for label in inside}
     changed = True
     while changed:
         changed = False
-        for label in inside:
-            uses, sets = flow.of(blocks[label])
+        for label in sorted(inside, reverse=True):
             after = (needed[t] for t in blocks[label].terminator.get_targets() if t in inside)
-            now = uses | (set().union(*after) - sets)
+            now = flow.usemap[label] | (set().union(*after) - flow.defmap[label])
             if now != needed[label]:
                 needed[label], changed = now, True
     return needed[header]
@@ -215,11 +214,7 @@ def _copied(block: Any, relabel: dict[int, int], names: dict[str, Any]) -> Any:
 
 def _renamed(inst: Any, names: dict[str, Any]) -> Any:
     """A copy of a statement with its variables renamed."""
-    new = copy.copy(inst)
-    value = getattr(new, "value", None)
-    if isinstance(value, ir.Expr):
-        new.value = copy.copy(value)
-        new.value._kws = dict(value._kws)
+    new = copied_statement(inst)
     replace_vars_stmt(new, names)
     return new
 

@@ -22,7 +22,7 @@ from numba_cute.seam import CuteError, running, traced
 from tests.layout.strategies import Comparing, Dyn, known
 
 from .cases import CASES, HOLE, NAMES, expression, source, variants
-from .native import compile_here
+from tests.native import compile_here
 
 THREADS, WIDTH = 32, 24
 LONGEST_PROVABLE = {"max_common_layout", "max_common_vector", "right_inverse"}

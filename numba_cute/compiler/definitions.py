@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which assignments reach a place in a function's IR, before Numba brings it into SSA form.
+
+There a name is no value: `t = N // 2` in front of a loop and `t //= 2` in it both set `t`. What holds of a use of it is
+what holds of every assignment that reaches that use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numba.cuda.core import ir
+
+
+@dataclass(frozen=True)
+class Place:
+    """A statement: its block's label and its index there."""
+
+    label: int
+    index: int
+
+
+def statements(blocks: dict[int, Any]) -> Iterator[tuple[Place, Any]]:
+    """Every statement of a function with its place, block by block."""
+    for label in sorted(blocks):
+        for index, inst in enumerate(blocks[label].body):
+            yield Place(label, index), inst
+
+
+class Definitions:
+    """The assignments of a function's variables. It is of one state of the IR: statements that are added or moved make
+    it stale, a new right-hand side in place does not."""
+
+    def __init__(self, blocks: dict[int, Any]) -> None:
+        self._blocks = blocks
+        self._places: dict[str, list[Place]] = {}
+        self._in_block: dict[tuple[int, str], list[int]] = {}
+        for place, inst in statements(blocks):
+            if isinstance(inst, ir.Assign):
+                self._places.setdefault(inst.target.name, []).append(place)
+                self._in_block.setdefault((place.label, inst.target.name), []).append(place.index)
+        self._into: dict[int, list[int]] = {label: [] for label in blocks}
+        for label, block in blocks.items():
+            for target in block.terminator.get_targets():
+                self._into[target].append(label)
+        self._at_entry: dict[tuple[int, str], tuple[Place, ...]] = {}
+
+    def at(self, place: Place) -> Any:
+        """The statement at a place."""
+        return self._blocks[place.label].body[place.index]
+
+    def reaching(self, name: str, use: Place) -> tuple[Place, ...]:
+        """The assignments of `name` whose value the statement at `use` may read; none if nothing assigns it."""
+        known = self._places.get(name, [])
+        if len(known) <= 1:  # what runs before the only assignment is an error in Python
+            return tuple(known)
+        before = [i for i in self._in_block.get((use.label, name), ()) if i < use.index]
+        return (Place(use.label, before[-1]),) if before else self._entering(name, use.label)
+
+    def _entering(self, name: str, label: int) -> tuple[Place, ...]:
+        """The assignments of `name` that reach the start of a block."""
+        key = label, name
+        if key not in self._at_entry:
+            found, seen, todo = set(), {label}, list(self._into[label])
+            while todo:
+                before = todo.pop()
+                inside = self._in_block.get((before, name))
+                if inside:
+                    found.add(Place(before, inside[-1]))
+                elif before not in seen:
+                    todo.extend(self._into[before])
+                seen.add(before)
+            self._at_entry[key] = tuple(sorted(found, key=lambda p: (p.label, p.index)))
+        return self._at_entry[key]

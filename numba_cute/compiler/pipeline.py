@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler pipeline of functions of this library: Numba's, with the passes and the typing context of ours.
+
+Any other function gets Numba's own pipeline as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.compiler import CUDACompiler, CUDANativeLowering
+from numba.cuda.core.typed_passes import NopythonTypeInference
+from numba.cuda.core.untyped_passes import InlineClosureLikes
+
+from . import contexts, operations, ownership
+from .audit import Audit
+from .methods import Methods
+from .passes import KeepConstants
+
+_define_pipelines = CUDACompiler.define_pipelines
+
+
+def define_pipelines(self: Any) -> Any:
+    """Numba's pipelines; those of a function of this library with what it needs besides."""
+    pipelines = _define_pipelines(self)
+    state = self.state
+    if operations.is_recorded(state.func_id.func):
+        _replace(pipelines, CUDANativeLowering, operations.RecordedLowering)
+    if not ownership.owns(state.func_id.func, state.args):
+        return pipelines
+    state.typingctx = contexts.typing_context()
+    state.targetctx.typing_context = state.typingctx  # this compilation's own copy of the target context
+    for manager in pipelines:
+        # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
+        manager.add_pass_after(KeepConstants, InlineClosureLikes)
+        manager.add_pass_after(Methods, InlineClosureLikes)
+        manager.add_pass_after(Audit, NopythonTypeInference)
+        manager.finalize()
+    return pipelines
+
+
+def _replace(pipelines: Any, old: type, new: type) -> None:
+    for manager in pipelines:
+        manager.passes = [(new if p is old else p, text) for p, text in manager.passes]
+        manager.finalize()
+
+
+CUDACompiler.define_pipelines = define_pipelines

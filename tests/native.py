@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled kernel on this machine's processor: the very LLVM IR that becomes PTX, run for some threads.
+
+Numbers that come out of compiled code can so be checked with no GPU. Only kernels without instructions of PTX can
+run this way: arithmetic, loads, stores and thread indices. Threads run one after the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from numba.cuda import dispatcher, types
+from numba.cuda.typing.typeof import Purpose, typeof
+
+from numba_cute.compiler.launch import _value_args, building
+from numba_cute.compiler.numba_types import Value
+from numba_cute.compiler.target import compiling_for
+
+SPECIAL = "llvm.nvvm.read.ptx.sreg.tid."
+PRELUDE = """
+@thread_index = global i32 0
+define i32 @"thread_index.x"() {
+  %t = load i32, i32* @thread_index
+  ret i32 %t
+}
+define i32 @"thread_index.y"() { ret i32 0 }
+define i32 @"thread_index.z"() { ret i32 0 }
+declare double @llvm.maxnum.f64(double, double)
+declare double @llvm.minnum.f64(double, double)
+define double @__nv_fmax(double %a, double %b) {
+  %r = call double @llvm.maxnum.f64(double %a, double %b)
+  ret double %r
+}
+define double @__nv_fmin(double %a, double %b) {
+  %r = call double @llvm.minnum.f64(double %a, double %b)
+  ret double %r
+}
+"""
+"""What stands for the GPU's thread indices, in a block of one dimension, and for its library."""
+
+
+class NotNative(Exception):
+    """The kernel has an instruction or function that only a GPU has."""
+
+
+class Native:
+    """A kernel for arguments like `args`, compiled for this processor; `run(threads, *args)` runs it."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
+        self._types = tuple(typeof(a, Purpose.argument) for a in args)
+        self._compile(getattr(function, "py_func", function))
+
+    @classmethod
+    def of_types(cls, function: Any, kinds: tuple[types.Type, ...]) -> Native:
+        """The same, for arguments of these Numba types."""
+        self = cls.__new__(cls)
+        self._types = kinds
+        self._compile(function)
+        return self
+
+    def _compile(self, function: Any) -> None:
+        with compiling_for("sm_90a") as cc, building(function):
+            compiled = dispatcher.compile_cuda(function, types.void, self._types, cc=cc, nvvm_options={})
+        self._engine = _engine(compiled.library.llvm_strs)
+        self._address = self._engine.get_function_address(compiled.fndesc.llvm_func_name)
+        self._tid = ctypes.c_int32.from_address(self._engine.get_global_value_address("thread_index"))
+
+    def run(self, threads: int, *args: Any) -> None:
+        packed = [x for ty, a in zip(self._types, args) for x in _packed(ty, a)]
+        kernel = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, *map(type, packed))(self._address)
+        returned = ctypes.c_void_p()
+        for self._tid.value in range(threads):
+            assert kernel(ctypes.addressof(returned), *packed) == 0
+
+
+def compile_here(function: Any, ints: int) -> Callable[..., None]:
+    """`function(out, *ints)`, with int32 arguments after an int32 array, as ``call(out, threads, *ints)``."""
+    native = Native.of_types(function, (types.int32[::1], *(types.int32,) * ints))
+    return lambda out, threads, *values: native.run(threads, out, *values)
+
+
+def _packed(ty: Any, value: Any) -> list[Any]:
+    """An argument as the LLVM function takes it."""
+    if isinstance(ty, types.Array):
+        numbers = (value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides)
+        return [ctypes.c_void_p(), ctypes.c_void_p(), *map(ctypes.c_int64, numbers)]
+    if isinstance(ty, Value):
+        return list(_value_args(ty, value))
+    if isinstance(ty, types.BaseTuple):
+        return [x for t, v in zip(ty, value) for x in _packed(t, v)]
+    if isinstance(ty, types.Float):
+        return [(ctypes.c_float if ty.bitwidth == 32 else ctypes.c_double)(value)]
+    return [getattr(ctypes, f"c_{types.unliteral(ty)}")(value)]
+
+
+def _engine(texts: list[str]) -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    modules = [llvm.parse_assembly(_for_this_machine(text)) for text in texts]
+    module = modules[0]
+    for other in modules[1:]:
+        module.link_in(other)
+    module.link_in(llvm.parse_assembly(PRELUDE))
+    missing = sorted(f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm."))
+    missing += sorted(f.name for f in module.functions if f.name.startswith("llvm.nvvm"))
+    if missing or " asm " in str(module):
+        raise NotNative(", ".join(missing) or "PTX")
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, llvm.Target.from_default_triple().create_target_machine())
+    engine.finalize_object()
+    return engine
+
+
+def _for_this_machine(text: str) -> str:
+    text = re.sub(r"target datalayout = .*", "", text)
+    text = re.sub(r"target triple = .*", f'target triple = "{llvm.get_process_triple()}"', text)
+    return text.replace(SPECIAL, "thread_index.")
