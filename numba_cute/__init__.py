@@ -29,7 +29,7 @@ from .algebra import (
     zipped_divide,
 )
 from .atom import Atom, make_atom
-from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, cudasim, inspect, inspect_layouts, launch
+from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, inspect, inspect_layouts, launch
 from .copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call, prefetch
 from .copy_atom import (
     CopyAtom,
@@ -198,10 +198,6 @@ from .vector import (
 )
 
 __version__ = "0.1.0"
-
-if cudasim.enabled():
-    cudasim.install(simulate)
-del cudasim
 
 __all__ = [
     "find",

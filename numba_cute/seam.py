@@ -267,7 +267,8 @@ def current() -> Backend:
     """What runs the code now; an error on the host, where there are no registers, threads or instructions."""
     if not _stack.backends:
         raise CuteError(
-            "this works only inside a kernel: call it from a @cuda.jit function, on a GPU or in cute.simulate"
+            "this works only inside a kernel: call it from a @cuda.jit function, on a GPU or in cute.simulate (Numba's "
+            "own simulator, NUMBA_ENABLE_CUDASIM=1, does not know it)"
         )
     return _stack.backends[-1]  # type: ignore[no-any-return]
 

@@ -2,10 +2,9 @@
 """The only part that knows Numba, llvmlite and the CUDA tools. Importing it teaches Numba this library's types."""
 
 from . import cudasim
-from .cluster import cluster_shape
 
 if cudasim.enabled():
-    from .cudasim import compile, inspect, inspect_layouts, launch
+    from .cudasim import cluster_shape, compile, inspect, inspect_layouts, launch
 else:
     from . import (  # noqa: F401  (they register)
         assign,
@@ -18,6 +17,7 @@ else:
         structs,
         typeofs,
     )
+    from .cluster import cluster_shape
     from .inspect import inspect, inspect_layouts
     from .launch import launch
     from .offline import compile
@@ -28,7 +28,6 @@ __all__ = [
     "PerformanceWarning",
     "cluster_shape",
     "compile",
-    "cudasim",
     "inspect",
     "inspect_layouts",
     "launch",

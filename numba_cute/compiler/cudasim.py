@@ -1,64 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`NUMBA_ENABLE_CUDASIM=1`: Numba's own switch, on this library's simulator.
+"""`NUMBA_ENABLE_CUDASIM=1`: `numba.cuda` is Numba's own simulator, which this library leaves as it is.
 
-Numba then replaces `numba.cuda` by a simulator of one OS thread a CUDA thread, without warps, TMA or tensor cores.
-Its kernels keep their form here (`@cuda.jit`, `kernel[grid, block]`, device arrays) and run in ours.
+There is no compiler to teach then, and nothing of Numba is touched; what needs the compiler refuses. The host's part
+of this library and `cute.simulate(kernel)` need nothing of Numba, and work as ever.
 """
 
 from __future__ import annotations
 
-import functools
+import copy
 from collections.abc import Callable
-from inspect import signature
 from typing import Any
 
-import numpy as np
-from numba import config, cuda
+from numba.cuda.core import config  # by which numba.cuda itself decides what it is
 
 from ..seam import CuteError
+from . import cluster
 
 
 def enabled() -> bool:
+    """Say whether `numba.cuda` is Numba's simulator."""
     return bool(config.ENABLE_CUDASIM)
 
 
-def install(simulate: Callable[[Any], Any]) -> None:
-    """Run the kernels of Numba's simulated `cuda` by `simulate(kernel)[grid, block, stream, smem](*args)`."""
-    from numba.cuda.simulator.kernel import FakeCUDAKernel
+def cluster_shape(*shape: int) -> Callable[[Any], Any]:
+    """Decorate a kernel with its cluster shape, as `cluster.cluster_shape` does: `cute.simulate` reads it."""
+    mark = cluster.cluster_shape(*shape)
 
-    original = FakeCUDAKernel.__call__
+    def marked(kernel: Any) -> Any:
+        plain = getattr(kernel, "py_func", kernel)
+        function = mark(plain)
+        if function is plain:
+            return kernel
+        if plain is kernel:
+            return function
+        other = copy.copy(kernel)  # Numba's simulated kernel: no dispatcher that could be made anew
+        other.fn = other.__wrapped__ = function
+        return other
 
-    def call(self: Any, *args: Any) -> None:
-        if self._device or self.grid_dim is None:
-            original(self, *args)
-            return
-        launch = simulate(self)[self.grid_dim, self.block_dim, self.stream, self.dynshared_size]
-        launch(*(_plain(a) for a in args))
-
-    FakeCUDAKernel.__call__ = call
-    cuda.jit = _jit(cuda.jit)
-
-
-def _plain(arg: Any) -> Any:
-    """The NumPy array in what Numba's simulator calls a device array."""
-    inner = getattr(arg, "_ary", None)
-    return inner if isinstance(inner, np.ndarray) else arg
-
-
-def _jit(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`cuda.jit`, leaving out the options that only mean something to the real compiler (launch_bounds, …)."""
-    known = signature(original).parameters
-
-    @functools.wraps(original)
-    def jit(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **{k: v for k, v in kwargs.items() if k in known})
-
-    return jit
+    return marked
 
 
 def _unavailable(name: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise CuteError(f"cute.{name} needs the compiler, which NUMBA_ENABLE_CUDASIM=1 turns off: unset it")
+        raise CuteError(
+            f"cute.{name} needs the compiler, which NUMBA_ENABLE_CUDASIM=1 turns off: unset it, or run the kernel by "
+            "cute.simulate(kernel)[grid, block](…)"
+        )
 
     return refuse
 

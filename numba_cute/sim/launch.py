@@ -249,7 +249,7 @@ class Exploration:
 
 
 FURTHER_SEEDS: ContextVar[tuple[int, ...]] = ContextVar("FURTHER_SEEDS", default=())
-"""Seeds with which each launch that names none is run again, from the same memory (see pytest_plugin)."""
+"""Seeds with which each launch that names none is run again, from the same memory (see numba_cute_pytest)."""
 
 
 def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
@@ -330,6 +330,14 @@ def _integer(value: Any) -> int | None:
         return None
 
 
+def _array(value: Any) -> Any:
+    """The NumPy array that an argument wraps (as the device arrays of Numba's simulator do), or the argument."""
+    if isinstance(value, (np.ndarray, np.generic, type)) or not hasattr(value, "__array_interface__"):
+        return value
+    array = np.asarray(value)
+    return array if array.ndim else value
+
+
 class Arguments:
     """Takes kernel arguments apart: run-time leaves become plain numbers, tensor maps handles; what memory the
     kernel may use is written down."""
@@ -340,6 +348,7 @@ class Arguments:
 
     def take(self, value: Any, name: str) -> Any:
         """`value` as the kernel's threads see it; `name` is for reports."""
+        value = _array(value)
         found = getattr(value, "__cute_allocations__", None)
         if found is not None and not isinstance(value, type):
             for address, nbytes, label, owner in found():
