@@ -128,11 +128,11 @@ def test_a_struct_type_is_an_argument(run):
 
 @cuda.jit
 def unless_none(a, nothing, out):
-    if cuda.threadIdx.x == 0:
+    if arch.thread_idx()[0] == 0:
         out[0] = a if nothing is None else 0
 
 
-def test_none_is_an_argument(run):
+def test_none_is_an_argument_of_a_kernel_of_this_library(run):
     out = np.zeros(1, np.int32)
     run(unless_none, 1, 32, (np.int32(7), None, out), outputs=[out],
         check=lambda: np.testing.assert_array_equal(out, [7]))  # fmt: skip

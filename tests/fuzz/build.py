@@ -31,6 +31,7 @@ def arguments() -> tuple[Any, ...]:
 
 def with_tensor(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of kernels of this library: the ints in as a tensor of 8 by 4, too."""
+    import numba_cute as cute
     from numba_cute.runtime import from_dlpack
 
-    return *args, from_dlpack(args[2].reshape(4, 8).T)
+    return *args, cute.make_tensor(from_dlpack(args[2]).iterator, cute.make_layout((8, 4)))

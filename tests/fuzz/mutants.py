@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = ["tests/fuzz/test_cutes.py", "tests/fuzz/test_passes.py", "tests/fuzz/test_plain.py"]
+TESTS = ["tests/fuzz/test_passes.py", "tests/compiler/test_ownership.py", "tests/pipeline/test_bytes.py",
+         "tests/fuzz/test_cutes.py", "tests/fuzz/test_plain.py"]  # fmt: skip
 
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "the last assignment alone": (

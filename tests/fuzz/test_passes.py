@@ -207,6 +207,34 @@ def truths_stay_truths(out, n):
         out[1] = 1 + LAYOUT(0)
 
 
+@cute.struct
+class Base:
+    n: Int32
+
+    def step(self, by):
+        while by > 0:
+            self.n += 1
+            by -= 1
+        return self.n
+
+
+@cute.struct
+class Scaled(Base):
+    extra: object
+
+    def step(self, by):
+        if self.extra is None:
+            return super().step(by) * 10
+        return super().step(by) * self.extra
+
+
+@program(50, 21)
+@cuda.jit
+def methods_ask_their_bases_and_their_fields(out, n):
+    out[0] = Scaled(2, None).step(n)
+    out[1] = Scaled(0, 7).step(n)
+
+
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 @pytest.mark.parametrize("engine", ["simulator", "compiled"])
 def test_a_kernel_means_what_it_means_in_python(name, engine):

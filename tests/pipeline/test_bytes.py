@@ -104,7 +104,18 @@ def sometimes(pipe, producer, tma_a, from_a, to_a, tma_b, from_b, to_b, n):
     producer.tail()
 
 
-RIGHT = [(both, 2 * BYTES), (one, BYTES), (states, 2 * BYTES), (sometimes, 2 * BYTES)]
+def either(pipe, producer, tma_a, from_a, to_a, tma_b, from_b, to_b, n):
+    """One of two copies, whichever way it goes."""
+    for i in range(n):
+        stage = producer.acquire_and_advance()
+        if i % 2 == 0:
+            cute.copy(tma_a, from_a[None, i], to_a[None, stage.index], tma_bar_ptr=stage.barrier)
+        else:
+            cute.copy(tma_b, from_b[None, i], to_b[None, stage.index], tma_bar_ptr=stage.barrier)
+    producer.tail()
+
+
+RIGHT = [(both, 2 * BYTES), (one, BYTES), (states, 2 * BYTES), (sometimes, 2 * BYTES), (either, BYTES)]
 WRONG = [
     (both, BYTES, r"'loads': tx_count is 256 bytes, but the copies in lines \d+, \d+ into .* deliver 256 \+ 256 = 512"),
     (both, 3 * BYTES, r"tx_count is 768 bytes, .* deliver 256 \+ 256 = 512 bytes: tx_count=512"),
