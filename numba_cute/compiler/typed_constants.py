@@ -33,8 +33,8 @@ class TypedConstants:
         self._found: dict[Place, dict[str, Any]] = {}
 
     def of(self, var: Any, use: Place) -> Any:
-        """The value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a mistake
-        before it stopped typing, Refused with that."""
+        """The value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
+        mistake before it stopped typing, Refused with that."""
         if use not in self._found:
             self._found[use] = self._values(use)
         found = self._found[use].get(var.name)
