@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must happen to a kernel's IR before typing, so that what the user wrote as constant stays constant.
 
-* Lists become tuples; nested constant tuples, and global ones that are never indexed at run time, become `build_tuple`
-  of literals (Numba keeps literals only in flat tuples written in place).
+* Lists become tuples; constant tuples, nested and global ones too, become `build_tuple` of literals (Numba keeps
+  literals only in flat tuples written in place).
 * Arithmetic on constant ints is folded, where every path to it agrees.
 * `range_constexpr` loops are unrolled: each copy of the body sees a literal index.
 """
@@ -97,14 +97,13 @@ def _fold(func_ir: Any, args: Any) -> bool:
 
 
 def _expand_tuples(func_ir: Any) -> bool:
-    dynamic = _indexed_at_run_time(func_ir)
     changed = False
     for block in func_ir.blocks.values():
         body: list[Any] = []
         for inst in block.body:
             value = inst.value if isinstance(inst, ir.Assign) else None
             is_tuple = isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(value.value, tuple)
-            if value is None or not is_tuple or not _is_plain(value.value) or inst.target.name in dynamic:
+            if value is None or not is_tuple or not _is_plain(value.value):
                 body.append(inst)
                 continue
             changed = True
@@ -131,22 +130,3 @@ def _tuple_assignments(value: Any, target: Any, loc: Any, scope: Any) -> list[An
         )
         items.append(item)
     return [*out, ir.Assign(ir.Expr.build_tuple(items, loc), target, loc)]
-
-
-def _indexed_at_run_time(func_ir: Any) -> set[str]:
-    """Variables that are indexed by a variable or iterated over, and what they may be copies of: ordinary Numba needs
-    them homogeneous."""
-    found: set[str] = set()
-    sources: dict[str, set[str]] = {}
-    for _, inst in statements(func_ir.blocks):
-        value = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(value, ir.Var):
-            sources.setdefault(inst.target.name, set()).add(value.name)
-        elif isinstance(value, ir.Expr) and value.op in ("getitem", "getiter"):
-            found.add(value.value.name)
-    todo = list(found)
-    while todo:
-        new = sources.get(todo.pop(), set()) - found
-        found |= new
-        todo.extend(new)
-    return found

@@ -31,7 +31,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "subtraction of reversed sides": ("constants.py", "return _number(fn(lhs, rhs))", "return _number(fn(rhs, lhs))"),
     "folds that keep a mark of what is not constant": ("passes.py", "if type(value) in (int, bool):", "if isinstance(value, int):\n            value = int(value) and 1"),
     "closures are inlined too late": ("pipeline.py", "manager.add_pass_after(KeepConstants, InlineClosureLikes)", "manager.add_pass_after(KeepConstants, IRProcessing)"),
-    "tuples that are indexed at run time": ("passes.py", 'value.op in ("getitem", "getiter")', 'value.op in ("getiter",)'),
+    "items of a tuple the wrong way round": ("passes.py", "for x in value:", "for x in value[::-1]:"),
     "every kernel is ours": ("ownership.py", "return any(map(_is_own_type, argtypes)) or _function(py_func, set())", "return True"),
     "only what a kernel names": ("ownership.py", "        return _function(compiled, seen)", "        return False"),
     "only its arguments' types": ("ownership.py", "or _function(py_func, set())", ""),
@@ -43,8 +43,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "None of fields": ("methods.py", "same is (value.fn is operator.is_)", "same is (value.fn is operator.is_not)"),
     "audits of other straight code": ("audit.py", "while len(into.get(b, ())) == 1 and", "while"),
     "literals added as they are not": ("literals.py", "value = op(*(a.literal_value for a in args))", "value = op(*(abs(a.literal_value) for a in args))"),
-    "types that are not settled": ("typed_constants.py", "if isinstance(ty, types.IntegerLiteral) and self._is_settled(var.name):", "if isinstance(ty, types.IntegerLiteral):"),
-    "names before SSA": ("typed_constants.py", "func_ir = reconstruct_ssa(_copied(state.func_ir))", "func_ir = state.func_ir"),
+    "types that are not settled": ("typed_constants.py", " and _is_settled(alias.name, typed.typemap, assigned):", ":"),
+    "names before SSA": ("typed_constants.py", "func_ir = reconstruct_ssa(func_ir)", "pass"),
 }  # fmt: skip
 """By what is wrong: the file of compiler/, its line, and the wrong one."""
 

@@ -282,6 +282,20 @@ def bounds_of_a_loop(out, n):
         n -= 1
 
 
+THINGS = (LAYOUT, cute.make_layout((2, (2, 2))))
+
+
+@cuda.jit
+def bounds_whose_types_come_later(out, n):
+    k = cute.size(LAYOUT, mode=[1])
+    while n > 0:
+        for i in cute.range_constexpr(k):
+            out[i] = i
+        for i in cute.range_constexpr(2):
+            k = cute.size(THINGS[i])
+        n -= 1
+
+
 @cuda.jit
 def condition_that_differs(out, n):
     k = 2
@@ -302,6 +316,7 @@ def step_of_zero(out, n):
     [
         (bounds_that_differ, "the same on every path to the loop"),
         (bounds_of_a_loop, "the same on every path to the loop"),
+        (bounds_whose_types_come_later, "the same on every path to the loop"),
         (condition_that_differs, "known only at run time"),
         (step_of_zero, "its step is 0"),
     ],
