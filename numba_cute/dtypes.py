@@ -248,7 +248,7 @@ def _scalar(op: str, a: Any, b: Any) -> Any:
     if op == "fdiv" and not dtype.is_float:
         dtype = Float64
     known = seam.divisor_of(op, a, b) if dtype.is_integer else 1
-    result = _OPERATORS[op](x, y)
+    result = 0 if op == "shl" and y >= 64 else _OPERATORS[op](x, y)
     cast = number(result, dtype)
     return Scalar(dtype, cast, known if cast == result else known & -known)
 

@@ -47,10 +47,10 @@ def attempts(seed: int, count: int) -> Iterator[random.Random]:
         yield random.Random(f"{seed}.{i}")
 
 
-def refused(call: Callable[[], Any]) -> Any:
-    """What the call gives; the message, a str, of the CuteError that it raises."""
+def refused(f: Callable[..., Any], *args: Any) -> Any:
+    """What `f` gives of `args`; the message, a str, of the CuteError that it raises."""
     try:
-        return call()
+        return f(*args)
     except CuteError as e:
         return str(e)
 

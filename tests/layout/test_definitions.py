@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+import numba_cute as cute
 from numba_cute import layout as cl
 from numba_cute.layout import layout_from_str as L
 from numba_cute.layout.algebra import Gaps
@@ -42,7 +43,7 @@ def test_compositions_are_the_function_or_refused(seed):
         a, b = random_layout(r, 3, negative=negative), random_layout(r, 3, negative=negative)
         if cl.size(b) > 512:
             continue
-        c = refused(lambda a=a, b=b: cl.composition(a, b))
+        c = refused(cl.composition, a, b)
         tried[type(c)] += 1
         if isinstance(c, str):
             assert_refused_for_a_reason(a, b, c)
@@ -58,7 +59,7 @@ def test_steps_of_both_signs_are_right_within_one_mode_and_refused_between_two(s
         a = random_layout(r, 3, "compact")
         steps = r.choice((1, a.shape[0] if isinstance(a.shape, tuple) else 1))
         b = cl.make_layout((r.randint(1, 3), r.randint(1, 3)), stride=(steps, -steps * r.randint(1, 2)))
-        c = refused(lambda a=a, b=b: cl.composition(a, b))
+        c = refused(cl.composition, a, b)
         if not isinstance(c, str):
             kept += 1
             assert values(c) == [a(x) for x in values(b)], (a, b, c)
@@ -113,10 +114,10 @@ def test_divides_are_the_composition_with_tile_and_rest_or_refused(seed):
     for r in attempts(seed, CASES):
         a, tiler = random_layout(r, 3, negative=r.random() < 0.1), random_tiler(r)
         tile = tiler if isinstance(tiler, cl.Layout) else cl.Layout(tiler, 1)
-        rest = refused(lambda a=a, tile=tile: cl.complement(tile, cl.size(a)))
+        rest = refused(cl.complement, tile, cl.size(a))
         if not isinstance(rest, str) and cl.size(tile) * cl.size(rest) > 2000:
             continue
-        divided = refused(lambda a=a, tiler=tiler: cl.logical_divide(a, tiler))
+        divided = refused(cl.logical_divide, a, tiler)
         if not isinstance(divided, str):
             tried[check_divide(a, tile, divided)] += 1
         elif isinstance(rest, str):
@@ -138,9 +139,9 @@ def test_all_divides_are_the_logical_one_regrouped(seed):
         a = random_layout(r, 3)
         n = cl.rank(a) if isinstance(a.shape, tuple) else 0
         tiler = tuple(random_tiler(r) for _ in range(r.randint(1, n))) if n and r.random() < 0.7 else random_tiler(r)
-        divided = refused(lambda a=a, t=tiler: cl.logical_divide(a, t))
+        divided = refused(cl.logical_divide, a, tiler)
         for regroup in (cl.zipped_divide, cl.tiled_divide, cl.flat_divide):
-            other = refused(lambda a=a, t=tiler, f=regroup: f(a, t))
+            other = refused(regroup, a, tiler)
             if isinstance(divided, str):
                 assert other == divided
             else:
@@ -174,6 +175,25 @@ def test_divides_that_are_no_layout_are_refused_with_shapes_and_rule(divide, tar
     assert tile == 0 or str(e.value).startswith(f"logical_divide: {target} by {L(tiler) if tile != tiler else tile}")
 
 
+PARTS = {
+    "local_tile": lambda t: cute.local_tile(t, 2, 0),
+    "local_tile, of one mode": lambda t: cute.local_tile(t, (2,), (0, 0)),
+    "local_partition": lambda t: cute.local_partition(t, cute.make_layout(2), 0),
+    "zipped_divide": lambda t: cute.zipped_divide(t, 2),
+    "flat_divide": lambda t: cute.flat_divide(t, (2,)),
+    "logical_divide": lambda t: cute.logical_divide(t, 2),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_tensors_are_refused_as_divides_are(part):
+    nested = L("((3,8),4):((8,1),24)") if part in ("local_tile, of one mode", "flat_divide") else L("(3,8):(8,1)")
+    memory = cute.make_tensor(cute.make_ptr(cute.Float32, 0, cute.AddressSpace.gmem), nested)
+    for tensor in (memory, cute.make_identity_tensor(nested.shape)):
+        with pytest.raises(CuteError, match="takes 16 tiles, but 12 hold its elements"):
+            PARTS[part](tensor)
+
+
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 100])
 def test_a_tile_of_a_mode_rounds_up_beyond_it(n):
     """What predicates cut off: all tiles are whole, and the last one reaches beyond."""
@@ -200,8 +220,8 @@ def test_products_are_the_block_and_its_disjoint_repetitions_or_refused(seed):
         block, tiler = random_layout(r, 2), random_layout(r, 2, negative=r.random() < 0.1)
         if cl.size(block) * cl.size(tiler) > 1000:
             continue
-        gaps = refused(lambda block=block: Gaps(block))
-        found = refused(lambda a=block, t=tiler: cl.logical_product(a, t))
+        gaps = refused(Gaps, block)
+        found = refused(cl.logical_product, block, tiler)
         if isinstance(gaps, str):
             assert isinstance(found, str)
             tried["no complement"] += 1
@@ -263,7 +283,7 @@ def test_thread_value_layouts_deal_out_every_element_or_are_refused(seed):
     tried = Counter()
     for r in attempts(seed, 200):
         threads, vals = (random_layout(r, 2, r.choice(("compact", "compact", "gappy"))) for _ in range(2))
-        found = refused(lambda t=threads, v=vals: cl.make_layout_tv(t, v))
+        found = refused(cl.make_layout_tv, threads, vals)
         tried[type(found)] += 1
         if not isinstance(found, str):
             tiler, tv = found
@@ -279,7 +299,7 @@ def test_complements_are_disjoint_ordered_and_large_enough_or_refused(seed):
     tried = Counter()
     for r in attempts(seed, CASES):
         a, target = random_layout(r, 3, negative=r.random() < 0.1), r.randint(1, 300)
-        found = refused(lambda a=a, target=target: cl.complement(a, target))
+        found = refused(cl.complement, a, target)
         tried[type(found)] += 1
         if isinstance(found, str):
             continue

@@ -39,7 +39,7 @@ def test_elements_of_another_width_are_the_same_memory_or_refused(seed):
     for r in attempts(seed, 600):
         source, (new, old) = random_source(r), r.choice(WIDTHS)
         unit = math.gcd(new, old)
-        found = refused(lambda a=source, n=new, o=old: recast_elements(n, o, a))
+        found = refused(recast_elements, new, old, source)
         tried[type(found) is str, new > old] += 1
         if not isinstance(found, str):
             assert bits(found, new // unit) == bits(source, old // unit), (new, old, source, found)
@@ -57,7 +57,7 @@ def test_recast_layouts_whose_elements_lie_together_are_the_same_memory_or_refus
         if (1, 1) in modes or not any(s > 1 and d == 1 for s, d in modes):
             continue
         unit = math.gcd(new, old)
-        found = refused(lambda a=source, n=new, o=old: cl.recast_layout(n, o, a))
+        found = refused(cl.recast_layout, new, old, source)
         if not isinstance(found, str):
             right += 1
             assert bits(found, new // unit) == bits(source, old // unit), (new, old, source, found)
