@@ -243,7 +243,9 @@ def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -
     """The same address with another element type or swizzle (`swizzle_` None keeps none, as a fresh view)."""
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
-    dtype = dtype or ptr.dtype
+    dtype = ptr.dtype if dtype is None else dtype
+    if not isinstance(dtype, DType):
+        raise CuteError(f"recast_ptr: dtype {dtype!r} is not an element type; use one like cute.Float32")
     within = ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:
         raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte: no {dtype} starts there")

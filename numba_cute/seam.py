@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import math
 import threading
@@ -80,13 +81,6 @@ def divisor_of(op: str, a: Any, b: Any) -> int:
     else:
         found = 1
     return (found if found <= _MOST else math.gcd(found, _MOST)) or 1
-
-
-def is_static(x: Any) -> bool:
-    """Whether nothing in `x` is known only at run time."""
-    if isinstance(x, tuple):
-        return all(map(is_static, x))
-    return not isinstance(x, Leaf)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -348,6 +342,32 @@ def is_struct_class(cls: Any) -> bool:
     return isinstance(cls, type) and "__cute_struct__" in cls.__dict__
 
 
+_VERDICT = "__cute_all_static__"
+
+
+@traced
+def is_static(x: Any) -> bool:
+    """Whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time."""
+    if type(x) is int:
+        return True
+    if isinstance(x, (tuple, list)):
+        return all([type(y) is int or is_static(y) for y in x])
+    if isinstance(x, Leaf):
+        return False
+    held: dict[str, Any] = getattr(x, "__dict__", {})
+    if _VERDICT in held:  # what is immutable is looked through once
+        return bool(held[_VERDICT])
+    if not is_static_class(type(x)):
+        return not is_struct_class(type(x))
+    verdict = held[_VERDICT] = is_static([held.get(name) for name in _field_names(type(x))])  # type: ignore[arg-type]
+    return verdict
+
+
+@functools.cache
+def _field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls))
+
+
 @dataclass_transform()
 def struct(cls: type[T]) -> type[T]:
     """Make a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
@@ -376,7 +396,10 @@ def struct(cls: type[T]) -> type[T]:
 
 @traced
 def const_expr(value: T) -> T:
-    """`value`, which must be known when the kernel is compiled: `if const_expr(FLAG):` compiles one branch alone."""
+    """`value`, which must be known when the kernel is compiled: `if const_expr(FLAG):` compiles one branch alone.
+
+    Of a tuple, a layout or any other object, all that it holds must be known.
+    """
     if not is_static(value):
         raise CuteError(f"const_expr({value!r}): the value is known only at run time")
     return value

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from . import dtypes, layout, marking, seam, transfer
@@ -11,6 +12,7 @@ from .layout import ComposedLayout, Layout
 from .layout.int_tuple import text
 from .layout.mapping import outside
 from .layout.pure import pure
+from .layout.recast import recast_elements
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
 from .seam import CuteError, static, traced
 from .vector import TensorSSA
@@ -20,8 +22,8 @@ from .vector import TensorSSA
 class Tensor:
     """A tensor: `iterator` at the origin and the `layout` of the rest.
 
-    The iterator is a Pointer, a coordinate (a tuple: the tensor's elements are then coordinates, as of an identity
-    or a TMA tensor), or a matrix descriptor. `t[i, j]` loads or stores one element, or gives the coordinate;
+    The iterator is a Pointer, a coordinate (a tuple or an integer: the tensor's elements are then coordinates, as of an
+    identity or a TMA tensor), or a matrix descriptor. `t[i, j]` loads or stores one element, or gives the coordinate;
     `t[None, k]` is the tensor that keeps the modes marked None.
     """
 
@@ -37,8 +39,13 @@ class Tensor:
         return self.layout.stride
 
     @property
+    def has_coordinates(self) -> bool:
+        """Whether the elements are coordinates, not memory or descriptors."""
+        return isinstance(self.iterator, (tuple, int, seam.Leaf))
+
+    @property
     def element_type(self) -> DType:
-        if isinstance(self.iterator, tuple):
+        if self.has_coordinates:
             return dtypes.Int32
         return self.iterator.dtype  # type: ignore[no-any-return]
 
@@ -69,6 +76,12 @@ class Tensor:
         if not isinstance(at, Pointer):
             raise CuteError(f"{self!r}[{coord}] = …: the tensor's elements are coordinates and cannot be set")
         at.store(value)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The elements in coordinate order, on the host; the shape is static."""
+        if seam.current_or(None) is not None:
+            raise CuteError(f"{self!r} cannot be gone over in a kernel: index it, for i in range(cute.size(t))")
+        return (self[i] for i in range(static_size(self, "iteration")))
 
     def load(self) -> TensorSSA:
         """All elements as one immutable vector in registers, in colexicographic order; the layout is static."""
@@ -140,7 +153,7 @@ class Tensor:
 
     def __cute_ir__(self) -> str:
         at = self.iterator
-        if isinstance(at, tuple):
+        if self.has_coordinates:
             return f"!cute.coord_tensor<{text(at)}, {self.layout}>"
         return f"!cute.memref<{at.notation if isinstance(at, Pointer) else type(at).__name__}, {self.layout}>"
 
@@ -352,20 +365,23 @@ def make_fragment_like(src: Any, dtype: DType | None = None) -> Tensor:
 
 @traced
 def make_identity_tensor(shape: Any) -> Tensor:
-    """The tensor of `shape` whose element at each coordinate is that coordinate."""
+    """The tensor of `shape` whose element at each coordinate is that coordinate: an integer where the shape is one."""
     lay = layout.make_identity_layout(shape)
-    return Tensor(layout.repeat_like(0, shape) if isinstance(shape, tuple) else (0,), lay)
+    return Tensor(layout.repeat_like(0, lay.shape), lay)
 
 
 @traced
 def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
-    """The same memory as elements of another width; mode 0 must divide where they grow."""
+    """The same memory as elements of another width, all of it: the contiguous mode, of static stride 1, grows or
+    shrinks, and where elements become wider it and the other strides must divide."""
+    if not isinstance(src, Tensor) or not isinstance(src.iterator, Pointer):
+        raise CuteError(f"recast_tensor: {src!r} is no tensor in memory")
+    if not isinstance(dtype, DType):
+        raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     p = src.iterator
-    if not isinstance(p, Pointer):
-        raise CuteError(f"recast_tensor: {src!r} has no memory")
     if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
         raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
-    lay = layout.recast_layout(dtype.width, p.dtype.width, src.layout)
+    lay = recast_elements(dtype.width, p.dtype.width, src.layout)
     return same_source(src, Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay))
 
 

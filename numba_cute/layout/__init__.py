@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout algebra: pure Python over ints, and over values known only at run time."""
 
-from .algebra import ceil_div, coalesce, complement, composition, filter, filter_zeros
+from ..seam import is_static
+from .algebra import ceil_div, complement, composition
 from .basis import E, ScaledBasis, add_coord, as_coord, basis_get, basis_value, is_basis
+from .coalescing import coalesce, filter, filter_zeros
 from .divides import (
     flat_divide,
     inner_partition,
@@ -100,7 +102,6 @@ from .products import (
     tiled_product,
     zipped_product,
 )
-from .pure import is_static
 from .recast import recast_layout
 from .show import layout_from_str
 from .swizzle import Swizzle, make_swizzle

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coalescing, composition and complement."""
+"""Composition and complement."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, Leaf, divisor
+from ..seam import CuteError, Leaf, divisor, is_static
 from .basis import ScaledBasis, checked
+from .coalescing import Mode, column_major, filter, flat_layout, merged, modes_of
+from .commuting import commuted, keeps_clear
 from .int_tuple import (
     IntTuple,
     ceil_div_leaf,
@@ -19,106 +20,13 @@ from .int_tuple import (
     is_zero,
     mul,
     product,
-    same,
     static_int,
     text,
     wrap,
 )
 from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, on_outer, outer_of, rank, size
-from .modes import ONE
-from .pure import is_static, pure
-from .swizzle import Swizzle, swizzle_of_masks
-
-Mode = tuple[Any, Any]
-"""An extent and its stride."""
-
-
-# ------------------------------------------------------------------ coalescing
-
-
-@pure
-def coalesce(input: Any, *, target_profile: IntTuple = None) -> Any:
-    """The same function on the integers with as few modes as possible; with a profile, mode by mode under it.
-
-    Modes whose extent or stride is known only at run time are merged where they provably continue each other.
-    """
-    if isinstance(input, ComposedLayout):
-        return on_outer(input, coalesce(input.outer, target_profile=target_profile))
-    layout = outer_of(input)
-    if isinstance(target_profile, tuple):
-        return _by_profile(coalesce, layout, target_profile)
-    return flat_layout(merged(modes_of(layout)))
-
-
-def _by_profile(f: Any, layout: Layout, profile: tuple[Any, ...]) -> Layout:
-    n = rank(layout)
-    if len(profile) > n:
-        raise CuteError(f"target_profile={text(profile)} has more modes than the layout {layout}")
-    parts = [f(get(layout, (i,)), target_profile=p) for i, p in enumerate(profile)]
-    return concat(parts + [get(layout, (i,)) for i in range(len(profile), n)])
-
-
-def modes_of(layout: Layout) -> list[Mode]:
-    return list(zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)))
-
-
-def merged(modes: Sequence[Mode], keep_last: bool = False, keep_static: bool = False) -> list[Mode]:
-    """Adjacent modes that continue each other as one, extents of 1 dropped.
-
-    keep_last: keep the last mode's stride even at extent 1, for a function that is called beyond its domain.
-    keep_static: keep a static extent apart from one known only at run time, so that it stays static.
-    """
-    out: list[Mode] = []
-    for i, (s, d) in enumerate(modes):
-        if is_one(s) and not (keep_last and i == len(modes) - 1):
-            continue
-        apart = out and keep_static and type(s) is not type(out[-1][0])
-        if out and not apart and same(mul(out[-1][0], out[-1][1]), d):
-            out[-1] = (mul(out[-1][0], s), out[-1][1])
-        else:
-            out.append((s, d))
-    return out
-
-
-def flat_layout(modes: Sequence[Mode]) -> Layout:
-    """The flat layout of these modes: of rank 0 in shape for one, 1:0 for none."""
-    if not modes:
-        return ONE
-    if len(modes) == 1:
-        return Layout(*modes[0])
-    shape, stride = zip(*modes)
-    return Layout(shape, stride)
-
-
-@pure
-def filter_zeros(input: Any, *, target_profile: IntTuple = None) -> Any:
-    """The layout with extent 1 wherever a stride is 0."""
-    if isinstance(input, ComposedLayout):
-        return on_outer(input, filter_zeros(input.outer, target_profile=target_profile))
-    layout = outer_of(input)
-    zeros = layout.stride if target_profile is None else target_profile
-    return Layout(_ones_at_zeros(layout.shape, zeros), layout.stride)
-
-
-def _ones_at_zeros(shape: IntTuple, stride: IntTuple) -> IntTuple:
-    if isinstance(stride, tuple):
-        return tuple(map(_ones_at_zeros, shape, stride))
-    return _ones_like(shape) if is_zero(stride) else shape
-
-
-def _ones_like(shape: IntTuple) -> IntTuple:
-    return tuple(map(_ones_like, shape)) if isinstance(shape, tuple) else 1
-
-
-@pure
-def filter(input: Any, *, target_profile: IntTuple = None) -> Any:
-    """The layout without its modes of stride 0 and extent 1, coalesced; with a profile, mode by mode under it."""
-    if isinstance(input, ComposedLayout):
-        return on_outer(input, filter(input.outer, target_profile=target_profile))
-    if isinstance(target_profile, tuple):
-        return _by_profile(filter, outer_of(input), target_profile)
-    return coalesce(filter_zeros(input))
-
+from .pure import pure
+from .swizzle import Swizzle
 
 # ------------------------------------------------------------------ composition
 
@@ -156,16 +64,21 @@ def as_tile(tiler: Any) -> Layout:
     return Layout(n, 0 if is_one(n) else 1)
 
 
-def compose(lhs: Layout, rhs: Layout, rounding: bool = False, carrying: bool = False) -> Layout:
-    """lhs o rhs, with what divisions and products of layouts allow beyond a composition.
-
-    rounding: where the steps do not divide a mode that they cross, round up and stay in that mode: the last tile of a
-    ragged mode reaches beyond it. carrying: the modes of `rhs` need not stay within the modes of `lhs` together.
-    """
+def compose(lhs: Layout, rhs: Layout) -> Layout:
+    """lhs o rhs, with the last mode of lhs not bounded; an error where it is no layout."""
     try:
-        return _compose(lhs, rhs.shape, rhs.stride, _Crossing(rounding, carrying, {}), ())
-    except _Inadmissible as e:
+        return compose_modes(merged(modes_of(lhs), keep_last=True), rhs, lhs)
+    except Inadmissible as e:
         raise CuteError(f"composition: {lhs} o {rhs} is no layout: {e}") from None
+
+
+def compose_modes(modes: list[Mode], rhs: Layout, lhs: Layout | None = None) -> Layout:
+    """The layout of `modes`, coalesced, o rhs. lhs: that layout, whose modes the basis strides of rhs name."""
+    crossing = _Crossing(lhs, {(): modes or [(1, 0)]})
+    found = _compose(rhs.shape, rhs.stride, crossing, ())
+    if len(crossing.signs) > 1:
+        crossing.check_signs()
+    return found
 
 
 def tilewise(f: Any, layout: Layout, tiler: tuple[Any, ...], name: str, drop: bool = False) -> Layout:
@@ -179,54 +92,82 @@ def tilewise(f: Any, layout: Layout, tiler: tuple[Any, ...], name: str, drop: bo
     return concat(parts)
 
 
-class _Inadmissible(Exception):
+class Inadmissible(Exception):
     """Why two layouts do not compose."""
 
 
-@dataclasses.dataclass
 class _Crossing:
-    """What a composition may do, and how far the modes of its right side reach together in each mode of the left."""
+    """How far the modes of a composition's right side reach together in each mode of its left side, upwards and
+    downwards. Within a mode their offsets add up; where the sum would carry into the next mode, they do not."""
 
-    rounding: bool
-    carrying: bool
-    reached: dict[Any, int]
-    signs: set[bool] = dataclasses.field(default_factory=set)
+    def __init__(self, lhs: Layout | None, modes: dict[tuple[int, ...], list[Mode]]) -> None:
+        self.lhs, self.modes = lhs, modes
+        self.stepped: set[tuple[int, ...]] = set()
+        self.reached: dict[Any, int] = {}
+        self.signs: set[tuple[tuple[int, ...], int, int]] = set()
 
-    def go(self, step: Any) -> None:
-        if type(step) is int:
-            self.signs.add(step < 0)
-        if len(self.signs) > 1 and not self.carrying:
-            raise _Inadmissible("the right side steps both ways through its modes: choose strides of one sign")
+    def modes_at(self, path: tuple[int, ...]) -> list[Mode]:
+        """The modes of the left side that lie at `path`, coalesced."""
+        found = self.modes.get(path)
+        if found is None:
+            part = get(self.lhs, path)
+            found = self.modes[path] = merged(modes_of(part), keep_last=True) or [(1, 0)]
+        return found
 
-    def reach(self, path: tuple[int, ...], mode: int, by: int, bound: int) -> None:
-        total = self.reached[path, mode] = self.reached.get((path, mode), 0) + by
-        if total >= bound and not self.carrying:
-            raise _Inadmissible(
+    def step(self, path: tuple[int, ...]) -> None:
+        """The right side steps through the mode at `path`, and through no other that it holds or that holds it."""
+        if path in self.stepped:
+            return
+        for other in self.stepped:
+            n = min(len(other), len(path))
+            if other[:n] == path[:n]:
+                holds = f"mode {list(path[:n])}" if n else "the whole"
+                raise Inadmissible(
+                    f"the right side steps through mode {list(other if len(other) > n else path)} of the left side and "
+                    f"through {holds}, which holds it: choose strides along modes that do not hold one another"
+                )
+        self.stepped.add(path)
+
+    def reach(self, path: tuple[int, ...], mode: int, by: int, bound: int, sign: int) -> None:
+        """Count the offsets up to `by` within one mode, of extent `bound`."""
+        if by == 0:
+            return
+        self.signs.add((path, mode, sign))
+        total = self.reached[path, mode, sign] = self.reached.get((path, mode, sign), 0) + by
+        if total >= bound:
+            raise Inadmissible(
                 f"the modes of the right side together reach {total} in its mode {mode}, of extent {bound}: choose "
                 "modes that do not carry into the next one"
             )
 
+    def check_signs(self) -> None:
+        """Offsets of both signs add up within one mode alone: between two, their sum borrows."""
+        for path in self.stepped:
+            here = [(mode, sign) for at, mode, sign in self.signs if at == path]
+            if len({sign for _, sign in here}) > 1 and len({mode for mode, _ in here}) > 1:
+                raise Inadmissible("the right side steps both ways through its modes: choose strides of one sign")
 
-def _compose(lhs: Layout, shape: IntTuple, stride: IntTuple, crossing: _Crossing, path: Any) -> Layout:
+
+def _compose(shape: IntTuple, stride: IntTuple, crossing: _Crossing, path: tuple[int, ...]) -> Layout:
     if isinstance(shape, tuple):
-        parts = [_compose(lhs, s, d, crossing, path) for s, d in zip(shape, stride)]
-        return Layout(tuple(p.shape for p in parts), tuple(p.stride for p in parts))
+        parts = [_compose(s, d, crossing, path) for s, d in zip(shape, stride)]
+        return Layout(tuple([p.shape for p in parts]), tuple([p.stride for p in parts]))
     if isinstance(stride, ScaledBasis):
-        return _compose(get(lhs, stride.mode), shape, stride.value, crossing, stride.mode)
+        return _compose(shape, stride.value, crossing, stride.mode)
     if is_zero(stride):
         return Layout(shape, 0)
-    modes = merged(modes_of(lhs), keep_last=True) or [(1, 0)]
-    if len(modes) == 1:
-        return Layout(shape, mul(stride, modes[0][1]))
+    modes = crossing.modes_at(path)
     if is_one(shape):
         return Layout(1, _stride_of_one(modes, stride))
-    crossing.go(stride)
+    crossing.step(path)
+    if len(modes) == 1:
+        return Layout(shape, mul(stride, modes[0][1]))
     return flat_layout(_compose_mode(modes, shape, stride, crossing, path))
 
 
 def _stride_of_one(modes: Sequence[Mode], step: Any) -> Any:
     """The stride for an extent of 1, which no coordinate uses: as if the steps went on beyond all modes."""
-    if not is_static((step, tuple(s for s, _ in modes))):
+    if len(modes) > 1 and not is_static((step, tuple(s for s, _ in modes))):
         return 0
     for s, _ in modes[:-1]:
         step = ceil_div_leaf(abs(step), s) * (1 if step > 0 else -1)
@@ -245,39 +186,56 @@ def _compose_mode(modes: Sequence[Mode], extent: Any, step: Any, crossing: _Cros
         _must_be_static(i, s, d, "the step", step)
         least = divisor(s)  # of an extent known only at run time, unless there are no elements at all
         if type(extent) is int and (extent - 1) * step < least:
-            crossing.reach(path, i, (extent - 1) * step, least)
+            crossing.reach(path, i, (extent - 1) * step, least, sign)
             return [*out, (extent, mul(mul(step, sign), d))]
         _must_be_static(i, s, d, "its extent", s)
         here = ceil_div_leaf(s, step)
         if divisor(extent) % here:
             _must_be_static(i, s, d, f"whether {here} divides how many steps there are", extent)
-        if s % step and (not crossing.rounding or step > s) or divisor(extent) % here:
-            raise _Inadmissible(
+        if s % step or divisor(extent) % here:
+            raise Inadmissible(
                 f"{text(extent)} steps of {step} do not divide its mode {i}, {s}:{text(d)}: "
                 "choose extents and strides that divide the modes they cross"
             )
-        crossing.reach(path, i, (here - 1) * step, s)
+        crossing.reach(path, i, (here - 1) * step, s, sign)
         out.append((here, mul(mul(step, sign), d)))
         extent, step = ceil_div_leaf(extent, here), 1
         if is_one(extent):
             return out
+    crossing.signs.add((path, len(modes) - 1, sign))
     return [*out, (extent, mul(mul(step, sign), modes[-1][1]))]
 
 
 def _must_be_static(mode: int, extent: Any, stride: Any, what: str, x: Any) -> None:
     if type(x) is not int:
-        raise _Inadmissible(
+        raise Inadmissible(
             f"mode {mode} of the left side, {text(extent)}:{text(stride)}, is crossed, and {what} is known only at run "
             "time: make it static, promise what divides it (cute.assume), or tile each mode by itself"
         )
 
 
 def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
-    if isinstance(lhs, (Swizzle, ComposedLayout)):
-        return ComposedLayout(lhs, 0, rhs)
-    if not is_zero(rhs.offset):
-        return ComposedLayout(lhs, 0, rhs)
-    return composition(composition(lhs, rhs.inner), rhs.outer)
+    """lhs o rhs with the inner function moved through a layout on the left, where that is the same function of all
+    that rhs's outer layout reaches; else the two one after the other."""
+    chained = ComposedLayout(lhs, 0, rhs)
+    if not isinstance(lhs, Layout) or not is_zero(rhs.offset):
+        return chained
+    inner, outer = rhs.inner, rhs.outer
+    domain = lhs if isinstance(inner, Swizzle) else inner
+    if not isinstance(outer, Layout) or not _stays_within(outer, size(domain)):
+        return chained
+    try:
+        moved = commuted(lhs, inner) if isinstance(inner, Swizzle) else composition(lhs, inner)
+        return chained if moved is None else composition(moved, outer)
+    except CuteError:
+        return chained
+
+
+def _stays_within(layout: Layout, n: Any) -> bool:
+    """Whether all offsets of `layout` are known to lie in [0, n)."""
+    if not is_static((layout, n)) or layout.maps_to_coordinates:
+        return False
+    return min(flatten_to_tuple(layout.stride), default=0) >= 0 and bool(cosize(layout) <= n)
 
 
 def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
@@ -287,16 +245,6 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
             f"composition: {lhs} o {rhs} is no swizzle: the layout must map the swizzle's bits to bits in order"
         )
     return moved
-
-
-def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
-    """lhs o S as S' o lhs, where lhs maps the swizzle's bit fields to bit fields; None where it does not."""
-    if not is_static(lhs) or lhs.maps_to_coordinates:
-        return None
-    moved = swizzle_of_masks(lhs(swizzle.y_mask), lhs(swizzle.z_mask))
-    if moved is None or any(moved(lhs(i)) != lhs(swizzle(i)) for i in range(min(size(lhs), 2 * swizzle.period))):
-        return None
-    return ComposedLayout(moved, 0, lhs)
 
 
 # ------------------------------------------------------------------ complement
@@ -310,34 +258,69 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
     Needs static strides, but for a layout of one mode.
     """
     layout = outer_of(input)
+    if isinstance(input, ComposedLayout) and not keeps_clear(input):
+        raise CuteError(
+            f"complement: {input} has none that is known: without an offset, a swizzled layout whose extents and "
+            "strides are powers of two has its outer layout's"
+        )
     if cotarget is None:
         cotarget = cosize(filter(layout))
     target = cotarget.shape if isinstance(cotarget, LAYOUTS) else checked(cotarget, "cotarget")
-    modes = [(s, d) for s, d in merged(modes_of(filter_zeros(layout))) if not is_zero(d)]
-    if len(modes) > 1 and any(type(d) is not int for _, d in modes):
-        raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
-    out: list[Mode] = []
-    reached: Any = 1
-    before = 1
-    for s, d in modes if len(modes) == 1 else sorted(modes, key=lambda m: m[1]):
-        gap = div(d, reached)
-        if type(gap) is int and gap < 1:  # the mode overlaps the ones before: beyond it there is room again
-            if d < 1 or d % before:
-                raise CuteError(f"complement: {layout} reaches offsets twice or has negative strides: none exists")
-            reached = reached + d * (s - 1)
-            continue
-        out.append((gap, reached))
-        reached, before = mul(d, s), d
-    rest = column_major(flatten_to_tuple(ceil_div_steps(target, reached)), reached)
-    return flat_layout(merged(out + rest, keep_static=True))
+    gaps = Gaps(layout)
+    found = flat_layout(gaps.complement(target))
+    if gaps.hole is not None:
+        both, wanted = mul(size(found), size(filter(layout))), product(target)
+        if not is_static((both, wanted)) or both < wanted:
+            raise CuteError(
+                f"complement: {layout} has none up to {text(wanted)}: no layout fills the gap at {gaps.hole}; choose "
+                "strides that are multiples of what lies below them"
+            )
+    return found
 
 
-def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
-    out = []
-    for s in shape:
-        out.append((s, start))
-        start = mul(start, s)
-    return out
+class Gaps:
+    """What a layout leaves out of the block of offsets that it spreads over.
+
+    modes: the layout that steps through it. reached: the size of the block. hole: the first offset of the block that
+    neither reaches, where a stride is no multiple of what lies below it; None where there is none, as far as is known.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        modes = merged([m for m in modes_of(layout) if not is_zero(m[1])])
+        if layout.maps_to_coordinates:
+            raise CuteError(
+                f"complement: {layout} reaches coordinates, and only offsets have one: give integer strides"
+            )
+        if len(modes) > 1 and any([type(d) is not int for _, d in modes]):
+            raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
+        if any([is_zero(s) for s, _ in modes]):
+            raise CuteError(f"complement: {layout} is empty: give extents of at least 1")
+        self.modes: list[Mode] = []
+        self.reached: Any = 1
+        self.hole: int | None = None
+        before = 1
+        for s, d in modes if len(modes) == 1 else sorted(modes, key=lambda m: m[1]):
+            if type(self.reached) is not int:
+                raise CuteError(
+                    f"complement: an extent of {layout} below its stride {text(d)} is known only at run time: static "
+                    "extents are needed there"
+                )
+            gap = div(d, self.reached)
+            if type(gap) is int and gap < 1:  # the mode overlaps the ones before: beyond it there is room again
+                if d < 1 or d % before:
+                    raise CuteError(f"complement: {layout} reaches offsets twice or has negative strides: none exists")
+                self.reached = self.reached + d * (s - 1)
+                continue
+            if type(gap) is int and self.hole is None and gap * self.reached != d:
+                self.hole = gap * self.reached
+            self.modes.append((gap, self.reached))
+            self.reached, before = mul(d, s), d
+
+    def complement(self, target: IntTuple, keep_last: bool = False) -> list[Mode]:
+        """The modes that step through the gaps, and by whole blocks up to `target`. keep_last: the steps by blocks are
+        the last mode even if there is one block: where the steps go on, beyond the target, they are by blocks."""
+        blocks = column_major(flatten_to_tuple(ceil_div_steps(target, self.reached)), self.reached)
+        return merged(self.modes + blocks, keep_last, keep_static=True)
 
 
 @pure

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf, static, traced
-from .int_tuple import IntTuple, add, mul, static_int, text
+from .int_tuple import IntTuple, add, mul, refuse_layout, static_int, text
 
 
 @static
@@ -84,6 +84,7 @@ def checked(x: Any, name: str) -> IntTuple:
     try:
         return operator.index(x)
     except TypeError:
+        refuse_layout(x, name)
         raise CuteError(f"{name}={x!r} is no integer or tuple of integers: give ints, nested as you like") from None
 
 

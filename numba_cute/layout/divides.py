@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, traced
-from .algebra import as_tile, coalesce, complement, compose, tilewise
-from .int_tuple import IntTuple, product_each, text, wrap
-from .layout import ComposedLayout, Layout, concat, on_outer, outer_of, rank, shape
+from ..seam import CuteError, is_static, traced
+from .algebra import Gaps, Inadmissible, as_tile, compose_modes, tilewise
+from .coalescing import Mode, flat_layout, merged, modes_of
+from .int_tuple import IntTuple, ceil_div_leaf, ceil_div_steps, product, product_each, round_up, text, wrap
+from .layout import ComposedLayout, Layout, concat, on_outer, outer_of, rank, shape, size
 from .mapping import dice_modes
 from .modes import slice_and_offset
 from .pure import pure
@@ -16,9 +17,11 @@ from .pure import pure
 
 @pure
 def logical_divide(target: Any, tiler: Any) -> Any:
-    """The layout with each mode split into (tile, rest). Tiles that do not divide round up.
+    """The layout with each mode split into (tile, rest): target o (tile, complement(tile, size(target))).
 
     tiler: a layout for the whole; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is.
+    A tile that does not divide rounds up: the last tile reaches beyond the layout. An error where tile and rest are no
+    layout, or leave elements out.
     """
     if isinstance(target, ComposedLayout):
         return on_outer(target, logical_divide(target.outer, tiler))
@@ -27,8 +30,50 @@ def logical_divide(target: Any, tiler: Any) -> Any:
         return target
     if isinstance(tiler, tuple):
         return tilewise(logical_divide, target, tiler, "logical_divide")
-    tile = as_tile(tiler)
-    return compose(target, concat((tile, complement(tile, coalesce(target).shape))), rounding=True, carrying=True)
+    return _divide(target, as_tile(tiler))
+
+
+def _divide(target: Layout, tile: Layout) -> Layout:
+    gaps = Gaps(tile)
+    try:
+        if gaps.hole is not None and not (is_static(target.shape) and size(target) <= gaps.hole):
+            raise Inadmissible(
+                f"no tile reaches element {gaps.hole}: choose strides of the tile that are multiples of what lies below"
+            )
+        modes = merged(modes_of(target), keep_last=True)
+        if len(modes) > 1:
+            modes = _of_whole_tiles(modes, gaps.reached)
+        rest = gaps.complement(tuple([s for s, _ in modes]))
+        return compose_modes(modes, concat((tile, flat_layout(rest))))
+    except Inadmissible as e:
+        raise CuteError(f"logical_divide: {target} by {tile} is no layout: {e}") from None
+
+
+def _of_whole_tiles(modes: list[Mode], block: Any) -> list[Mode]:
+    """The modes of a layout, the one within which tiles of `block` elements end rounded up to whole tiles.
+
+    That is how CuTe covers a layout of several modes by tiles that do not divide it. It is refused where it takes more
+    tiles than the elements fill, as for each tile that divides the layout as a whole but not that mode.
+    """
+    within = block
+    for i, (s, d) in enumerate(modes[:-1]):
+        if type(within) is not int or type(s) is not int or s % within == 0:
+            return modes  # of whole tiles, or what only the composition can decide
+        if within % s == 0:
+            within //= s
+        elif within > s:
+            return modes
+        else:
+            shape = tuple([s for s, _ in modes])
+            tiles, counted = ceil_div_leaf(product(shape), block), product(ceil_div_steps(shape, block))
+            if type(tiles) is not int or tiles != counted:
+                raise Inadmissible(
+                    f"tiles of {block} elements do not divide its mode {i}, of extent {s}, and rounding that up takes "
+                    f"{text(counted)} tiles, but {text(tiles)} hold its elements: choose a tile that divides the mode, "
+                    "or tile each mode by itself"
+                )
+            return [*modes[:i], (round_up(s, within), d), *modes[i + 1 :]]
+    return modes
 
 
 def zip_by(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError
+from ..seam import CuteError, is_static
 from .int_tuple import IntTuple, static_int, text
 from .layout import Layout, domain, rank, size
-from .pure import is_static, pure
+from .pure import pure
 
 
 @pure

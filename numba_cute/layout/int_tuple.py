@@ -11,8 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, divisor, traced
-from .pure import is_static
+from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, traced
 
 IntTuple = Any
 """An int, a `Leaf`, or a tuple of such, to any depth."""
@@ -43,7 +42,21 @@ def whole(x: Any, name: str) -> Any:
     return x if type(x) is int or isinstance(x, Leaf) else int(static_int(x, name))
 
 
+def refuse_layout(x: Any, name: str) -> None:
+    """Refuse a layout or a tensor where a shape is meant: as a leaf it would be taken for one extent."""
+    if hasattr(x, "shape") and not hasattr(x, "__index__"):  # NumPy's integers have both
+        raise CuteError(f"{name}={x} is no shape, but has one: give its .shape, {text(x.shape)}")
+
+
 # ------------------------------------------------------------------ leaves
+
+
+def extent(x: Any) -> Any:
+    """A leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
+    if type(x) is int or isinstance(x, Leaf) or is_static_class(type(x)) and hasattr(x, "mode"):
+        return x
+    refuse_layout(x, "shape")
+    return static_int(x, "extent")
 
 
 def add(a: Any, b: Any) -> Any:
@@ -121,24 +134,27 @@ def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
 @traced
 def product(a: IntTuple) -> Any:
     """The product of all leaves of `a`; 1 for the empty tuple."""
-    if not isinstance(a, tuple):
+    if type(a) is int:
         return a
+    if not isinstance(a, (tuple, list)):
+        return extent(a)
     r: Any = 1
     for x in a:
-        r = mul(r, product(x) if isinstance(x, tuple) else x)
+        r = mul(r, x if type(x) is int else product(x))
     return r
 
 
 @traced
 def product_each(a: IntTuple) -> IntTuple:
     """The product of each mode of `a`: ((2,3),4) -> (6,4)."""
-    return tuple(product(x) for x in a) if isinstance(a, tuple) else a
+    return tuple(product(x) for x in a) if isinstance(a, (tuple, list)) else product(a)
 
 
 @traced
 def product_like(a: IntTuple, target_profile: IntTuple) -> IntTuple:
     """The products of `a` down to `target_profile`, to which `a` must be weakly congruent from below."""
     if not isinstance(target_profile, tuple):
+        refuse_layout(target_profile, "target_profile")
         return product(a)
     _same_rank(a, target_profile, "product_like", "target_profile")
     return tuple(product_like(x, p) for x, p in zip(a, target_profile))
@@ -191,6 +207,7 @@ def unwrap(x: Any) -> Any:
 @traced
 def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
     """The leaves of `sequence`, arranged as in `profile`, which must have as many."""
+    refuse_layout(profile, "profile")
     want, have = len(flatten_to_tuple(profile)), len(wrap(sequence))
     if want != have:
         raise CuteError(f"unflatten: {have} values for profile={text(profile)}, which has {want} leaves")
@@ -245,7 +262,10 @@ def repeat(x: Any, n: int) -> Any:
 @traced
 def repeat_like(x: Any, target: IntTuple) -> IntTuple:
     """`target` with every leaf replaced by `x`."""
-    return tuple(repeat_like(x, t) for t in target) if isinstance(target, tuple) else x
+    if isinstance(target, tuple):
+        return tuple(repeat_like(x, t) for t in target)
+    refuse_layout(target, "target")
+    return x
 
 
 # ------------------------------------------------------------------ tuples: dividing
@@ -266,7 +286,7 @@ def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
             out.append(shape_div(x, rhs))
             rhs = shape_div(rhs, product(x))
         return tuple(out)
-    rhs = product(rhs)
+    lhs, rhs = product(lhs), product(rhs)
     if type(lhs) is not int or type(rhs) is not int:
         return ceil_div_leaf(lhs, rhs)
     if rhs != 0 and lhs % rhs == 0:
@@ -284,7 +304,7 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
         if len(b) > len(a):
             raise CuteError(f"round_up: b={text(b)} has more modes than a={text(a)}")
         return tuple(map(round_up, a, b + (1,) * (len(a) - len(b))))
-    b = product(b)
+    a, b = product(a), product(b)
     return mul(ceil_div_leaf(a, b), b)
 
 

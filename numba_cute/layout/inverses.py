@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, divisor
-from .algebra import Mode, coalesce, column_major, commuted, composition, flat_layout, merged, modes_of
+from .algebra import composition
 from .basis import ScaledBasis, basis_value, coord_zero
-from .int_tuple import IntTuple, flatten_to_tuple, is_zero, mul, text
-from .layout import ComposedLayout, Layout, concat, outer_of, size
+from .coalescing import Mode, coalesce, column_major, flat_layout, merged, modes_of
+from .commuting import commuted
+from .int_tuple import IntTuple, add, flatten_to_tuple, is_zero, mul, round_up, same, text
+from .layout import ComposedLayout, Layout, concat, cosize, outer_of, size
 from .modes import ONE
 from .pure import pure
 from .swizzle import Swizzle
@@ -22,12 +24,12 @@ def right_inverse(input: Any) -> Any:
     """The longest layout R found with input(R(i)) == i. Follows the static strides; 1:0 where none is 1.
 
     With basis strides, a mode for each mode of the coordinate. A negative stride is followed by its magnitude, and
-    gives a negative one: right where no other mode is beside it.
+    gives a negative one; strides of the other sign end what is followed.
     """
     if input is None or isinstance(input, Swizzle):
         return input
     if isinstance(input, ComposedLayout):
-        return _invert_composed(input, right_inverse)
+        return _right_inverse_of_swizzled(input)
     if input.maps_to_coordinates:
         return _basis_right_inverse(input)
     return _follow(merged(modes_of(input)))
@@ -38,11 +40,13 @@ def _follow(modes: Sequence[Mode]) -> Layout:
     where = column_major(tuple(s for s, _ in modes), 1)
     out: list[Mode] = []
     reached: Any = 1
+    sign = 0  # of the first stride: offsets of both signs would borrow from one another
     while True:
-        found = [i for i, (_, d) in enumerate(modes) if type(d) is int and abs(d) == reached]
+        found = [i for i, (_, d) in enumerate(modes) if type(d) is int and abs(d) == reached and d * sign >= 0]
         if not found:
             return flat_layout(merged(out))
         s, d = modes[found[0]]
+        sign = d
         out.append((s, mul(where[found[0]][1], -1 if d < 0 else 1)))
         if type(s) is not int or s == 1 or reached == s * abs(d):
             return flat_layout(merged(out))
@@ -76,7 +80,7 @@ def left_inverse(input: Any) -> Any:
     if input is None or isinstance(input, Swizzle):
         return input
     if isinstance(input, ComposedLayout):
-        return _invert_composed(input, left_inverse)
+        return _left_inverse_of_swizzled(input)
     return _invert_left(outer_of(input))
 
 
@@ -100,13 +104,51 @@ def _invert_left(layout: Layout) -> Layout:
     return flat_layout(merged([*out, (extent, position)]))
 
 
-def _invert_composed(layout: ComposedLayout, inverse: Any) -> Any:
+# ------------------------------------------------------------------ of swizzled layouts
+
+
+def _right_inverse_of_swizzled(layout: ComposedLayout) -> Any:
+    """i -> R(S(i)), with R of the outer layout, for as many i as S keeps among the elements of R."""
+    swizzle = _swizzle_of(layout)
+    if not is_zero(layout.offset):
+        raise CuteError(
+            f"right_inverse: {layout} has none: no element is known to lie at 0, for its offset, "
+            f"{text(layout.offset)}, is not 0"
+        )
+    outer = right_inverse(layout.outer)
+    n = _kept(swizzle, size(outer))
+    moved = commuted(outer, swizzle) if isinstance(outer, Layout) and n is not None and same(n, size(outer)) else None
+    return moved or (ONE if n is None else ComposedLayout(outer, 0, ComposedLayout(swizzle, 0, Layout(n, 1))))
+
+
+def _left_inverse_of_swizzled(layout: ComposedLayout) -> Any:
+    """x -> L(S(x) - offset), with L of the outer layout."""
+    swizzle = _swizzle_of(layout)
+    outer = left_inverse(layout.outer)
+    moved = commuted(outer, swizzle) if isinstance(outer, Layout) and is_zero(layout.offset) else None
+    reached = round_up(add(layout.offset, cosize(layout.outer)), _block(swizzle))
+    back = ComposedLayout(swizzle, 0, Layout(reached, 1))
+    return moved or ComposedLayout(outer, mul(layout.offset, -1), back)
+
+
+def _swizzle_of(layout: ComposedLayout) -> Swizzle:
     if not isinstance(layout.inner, Swizzle):
         raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is no swizzle")
-    outer = inverse(layout.outer)
-    moved = commuted(outer, layout.inner) if is_zero(layout.offset) else None
-    unswizzled = ComposedLayout(layout.inner, 0, Layout(layout.inner.period, 1))
-    return moved or ComposedLayout(outer, mul(layout.offset, -1), unswizzled)
+    return layout.inner
+
+
+def _block(swizzle: Swizzle) -> int:
+    """The size of the aligned blocks of offsets, each of which the swizzle permutes in itself."""
+    return 1 << swizzle.z_mask.bit_length()
+
+
+def _kept(swizzle: Swizzle, n: Any) -> Any:
+    """How many offsets from 0 on the swizzle is known to keep below `n`: all, whole blocks, or those that it does not
+    move. None where nothing is known of a run-time `n`."""
+    block, still = _block(swizzle), swizzle.y_mask & -swizzle.y_mask
+    if divisor(n) % block == 0 or swizzle.bits == 0:
+        return n
+    return max(n - n % block, min(n, still)) if type(n) is int else None
 
 
 # ------------------------------------------------------------------ what two layouts share
@@ -116,18 +158,31 @@ def _invert_composed(layout: ComposedLayout, inverse: Any) -> Any:
 def max_common_layout(a: Any, b: Any) -> Layout:
     """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both.
 
-    A swizzle keeps together what lies within its lowest bits, wherever these are aligned.
+    A swizzle keeps together what lies within its lowest bits, wherever these are aligned; there the two are equal but
+    for where they start.
     """
     together = 0
     for x in (a, b):
         if isinstance(x, ComposedLayout):
             if not isinstance(x.inner, Swizzle):
                 return ONE
-            together = math.gcd(together, 1 << x.inner.base) if x.inner.bits else together
-    common = flat_layout(merged(_identity_part(outer_of(a), right_inverse(outer_of(b)))))
-    if together == 0 or together >= size(common):
-        return common
-    return composition(common, math.gcd(size(common), together))  # type: ignore[no-any-return]
+            if x.inner.bits:
+                together = math.gcd(together, 1 << x.inner.base, divisor(x.offset))
+    common = merged(_identity_part(outer_of(a), right_inverse(outer_of(b))))
+    return flat_layout(_first(common, together) if together else common)
+
+
+def _first(modes: Sequence[Mode], n: int) -> list[Mode]:
+    """The first modes, the last of them in part: as many elements as there are below `n`, and divide it."""
+    out: list[Mode] = []
+    for s, d in modes:
+        here = math.gcd(s, n)
+        if here > 1:
+            out.append((here, d))
+        if here < s:
+            break
+        n //= here
+    return out
 
 
 def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
@@ -136,7 +191,7 @@ def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
     reached = 1
     for s, d in modes_of(inverse):
         most = s if type(s) is int else math.gcd(divisor(s), _MOST_PROMISED)
-        for n in (n for n in range(most, 1, -1) if most % n == 0):
+        for n in _divisors(most):
             try:
                 part = coalesce(composition(a, Layout(n, d)))
             except CuteError:
@@ -152,6 +207,21 @@ def _identity_part(a: Layout, inverse: Layout) -> list[Mode]:
     return out
 
 
+def _divisors(n: int) -> list[int]:
+    """All that divide `n` but 1, the largest first."""
+    found, prime = [1], 2
+    while n > 1:
+        if prime * prime > n:
+            prime = n
+        powers = 1
+        while n % prime == 0:
+            n //= prime
+            powers += 1
+        found = [d * prime**k for d in found for k in range(powers)]
+        prime += 1
+    return sorted(found, reverse=True)[:-1]
+
+
 _MOST_PROMISED = 128
 """Of an extent known only at run time this much at most is used of what divides it: 16 bytes of the narrowest type."""
 
@@ -164,7 +234,7 @@ def max_common_vector(a: Any, b: Any) -> int:
 
 @pure
 def nullspace(input: Any) -> Layout:
-    """The layout of the coordinates that map to 0 because their stride is 0: one for each element of a class."""
+    """The layout of the coordinates that map to where 0 does because their stride is 0."""
     layout = outer_of(input)
     shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     zero = [m for m, d in zip(column_major(shape, 1), stride) if is_zero(d)]

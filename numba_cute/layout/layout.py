@@ -13,6 +13,7 @@ from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
     congruent,
+    extent,
     flatten_to_tuple,
     is_one,
     is_zero,
@@ -342,7 +343,11 @@ def get(input: Any, mode: Any) -> Any:
     if isinstance(input, Layout):
         return Layout(get(input.shape, path), get(input.stride, path))
     whole = input
-    for m in path:
+    for i, m in enumerate(path):
+        if isinstance(input, LAYOUTS):  # in a tiler
+            return get(input, path[i:])
+        if not isinstance(input, tuple):
+            input = tuple(input) if isinstance(input, list) else input if input is None else extent(input)
         rank_here = len(input) if isinstance(input, tuple) else 1
         if not -rank_here <= static_int(m, "mode") < rank_here:
             raise CuteError(f"mode={list(path)}: {text(whole)} has no mode {m} there, only 0 to {rank_here - 1}")
@@ -360,7 +365,7 @@ def front(input: Any) -> Any:
 
 def domain(a: Any) -> IntTuple:
     """The shape of a layout; a tuple or integer as it is."""
-    return a.shape if isinstance(a, LAYOUTS) else a
+    return a.shape if isinstance(a, LAYOUTS) else tuple(a) if type(a) is list else a
 
 
 @traced
@@ -370,7 +375,7 @@ def shape(input: Any, *, mode: Any = ()) -> IntTuple:
 
 
 def _shapes(a: Any) -> IntTuple:
-    return tuple(map(_shapes, a)) if isinstance(a, tuple) else domain(a)
+    return tuple(map(_shapes, a)) if isinstance(a, (tuple, list)) else domain(a)
 
 
 @traced
@@ -480,7 +485,10 @@ def get_hier_coord(layout: Layout, idx: Any) -> IntTuple:
 @traced
 def crd2idx(coord: IntTuple, layout: Any) -> Any:
     """The offset of `coord` in `layout`; a plain shape counts as its column-major layout."""
-    return layout(coord) if isinstance(layout, LAYOUTS) else index(coord, layout, compact(layout))
+    if isinstance(layout, LAYOUTS):
+        return layout(coord)
+    shape = checked(layout, "layout")
+    return index(coord, shape, compact(shape))
 
 
 @traced
@@ -497,4 +505,4 @@ def domain_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     if isinstance(layout, ComposedLayout):
         moved = add_coord(layout.offset, layout.outer(coord))
         return ComposedLayout(layout.inner, moved, layout.outer), 0
-    return layout, layout(coord)
+    return layout, outer_of(layout)(coord)

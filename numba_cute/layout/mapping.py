@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, current, traced
-from .basis import ScaledBasis, add_coord, as_coord, coord_zero, is_basis
-from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, text, whole
-from .pure import is_static
+from ..seam import CuteError, current, is_static, traced
+from .basis import ScaledBasis, add_coord, as_coord, checked, coord_zero, is_basis
+from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, static_int, text, whole
 
 
 def index(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
@@ -82,6 +81,10 @@ def idx2crd(idx: IntTuple, shape: IntTuple) -> IntTuple:
 
     A tuple `idx` is taken mode by mode: idx2crd((3, 5), (4, (2, 4))) is (3, (1, 2)).
     """
+    return _split(checked(idx, "idx"), checked(shape, "shape"))
+
+
+def _split(idx: IntTuple, shape: IntTuple) -> IntTuple:
     if not isinstance(shape, tuple):
         if isinstance(idx, tuple):
             raise CuteError(f"idx2crd: idx={text(idx)} is deeper than the shape {text(shape)}")
@@ -89,13 +92,13 @@ def idx2crd(idx: IntTuple, shape: IntTuple) -> IntTuple:
     if isinstance(idx, tuple):
         if len(idx) != len(shape):
             raise CuteError(f"idx2crd: idx={text(idx)} and shape={text(shape)} differ in rank: give one index a mode")
-        return tuple(map(idx2crd, idx, shape))
+        return tuple(map(_split, idx, shape))
     out = []
     for s in shape[:-1]:
         n = product(s)
-        out.append(idx2crd(mod(idx, n), s))
+        out.append(_split(mod(idx, n), s))
         idx = div(idx, n)
-    return (*out, idx2crd(idx, shape[-1])) if shape else ()
+    return (*out, _split(idx, shape[-1])) if shape else ()
 
 
 @traced
@@ -104,20 +107,30 @@ def increment_coord(coord: IntTuple, shp: IntTuple, mode: IntTuple = None) -> In
 
     mode: count along this mode (an index or a path) only; its last mode is not bounded.
     """
-    if mode is not None and mode != () and mode != []:
-        first, *rest = mode if isinstance(mode, (tuple, list)) else (mode,)
-        inner = increment_coord(coord[first], shp[first], tuple(rest))
-        return (*coord[:first], inner, *coord[first + 1 :])
-    return _carry(coord, shp, 1, True)[0]
+    path = () if mode is None else tuple(mode) if isinstance(mode, (tuple, list)) else (mode,)
+    return _increment(checked(coord, "coord"), checked(shp, "shp"), path)
+
+
+def _increment(coord: IntTuple, shape: IntTuple, path: tuple[Any, ...]) -> IntTuple:
+    if not path:
+        return _carry(coord, shape, 1, True)[0]
+    if not isinstance(coord, tuple) or not isinstance(shape, tuple) or len(coord) != len(shape):
+        raise CuteError(f"increment_coord: coord={text(coord)} does not match shp={text(shape)} in rank")
+    first = static_int(path[0], "mode")
+    if not 0 <= first < len(shape):
+        raise CuteError(f"increment_coord: mode={first}: {text(shape)} has the modes 0 to {len(shape) - 1}")
+    return (*coord[:first], _increment(coord[first], shape[first], path[1:]), *coord[first + 1 :])
 
 
 def _carry(coord: IntTuple, shape: IntTuple, step: Any, last: bool) -> tuple[IntTuple, Any]:
     """`coord` plus `step`, and what is carried into the next mode."""
     if not isinstance(shape, tuple):
+        if isinstance(coord, tuple):
+            raise CuteError(f"increment_coord: coord={text(coord)} is deeper than shp={text(shape)}")
         total = add(coord, step)
         return (total, 0) if last else (mod(total, shape), div(total, shape))
     if not isinstance(coord, tuple):
-        return _carry(idx2crd(coord, shape), shape, step, last)
+        return _carry(_split(coord, shape), shape, step, last)
     if len(coord) != len(shape):
         raise CuteError(f"increment_coord: coord={text(coord)} does not match shp={text(shape)} in rank")
     out = []
@@ -133,10 +146,14 @@ def elem_less(lhs: IntTuple, rhs: IntTuple) -> Any:
 
     A leaf of `lhs` against a mode of `rhs` must be of the same depth. With run-time leaves a run-time bool.
     """
+    return _less(checked(lhs, "lhs"), checked(rhs, "rhs"))
+
+
+def _less(lhs: IntTuple, rhs: IntTuple) -> Any:
     if isinstance(lhs, tuple) != isinstance(rhs, tuple) or (isinstance(lhs, tuple) and len(lhs) != len(rhs)):
         raise CuteError(f"elem_less: {text(lhs)} and {text(rhs)} differ in profile: give congruent tuples")
     if isinstance(lhs, tuple):
-        parts = [elem_less(a, b) for a, b in zip(lhs, rhs)]
+        parts = [_less(a, b) for a, b in zip(lhs, rhs)]
         if any(p is False for p in parts):
             return False
         unknown = [p for p in parts if p is not True]
@@ -176,4 +193,6 @@ def _keep(coord: IntTuple, a: IntTuple, nones: bool) -> IntTuple:
             kept = _keep(c, x, nones)
             out += kept if isinstance(c, tuple) or (c is None) != nones else (kept,)
         return out
+    if coord is not None and type(coord) is not int:
+        whole(coord, "coordinate")
     return a if (coord is None) == nones else ()

@@ -19,6 +19,8 @@ def modewise(f: Callable[[Any], Any], a: Any) -> Any:
     """`f` of a tuple, or of both the shape and the strides of a layout."""
     if isinstance(a, ComposedLayout):
         return on_outer(a, modewise(f, a.outer))
+    if isinstance(a, list):
+        a = tuple(a)
     return Layout(f(a.shape), f(a.stride)) if isinstance(a, Layout) else f(a)
 
 

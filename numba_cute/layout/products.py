@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError
-from .algebra import as_tile, coalesce, complement, compose, composition, tilewise
+from ..seam import CuteError, is_static
+from .algebra import Gaps, Inadmissible, as_tile, compose_modes, composition, tilewise
 from .basis import checked
+from .coalescing import coalesce, flat_layout, merged
 from .divides import unpacked, zipped
 from .int_tuple import IntTuple, ceil_div_leaf, mul, product_each, text, wrap
 from .inverses import right_inverse
@@ -43,7 +44,15 @@ def logical_product(block: Any, tiler: Any) -> Any:
     if isinstance(tiler, tuple):
         return tilewise(logical_product, block, tiler, "logical_product")
     tile = as_tile(tiler)
-    return concat((block, compose(complement(block, mul(size(block), cosize(tile))), tile, carrying=True)))
+    modes = Gaps(block).complement(mul(size(block), cosize(tile)), keep_last=True)
+    free = flat_layout(modes)
+    try:
+        return concat((block, compose_modes(merged(modes, keep_last=True), tile, free)))
+    except Inadmissible as e:
+        raise CuteError(
+            f"logical_product: {block} by {tile} is no layout: of the composition with {free}, which the block leaves "
+            f"free, {e}"
+        ) from None
 
 
 @pure
@@ -118,7 +127,13 @@ def tile_to_shape(atom: Any, trg_shape: IntTuple, order: IntTuple) -> Any:
 @pure
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[IntTuple, Layout]:
     """(tiler_mn, layout_tv): the tile that the threads of `thr_layout`, each with the values of `val_layout`, cover,
-    and the layout from (thread, value) to the tile's coordinates."""
+    and the layout from (thread, value) to the tile's coordinates. Both must be compact: n threads are 0 to n - 1."""
     covered = raked_product(thr_layout, val_layout)
+    inverse = right_inverse(covered)
+    if is_static(covered) and size(inverse) != size(covered):
+        raise CuteError(
+            f"make_layout_tv: thr_layout {thr_layout} and val_layout {val_layout} must be compact: each number below "
+            "the size must be one thread, or one value"
+        )
     by_thread = make_layout((size(thr_layout), size(val_layout)))
-    return product_each(domain(covered)), composition(right_inverse(covered), by_thread)
+    return product_each(domain(covered)), composition(inverse, by_thread)

@@ -3,38 +3,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..seam import Leaf, is_static_class, traced
+from ..seam import is_static, traced
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@traced
-def is_static(x: Any) -> bool:
-    """Whether nothing in `x` (an int tuple, a layout, a tiler, any immutable object) is known only at run time."""
-    if type(x) is int:
-        return True
-    if isinstance(x, tuple):
-        return all([type(y) is int or is_static(y) for y in x])
-    held: dict[str, Any] = getattr(x, "__dict__", {})
-    if _VERDICT in held:  # what is immutable is looked through once
-        return bool(held[_VERDICT])
-    if isinstance(x, Leaf) or not is_static_class(type(x)):
-        return not isinstance(x, Leaf)
-    verdict = held[_VERDICT] = is_static(tuple([held.get(name) for name in _fields(type(x))]))  # type: ignore[arg-type]
-    return verdict
-
-
-@functools.cache
-def _fields(cls: type) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(cls))
-
-
-_VERDICT = "__cute_all_static__"
 
 
 def _keepable(x: Any) -> bool:

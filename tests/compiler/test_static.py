@@ -8,7 +8,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import utils
+from numba_cute import seam, utils
 from numba_cute.nvgpu import warp
 from numba_cute.runtime import from_dlpack
 
@@ -155,3 +155,88 @@ def test_numbers_of_a_type_in_a_kernel(run):
         np.testing.assert_array_equal(out, np.array([-np.inf, 0, np.nan, 1], np.float32))
 
     run(extremes, 1, 1, [lambda place: from_dlpack(place(out))], outputs=[out], check=check)
+
+
+N = cute.Int32(3)
+HOST = cute.make_tensor(cute.make_ptr(cute.Float32, 0, cute.AddressSpace.gmem), cute.make_layout((3, 4)))
+RUN_TIME = {
+    "number": N,
+    "tuple": (1, (2, N)),
+    "list": [1, N],
+    "extent": cute.make_layout((N, 4)),
+    "stride": cute.make_layout((3, 4), stride=(4, N)),
+    "basis stride": cute.make_layout(4, stride=cute.E(0) * N),
+    "offset": cute.make_composed_layout(cute.make_swizzle(1, 2, 3), N, cute.make_layout(8)),
+    "tensor": HOST,
+    "tuple of layouts": (cute.make_layout((3, 4)), cute.make_layout((N, 4))),
+}
+KNOWN = [
+    3,
+    True,
+    None,
+    "name",
+    (1, (2, None)),
+    LAYOUT,
+    cute.make_swizzle(1, 2, 3),
+    cute.Float32,
+    HOST.layout,
+    HOST.shape,
+]
+
+
+@pytest.mark.parametrize("name", RUN_TIME)
+def test_what_holds_a_run_time_number_is_not_static(name):
+    """There is one meaning, whoever asks: `is_static` and `const_expr` look into all that is immutable."""
+    x = RUN_TIME[name]
+    assert not seam.is_static(x) and not cute.layout.is_static(x)
+    assert cute.is_static(x) == (name == "tensor"), "asked of a tensor, it speaks of the layout"
+    with pytest.raises(cute.CuteError) as e:
+        cute.const_expr(x)
+    assert str(e.value) == f"const_expr({x!r}): the value is known only at run time"
+
+
+@pytest.mark.parametrize("x", KNOWN, ids=str)
+def test_what_holds_none_is(x):
+    assert seam.is_static(x) and cute.const_expr(x) is x
+
+
+def of_argument(t, out):
+    out[0] = cute.size(cute.const_expr(t.layout))
+
+
+def of_extent(t, out):
+    out[0] = cute.size(cute.const_expr(cute.make_layout((t.shape[0], 4))))
+
+
+def of_thread(t, out):
+    out[0] = cute.size(cute.const_expr((cuda.threadIdx.x, 4)))
+
+
+def of_offset(t, out):
+    swizzled = cute.make_composed_layout(cute.make_swizzle(1, 2, 3), cuda.threadIdx.x, cute.make_layout(8))
+    out[0] = cute.size(cute.const_expr(swizzled))
+
+
+@pytest.mark.parametrize("function", [of_argument, of_extent, of_thread, of_offset], ids=lambda f: f.__name__)
+def test_const_expr_of_what_a_kernel_learns_at_run_time_does_not_compile(function):
+    t = from_dlpack(np.zeros((8, 4), np.float32)).mark_layout_dynamic()
+    with pytest.raises(cute.CuteError, match=r"const_expr\(.*\?.*\): the value is known only at run time"):
+        cute.compile(cuda.jit(function), (t, np.zeros(1, np.int32)), arch="sm_90a")
+
+
+@cuda.jit
+def of_static_layouts(t, out):
+    out[0] = cute.size(cute.const_expr(t.layout))
+    out[1] = cute.rank(cute.const_expr(cute.zipped_divide(t.layout, (4, 2))))
+    if cute.const_expr(cute.is_static(t.layout)):
+        out[2] = 7
+
+
+def test_const_expr_of_static_layouts(run):
+    out = np.zeros(3, np.int32)
+
+    def check():
+        np.testing.assert_array_equal(out, [32, 2, 7])
+
+    given = [lambda place: from_dlpack(place(np.zeros((8, 4), np.float32))), out]
+    run(of_static_layouts, 1, 1, given, outputs=[out], check=check)

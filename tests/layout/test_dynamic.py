@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numba_cute import layout as cl
 from numba_cute.seam import CuteError, running
 
+from .oracle import attempts, random_layout, refused
 from .strategies import Comparing, Dyn, any_layouts, known, values
 
 M, N = 96, 40
@@ -250,6 +251,31 @@ def test_compositions_with_hidden_leaves_are_right_or_refused(a, data):
     except CuteError:
         return
     assert values(known(got)) == [a(b(i)) for i in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_divides_and_products_with_hidden_leaves_are_right_or_refused(seed):
+    """Each leaf may be hidden, with what divides it known in part: nothing is taken for granted that is not so."""
+    right = 0
+    for r in attempts(seed, 1200):
+        a, tile = random_layout(r, 3), random_layout(r, 2)
+
+        def hide(leaf, r=r):
+            if leaf < 2 or r.random() < 0.5:
+                return leaf
+            return Dyn(leaf, r.choice([d for d in range(1, leaf + 1) if leaf % d == 0]))
+
+        def hidden(x, hide=hide):
+            return cl.Layout(cl.transform_leaf(hide, x.shape), cl.transform_leaf(hide, x.stride))
+
+        for operation in (cl.logical_divide, cl.logical_product):
+            got = refused(operation, hidden(a), hidden(tile))
+            if isinstance(got, str):
+                continue
+            want = operation(a, tile)
+            right += 1
+            assert values(known(got)) == values(want), (operation, a, tile, got)
+    assert right > 300
 
 
 def test_divisors_make_division_exact_and_vectors_long():

@@ -242,7 +242,7 @@ def test_recast():
     assert cl.recast_layout(8, 32, L("(4,4):(1,4)")) == L("(16,4):(1,16)")
     assert cl.recast_layout(16, 8, L("S<3,4,3> o 32 o (64,8):(1,64)")) == L("S<3,3,3> o 16 o (32,8):(1,32)")
     assert cl.recast_layout(8, 16, L("S<3,3,3> o 16 o (32,8):(1,32)")) == L("S<3,4,3> o 32 o (64,8):(1,64)")
-    assert cl.recast_layout(16, 4, L("(16,2):(-1,16)")) == L("(4,2):(-1,4)")
+    assert cl.recast_layout(16, 4, L("(16,2):(1,-16)")) == L("(4,2):(1,-4)")
 
 
 def test_basis_strides():
