@@ -163,8 +163,7 @@ def check_owner(pipeline: Any, what: str, state: Any) -> None:
     wanted, gives = (ProducerHandle, "acquire") if what == "producer_commit" else (ConsumerHandle, "wait")
     if not isinstance(state, wanted):
         raise CuteError(f"{what}: the handle is a {type(state).__name__}, and must be what {gives} gave")
-    mine, theirs = _identity(pipeline), _identity(state.pipeline)
-    if mine != theirs:
+    if state.pipeline is not pipeline and _identity(state.pipeline) != _identity(pipeline):
         raise foreign(what, pipeline, state.pipeline)
 
 

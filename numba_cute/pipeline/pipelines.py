@@ -195,7 +195,9 @@ class PipelineTmaAsync(PipelineAsync):
         """
         what = "init_empty_barrier_arrive_signal"
         check_modes(what, mcast_mode_mn)
-        return arrive_signal(cluster_of(what, cta_layout_vmnk), tidx, mcast_mode_mn, False, threads_per_arrival)
+        cluster = cluster_of(what, cta_layout_vmnk)
+        rank, signals = arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
+        return dtypes.Int32(0) if rank is None else rank, signals
 
     @staticmethod
     @traced
@@ -241,11 +243,7 @@ class PipelineTmaAsync(PipelineAsync):
             (PipelineOp.TmaLoad, producer_group), (PipelineOp.AsyncThread, consumer_group), tx_count,
         )  # fmt: skip
         tidx = sreg(register="tid.x") if tidx is None else tidx
-        if cluster.size == 1:
-            rank: Any = None
-            signals = current().compare("==", dtypes.Int32(tidx) % threads_per_arrival, 0)
-        else:
-            rank, signals = arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
+        rank, signals = arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
         if not defer_sync:
             publish(cluster.size)
         return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)
@@ -360,10 +358,11 @@ def arrive_signal(
     cluster: Cluster, tidx: Any, modes: tuple[int, int], pairs: bool, threads_per_arrival: int = WARP_SIZE
 ) -> tuple[Any, Any]:
     """(rank, whether): lane i of each `threads_per_arrival` threads signals the CTA of rank i, where it is one of
-    `cluster.sharing(modes, pairs)`."""
-    lane = dtypes.Int32(tidx) % threads_per_arrival
+    `cluster.sharing(modes, pairs)`. The rank of a CTA alone is None: its own barrier."""
+    b, lane = current(), dtypes.Int32(tidx) % threads_per_arrival
+    if cluster.size == 1:
+        return None, b.compare("==", lane, 0)
     rank = lane % cluster.size
-    b = current()
     shares = b.compare("!=", cluster.sharing(modes, pairs) >> rank & 1, 0)
     return rank, b.compare("<", lane, cluster.size) & shares
 

@@ -308,7 +308,8 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
 def _reached(cluster: Cluster, modes: tuple[int, int]) -> tuple[int, str]:
     """How many commits empty a stage, and why."""
     of = "A and B" if all(modes) else "A" if modes[0] else "B"
-    return cluster.reached(modes), f"{of} multicast over {cluster.m} x {cluster.n}, mcast_mode_mn {modes}"
+    why = f"{of} multicast over {cluster.m} x {cluster.n}, mcast_mode_mn {modes}"
+    return cluster.reached(modes), why + "; enable_multicast_signaling=True counts them itself"
 
 
 def _need_commits(what: str, group: Any, commits: int, why: str, side: str = "consumer_group") -> None:
