@@ -69,7 +69,7 @@ def gemm(
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         tidx=tidx,
-        mcast_mode_mn=(1, 0),
+        mcast_mode_mn=(0, 1),  # B, along M
         name="mainloop",
     )
     producer, consumer = mainloop.make_participants()

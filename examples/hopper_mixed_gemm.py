@@ -61,7 +61,7 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
         barrier_storage=barriers,
         cta_layout_vmnk=CLUSTER,
         tidx=tidx,
-        mcast_mode_mn=(1, 0),
+        mcast_mode_mn=(0, 1),  # B, along M
         name="mainloop",
     )
     producer, consumer = mainloop.make_participants()

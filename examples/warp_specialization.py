@@ -21,7 +21,7 @@ from numba_cute.sim import Trace
 
 TILE, STAGES, TILES, WARP = 128, 2, 6, 32
 ONE = CooperativeGroup(Agent.Thread)
-WARP_OF_THREADS = CooperativeGroup(Agent.Thread, WARP)
+ONE_WARP = CooperativeGroup(Agent.Warp)
 DEPTH, GROUPS = 2, 3
 
 
@@ -36,8 +36,8 @@ def producer_warp(source, out):
     stages = smem.allocate_tensor(cute.Float32, cute.make_layout((TILE, STAGES)), 16)
     pipe = pipeline.PipelineAsync.create(
         num_stages=STAGES,
-        producer_group=WARP_OF_THREADS,  # 32 threads commit a stage
-        consumer_group=WARP_OF_THREADS,  # 32 threads release it
+        producer_group=ONE_WARP,  # its 32 threads commit a stage
+        consumer_group=ONE_WARP,  # 32 threads release it
         barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES),
         name="tiles",
     )
@@ -106,7 +106,12 @@ def ordered_warps(out):
     warp = tidx // WARP
     smem = utils.SmemAllocator()
     order = pipeline.PipelineOrder.create(
-        smem.allocate_array(cute.Int64, DEPTH * GROUPS), DEPTH, GROUPS, warp, WARP_OF_THREADS, name="turn"
+        depth=DEPTH,
+        length=GROUPS,
+        group_id=warp,
+        producer_group=ONE_WARP,
+        barrier_storage=smem.allocate_array(cute.Int64, DEPTH * GROUPS),
+        name="turn",
     )
     visits = smem.allocate_tensor(cute.Int32, cute.make_layout(DEPTH), 16)
     if tidx < DEPTH:

@@ -174,8 +174,8 @@ def _any_word(value: Any) -> Any:
 @traced
 def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:
     """Room for `size_in_elems` elements in static shared memory: one allocation for each line of the kernel that calls
-    this, the same for all threads of the block, whose contents are undefined. alignment: bytes (by default the
-    element's size)."""
+    this (and for each call, if it is a traced function that does), the same for all threads of the block, whose
+    contents are undefined. alignment: bytes (by default the element's size)."""
     if not isinstance(element_type, DType):
         raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
     if type(size_in_elems) is not int or size_in_elems < 1:

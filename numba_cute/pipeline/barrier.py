@@ -17,12 +17,11 @@ from ..isa.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.special import sreg
 from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, current, static, traced
-from .group import CooperativeGroup, MbarrierLayout, PipelineOp
+from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, arrivals
 from .known import check_mask, check_ranks, known_threads
 from .state import check_stages
 
 MBARRIER_BYTES = 8
-MAX_ARRIVALS = (1 << 20) - 1
 MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, "Size and alignment of mbarrier object": range of the tx-count
 TX_UNIT = 16  # every bulk copy is of whole 16 bytes (PTX ISA, "cp.async.bulk")
 NAMED_BARRIERS = 16
@@ -61,11 +60,11 @@ class MbarrierArray(SyncObject):
     """One mbarrier for each stage; making one initialises them (call from all threads, or at least thread 0).
 
     barrier_storage: a pointer to `num_stages` 64-bit words of shared memory. agent: how its arrivals are made, and
-    the group of them that completes a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad.
-    name: for the simulator's reports. cluster_scope: peers publish with their arrivals what they wrote (and not only
-    that they have read), so that arrivals release and waits acquire at cluster scope, which costs a GPU-wide fence
-    (see isa.mbarrier_arrive_peer). A fence and a CTA or cluster barrier must follow, before any other use:
-    `pipeline_init_arrive` and `pipeline_init_wait`. PTX: mbarrier.init, sm_90.
+    the group of those who make them, once each, to complete a phase. tx_count: bytes that each phase delivers, for
+    PipelineOp.TmaLoad. name: for the simulator's reports. cluster_scope: peers publish with their arrivals what they
+    wrote (and not only that they have read), so that arrivals release and waits acquire at cluster scope, which costs
+    a GPU-wide fence (see isa.mbarrier_arrive_peer). A fence and a CTA or cluster barrier must follow, before any other
+    use: `pipeline_init_arrive` and `pipeline_init_wait`. PTX: mbarrier.init, sm_90.
     """
 
     barrier_storage: Pointer
@@ -106,13 +105,13 @@ class MbarrierArray(SyncObject):
 
     def mbarrier_init(self) -> None:
         """Initialise the barriers (thread 0 does; no fence)."""
-        b = current()
+        b, count = current(), arrivals(self.cg)
 
         def init() -> None:
             for stage in range(self.num_stages):
                 if hasattr(b, "note"):
                     b.note(self._address(stage), MBARRIER_BYTES, f"{self.name}[{stage}]")
-                isa.mbarrier_init(self._address(stage), self.cg.size)
+                isa.mbarrier_init(self._address(stage), count)
 
         tid = sreg(register="tid.x") | sreg(register="tid.y") | sreg(register="tid.z")
         b.when(b.compare("==", tid, 0), init)

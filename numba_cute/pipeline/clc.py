@@ -12,10 +12,11 @@ from ..isa.special import sreg
 from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import check_tx_count
-from .group import CooperativeGroup, PipelineOp
+from .group import WARP_SIZE, CooperativeGroup, PipelineOp
 from .initial_sync import publish
-from .known import check_arrivals, check_cluster, cluster_size
-from .pipelines import WARP_SIZE, PipelineAsync, make_barriers, wait_unless
+from .known import check_arrivals, check_cluster, check_elected, cluster_size
+from .participants import check_owner
+from .pipelines import PipelineAsync, make_barriers, wait_unless
 
 
 @static
@@ -29,7 +30,7 @@ class PipelineClcFetchAsync(PipelineAsync):
     `producer_get_barrier(state)`. All consumers, of all CTAs, release the stage at the barrier of CTA 0.
     """
 
-    is_signalling_thread: Any = True
+    is_signaling_thread: Any = True
 
     @staticmethod
     @traced
@@ -39,7 +40,7 @@ class PipelineClcFetchAsync(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         tx_count: int = RESPONSE_BYTES,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         producer_mask: Any = None,
         consumer_mask: Any = 0,
         cta_layout_vmnk: Any = None,
@@ -48,7 +49,7 @@ class PipelineClcFetchAsync(PipelineAsync):
     ) -> PipelineClcFetchAsync:
         """Initialise the barriers and give the pipeline. All threads call it.
 
-        producer_group: size 1. consumer_group: its size is the number of consuming threads of the whole cluster.
+        producer_group: size 1. consumer_group: the consuming threads of the whole cluster.
         tx_count: 16, a response. producer_mask: the CTA that this lane signals (by default its lane number).
         consumer_mask: the rank of the producer's CTA. The rest as in `PipelineTmaAsync.create`.
         """
@@ -60,8 +61,9 @@ class PipelineClcFetchAsync(PipelineAsync):
             raise CuteError(f"{what}: tx_count {tx_count} must be {RESPONSE_BYTES} bytes: 1 response * 16 bytes")
         if isinstance(consumer_mask, int) and not 0 <= consumer_mask < size:
             raise CuteError(f"{what}: consumer_mask {consumer_mask} is the producer's CTA, a rank of 0 to {size - 1}")
+        check_elected(what, "producer_group", producer_group)
         if isinstance(consumer_group, CooperativeGroup):
-            check_arrivals(what, "consumer_group", consumer_group.size, 1, size, "thread")
+            check_arrivals(what, "consumer_group", consumer_group, 1, size, "thread")
         ops = (PipelineOp.ClcLoad, producer_group), (PipelineOp.AsyncThread, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
         lane = dtypes.Int32(sreg(register="tid.x")) % WARP_SIZE
@@ -77,7 +79,8 @@ class PipelineClcFetchAsync(PipelineAsync):
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
         """Wait until the stage is empty; then announce a response to every CTA of the cluster. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
-        current().when(self.is_signalling_thread, lambda: self.sync_object_full.arrive(state.index, self.producer_mask))
+        current().when(self.is_signaling_thread, lambda: self.sync_object_full.arrive(state.index, self.producer_mask))
 
     def producer_commit(self, state: Any) -> None:
         """Nothing: the response itself completes the stage."""
+        check_owner(self, "producer_commit", state)

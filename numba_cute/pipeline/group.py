@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
-from ..seam import CuteError, StaticEnum, static
+from numbers import Integral
+from typing import Any
 
+from ..isa.special import sreg, sreg_cluster
+from ..seam import CuteError, Leaf, StaticEnum, static
+
+WARP_SIZE = 32
 MAX_CLUSTER = 16
 """CTAs of the largest cluster."""
+MAX_ARRIVALS = (1 << 20) - 1
+"""Of one phase of an mbarrier (PTX ISA, "Size and alignment of mbarrier object")."""
 
 
 class Agent(StaticEnum):
-    """The kind of unit that takes part: a thread, a warp, a CTA, or the CTAs of a cluster."""
+    """The unit in which a `CooperativeGroup` is counted: a thread, a warp, a CTA, or a cluster of CTAs."""
 
     Thread = "thread"
     Warp = "warp"
@@ -39,10 +46,12 @@ class PipelineOp(StaticEnum):
 
 
 class PipelineUserType(StaticEnum):
-    """The two sides of a pipeline. A producer finds all stages empty at first, and a consumer finds none full."""
+    """The two sides of a pipeline. A producer finds all stages empty at first, and a consumer finds none full. A thread
+    that is on both sides (ProducerConsumer) keeps a state for each."""
 
     Producer = "producer"
     Consumer = "consumer"
+    ProducerConsumer = "producer and consumer"
 
 
 class MbarrierLayout(StaticEnum):
@@ -57,22 +66,64 @@ class MbarrierLayout(StaticEnum):
 
 @static
 class CooperativeGroup:
-    """One side of a pipeline: `size` counts the arrivals that complete a phase of the barrier that it signals.
+    """One side of a pipeline: `size` agents, all of whose threads arrive to complete a phase of the barrier that they
+    signal, unless the pipeline says who arrives for them.
 
-    alignment: `size` must be a multiple of it, where it is given.
+    agent: what is counted. `size` warps are `32 * size` arrivals, and so many CTAs or clusters as many as they have
+    threads. alignment: `size` must be a multiple of it, where it is given.
     """
 
     agent: Agent
-    size: int = 1
+    size: Any = 1
     alignment: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.agent, Agent):
             raise CuteError(f"CooperativeGroup: agent {self.agent!r} is not a member of pipeline.Agent")
-        if not isinstance(self.size, int) or not 0 < self.size < 1 << 20:
-            raise CuteError(f"CooperativeGroup: size {self.size!r} must be a static int of 1 to 2**20 - 1 arrivals")
+        if isinstance(self.size, Leaf):
+            return
+        if not isinstance(self.size, Integral) or isinstance(self.size, bool) or self.size < 1:
+            raise CuteError(f"CooperativeGroup: size {self.size!r} must be an int of at least 1: how many {self.agent}")
+        count = known_arrivals(self)
+        if count is not None and count > MAX_ARRIVALS:
+            raise CuteError(
+                f"CooperativeGroup: {counted('group', self)} arrivals are more than a phase can count: 2**20 - 1"
+            )
         if self.alignment is not None and self.size % self.alignment:
             raise CuteError(
                 f"CooperativeGroup: size {self.size} = {self.size // self.alignment} * {self.alignment} + "
                 f"{self.size % self.alignment} is not a multiple of alignment {self.alignment}"
             )
+
+
+def arrivals(group: CooperativeGroup) -> Any:
+    """How many threads a group has: the arrivals of a phase where each of them arrives once."""
+    if group.agent is Agent.Thread:
+        return group.size
+    if group.agent is Agent.Warp:
+        return group.size * WARP_SIZE
+    threads = sreg(register="ntid.x") * sreg(register="ntid.y") * sreg(register="ntid.z")
+    if group.agent is Agent.ThreadBlockCluster:
+        threads = threads * sreg_cluster(register="cluster_nctarank")
+    return threads * group.size
+
+
+def known_arrivals(group: CooperativeGroup) -> int | None:
+    """`arrivals(group)`, where that needs no kernel that runs."""
+    if isinstance(group.size, Leaf) or group.agent not in (Agent.Thread, Agent.Warp):
+        return None
+    return int(arrivals(group))
+
+
+def arriving_once(group: CooperativeGroup, threads: int, times: int = 1) -> CooperativeGroup:
+    """The arrivals of a group where each `threads` of its threads make `times` of them together."""
+    return CooperativeGroup(Agent.Thread, (arrivals(group) + (threads - 1)) // threads * times)
+
+
+def counted(side: str, group: CooperativeGroup) -> str:
+    """A group's size, as errors show how it becomes a number of arrivals."""
+    if group.agent is Agent.Thread:
+        return f"{side}.size {group.size}"
+    if group.agent is Agent.Warp and not isinstance(group.size, Leaf):
+        return f"{side}.size {group.size} * {WARP_SIZE} ({group.agent}) = {group.size * WARP_SIZE}"
+    return f"{side}.size {group.size} ({group.agent})"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, current_or
-from .group import MAX_CLUSTER
+from ..seam import CuteError, Leaf, current_or
+from .group import MAX_CLUSTER, Agent, CooperativeGroup, counted, known_arrivals
 
 
 def known_cluster() -> int | None:
@@ -38,20 +38,50 @@ def check_cluster(what: str, argument: str, shape: Any) -> None:
         )
 
 
-def check_arrivals(what: str, side: str, size: Any, each: int, ctas: int, unit: str) -> None:
+def check_arrivals(what: str, side: str, group: Any, each: int, ctas: int, unit: str, times: int = 1) -> None:
     """An error if a phase wants more arrivals than there are units that arrive once each.
 
-    each: threads of a unit (1, or 32 for a warp). ctas: how many CTAs' units arrive.
+    each: threads of a unit (1, or 32 for a warp). ctas: how many CTAs' units arrive. times: how many such groups there
+    are, which all arrive at different phases.
     """
-    threads = known_threads()
-    if threads is None or not isinstance(size, int):
+    threads, wanted = known_threads(), known_arrivals(group)
+    if wanted is None:
+        _check_blocks(what, side, group, ctas)
+        return
+    if threads is None:
         return
     most = threads // each * ctas
-    if size > most:
+    if wanted * times > most:
         units = f"{threads} threads" if each == 1 else f"{threads} / {each} = {threads // each} {unit}s"
         raise CuteError(
-            f"{what}: {side}.size {size} arrivals never come: a block has {units}"
+            f"{what}: {counted(side, group)}"
+            + (f" * {times} groups = {wanted * times}" if times > 1 else "")
+            + f" arrivals never come: a block has {units}"
             + (f", and {ctas} CTAs arrive, {most} arrivals in all" if ctas > 1 else "")
+        )
+
+
+def _check_blocks(what: str, side: str, group: CooperativeGroup, ctas: int) -> None:
+    """The same for a group that is counted in CTAs or clusters."""
+    each = {Agent.ThreadBlock: 1, Agent.ThreadBlockCluster: known_cluster()}.get(group.agent)
+    if each is None or isinstance(group.size, Leaf):
+        return
+    if group.size * each > ctas:
+        raise CuteError(
+            f"{what}: {counted(side, group)}: the threads of {group.size * each} CTAs never come: {ctas} arrive"
+        )
+
+
+def check_elected(what: str, side: str, group: Any, mend: str = "") -> None:
+    """An error if a group whose warps arrive with one elected lane counts anything but these lanes. mend: what else
+    could be done."""
+    if not isinstance(group, CooperativeGroup):
+        return
+    if group.agent is not Agent.Thread:
+        warps = group.size if group.agent is Agent.Warp else "how many warps"
+        raise CuteError(
+            f"{what}: {counted(side, group)} arrivals never come: one lane of each warp arrives here: "
+            f"CooperativeGroup(Agent.Thread, {warps}){mend}"
         )
 
 

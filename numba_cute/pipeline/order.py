@@ -9,6 +9,7 @@ from .barrier import MbarrierArray
 from .group import CooperativeGroup, PipelineOp
 from .initial_sync import publish
 from .known import check_arrivals
+from .pipelines import barrier_words
 from .state import PipelineState, check_stages
 
 
@@ -28,29 +29,31 @@ class PipelineOrder:
     @staticmethod
     @traced
     def create(
-        barrier_storage: Pointer,
+        *,
         depth: int,
         length: int,
         group_id: Any,
         producer_group: CooperativeGroup,
+        barrier_storage: Pointer | None = None,
         defer_sync: bool = False,
         name: str = "order",
     ):
         """Initialise the barriers and give this group's view. All threads call it.
 
-        barrier_storage: depth * length 64-bit words of shared memory. depth: how many sections there are, each
-        ordered. length: how many groups take turns. group_id: this thread's group, 0 to length - 1; 0 goes first.
-        producer_group: how many arrivals end a group's turn. defer_sync: the caller calls `pipeline_init_arrive` and
-        `pipeline_init_wait`. name: for the simulator's reports.
+        depth: how many sections there are, each ordered. length: how many groups take turns. group_id: this thread's
+        group, 0 to length - 1; 0 goes first. producer_group: the threads of one such group: each arrives to end its
+        turn. barrier_storage: depth * length 64-bit words of shared memory; None takes static shared memory.
+        defer_sync: the caller calls `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
         """
         check_stages("PipelineOrder.create", "depth", depth)
         check_stages("PipelineOrder.create", "length", length)
         if isinstance(group_id, int) and not 0 <= group_id < length:
             raise CuteError(f"PipelineOrder.create: group_id {group_id} must be 0 to {length - 1}, for length {length}")
         if isinstance(producer_group, CooperativeGroup):
-            what = f"PipelineOrder.create, {length} groups"
-            check_arrivals(what, "producer_group", producer_group.size * length, 1, 1, "thread")
+            check_arrivals("PipelineOrder.create", "producer_group", producer_group, 1, 1, "thread", length)
         agent = (PipelineOp.AsyncThread, producer_group)
+        words = f"depth * length = {depth} * {length} = {depth * length}"
+        barrier_storage = barrier_words("PipelineOrder.create", barrier_storage, depth * length, words)
         barriers = MbarrierArray(barrier_storage, depth * length, agent, 0, name)
         if not defer_sync:
             publish(1)
@@ -59,19 +62,32 @@ class PipelineOrder:
         return PipelineOrder(barriers, depth, length, group_id, state)
 
     @traced
-    def get_barrier_for_current_stage_idx(self, group_id):
-        """The index of the barrier at which group `group_id` waits in the current section."""
-        return self.state.index * self.length + group_id
+    def get_barrier_for_current_stage_idx(self, group_id, state=None):
+        """The index of the barrier at which group `group_id` waits in the section of `state`, or of its own state."""
+        state = self.state if state is None else state
+        return state.index * self.length + group_id
 
     @traced
-    def wait(self):
-        """Wait for this group's turn."""
-        self.sync_object_full.wait(self.get_barrier_for_current_stage_idx(self.group_id), self.state.phase)
+    def wait(self, state=None):
+        """Wait for this group's turn in the section of its own state.
+
+        state: a PipelineState of `depth` stages that the caller keeps, to be used instead: it begins as a Producer's in
+        group 0, and as a Consumer's in the others.
+        """
+        phase = self.state.phase if state is None else state.phase
+        self.sync_object_full.wait(self.get_barrier_for_current_stage_idx(self.group_id, state), phase)
 
     @traced
-    def arrive(self):
-        """End this group's turn: the next group's begins. As many threads call it as the group has arrivals."""
+    def arrive(self, state=None):
+        """End this group's turn: the next group's begins. As many threads call it as the group has arrivals.
+
+        state: as for `wait`; it, and not the own state, goes on to the next section, and is given back.
+        """
         b, following = current(), self.group_id + 1
         following = b.select(b.compare("==", following, self.length), 0, following)
-        self.sync_object_full.arrive(self.get_barrier_for_current_stage_idx(following))
-        self.state.advance()
+        self.sync_object_full.arrive(self.get_barrier_for_current_stage_idx(following, state))
+        if state is None:
+            self.state.advance()
+        else:
+            state.advance()
+        return state

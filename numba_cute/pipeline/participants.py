@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import static, struct, traced
+from ..seam import CuteError, static, struct, traced
 
 
 @static
@@ -74,7 +74,7 @@ class PipelineProducer:
     @traced
     def commit(self, handle=None):
         """Say that the stage of `handle`, or else the current one, is filled."""
-        self.pipeline.producer_commit(self.state if handle is None else handle)
+        self.pipeline.producer_commit(self.state if handle is None else _must_be(ProducerHandle, "commit", handle))
 
     @traced
     def tail(self):
@@ -126,7 +126,7 @@ class PipelineConsumer:
     @traced
     def release(self, handle=None):
         """Say that the stage of `handle`, or else the current one, may be filled again."""
-        self.pipeline.consumer_release(self.state if handle is None else handle)
+        self.pipeline.consumer_release(self.state if handle is None else _must_be(ConsumerHandle, "release", handle))
 
     @traced
     def clone(self):
@@ -143,3 +143,44 @@ def _handle(cls, participant):
     """A handle of the current stage: its index is copied, so that it stays when the state advances."""
     state = participant.state
     return cls(participant.pipeline, state.index, state.phase, state.count)
+
+
+def _must_be(cls, what, handle):
+    """`handle`, which must be one of this side."""
+    if not isinstance(handle, cls):
+        raise CuteError(f"{what}: handle {handle!r} is no {cls.__name__}: give what this side's acquire or wait gave")
+    return handle
+
+
+def check_owner(pipeline: Any, what: str, state: Any) -> None:
+    """An error if `state` is a handle of another pipeline, or of the other side of this one. A state is let through.
+
+    What tells pipelines apart while a kernel is compiled is all that is static of them; in the simulator also where
+    their barriers are. `ownership.check_handles` sees more where both are made in the function that mixes them up.
+    """
+    if not isinstance(state, (ProducerHandle, ConsumerHandle)):
+        return
+    wanted, gives = (ProducerHandle, "acquire") if what == "producer_commit" else (ConsumerHandle, "wait")
+    if not isinstance(state, wanted):
+        raise CuteError(f"{what}: the handle is a {type(state).__name__}, and must be what {gives} gave")
+    if state.pipeline is not pipeline and _identity(state.pipeline) != _identity(pipeline):
+        raise foreign(what, pipeline, state.pipeline)
+
+
+def foreign(what: str, mine: Any, theirs: Any) -> CuteError:
+    """The error of a handle of another pipeline."""
+    names = [p.sync_object_full.name.removesuffix(".full") for p in (mine, theirs)]
+    other = "" if names[0] != names[1] else ", another of that name"
+    return CuteError(
+        f"{what}: the handle is of pipeline {names[1]!r}, and this is pipeline {names[0]!r}{other}: its barrier would "
+        "get arrivals that the other's then lacks; call it on the handle itself"
+    )
+
+
+def _identity(pipeline: Any) -> tuple[Any, ...]:
+    """What is known of a pipeline that another one may not share."""
+    full, empty = pipeline.sync_object_full, pipeline.sync_object_empty
+    address = full.barrier_storage.address
+    sides = tuple((x.name, x.op_type, x.cg.agent, x.cluster_scope) for x in (full, empty))
+    numbers = (pipeline.num_stages, full.tx_count, full.cg.size, empty.cg.size, address)
+    return type(pipeline), *sides, *(n if isinstance(n, int) else None for n in numbers)

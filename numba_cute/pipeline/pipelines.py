@@ -7,17 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..isa.special import sreg, sreg_cluster
+from ..arch.memory import alloc_smem
+from ..isa.special import sreg
 from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
-from .group import MAX_CLUSTER, CooperativeGroup, PipelineOp, PipelineUserType
+from .cluster import Cluster, check_modes, cluster_of
+from .group import (
+    MAX_CLUSTER,
+    WARP_SIZE,
+    CooperativeGroup,
+    PipelineOp,
+    PipelineUserType,
+    arriving_once,
+    counted,
+    known_arrivals,
+)
 from .initial_sync import publish
-from .known import check_arrivals, check_cluster, check_ranks, cluster_size, known_cluster
-from .participants import PipelineConsumer, PipelineProducer
+from .known import check_arrivals, check_elected, check_ranks, known_cluster
+from .participants import PipelineConsumer, PipelineProducer, check_owner
 from .state import check_stages, make_pipeline_state
-
-WARP_SIZE = 32
 
 
 @static
@@ -41,7 +50,7 @@ class PipelineAsync:
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         producer_mask: Any = None,
         consumer_mask: Any = None,
         defer_sync: bool = False,
@@ -49,9 +58,10 @@ class PipelineAsync:
     ) -> PipelineAsync:
         """Initialise the barriers and give the pipeline. All threads call it.
 
-        num_stages: 1 or more. producer_group, consumer_group: how many arrivals fill, and empty, a stage.
-        barrier_storage: 2 * num_stages 64-bit words of shared memory. producer_mask, consumer_mask: the cluster rank
-        whose barrier producers and consumers signal (their own CTA's by default). defer_sync: the caller calls
+        num_stages: 1 or more. producer_group, consumer_group: the threads that fill, and empty, a stage: each arrives.
+        barrier_storage: 2 * num_stages 64-bit words of shared memory; None takes static shared memory, the same each
+        time that a line of the kernel makes the pipeline. producer_mask, consumer_mask: the cluster rank whose barrier
+        producers and consumers signal (their own CTA's by default). defer_sync: the caller calls
         `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
         """
         check_ranks("PipelineAsync.create", producer_mask=producer_mask, consumer_mask=consumer_mask)
@@ -74,6 +84,7 @@ class PipelineAsync:
 
     def producer_commit(self, state: Any) -> None:
         """Say that this thread has filled its part of the stage."""
+        check_owner(self, "producer_commit", state)
         self.sync_object_full.arrive(state.index, self.producer_mask)
 
     def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
@@ -86,6 +97,7 @@ class PipelineAsync:
 
     def consumer_release(self, state: Any) -> None:
         """Say that this thread has done with the stage."""
+        check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
     def producer_get_barrier(self, state: Any) -> Pointer:
@@ -93,14 +105,16 @@ class PipelineAsync:
         return self.sync_object_full.get_barrier(state.index)
 
     def producer_tail(self, state: Any) -> None:
-        """Wait until the consumers have released every stage that was filled. The producer's last call.
+        """Wait until the consumers have released every stage that was filled, in whatever order. The producer's last
+        call.
 
-        Without it a CTA could exit while its peers, or the async proxy, still signal its barriers. `state` ends at
-        the stage filled last.
+        Without it a CTA could exit while its peers, or the async proxy, still signal its barriers. state: the stage
+        that would be filled next; it ends at the one filled last, `num_stages - 1` further on.
         """
+        self.sync_object_empty.wait(state.index, state.phase)
         for _ in range(self.num_stages - 1):
             state.advance()
-        self.sync_object_empty.wait(state.index, state.phase)
+            self.sync_object_empty.wait(state.index, state.phase)
 
     def make_producer(self) -> PipelineProducer:
         """The producer's view, at stage 0."""
@@ -132,7 +146,7 @@ class PipelineCpAsync(PipelineAsync):
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         producer_mask: Any = None,
         consumer_mask: Any = None,
         defer_sync: bool = False,
@@ -140,7 +154,7 @@ class PipelineCpAsync(PipelineAsync):
     ) -> PipelineCpAsync:
         """Initialise the barriers and give the pipeline. All threads call it.
 
-        producer_group: its size is the number of threads that commit a stage. producer_mask must be None: the
+        producer_group: the threads that commit a stage. producer_mask must be None: the
         hardware signals the barrier of the copying thread's own CTA. The rest as in `PipelineAsync.create`.
         """
         if producer_mask is not None:
@@ -166,7 +180,7 @@ class PipelineTmaAsync(PipelineAsync):
     Each consumer warp arrives once at the empty barrier of every CTA whose copies reach this one, itself included.
     """
 
-    is_signalling_thread: Any = True
+    is_signaling_thread: Any = True
 
     @staticmethod
     @traced
@@ -175,23 +189,15 @@ class PipelineTmaAsync(PipelineAsync):
     ) -> tuple[Any, Any]:
         """(rank of the CTA that this thread signals, whether it signals) when a consumer releases a stage.
 
-        Lane i of each `threads_per_arrival` threads signals CTA i, if that CTA's multicast reaches this one: it lies
-        in the same row (and B goes along M: mcast_mode_mn[0]) or the same column (A goes along N: [1]).
+        Lane i of each `threads_per_arrival` threads signals the CTA of rank i, if that CTA's multicast reaches this
+        one. mcast_mode_mn: whether A is multicast, to the CTAs of the same v and m, and B, to those of the same v
+        and n.
         """
-        v, m, n, _ = cluster_vmnk(cta_layout_vmnk)
-        b = current()
-        mine = dtypes.Int32(sreg_cluster(register="cluster_ctarank"))
-        lane = dtypes.Int32(tidx) % threads_per_arrival
-        size = cluster_size(cta_layout_vmnk)
-        rank = lane % size
-        here, there = coordinate(mine, v, m), coordinate(rank, v, m)
-        same_v, same_m, same_n = (b.compare("==", x, y) for x, y in zip(here, there))
-        reaches = b.compare("==", rank, mine)
-        if mcast_mode_mn[0]:  # along M, the CTAs of one column n share B
-            reaches = reaches | (same_v & same_n)
-        if mcast_mode_mn[1]:  # along N, the CTAs of one row m share A
-            reaches = reaches | (same_v & same_m)
-        return rank, b.compare("<", lane, size) & reaches
+        what = "init_empty_barrier_arrive_signal"
+        check_modes(what, mcast_mode_mn)
+        cluster = cluster_of(what, cta_layout_vmnk)
+        rank, signals = arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
+        return dtypes.Int32(0) if rank is None else rank, signals
 
     @staticmethod
     @traced
@@ -201,10 +207,11 @@ class PipelineTmaAsync(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         tx_count: int,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Any = None,
         tidx: Any = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
+        enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         threads_per_arrival: int = WARP_SIZE,
         name: str = "pipeline",
@@ -212,29 +219,33 @@ class PipelineTmaAsync(PipelineAsync):
         """Initialise the barriers and give the pipeline. All threads call it.
 
         num_stages: 1 or more. producer_group: size 1, the elected lane. consumer_group: its size is the number of
-        consumer warps times the CTAs whose copies meet here (m + n - 1 of the cluster, of the modes in
-        `mcast_mode_mn`). tx_count: bytes delivered to this CTA for each stage. barrier_storage: 2 * num_stages 64-bit
-        words of shared memory. cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. defer_sync: the
-        caller calls `pipeline_init_arrive` and `pipeline_init_wait`. threads_per_arrival: consumers that release as
-        one: 32 (a warp) or 128 (a warpgroup, whose wgmma waits make it safe). name: for the simulator's reports.
+        consumer warps times the CTAs whose copies meet here: n of the cluster if A is multicast, m if B is, n + m - 1
+        if both. tx_count: bytes delivered to this CTA for each stage. barrier_storage: as in `PipelineAsync.create`.
+        cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. mcast_mode_mn: whether A is
+        multicast, and B. enable_multicast_signaling: consumer_group is the consuming threads of one CTA instead, and
+        their arrivals are counted here. defer_sync: the caller calls `pipeline_init_arrive` and `pipeline_init_wait`.
+        threads_per_arrival: consumers that release as one: 32 (a warp) or 128 (a warpgroup, whose wgmma waits make it
+        safe). name: for the simulator's reports.
         """
-        check_tx_count("PipelineTmaAsync.create", tx_count)
-        _check_consumers(consumer_group, cta_layout_vmnk, mcast_mode_mn, threads_per_arrival)
+        what = "PipelineTmaAsync.create"
+        check_tx_count(what, tx_count)
+        check_modes(what, mcast_mode_mn)
+        cluster = cluster_of(what, cta_layout_vmnk)
+        if enable_multicast_signaling and isinstance(consumer_group, CooperativeGroup):
+            reached = cluster.reached(mcast_mode_mn)
+            consumer_group = arriving_once(consumer_group, threads_per_arrival, reached)
+        check_elected(what, "producer_group", producer_group)
+        if threads_per_arrival not in (32, 128):
+            raise CuteError(f"{what}: threads_per_arrival {threads_per_arrival} must be 32 (warp) or 128 (warpgroup)")
+        check_warps(what, "consumer_group", consumer_group, cluster, mcast_mode_mn, threads_per_arrival)
         full, empty = make_barriers(
             name, num_stages, barrier_storage,
             (PipelineOp.TmaLoad, producer_group), (PipelineOp.AsyncThread, consumer_group), tx_count,
         )  # fmt: skip
-        size = cluster_size(cta_layout_vmnk)
         tidx = sreg(register="tid.x") if tidx is None else tidx
-        if size == 1:
-            rank: Any = None
-            signals = current().compare("==", dtypes.Int32(tidx) % threads_per_arrival, 0)
-        else:
-            rank, signals = PipelineTmaAsync.init_empty_barrier_arrive_signal(
-                cta_layout_vmnk, tidx, mcast_mode_mn, threads_per_arrival
-            )
+        rank, signals = arrive_signal(cluster, tidx, mcast_mode_mn, False, threads_per_arrival)
         if not defer_sync:
-            publish(size)
+            publish(cluster.size)
         return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
@@ -244,6 +255,7 @@ class PipelineTmaAsync(PipelineAsync):
 
     def producer_commit(self, state: Any) -> None:
         """Nothing: the copies themselves complete the stage."""
+        check_owner(self, "producer_commit", state)
 
     def consumer_release(self, state: Any) -> None:
         """Say, to every CTA that fills it, that this warp has done with the stage. All lanes of each consumer warp.
@@ -251,9 +263,8 @@ class PipelineTmaAsync(PipelineAsync):
         One lane arrives for all: if they read the stage themselves (and not wgmma, after its wait), `arch.sync_warp`
         first.
         """
-        current().when(
-            self.is_signalling_thread, lambda: self.sync_object_empty.arrive(state.index, self.consumer_mask)
-        )
+        check_owner(self, "consumer_release", state)
+        current().when(self.is_signaling_thread, lambda: self.sync_object_empty.arrive(state.index, self.consumer_mask))
 
 
 @static
@@ -310,20 +321,28 @@ def make_barriers(
     for side, (_, group) in (("producer_group", producer), ("consumer_group", consumer)):
         if not isinstance(group, CooperativeGroup):
             raise CuteError(f"pipeline: {side} {group!r} is not a CooperativeGroup")
-    if not isinstance(storage, Pointer):
-        raise CuteError(
-            f"pipeline: barrier_storage {storage!r} is not a pointer; it takes 2 * num_stages = {2 * num_stages} "
-            f"64-bit words: SmemAllocator().allocate_array(cute.Int64, {2 * num_stages})"
-        )
+    storage = barrier_words("pipeline", storage, 2 * num_stages, f"2 * num_stages = {2 * num_stages}")
     full = MbarrierArray(storage, num_stages, producer, tx_count, f"{name}.full", publishes)
     return full, MbarrierArray(storage + num_stages, num_stages, consumer, 0, f"{name}.empty", gives_back)
+
+
+def barrier_words(what: str, storage: Any, count: int, why: str) -> Pointer:
+    """`count` 64-bit words of shared memory: `storage`, or static ones for None."""
+    if storage is None:
+        return alloc_smem(dtypes.Int64, count)
+    if not isinstance(storage, Pointer):
+        raise CuteError(
+            f"{what}: barrier_storage {storage!r} is not a pointer; it takes {why} 64-bit words: "
+            f"SmemAllocator().allocate_array(cute.Int64, {count}), or None for static shared memory"
+        )
+    return storage
 
 
 def _check_threads(what: str, side: str, group: Any, mask: Any) -> None:
     """Threads that arrive once each: those of this CTA or, if they signal a CTA of `mask`, of the whole cluster."""
     if isinstance(group, CooperativeGroup):
         ctas = 1 if mask is None else known_cluster() or MAX_CLUSTER
-        check_arrivals(what, side, group.size, 1, ctas, "thread")
+        check_arrivals(what, side, group, 1, ctas, "thread")
 
 
 def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
@@ -335,42 +354,35 @@ def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
         b.when(b.compare("==", token, 0), lambda: barriers.wait(state.index, state.phase))
 
 
-def cluster_vmnk(cta_layout_vmnk: Any) -> tuple[int, int, int, int]:
-    """The extents of a cluster's layout: CTAs that multiply together, along M, along N, and K."""
-    shape = cta_layout_vmnk.shape
-    if not isinstance(shape, tuple) or len(shape) != 4:
-        raise CuteError(
-            f"cta_layout_vmnk {cta_layout_vmnk}: needs four modes (V, M, N, K), as in "
-            "make_layout((1, *cluster_shape_mnk))"
-        )
-    return tuple(cluster_size(extent) for extent in shape)  # type: ignore[return-value]
+def arrive_signal(
+    cluster: Cluster, tidx: Any, modes: tuple[int, int], pairs: bool, threads_per_arrival: int = WARP_SIZE
+) -> tuple[Any, Any]:
+    """(rank, whether): lane i of each `threads_per_arrival` threads signals the CTA of rank i, where it is one of
+    `cluster.sharing(modes, pairs)`. The rank of a CTA alone is None: its own barrier."""
+    b, lane = current(), dtypes.Int32(tidx) % threads_per_arrival
+    if cluster.size == 1:
+        return None, b.compare("==", lane, 0)
+    rank = lane % cluster.size
+    shares = b.compare("!=", cluster.sharing(modes, pairs) >> rank & 1, 0)
+    return rank, b.compare("<", lane, cluster.size) & shares
 
 
-def coordinate(rank: Any, v: int, m: int) -> tuple[Any, Any, Any]:
-    """The (v, m, n) of a CTA; ranks count V first, then M, then N (K extents are 1)."""
-    return rank % v, rank // v % m, rank // (v * m)
+def check_warps(
+    what: str, side: str, group: Any, cluster: Cluster, modes: tuple[int, int], unit: int = WARP_SIZE, ctas: int = 1
+) -> None:
+    """Errors of a group whose warps (or warpgroups: unit 128) arrive with one lane at each CTA that copies reach.
 
-
-def _check_consumers(group: Any, cta_layout_vmnk: Any, mcast_mode_mn: tuple[int, int], unit: int) -> None:
-    """The consumers' arrivals must come from every CTA that this one's copies reach."""
-    if unit not in (32, 128):
-        raise CuteError(f"PipelineTmaAsync.create: threads_per_arrival {unit} must be 32 (warp) or 128 (warpgroup)")
+    ctas: how many of those that multiply together arrive.
+    """
     if not isinstance(group, CooperativeGroup):
         return
-    kind = "warp" if unit == 32 else "warpgroup"
-    if cta_layout_vmnk is None:
-        check_arrivals("PipelineTmaAsync.create", "consumer_group", group.size, unit, 1, kind)
-        return
-    check_cluster("PipelineTmaAsync.create", "cta_layout_vmnk", cta_layout_vmnk)
-    v, m, n, k = cluster_vmnk(cta_layout_vmnk)
-    if k != 1:
-        raise CuteError(f"PipelineTmaAsync.create: cta_layout_vmnk {cta_layout_vmnk}: mode K is {k}, and must be 1")
-    along_m, along_n = (m if mcast_mode_mn[0] else 1), (n if mcast_mode_mn[1] else 1)
-    reached = along_m + along_n - 1
-    if group.size % reached:
+    check_elected(what, side, group, ", or enable_multicast_signaling=True counts them itself")
+    reached, size, kind = cluster.reached(modes), known_arrivals(group), "warp" if unit == WARP_SIZE else "warpgroup"
+    if size is not None and size % reached:
+        sum_of = f"{reached} = {cluster.n} + {cluster.m} - 1" if all(modes) else f"{reached}"
+        shared = "A or B" if all(modes) else "A" if modes[0] else "B"
         raise CuteError(
-            f"PipelineTmaAsync.create: consumer_group.size {group.size} is not a multiple of {reached} = {along_m} + "
-            f"{along_n} - 1, the CTAs that share this one's copies: it is that times the number of consumer "
-            f"{kind}s"
+            f"{what}: {counted(side, group)} is not a multiple of {sum_of}, the CTAs that share this one's copies of "
+            f"{shared}: it is that times the number of consumer {kind}s"
         )
-    check_arrivals("PipelineTmaAsync.create", "consumer_group", group.size, unit, reached, kind)
+    check_arrivals(what, side, group, unit, reached * ctas, kind)

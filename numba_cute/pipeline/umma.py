@@ -11,16 +11,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import dtypes
-from ..isa.special import sreg_cluster
+from ..isa.special import sreg
 from ..isa.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
 from ..pointer import Pointer
 from ..seam import CuteError, current, static, traced
-from .barrier import MbarrierArray, check_tx_count
-from .group import CooperativeGroup, PipelineOp
+from .barrier import check_tx_count
+from .cluster import Cluster, check_modes, cluster_of, cluster_rank
+from .group import (
+    WARP_SIZE,
+    Agent,
+    CooperativeGroup,
+    PipelineOp,
+    arrivals,
+    arriving_once,
+    counted,
+    known_arrivals,
+)
 from .initial_sync import publish
-from .known import check_arrivals, check_cluster, cluster_size
-from .pipelines import PipelineAsync, cluster_vmnk, coordinate, make_barriers, wait_unless
+from .known import check_arrivals, check_elected
+from .participants import PipelineConsumer, PipelineProducer, check_owner
+from .pipelines import PipelineAsync, arrive_signal, check_warps, make_barriers, wait_unless
 
 
 @static
@@ -42,29 +52,34 @@ class PipelineTmaUmma(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         tx_count: int,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Any = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
+        enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineTmaUmma:
         """Initialise the barriers and give the pipeline. All threads call it.
 
         producer_group: size 1, the elected lane. consumer_group: its size is the number of commits that empty a
-        stage: m + n - 1 of the cluster, of the modes in `mcast_mode_mn` (pairs count once). tx_count: bytes delivered
-        for each stage to this CTA, or to both of a pair. The rest as in `PipelineTmaAsync.create`.
+        stage: n of the cluster if A is multicast, m if B is, n + m - 1 if both (pairs count once). tx_count: bytes
+        delivered for each stage to this CTA, or to both of a pair. enable_multicast_signaling: consumer_group is the
+        warp that multiplies instead, and the commits are counted here. The rest as in `PipelineTmaAsync.create`.
         """
-        check_tx_count("PipelineTmaUmma.create", tx_count)
-        v, m, n = _extents("PipelineTmaUmma.create", cta_layout_vmnk)
-        reached = (m if mcast_mode_mn[0] else 1) + (n if mcast_mode_mn[1] else 1) - 1
-        _need_commits("PipelineTmaUmma.create", consumer_group, reached, f"{m} x {n}, multicast {mcast_mode_mn}")
+        what = "PipelineTmaUmma.create"
+        check_tx_count(what, tx_count)
+        check_modes(what, mcast_mode_mn)
+        cluster = cluster_of(what, cta_layout_vmnk, pairs=True)
+        if enable_multicast_signaling and isinstance(consumer_group, CooperativeGroup):
+            consumer_group = arriving_once(consumer_group, WARP_SIZE, cluster.reached(mcast_mode_mn))
+        check_elected(what, "producer_group", producer_group)
+        _need_commits(what, consumer_group, *_reached(cluster, mcast_mode_mn))
         ops = (PipelineOp.TmaLoad, producer_group), (PipelineOp.TCGen05Mma, consumer_group)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
-        size = cluster_size(cta_layout_vmnk)
-        mask, leads = (None, True) if size == 1 else (_reaching(v, m, n, mcast_mode_mn), _leads(v))
+        mask = None if cluster.size == 1 else cluster.sharing(mcast_mode_mn, True)
         if not defer_sync:
-            publish(size)
-        return PipelineTmaUmma(full, empty, num_stages, None, mask, leads, v)
+            publish(cluster.size)
+        return PipelineTmaUmma(full, empty, num_stages, None, mask, cluster.leads(), cluster.v)
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
         """Wait until the stage is empty; then, in the leading CTA, one elected lane says how many bytes will arrive.
@@ -74,9 +89,11 @@ class PipelineTmaUmma(PipelineAsync):
 
     def producer_commit(self, state: Any) -> None:
         """Nothing: the copies themselves complete the stage."""
+        check_owner(self, "producer_commit", state)
 
     def consumer_release(self, state: Any) -> None:
         """Let every CTA that fills the stage know when the multiplies issued so far are complete. The issuing warp."""
+        check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask, self.cta_group)
 
 
@@ -94,29 +111,30 @@ class PipelineAsyncUmma(PipelineAsync):
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Any = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineAsyncUmma:
         """Initialise the barriers and give the pipeline. All threads call it.
 
-        producer_group: its size is the number of producing threads, of both CTAs of a pair. consumer_group: size 1,
-        the commit. The rest as in `PipelineTmaAsync.create`. Producers fence what they wrote (`arch.fence_proxy`)
-        before they commit.
+        producer_group: the producing threads, of both CTAs of a pair. consumer_group: size 1, the commit. The rest as
+        in `PipelineTmaAsync.create`. Producers fence what they wrote (`arch.fence_proxy`) before they commit.
         """
-        v, _, _ = _extents("PipelineAsyncUmma.create", cta_layout_vmnk)
-        _need_commits("PipelineAsyncUmma.create", consumer_group, 1, "one issuing thread")
-        _need_threads("PipelineAsyncUmma.create", "producer_group", producer_group, v)
+        what = "PipelineAsyncUmma.create"
+        cluster = cluster_of(what, cta_layout_vmnk, pairs=True)
+        _need_commits(what, consumer_group, 1, "one issuing thread")
+        _need_threads(what, "producer_group", producer_group, cluster.v)
         ops = (PipelineOp.AsyncThread, producer_group), (PipelineOp.TCGen05Mma, consumer_group)
-        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, v == 2)
-        leader, pair = (None, None) if v == 1 else (_leader(), _pair())
+        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, cluster.v == 2)
+        leader, pair = (None, None) if cluster.v == 1 else (cluster.leader(), cluster.together())
         if not defer_sync:
-            publish(cluster_size(cta_layout_vmnk))
-        return PipelineAsyncUmma(full, empty, num_stages, leader, pair, v)
+            publish(cluster.size)
+        return PipelineAsyncUmma(full, empty, num_stages, leader, pair, cluster.v)
 
     def consumer_release(self, state: Any) -> None:
         """Let the producers know when the multiplies issued so far are complete. The issuing warp."""
+        check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask, self.cta_group)
 
 
@@ -134,25 +152,26 @@ class PipelineUmmaAsync(PipelineAsync):
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Any = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineUmmaAsync:
         """Initialise the barriers and give the pipeline. All threads call it.
 
-        producer_group: size 1, the commit. consumer_group: its size is the number of consuming threads, of both CTAs
-        of a pair. The rest as in `PipelineTmaAsync.create`.
+        producer_group: size 1, the commit. consumer_group: the consuming threads, of both CTAs of a pair. The rest as
+        in `PipelineTmaAsync.create`.
         """
-        v, _, _ = _extents("PipelineUmmaAsync.create", cta_layout_vmnk)
-        _need_commits("PipelineUmmaAsync.create", producer_group, 1, "one issuing thread", "producer_group")
-        _need_threads("PipelineUmmaAsync.create", "consumer_group", consumer_group, v)
+        what = "PipelineUmmaAsync.create"
+        cluster = cluster_of(what, cta_layout_vmnk, pairs=True)
+        _need_commits(what, producer_group, 1, "one issuing thread", "producer_group")
+        _need_threads(what, "consumer_group", consumer_group, cluster.v)
         ops = (PipelineOp.TCGen05Mma, producer_group), (PipelineOp.AsyncThread, consumer_group)
-        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, gives_back=v == 2)
-        leader, pair = (None, None) if v == 1 else (_leader(), _pair())
+        full, empty = make_barriers(name, num_stages, barrier_storage, *ops, 0, gives_back=cluster.v == 2)
+        leader, pair = (None, None) if cluster.v == 1 else (cluster.leader(), cluster.together())
         if not defer_sync:
-            publish(cluster_size(cta_layout_vmnk))
-        return PipelineUmmaAsync(full, empty, num_stages, pair, leader, v)
+            publish(cluster.size)
+        return PipelineUmmaAsync(full, empty, num_stages, pair, leader, cluster.v)
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
         """Wait until the consumers have read the stage; later multiplies are ordered after that."""
@@ -166,16 +185,19 @@ class PipelineUmmaAsync(PipelineAsync):
 
     def consumer_release(self, state: Any) -> None:
         """Say that this thread has read the stage: its loads from tensor memory are complete (`tcgen05_wait_ld`)."""
+        check_owner(self, "consumer_release", state)
         tcgen05_fence_before()
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
     def producer_commit(self, state: Any) -> None:
         """Let the consumers know when the multiplies issued so far are complete. The issuing warp."""
+        check_owner(self, "producer_commit", state)
         self.sync_object_full.arrive(state.index, self.producer_mask, self.cta_group)
 
     def producer_tail(self, state: Any) -> None:
         """As `PipelineAsync.producer_tail`; of a pair the leading CTA alone waits, for it holds the barriers."""
-        current().when(_leads(self.cta_group), lambda: PipelineAsync.producer_tail(self, state))
+        leads = True if self.cta_group == 1 else current().compare("==", cluster_rank() & 1, 0)
+        current().when(leads, lambda: PipelineAsync.producer_tail(self, state))
 
 
 @static
@@ -183,12 +205,20 @@ class PipelineUmmaAsync(PipelineAsync):
 class PipelineTmaMultiConsumersAsync(PipelineAsync):
     """TMA produces; the matrix unit and threads consume the same stages. Make one with `create`; sm_100f.
 
+    Threads arrive as in `PipelineTmaAsync`: one lane of each warp at each CTA whose copies reach this one, and at both
+    of a pair. In a single CTA whose consumer_group_async is a multiple of 32, each thread arrives instead.
+
+    is_leader_cta: as in `PipelineTmaUmma`; the full barriers of a pair are those of its leading CTA alone.
     sync_object_empty_umma, sync_object_empty_async: the empty barriers as each kind of consumer arrives there.
+    consumer_dst_rank_async, is_signaling_thread: the CTA that this thread signals, and whether it does.
     """
 
+    is_leader_cta: Any = True
     sync_object_empty_umma: Any = None
     sync_object_empty_async: Any = None
     cta_group: int = 1
+    consumer_dst_rank_async: Any = None
+    is_signaling_thread: Any = True
 
     @staticmethod
     @traced
@@ -199,102 +229,94 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         consumer_group_umma: CooperativeGroup,
         consumer_group_async: CooperativeGroup,
         tx_count: int,
-        barrier_storage: Pointer,
+        barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Any = None,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        tidx: Any = None,
+        enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineTmaMultiConsumersAsync:
         """Initialise the barriers and give the pipeline. All threads call it.
 
-        producer_group: size 1, the elected lane. consumer_group_umma: size 1, the commit. consumer_group_async: its
-        size is the number of consuming threads. The cluster has one CTA. The rest as in `PipelineTmaAsync.create`.
+        producer_group: size 1, the elected lane. consumer_group_umma: as the consumer_group of `PipelineTmaUmma`.
+        consumer_group_async: its size is the number of arrivals of consuming threads, as the class has them. The rest
+        as in `PipelineTmaAsync.create`.
         """
         what = "PipelineTmaMultiConsumersAsync.create"
+        umma, threads = consumer_group_umma, consumer_group_async
         check_tx_count(what, tx_count)
-        size = cluster_size(cta_layout_vmnk)
-        if size != 1:
-            raise CuteError(f"{what}: cta_layout_vmnk {cta_layout_vmnk} has {size} CTAs: it works within one CTA")
-        for side in (consumer_group_umma, consumer_group_async):
+        check_modes(what, mcast_mode_mn)
+        for side in (umma, threads):
             if not isinstance(side, CooperativeGroup):
                 raise CuteError(f"{what}: consumer group {side!r} is not a CooperativeGroup")
-        _need_commits(what, consumer_group_umma, 1, "one issuing thread", "consumer_group_umma")
-        _need_threads(what, "consumer_group_async", consumer_group_async, 1)
-        both = CooperativeGroup(consumer_group_async.agent, consumer_group_umma.size + consumer_group_async.size)
+        check_elected(what, "producer_group", producer_group)
+        cluster = cluster_of(what, cta_layout_vmnk, pairs=True)
+        if enable_multicast_signaling:
+            reached = cluster.reached(mcast_mode_mn)
+            umma = arriving_once(umma, WARP_SIZE, reached)
+            threads = arriving_once(threads, WARP_SIZE, reached * cluster.v)
+        _need_commits(what, umma, *_reached(cluster, mcast_mode_mn), "consumer_group_umma")
+        each = cluster.size == 1 and not enable_multicast_signaling and (known_arrivals(threads) or 0) % WARP_SIZE == 0
+        if each:
+            check_arrivals(what, "consumer_group_async", threads, 1, 1, "thread")
+        else:
+            check_warps(what, "consumer_group_async", threads, cluster, mcast_mode_mn, ctas=cluster.v)
+        both = CooperativeGroup(Agent.Thread, arrivals(umma) + arrivals(threads))
         ops = (PipelineOp.TmaLoad, producer_group), (PipelineOp.Composite, both)
         full, empty = make_barriers(name, num_stages, barrier_storage, *ops, tx_count)
-        umma, threads = (empty.recast_to_new_op_type(op) for op in (PipelineOp.TCGen05Mma, PipelineOp.AsyncThread))
+        mask = None if cluster.size == 1 else cluster.sharing(mcast_mode_mn, True)
+        tidx = sreg(register="tid.x") if tidx is None else tidx
+        rank, signals = (None, True) if each else arrive_signal(cluster, tidx, mcast_mode_mn, True)
         if not defer_sync:
-            publish(1)
-        return PipelineTmaMultiConsumersAsync(full, empty, num_stages, None, None, umma, threads)
+            publish(cluster.size)
+        return PipelineTmaMultiConsumersAsync(
+            full, empty, num_stages, None, mask, cluster.leads(), empty.recast_to_new_op_type(PipelineOp.TCGen05Mma),
+            empty.recast_to_new_op_type(PipelineOp.AsyncThread), cluster.v, rank, signals,
+        )  # fmt: skip
+
+    def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer, None]:  # type: ignore[override]
+        """The producer's view, that of the matrix unit, and None: threads consume through a state of their own, or
+        through `make_consumer()` and `consumer_release(handle, PipelineOp.AsyncThread)`."""
+        return self.make_producer(), self.make_consumer(), None
 
     def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until the stage is empty; then one elected lane says how many bytes it will receive. A whole warp."""
+        """Wait until the stage is empty; then, in the leading CTA, one elected lane says how many bytes will arrive.
+        A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
-        self.sync_object_full.arrive(state.index)
+        current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
     def producer_commit(self, state: Any) -> None:
         """Nothing: the copies themselves complete the stage."""
+        check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.AsyncThread) -> None:  # type: ignore[override]
-        """Say that this consumer has done with the stage. op_type: PipelineOp.AsyncThread in each consuming thread,
-        PipelineOp.TCGen05Mma in the warp that issued the multiplies."""
-        self._empty(op_type).arrive(state.index, None, self.cta_group)
-
-    def _empty(self, op_type: Any) -> MbarrierArray:
+    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:  # type: ignore[override]
+        """Say that this consumer has done with the stage. op_type: PipelineOp.TCGen05Mma in the warp that issued the
+        multiplies, PipelineOp.AsyncThread in all lanes of each warp of consuming threads."""
+        check_owner(self, "consumer_release", state)
         if op_type is PipelineOp.TCGen05Mma:
-            return self.sync_object_empty_umma  # type: ignore[no-any-return]
-        if op_type is PipelineOp.AsyncThread:
-            return self.sync_object_empty_async  # type: ignore[no-any-return]
-        raise CuteError(
-            f"consumer_release: op_type {op_type!r} must be PipelineOp.AsyncThread or PipelineOp.TCGen05Mma"
-        )
+            self.sync_object_empty_umma.arrive(state.index, self.consumer_mask, self.cta_group)
+        elif op_type is PipelineOp.AsyncThread:
+            threads, rank = self.sync_object_empty_async, self.consumer_dst_rank_async
+            current().when(self.is_signaling_thread, lambda: threads.arrive(state.index, rank))
+        else:
+            raise CuteError(
+                f"consumer_release: op_type {op_type!r} must be PipelineOp.AsyncThread or PipelineOp.TCGen05Mma"
+            )
 
 
-def _extents(what: str, cta_layout_vmnk: Any) -> tuple[int, int, int]:
-    """(V, M, N) of a cluster."""
-    if cta_layout_vmnk is None:
-        return 1, 1, 1
-    check_cluster(what, "cta_layout_vmnk", cta_layout_vmnk)
-    v, m, n, k = cluster_vmnk(cta_layout_vmnk)
-    if v > 2 or k != 1:
-        raise CuteError(f"{what}: cta_layout_vmnk {cta_layout_vmnk}: mode V is {v} and must be 1 or 2, K is {k}, not 1")
-    return v, m, n
+def _reached(cluster: Cluster, modes: tuple[int, int]) -> tuple[int, str]:
+    """How many commits empty a stage, and why."""
+    of = "A and B" if all(modes) else "A" if modes[0] else "B"
+    why = f"{of} multicast over {cluster.m} x {cluster.n}, mcast_mode_mn {modes}"
+    return cluster.reached(modes), why + "; enable_multicast_signaling=True counts them itself"
 
 
 def _need_commits(what: str, group: Any, commits: int, why: str, side: str = "consumer_group") -> None:
-    if isinstance(group, CooperativeGroup) and group.size != commits:
-        raise CuteError(f"{what}: {side}.size {group.size} must be {commits} ({why}): each commit is one arrival")
+    if isinstance(group, CooperativeGroup) and known_arrivals(group) not in (None, commits):
+        raise CuteError(f"{what}: {counted(side, group)} must be {commits} ({why}): each commit is one arrival")
 
 
 def _need_threads(what: str, side: str, group: Any, ctas: int) -> None:
     if isinstance(group, CooperativeGroup):
-        check_arrivals(what, side, group.size, 1, ctas, "thread")
-
-
-def _rank() -> Any:
-    return dtypes.Int32(sreg_cluster(register="cluster_ctarank"))
-
-
-def _leads(v: int) -> Any:
-    """Whether this CTA is the first of those that multiply together."""
-    return True if v == 1 else current().compare("==", _rank() & 1, 0)
-
-
-def _leader() -> Any:
-    """The rank of the leading CTA of this pair."""
-    return _rank() & ~1
-
-
-def _pair() -> Any:
-    """The ranks of both CTAs of this pair, a bit each."""
-    return dtypes.Int32(3) << _leader()
-
-
-def _reaching(v: int, m: int, n: int, modes: tuple[int, int]) -> Any:
-    """The ranks, a bit each, of the CTAs whose copies reach this one, its pair's own included."""
-    _, at_m, at_n = coordinate(_rank(), v, m)
-    pair = (1 << v) - 1
-    column = sum(pair << v * i for i in range(m)) if modes[0] else 0  # B goes along M
-    row = sum(pair << v * m * j for j in range(n)) if modes[1] else 0  # A goes along N
-    own = dtypes.Int32(pair) << (v * (at_m + m * at_n))
-    return own | (dtypes.Int32(column) << (v * m * at_n)) | (dtypes.Int32(row) << (v * at_m))
+        check_arrivals(what, side, group, 1, ctas, "thread")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -255,11 +256,11 @@ class SimBackend:
 
     # shared memory
     def static_smem(self, nbytes: int, align: int) -> int:
-        smem = self.run.thread.cta.smem
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numba_cute."):
-            frame = frame.f_back
-        key = (frame.f_code, frame.f_lasti, align)
+        t, frame, called = self.run.thread, sys._getframe(1), None
+        while frame.f_back is not None and frame.f_builtins is vars(builtins):  # until the kernel's own, or a device's
+            called, frame = frame, frame.f_back
+        t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
+        key, smem = (frame.f_code, frame.f_lasti, t.statics[1], align), t.cta.smem
         room = smem.static_array(key, nbytes + align - 1, np.uint8)
         start = int(room.ctypes.data) - smem.start
         return -(-start // align) * align

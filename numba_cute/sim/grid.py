@@ -74,7 +74,7 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "polls", "fragment", "carry",
+                 "cluster_phase", "files", "polls", "fragment", "carry", "statics",
                  "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
@@ -92,6 +92,7 @@ class Thread:
         self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
         self.files: dict[Any, int] = {}  # register files of each kind given so far
         self.carry: Any = None  # the register of add_cc and its like
+        self.statics: tuple[Any, int] = (None, 0)  # the traced call that last asked for static memory, and how often
         self.unwritten: dict[int, Any] = {}  # its register files with undefined elements (see `unwritten`)
         self.undefined: Any = None  # why operands of the instruction that it comes to are (see `spread`)
         self.received: Any = None  # the same of what it gave

@@ -10,7 +10,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch
+from numba_cute import arch, seam
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
@@ -204,6 +204,36 @@ def test_static_shared_memory_is_one_piece_for_each_line(run):
         np.testing.assert_array_equal(got, 63 - np.arange(64) + 1001)
 
     run(static_and_dynamic, 1, 64, [given(got)], outputs=[got], check=check, smem=256)
+
+
+@seam.traced
+def two_of_one_line():
+    first, second = (arch.alloc_smem(cute.Int32, 64) for _ in range(2))
+    return first, second
+
+
+@cuda.jit
+def static_in_loops(got, rounds):
+    i, _, _ = arch.thread_idx()
+    total = 0
+    for _ in range(rounds):
+        first, second = two_of_one_line()
+        (first + i).store(i)
+        (second + i).store(1000)
+        arch.sync_threads()
+        total += (first + (63 - i)).load() + (second + (i ^ 1)).load()
+        arch.sync_threads()
+    got[i] = total
+
+
+def test_static_shared_memory_is_another_for_each_call_that_traced_code_makes(run):
+    """And the same each time that the kernel comes to its line."""
+    got = np.empty(64, np.int32)
+
+    def check():
+        np.testing.assert_array_equal(got, 3 * (63 - np.arange(64) + 1000))
+
+    run(static_in_loops, 1, 64, [given(got), np.int32(3)], outputs=[got], check=check)
 
 
 @cute.cluster_shape(2, 1)

@@ -331,8 +331,9 @@ def ordered(*wrong):
         warp = tidx // 32
         smem = utils.SmemAllocator()
         turn = pipeline.PipelineOrder.create(
-            smem.allocate_array(cute.Int64, 3), 1, 3, warp, CooperativeGroup(THREAD, 32), name="turn"
-        )
+            depth=1, length=3, group_id=warp, producer_group=CooperativeGroup(THREAD, 32),
+            barrier_storage=smem.allocate_array(cute.Int64, 3), name="turn",
+        )  # fmt: skip
         count = smem.allocate_tensor(cute.Int32, cute.make_layout(1), 16)
         if tidx == 0:
             count[0] = 0

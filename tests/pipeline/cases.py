@@ -304,13 +304,13 @@ def _async_umma(rng: Any, counts: Any, stages: int, tiles: int, blocks: int, cta
             "arguments": [_stages_of(a, b, ctas), out.array, np.int32(tiles), np.int32(blocks)]}  # fmt: skip
 
 
-def _both(rng: Any, counts: Any, stages: int, blocks: int) -> dict[str, Any]:
+def _both(rng: Any, counts: Any, stages: int, blocks: int, cluster: tuple[int, int]) -> dict[str, Any]:
     a, b = _bf16(rng, 1, max(blocks, 1), umma.M, umma.K), _bf16(rng, 1, max(blocks, 1), umma.N, umma.K)
-    source = _stages_of(a, b, 1).ravel()
-    out = _accumulated(_product(a, b)[0], blocks)
+    source, ctas = _stages_of(a, b, 1).ravel(), cluster[1]
+    out = _accumulated(np.stack([_product(a, b)[0]] * ctas), blocks)
     sums = (source & 0xFFFF).reshape(-1, 64).sum(0) if blocks else np.zeros(64)
-    sums = Output(np.zeros(64, np.int32), sums.astype(np.int32))
-    return {"kernel": umma.both_kernel(stages), "grid": 1, "block": umma.THREADS, "outputs": [out, sums],
+    sums = Output(np.zeros((ctas, 64), np.int32), np.stack([sums.astype(np.int32)] * ctas))
+    return {"kernel": umma.both_kernel(stages, ctas), "grid": cluster, "block": umma.THREADS, "outputs": [out, sums],
             "arguments": [tensor(source), out.array, sums.array, np.int32(blocks)]}  # fmt: skip
 
 
@@ -346,7 +346,7 @@ def blackwell_cells() -> Iterator[Cell]:
             tiles, blocks = _spread(((2, 3), (1, 1), (0, 1), (3, 2)), i + ctas)
             facts = {"stages": s, "tiles": tiles, "blocks": blocks, "ctas": ctas}
             yield Cell("PipelineAsyncUmma, PipelineUmmaAsync", facts, _async_umma, "sm_100a")
-        facts = {"stages": s, "blocks": _spread((5, 1, 2), i)}
+        facts = {"stages": s, "blocks": _spread((5, 1, 2), i), "cluster": (1, _spread((2, 1, 4), i))}
         yield Cell("PipelineTmaMultiConsumersAsync", facts, _both, "sm_100a")
 
 

@@ -13,7 +13,7 @@ THREAD = CooperativeGroup(Agent.Thread)
 
 @seam.traced
 def group(warps):
-    return CooperativeGroup(Agent.Thread, 32 * warps)
+    return CooperativeGroup(Agent.Warp, warps)
 
 
 @seam.traced

@@ -55,13 +55,15 @@ def make_pipelines(smem, stages, acc_stages, shape):
     """(the mainloop's, the results')"""
     v, m, n = shape
     layout_vmnk = cute.make_layout((v, m, n, 1))
+    counts = stages % 2 == 0  # the pipeline counts the commits itself, in every other case
+    commits = CooperativeGroup(Agent.Warp) if counts else CooperativeGroup(Agent.Thread, m + n - 1)
     mainloop = pipeline.PipelineTmaUmma.create(
-        num_stages=stages, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, m + n - 1),
+        num_stages=stages, producer_group=ONE, consumer_group=commits, enable_multicast_signaling=counts,
         tx_count=v * (M * K + N // v * K) * 2, barrier_storage=smem.allocate_array(cute.Int64, 2 * stages),
         cta_layout_vmnk=layout_vmnk, defer_sync=True, name="mainloop",
     )  # fmt: skip
     results = pipeline.PipelineUmmaAsync.create(
-        num_stages=acc_stages, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, EPILOGUE * v),
+        num_stages=acc_stages, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Warp, EPILOGUE // 32 * v),
         barrier_storage=smem.allocate_array(cute.Int64, 2 * acc_stages), cta_layout_vmnk=layout_vmnk, defer_sync=True,
         name="results",
     )  # fmt: skip

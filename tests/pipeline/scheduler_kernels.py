@@ -101,7 +101,7 @@ def counter_kernel(shape, stages=2, warps=2):
         smem = utils.SmemAllocator()
         responses = smem.allocate_array(cute.Int32, 4 * stages, 16)
         pipe = pipeline.PipelineClcFetchAsync.create(
-            num_stages=stages, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, 32 * warps * m * n),
+            num_stages=stages, producer_group=ONE, consumer_group=CooperativeGroup(Agent.ThreadBlockCluster),
             barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=layout,
         )  # fmt: skip
         producer, consumer = pipe.make_participants()

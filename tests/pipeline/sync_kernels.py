@@ -23,8 +23,9 @@ def order_kernel(depth, groups):
         warp = tidx // 32
         smem = utils.SmemAllocator()
         order = pipeline.PipelineOrder.create(
-            smem.allocate_array(cute.Int64, depth * groups), depth, groups, warp, CooperativeGroup(Agent.Thread, 32)
-        )
+            depth=depth, length=groups, group_id=warp, producer_group=CooperativeGroup(Agent.Thread, 32),
+            barrier_storage=smem.allocate_array(cute.Int64, depth * groups),
+        )  # fmt: skip
         said = smem.allocate_tensor(cute.Int32, cute.make_layout(depth), 16)
         if tidx < depth:
             said[tidx] = 0

@@ -87,9 +87,10 @@ def raw(source, out, count):
             expect(start + FULL_AT + 8 * index)
             copy_in(start + BYTES * index, source, i, start + FULL_AT + 8 * index)
             index, phase = following(index, phase)
+        wait(start + EMPTY_AT + 8 * index, phase)
         for _ in cute.range_constexpr(STAGES - 1):
             index, phase = following(index, phase)
-        wait(start + EMPTY_AT + 8 * index, phase)
+            wait(start + EMPTY_AT + 8 * index, phase)
     else:
         total = 0
         for _ in range(count):

@@ -10,7 +10,8 @@ from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, NamedBar
 from numba_cute.pipeline.initial_sync import cluster_size
 from numba_cute.pointer import AddressSpace, Pointer
 
-ONE, MANY = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, 64)
+ONE, TWO, MANY = (CooperativeGroup(Agent.Thread, n) for n in (1, 2, 64))
+BOTH_SIDES = pipeline.PipelineUserType.ProducerConsumer
 TMA = (PipelineOp.TmaLoad, ONE)
 
 
@@ -61,6 +62,7 @@ def recast(op=PipelineOp.Composite):
         (lambda: pipeline.TmaStoreFence(-1), "num_stages -1"),
         (lambda: PipelineTmaStore.create(num_stages=0, producer_group=ONE), "num_stages 0"),
         (lambda: pipeline.make_pipeline_state("producer", 2), "PipelineUserType"),
+        (lambda: pipeline.make_pipeline_state(BOTH_SIDES, 2), "make two states"),
         (lambda: pipeline.agent_sync(Agent.Thread), "Agent.Warp, Agent.ThreadBlock"),
         (lambda: cluster_size((4, 8)), "size 32"),
         (lambda: MbarrierArray(storage(), 2, TMA, 100), "tx_count 100 = 6 * 16 + 4 bytes"),
@@ -85,7 +87,8 @@ def recast(op=PipelineOp.Composite):
         (lambda: create("UmmaAsync", producer_group=MANY), "producer_group.size 64 must be 1"),
         (lambda: create("ClcFetchAsync", tx_count=32), "1 response * 16 bytes"),
         (lambda: create("ClcFetchAsync", consumer_mask=4, cta_layout_vmnk=layout(1, 2, 2)), "0 to 3"),
-        (lambda: multi(cta_layout_vmnk=layout(1, 2, 1)), "has 2 CTAs"),
+        (lambda: multi(cta_layout_vmnk=layout(1, 2, 1)), "consumer_group_umma.size 1 must be 2"),
+        (lambda: multi(cta_layout_vmnk=layout(1, 2, 1), consumer_group_umma=TWO), "not a multiple of 2"),
         (lambda: multi(consumer_group_umma=MANY), "consumer_group_umma.size 64 must be 1"),
         (lambda: recast().arrive(0), "says no one way to arrive"),
         (lambda: recast(PipelineOp.TCGen05Mma).arrive(0, 1 << 16), "mask 0x10000 must name 1 to 16 CTAs"),

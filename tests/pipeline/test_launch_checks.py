@@ -50,6 +50,11 @@ def signal(rank):
     return lambda storage: MbarrierArray(storage, 2, (PipelineOp.AsyncThread, ONE)).arrive(0, rank)
 
 
+def turns(storage, members):
+    make = pipeline.PipelineOrder.create
+    return make(depth=1, length=3, group_id=0, producer_group=members, barrier_storage=storage)
+
+
 def layout(v, m, n):
     return cute.make_layout((v, m, n, 1))
 
@@ -90,8 +95,8 @@ BLOCK = {  # blocks of 64 threads
     "operands": (creating("AsyncUmma", producer_group=group(96)), "producer_group.size 96 arrivals never come"),
     "followers": (creating("ClcFetchAsync", consumer_group=group(96)), "consumer_group.size 96 arrivals never come"),
     "turns": (
-        using(lambda s: pipeline.PipelineOrder.create(s, 1, 3, 0, group(32))),
-        "PipelineOrder.create, 3 groups: producer_group.size 96 arrivals never come: a block has 64 threads",
+        using(lambda s: turns(s, group(32))),
+        "PipelineOrder.create: producer_group.size 32 * 3 groups = 96 arrivals never come: a block has 64 threads",
     ),
     "a named barrier": (using(lambda s: NamedBarrier(1, 128).sync()), "num_threads 128 never arrive: a block has 64"),
     "a seventeenth barrier": (using(lambda s: NamedBarrier(16, 64).sync()), "barrier_id 16 must be 0 to 15"),

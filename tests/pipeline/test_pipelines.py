@@ -6,7 +6,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import arch, pipeline, utils
+from numba_cute import arch, pipeline, seam, utils
 from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
@@ -194,37 +194,6 @@ def test_persistent_scheduler_gives_every_tile_to_one_block(run, tiles, group, d
     run(visit, grid, 1, [out, params], outputs=[out], check=check)
 
 
-def signal_kernel(shape, modes):
-    layout = cute.make_layout((1, *shape, 1))
-
-    @cute.cluster_shape(*shape)
-    @cuda.jit
-    def kernel(out):
-        tidx, _, _ = arch.thread_idx()
-        rank, signals = pipeline.PipelineTmaAsync.init_empty_barrier_arrive_signal(layout, tidx, modes)
-        out[arch.block_idx_in_cluster(), tidx] = rank if signals else -1
-
-    return kernel
-
-
-@pytest.mark.parametrize("modes", [(1, 1), (1, 0), (0, 1), (0, 0)])
-@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (2, 2), (4, 2)])
-def test_each_consumer_warp_signals_the_blocks_whose_copies_it_gets(run, shape, modes):
-    m, n = shape
-    out = np.zeros((m * n, 64), np.int32)
-
-    def check():
-        for rank in range(m * n):
-            row, column = rank % m, rank // m
-            along_m = {column * m + i for i in range(m)} if modes[0] else set()
-            along_n = {j * m + row for j in range(n)} if modes[1] else set()
-            want = sorted({rank} | along_m | along_n)
-            for warp in (out[rank, :32], out[rank, 32:]):
-                assert sorted(warp[warp >= 0].tolist()) == want
-
-    run(signal_kernel(shape, modes), shape, 64, [out], outputs=[out], check=check)
-
-
 def test_consumers_that_do_not_match_the_cluster_are_refused_with_the_arithmetic(run):
     layout = cute.make_layout((1, 2, 2, 1))
 
@@ -258,39 +227,109 @@ def test_any_order_of_threads_and_of_copies_gives_the_same_result(seed, rng):
     assert (totals == 1000 + 5 * (31 - np.arange(64) % 32)).all()
 
 
-def turns_kernel(depth):
+def turns_kernel(depth, own):
+    """own: whether each group keeps a state of its own, and PipelineOrder does not."""
+
     @cuda.jit
     def kernel(out, rounds):
         tidx, _, _ = arch.thread_idx()
         group = tidx // 32
-        smem = utils.SmemAllocator()
         order = pipeline.PipelineOrder.create(
-            smem.allocate_array(cute.Int64, depth * 3), depth, 3, group, CooperativeGroup(Agent.Thread, 32)
+            depth=depth, length=3, group_id=group, producer_group=CooperativeGroup(Agent.Warp)
         )
-        said = smem.allocate_tensor(cute.Int32, cute.make_layout(depth), 16)
+        said = utils.SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout(depth), 16)
         if tidx < depth:
             said[tidx] = 0
         cuda.syncthreads()
+        state = pipeline.make_pipeline_state(PipelineUserType.Consumer, depth)
+        if group == 0:
+            state.phase = 1
         for i in range(rounds * depth):
-            order.wait()
+            if own:
+                order.wait(state)
+            else:
+                order.wait()
             if tidx % 32 == 0:
                 section = i % depth
                 out[section, said[section]] = group
                 said[section] += 1
-            order.arrive()
+            if own:
+                state = order.arrive(state)
+            else:
+                order.arrive()
 
     return kernel
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("rounds", [1, 2, 5])
-def test_groups_take_turns_in_each_section(run, depth, rounds):
+def test_groups_take_turns_in_each_section(run, depth, rounds, own):
     out = np.zeros((depth, 3 * rounds), np.int32)
 
     def check():
         assert out.tolist() == [[0, 1, 2] * rounds] * depth
 
-    run(turns_kernel(depth), 1, 96, [out, np.int32(rounds)], outputs=[out], check=check)
+    run(turns_kernel(depth, own), 1, 96, [out, np.int32(rounds)], outputs=[out], check=check)
+
+
+@seam.traced
+def pair_of_pipelines():
+    """Two of one line of compile-time Python, and one of another."""
+    sides = {"producer_group": CooperativeGroup(Agent.Warp), "consumer_group": CooperativeGroup(Agent.Warp)}
+    first, second = (pipeline.PipelineAsync.create(num_stages=2, **sides) for _ in range(2))
+    return first, second, pipeline.PipelineCpAsync.create(num_stages=2, **sides)
+
+
+@cuda.jit
+def without_storage(out, rounds):
+    tidx, _, _ = arch.thread_idx()
+    first, second, third = pair_of_pipelines()
+    fourth = pipeline.PipelineAsync.create(
+        num_stages=1, producer_group=CooperativeGroup(Agent.Warp), consumer_group=CooperativeGroup(Agent.Warp)
+    )
+    words = utils.SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout(32), 16)
+    producer_1, consumer_1 = first.make_participants()
+    producer_2, consumer_2 = second.make_participants()
+    producer_3, consumer_3 = third.make_participants()
+    producer_4, consumer_4 = fourth.make_participants()
+    if tidx < 32:
+        for i in range(rounds):
+            last = producer_4.acquire_and_advance()
+            producer_1.acquire_and_advance().commit()
+            producer_2.acquire_and_advance().commit()
+            producer_3.acquire_and_advance().commit()
+            words[tidx] = i
+            last.commit()
+        producer_1.tail()
+        producer_2.tail()
+        producer_3.tail()
+        producer_4.tail()
+    else:
+        total = 0
+        for _ in range(rounds):
+            consumer_1.wait_and_advance().release()
+            consumer_2.wait_and_advance().release()
+            consumer_3.wait_and_advance().release()
+            last = consumer_4.wait_and_advance()
+            total += words[63 - tidx]
+            last.release()
+        out[tidx - 32] = total
+
+
+def test_barriers_without_storage_are_each_pipelines_own_static_memory(run):
+    out = np.zeros(32, np.int32)
+
+    def check():
+        assert (out == 0 + 1 + 2 + 3 + 4).all()
+
+    run(without_storage, 1, 64, [out, np.int32(5)], outputs=[out], check=check)
+
+
+def test_static_barriers_are_counted_as_static_memory():
+    out = np.zeros(32, np.int32)
+    found = cute.compile(without_storage, (out, np.int32(5))).resources
+    assert found.shared >= 8 * 2 * (2 + 2 + 2 + 1)
 
 
 @cuda.jit

@@ -4,10 +4,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from numba import cuda
 
 import numba_cute as cute
-from numba_cute.pipeline import Agent, CooperativeGroup
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import SimError
 
@@ -61,50 +59,6 @@ def test_tma_feeds_the_matrix_unit_and_threads_read_its_results(run, rng, stages
 
     args = [tensor(source), out, np.int32(tiles), np.int32(blocks)]
     run(kernels.tma_kernel(stages, acc_stages), 1, THREADS, args, outputs=[out], check=check, arch=ARCH)
-
-
-def masks_kernel(shape, modes):
-    v, m, n = shape
-    layout = cute.make_layout((v, m, n, 1))
-    commits = (m if modes[0] else 1) + (n if modes[1] else 1) - 1
-
-    @cute.cluster_shape(v * m, n)
-    @cuda.jit
-    def kernel(out):
-        tidx, _, _ = cute.arch.thread_idx()
-        smem = cute.utils.SmemAllocator()
-        pipe = cute.pipeline.PipelineTmaUmma.create(
-            num_stages=2, producer_group=kernels.ONE, consumer_group=CooperativeGroup(Agent.Thread, commits),
-            tx_count=128, barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=layout,
-            mcast_mode_mn=modes,
-        )  # fmt: skip
-        if tidx == 0:
-            rank = cute.arch.block_idx_in_cluster()
-            out[rank, 0] = pipe.consumer_mask
-            out[rank, 1] = 1 if pipe.is_leader_cta else 0
-
-    return kernel
-
-
-@pytest.mark.parametrize("modes", [(1, 1), (1, 0), (0, 1), pytest.param((0, 0), marks=SLOW)])
-@pytest.mark.parametrize(
-    "shape",
-    [(1, 2, 2), (2, 2, 2), *(pytest.param(s, marks=SLOW) for s in ((1, 2, 1), (2, 1, 1), (2, 1, 2), (1, 4, 2)))],
-)
-def test_a_commit_tells_the_blocks_whose_copies_reach_it(run, shape, modes):
-    v, m, n = shape
-    out = np.zeros((v * m * n, 2), np.int32)
-
-    def check():
-        for rank in range(v * m * n):
-            row, column = rank // v % m, rank // (v * m)
-            pairs = {(row, column)}
-            pairs |= {(i, column) for i in range(m)} if modes[0] else set()
-            pairs |= {(row, j) for j in range(n)} if modes[1] else set()
-            want = sum(1 << (p + v * (i + m * j)) for i, j in pairs for p in range(v))
-            assert out[rank].tolist() == [want, int(v == 1 or rank % 2 == 0)]
-
-    run(masks_kernel(shape, modes), (v * m, n), 32, [out], outputs=[out], check=check)
 
 
 def test_tensor_memory_that_is_not_freed_is_reported():

@@ -203,43 +203,62 @@ def threads_kernel(stages, ctas):
     return kernel
 
 
-def both_kernel(stages):
-    """PipelineTmaMultiConsumersAsync: the matrix unit multiplies a stage while threads sum its words."""
+@seam.traced
+def copy_part(dst, src, stage_index, bar, at, of):
+    """One elected lane copies the `at`-th part of `of` of a stage, to each of `of` CTAs."""
+    b, part, mask = seam.current(), STAGE_BYTES // of, dtypes.Uint16((1 << of) - 1)
+    source = src.iterator.address + dtypes.Uint64(stage_index) * STAGE_BYTES + dtypes.Uint64(at * part)
+    copy = isa.cp_async_bulk_g2s_multicast
+    b.when(isa.elect_sync(), lambda: copy(dst + dtypes.Uint32(at * part), source, part, bar.address, mask))
 
+
+@seam.traced
+def both_pipelines(smem, stages, shared):
+    umma = CooperativeGroup(Agent.Thread, shared)
+    threads = CooperativeGroup(Agent.Thread, 64 if shared == 1 else 2 * shared)  # of several CTAs a lane of each warp
+    mainloop = pipeline.PipelineTmaMultiConsumersAsync.create(
+        num_stages=stages, producer_group=ONE, consumer_group_umma=umma, consumer_group_async=threads,
+        tx_count=STAGE_BYTES, barrier_storage=smem.allocate_array(cute.Int64, 2 * stages),
+        cta_layout_vmnk=cute.make_layout((1, 1, shared, 1)), mcast_mode_mn=(1, 0), name="mainloop",
+    )  # fmt: skip
+    results = pipeline.PipelineUmmaAsync.create(
+        num_stages=1, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, EPILOGUE),
+        barrier_storage=smem.allocate_array(cute.Int64, 2), name="results",
+    )  # fmt: skip
+    return mainloop, results
+
+
+def both_kernel(stages, shared=1):
+    """PipelineTmaMultiConsumersAsync: the matrix unit multiplies a stage while threads sum its words. shared: CTAs
+    along N, each of which fetches a part of every stage, for all."""
+
+    @cute.cluster_shape(1, shared)
     @cuda.jit
     def kernel(source, out, sums, blocks):
         tidx, _, _ = arch.thread_idx()
         warp = arch.make_warp_uniform(arch.warp_idx())
+        rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
         smem = utils.SmemAllocator()
         buffers = smem.allocate_tensor(cute.Int32, cute.make_layout((STAGE_BYTES // 4, stages)), 128)
         slot = smem.allocate_array(cute.Int32, 1)
-        done = smem.allocate_array(cute.Int64, 2)
-        pipe = pipeline.PipelineTmaMultiConsumersAsync.create(
-            num_stages=stages, producer_group=ONE, consumer_group_umma=ONE,
-            consumer_group_async=CooperativeGroup(Agent.Thread, 64), tx_count=STAGE_BYTES,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), name="mainloop",
-        )  # fmt: skip
-        results = pipeline.PipelineUmmaAsync.create(
-            num_stages=1, producer_group=ONE, consumer_group=CooperativeGroup(Agent.Thread, EPILOGUE),
-            barrier_storage=done, name="results",
-        )  # fmt: skip
+        pipe, results = both_pipelines(smem, stages, shared)
         if warp == 1:
             allocate(slot, 32, 1)
         cute.arch.sync_threads()
         tmem = allocated(slot)
-        producer, consumer = pipe.make_participants()
+        producer, consumer, _ = pipe.make_participants()
         acc_producer, acc_consumer = results.make_participants()
         if warp == 0:
             for i in range(blocks):
                 stage = producer.acquire_and_advance()
-                copy_stage(buffers.iterator.address + stage.index * STAGE_BYTES, source, i, stage.barrier)
+                copy_part(buffers.iterator.address + stage.index * STAGE_BYTES, source, i, stage.barrier, rank, shared)
             producer.tail()
         elif warp == 1:
             acc = acc_producer.acquire_and_advance()
             for i in range(blocks):
                 stage = consumer.wait_and_advance()
                 multiply(tmem, buffers.iterator.address + stage.index * STAGE_BYTES, i > 0, 1)
-                pipe.consumer_release(stage, PipelineOp.TCGen05Mma)
+                stage.release()
             acc.commit()
             acc_producer.tail()
         elif warp < 4:
@@ -248,16 +267,18 @@ def both_kernel(stages):
                 stage = consumer.wait_and_advance()
                 for w in range(tidx - 64, STAGE_BYTES // 4, 64):
                     total += buffers[w, stage.index] & 0xFFFF
+                arch.sync_warp()
                 pipe.consumer_release(stage, PipelineOp.AsyncThread)
-            sums[tidx - 64] = total
+            sums[rank, tidx - 64] = total
         else:
             acc_consumer.wait()
             fragment = cute.make_rmem_tensor(N, cute.Float32)
             read_accumulator(fragment, tmem, warp)
             acc_consumer.release()
             for j in cute.range_constexpr(N):
-                out[tidx - EPILOGUE, j] = fragment[j]
-        cute.arch.sync_threads()
+                out[rank, tidx - EPILOGUE, j] = fragment[j]
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
         if warp == 1:
             free(tmem, 32, 1)
 

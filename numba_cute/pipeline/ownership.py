@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While a kernel is compiled: is each handle given back to the pipeline that it came from?
+
+Two pipelines that are made alike have one type. Here variables are followed instead, within one function: from `create`
+over participants to handles. What comes from elsewhere, or from several places, is not known and is let through; the
+simulator compares the barriers themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from ..seam import AUDITS, Step
+from .clc import PipelineClcFetchAsync
+from .participants import foreign
+from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
+from .umma import PipelineAsyncUmma, PipelineTmaMultiConsumersAsync, PipelineTmaUmma, PipelineUmmaAsync
+
+_CREATE = [
+    cls.create
+    for cls in (
+        PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaUmma, PipelineAsyncUmma, PipelineUmmaAsync,
+        PipelineTmaMultiConsumersAsync, PipelineClcFetchAsync,
+    )
+]  # fmt: skip
+_KEEP = (
+    "make_producer", "make_consumer", "make_participants", "clone", "acquire", "acquire_and_advance", "wait",
+    "wait_and_advance",
+)  # fmt: skip
+"""Methods that give what is of the same pipeline."""
+_GIVE_BACK = ("commit", "release", "producer_commit", "consumer_release")
+
+
+def check_handles(steps: list[Step], value: Callable[[str], Any]) -> None:
+    """An error if a handle is committed or released through another pipeline than the one it came from."""
+    assigned = Counter(s.target for s in steps)
+    once = [s for s in steps if s.target and assigned[s.target] == 1]
+    made: dict[str, str] = {}  # of which pipeline a variable is: the variable that `create` was assigned to
+    while any([_follow(step, made) for step in once]):
+        pass
+    for s in steps:
+        if s.kind != "call" or s.name not in _GIVE_BACK:
+            continue
+        handle = made.get(s.args[0] if s.args else s.named.get("handle", s.named.get("state", "")))
+        mine = made.get(s.of)
+        if mine and handle and mine != handle:
+            raise foreign(f"{s.name} in line {s.line}", value(mine), value(handle))
+
+
+def _follow(s: Step, made: dict[str, str]) -> bool:
+    """Note of which pipeline a step's target is, as soon as that is known; whether it is news."""
+    if s.target in made:
+        return False
+    found = None
+    if s.kind == "call" and s.name in _CREATE:
+        found = s.target
+    elif s.kind == "alias" or s.kind == "call" and s.name in _KEEP:
+        found = made.get(s.of)
+    elif s.kind == "other" and s.uses:  # a tuple taken apart, or paths that meet
+        of = {made.get(v) for v in s.uses}
+        found = of.pop() if len(of) == 1 else None
+    if found is None:
+        return False
+    made[s.target] = found
+    return True
+
+
+AUDITS.append(check_handles)
