@@ -51,6 +51,13 @@ class Pointer:
         if not isinstance(a, int) or a < 1 or a & (a - 1):
             raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other points at the same place in the same way; a register file is only itself."""
+        if not isinstance(other, Pointer):
+            return NotImplemented
+        same = self.address is other.address or self.space is not AddressSpace.rmem and self.address == other.address
+        return bool(same and all(getattr(self, f) == getattr(other, f) for f in _BESIDES_ADDRESS))
+
     @property
     def value_type(self) -> DType:
         return self.dtype
@@ -123,6 +130,9 @@ class Pointer:
 
     def __cute_ir__(self) -> str:
         return f"!cute.ptr<{self.notation}>"
+
+
+_BESIDES_ADDRESS = tuple(f.name for f in dataclasses.fields(Pointer) if f.name != "address")
 
 
 @traced

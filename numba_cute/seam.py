@@ -298,12 +298,37 @@ def static(cls: type[T]) -> type[T]:
     """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.
 
     A kernel holds such an object with its static part in the type. Methods and properties are traced. Checks
-    belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it.
+    belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it. Unless the
+    class says otherwise, kernels cannot ask for an object's truth value.
     """
     if "__dataclass_fields__" not in cls.__dict__:
         cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
+    if not hasattr(cls, "__bool__"):
+        cls.__bool__ = _truth  # type: ignore[attr-defined]
+    for name, sign in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):
+        if getattr(cls, name) is getattr(object, name):
+            setattr(cls, name, _unordered(sign))
     cls.__cute_static__ = True  # type: ignore[attr-defined]
     return cls
+
+
+def _truth(self: Any) -> bool:
+    """Whether an object of a `static` class is true: on the host as in Python; kernels must say what they mean."""
+    if current_or(None) is None:
+        return len(self) > 0 if hasattr(self, "__len__") else True
+    raise CuteError(
+        f"{type(self).__name__} {self!r} has no truth value: ask what is meant, as `x is None`, `x == y` or one of its "
+        "attributes"
+    )
+
+
+def _unordered(sign: str) -> Callable[..., Any]:
+    def compare(self: Any, other: Any) -> Any:
+        raise CuteError(
+            f"{self!r} {sign} {other!r}: a {type(self).__name__} has no order; compare a size or an attribute"
+        )
+
+    return compare
 
 
 @static

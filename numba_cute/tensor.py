@@ -135,6 +135,34 @@ class Tensor:
         empty = any(int(s) == 0 for s in shape)
         return [] if empty else [(int(p.address) + low, high - low, "", getattr(self, "_source", None))]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same memory under the same layout."""
+        if isinstance(other, Tensor):
+            return bool((self.iterator, self.layout) == (other.iterator, other.layout))
+        if other is None or isinstance(other, (str, type)):
+            return NotImplemented
+        raise _no_operand(self, "{} == x")
+
+    def __bool__(self) -> bool:
+        raise CuteError(
+            f"{self!r} has no truth value: load it, and ask cute.any_(t.load()) or cute.all_(t.load()); whether there "
+            "is a tensor is `t is not None`"
+        )
+
+    def __float__(self) -> float:
+        raise CuteError(f"{self!r} is no number: t[i] is one of its elements")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    def __contains__(self, x: Any) -> bool:
+        raise CuteError(f"{self!r}: `x in t` is cute.any_(t.load() == x)")
+
+    def __iter__(self) -> Any:
+        raise CuteError(f"{self!r} is not iterated over: its elements are t[i], i in range(cute.size(t))")
+
+    def __len__(self) -> int:
+        raise CuteError(f"{self!r} has no len(): its size is cute.size(t), and cute.size(t, mode=[0]) that of a mode")
+
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
 
@@ -143,6 +171,32 @@ class Tensor:
         if isinstance(at, tuple):
             return f"!cute.coord_tensor<{text(at)}, {self.layout}>"
         return f"!cute.memref<{at.notation if isinstance(at, Pointer) else type(at).__name__}, {self.layout}>"
+
+
+def _no_operand(t: Tensor, expression: str) -> CuteError:
+    return CuteError(
+        f"`{expression.format('t')}` of {t!r}: a tensor is memory and has no arithmetic; load its elements, "
+        f"`{expression.format('t.load()')}`, or one, `{expression.format('t[i]')}`"
+    )
+
+
+def _refuse(name: str, expression: str) -> None:
+    def refuse(self: Tensor, *_: Any) -> Any:
+        raise _no_operand(self, expression)
+
+    setattr(Tensor, f"__{name}__", refuse)
+
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+for _name, _sign in _SIGNS.items():
+    _refuse(_name, f"{{}} {_sign} x")
+    if _name not in ("lt", "le", "gt", "ge"):
+        _refuse(f"r{_name}", f"x {_sign} {{}}")
+for _name, _expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), ("invert", "~{}")):
+    _refuse(_name, _expression)
 
 
 def same_source(src: Tensor, out: Tensor) -> Tensor:

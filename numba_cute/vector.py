@@ -235,6 +235,31 @@ class TensorSSA:
 
     __hash__ = None  # type: ignore[assignment]
 
+    # what Python asks of one number, or of a sequence, and a vector in registers is not
+
+    def __bool__(self) -> bool:
+        raise CuteError(
+            f"{self!r} has no truth value: it holds {layout.size(self.shape)}; choose by element with "
+            "cute.where(v > 0, x, y), cute.max or cute.min, or ask of all with cute.any_(v), cute.all_(v) or v.reduce"
+        )
+
+    def __float__(self) -> float:
+        raise CuteError(f"{self!r} is no number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    def __contains__(self, x: Any) -> bool:
+        raise CuteError(f"{self!r}: `x in v` is cute.any_(v == x)")
+
+    def __iter__(self) -> Any:
+        raise CuteError(
+            f"{self!r} is not iterated over: its elements are v[i], i in cute.range_constexpr"
+            f"({layout.size(self.shape)}), and v.reduce combines them"
+        )
+
+    def __len__(self) -> int:
+        raise CuteError(f"{self!r} has no len(): its size is cute.size(v.shape)")
+
     def __repr__(self) -> str:
         return f"TensorSSA({self.dtype}, {self.shape})"
 

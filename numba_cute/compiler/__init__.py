@@ -7,7 +7,7 @@ from .cluster import cluster_shape
 if cudasim.enabled():
     from .cudasim import compile, inspect, inspect_layouts, launch
 else:
-    from . import assign, audit, calls, literals, methods, passes, struct_operators, structs  # noqa: F401  (they register)
+    from . import assign, audit, builtins, calls, literals, methods, passes, struct_operators, structs  # noqa: F401  (they register)
     from .inspect import inspect, inspect_layouts
     from .launch import launch
     from .offline import compile

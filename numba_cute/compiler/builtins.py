@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's built-in functions of this library's objects: what Python gives, or the object's own refusal.
+
+`if v:`, `not v`, `v and w`, `assert v` and `while v:` all ask `bool(v)`; `max(v, w)` compares and asks for the truth.
+So what a class says of itself in Python, and in the simulator, holds in kernels too. The question is answered before
+Numba's templates are asked: some of them take anything, and others fail on what they do not know.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numba.cuda import types, typing
+from numba.cuda.cudadecl import registry as typing_registry
+from numba.cuda.cudaimpl import registry as lowering_registry
+from numba.cuda.target import CUDATypingContext
+from numba.cuda.typing.templates import AbstractTemplate
+
+from .. import seam
+from ..seam import CuteError
+from . import calls
+from .errors import as_typing_error
+from .numba_types import Value
+from .tracer import Tracer
+
+_Function = Callable[..., Any]
+_UNARY: tuple[_Function, ...] = (bool, operator.not_, abs, int, float)
+_OF_MANY: tuple[_Function, ...] = (max, min, sorted, sum, any, all)
+_UNKNOWN: tuple[_Function, ...] = (any, all)
+"""Which Numba does not know at all."""
+
+
+def _walked(x: Any) -> Any:
+    if hasattr(x, "__iter__"):  # its error says more than this one
+        iter(x)
+    raise CuteError(f"for … in {x!r}: a kernel's loop does not go over it; index it, i in cute.range_constexpr(…)")
+
+
+_FUNCTIONS: dict[Any, _Function] = {f: f for f in (*_UNARY, *_OF_MANY, operator.contains)}
+_FUNCTIONS["getiter"] = _walked
+
+
+def _holds_ours(ty: Any) -> bool:
+    return isinstance(ty, Value) or (isinstance(ty, types.BaseTuple) and any(map(_holds_ours, ty)))
+
+
+def _runs(ty: Any) -> bool:
+    """Whether a part of such a value is known only at run time."""
+    if isinstance(ty, types.BaseTuple):
+        return any(map(_runs, ty))
+    return bool(ty.leaves) if isinstance(ty, Value) else not isinstance(ty, (types.Literal, types.NoneType))
+
+
+def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
+    """`fn` of what traced code sees; an error of Python's as the one of this library."""
+    objects = [calls.abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
+    try:
+        with seam.running(tracer):
+            result = fn(*objects)
+    except TypeError as e:
+        raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
+    if fn is operator.contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
+        raise CuteError(f"{objects[1]!r} in {objects[0]!r}: what is known only at run time cannot be looked for")
+    return result
+
+
+_original = CUDATypingContext.resolve_function_type
+
+
+def _resolve_function_type(self: Any, func: Any, args: Any, kws: Any) -> Any:
+    key = getattr(func, "typing_key", func)
+    fn = _FUNCTIONS.get(key) if any(map(_holds_ours, args)) and (isinstance(key, str) or callable(key)) else None
+    if fn is None or (key == "getiter" and isinstance(args[0], types.BaseTuple)):
+        return _original(self, func, args, kws)
+    if isinstance(func, types.Function):
+        func._impl_keys[tuple(args)] = key  # as its own answer would have left it, for lowering
+    return _typed(fn, args)
+
+
+def _typed(fn: _Function, args: Any) -> Any:
+    try:
+        return typing.signature(calls.numba_type(_call(fn, args, (None,) * len(args), Tracer())), *args)
+    except CuteError as e:
+        raise as_typing_error(e) from e
+
+
+CUDATypingContext.resolve_function_type = _resolve_function_type  # type: ignore[method-assign]
+
+
+def _lower(fn: _Function, *kinds: Any) -> None:
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        tracer = Tracer(context, builder)
+        return calls.concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
+
+    lowering_registry.lower(fn, *kinds)(lower)
+
+
+@typing_registry.register_global(operator.contains)
+class _Contains(AbstractTemplate):
+    """Numba asks for the types of `in` once more when it lowers it."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        return _typed(operator.contains, args) if any(map(_holds_ours, args)) else None
+
+
+class _Unknown(AbstractTemplate):
+    """For what Numba has no template for: nothing fits."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        return None
+
+
+for _fn in _UNKNOWN:
+    typing_registry.register_global(_fn)(_Unknown)
+for _fn in _UNARY:
+    _lower(_fn, Value)
+for _tuple in (types.UniTuple, types.Tuple):
+    for _fn in _OF_MANY:
+        _lower(_fn, _tuple)
+    for _item in (Value, types.Literal, types.Any):
+        _lower(operator.contains, _tuple, _item)
