@@ -227,7 +227,8 @@ class Backend(Protocol):
         """Say that the kernel uses the first `total_bytes` of dynamic shared memory."""
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
-        """C's printf."""
+        """C's printf of at most 32 values of the types that the format names: integers of 32 and (ll) 64 bits, doubles,
+        and for each %s a Boolean, which prints "True" or "False"."""
 
 
 @dataclasses.dataclass(frozen=True)
