@@ -39,6 +39,13 @@ class CuteError(Exception):
     """The one exception of this library: what was asked, the value, the rule, and the mend."""
 
 
+READ_ONLY_ARRAY = (
+    "the array is read-only, and cannot be written: write to another, or pass a copy, as np.array(x) makes one; what "
+    "is captured as a global or closure variable is a constant"
+)
+"""What both engines say of an array of NumPy's or Numba's."""
+
+
 class Leaf:
     """A value known only at run time. Subclasses (the compiler's) give it operators; a plain int is static.
 
@@ -334,13 +341,14 @@ def _unordered(sign: str) -> Callable[..., Any]:
 
 @static
 class ArrayView:
-    """A Numba array that jitted code passed to traced code: element type, data address (generic), and shape and
-    strides in elements. Core functions that take tensors take these."""
+    """A Numba array that jitted code passed to traced code: element type, data address (generic), shape and strides
+    in elements, and whether it is read-only. Core functions that take tensors take these."""
 
     dtype: Any
     address: Any
     shape: tuple[Any, ...]
     stride: tuple[Any, ...]
+    readonly: bool = False
 
 
 def is_traced(fn: Any) -> bool:

@@ -111,29 +111,23 @@ class Tensor:
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """The tensor with all extents and strides as run-time values but the stride 1 of mode `leading_dim` (default:
         the mode that has it). On the host; one compiled kernel then serves all shapes."""
-        return self._with_layout(marking.layout_dynamic(self.layout, leading_dim))
+        return Tensor(self.iterator, marking.layout_dynamic(self.layout, leading_dim))
 
     def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
         """The tensor with the extent of `mode` as a run-time value, and the strides that it decides.
 
         stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: what
         the extent is a multiple of, which is checked. On the host."""
-        return self._with_layout(marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
+        return Tensor(self.iterator, marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
 
-    def _with_layout(self, lay: Layout) -> Tensor:
-        return same_source(self, Tensor(self.iterator, lay))
-
-    def __cute_allocations__(self) -> list[tuple[int, int, str, Any]]:
-        """(address, bytes, name, owner) of the memory that this tensor of the host refers to."""
-        p = self.iterator
-        if not _linear(self) or not isinstance(p.address, dtypes.Scalar):
+    def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
+        """(address, bytes, name, owner, whether it is read-only) of the host's memory that this tensor refers to."""
+        address, nbytes = extent(self)
+        if not nbytes:
             return []
-        shape, stride = layout.flatten_to_tuple(self.shape), layout.flatten_to_tuple(self.stride)
-        reach = [(int(s) - 1) * int(d) * p.dtype.width for s, d in zip(shape, stride)]
-        low = sum(r for r in reach if r < 0) // 8
-        high = -(-(sum(r for r in reach if r > 0) + p.dtype.width) // 8)
-        empty = any(int(s) == 0 for s in shape)
-        return [] if empty else [(int(p.address) + low, high - low, "", getattr(self, "_source", None))]
+        held = self.iterator.address
+        held.checked(simulated=True)
+        return [(address, nbytes, "", getattr(held, "owner", None), self.iterator.readonly)]
 
     def __eq__(self, other: object) -> bool:
         """Whether the other is the same memory under the same layout."""
@@ -199,13 +193,18 @@ for _name, _expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), (
     _refuse(_name, _expression)
 
 
-def same_source(src: Tensor, out: Tensor) -> Tensor:
-    """`out`, keeping alive what `src` does (an array of the host). It is no field: it must neither be compared nor go
-    to a kernel."""
-    owner = getattr(src, "_source", None)
-    if owner is not None:
-        object.__setattr__(out, "_source", owner)
-    return out
+def extent(t: Tensor) -> tuple[int, int]:
+    """The first address of what a tensor of the host refers to, and how many bytes that is; 0 of no memory."""
+    p = t.iterator
+    if not _linear(t) or not isinstance(p.address, dtypes.Scalar):
+        return 0, 0
+    shape, stride = layout.flatten_to_tuple(t.shape), layout.flatten_to_tuple(t.stride)
+    if any(int(s) == 0 for s in shape):
+        return 0, 0
+    reach = [(int(s) - 1) * int(d) * p.dtype.width for s, d in zip(shape, stride)]
+    low = sum(r for r in reach if r < 0) // 8
+    high = -(-(sum(r for r in reach if r > 0) + p.dtype.width) // 8)
+    return int(p.address) + low, high - low
 
 
 def has_none(coord: Any) -> bool:
@@ -341,7 +340,8 @@ def make_tensor(iterator: Any, layout: Any) -> Tensor:
 def _iterator(x: Any) -> Any:
     view = _array_view(x)
     if view is not None:
-        return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=view.dtype.bytes)
+        align = view.dtype.bytes
+        return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=align, readonly=view.readonly)
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
     raise CuteError(f"make_tensor: iterator {x!r} is neither a Pointer nor a coordinate tuple")
@@ -354,7 +354,8 @@ def _array_view(x: Any) -> seam.ArrayView | None:
     if not hasattr(x, "__array_interface__"):
         return None
     strides = tuple(s // x.itemsize for s in x.strides)
-    return seam.ArrayView(dtypes.from_numpy(x.dtype), x.__array_interface__["data"][0], x.shape, strides)
+    address, readonly = x.__array_interface__["data"]
+    return seam.ArrayView(dtypes.from_numpy(x.dtype), address, x.shape, strides, readonly)
 
 
 def _layout(x: Any) -> Any:
@@ -420,7 +421,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
         raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
     lay = layout.recast_layout(dtype.width, p.dtype.width, src.layout)
-    return same_source(src, Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay))
+    return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)
 
 
 @traced

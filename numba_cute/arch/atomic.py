@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import dtypes, isa, seam
 from ..dtypes import DType, Float32, Int32, Uint32
-from ..pointer import Pointer, physical
+from ..pointer import Pointer, check_writable, physical
 from ..seam import CuteError, traced
 from ..vector import bitcast
 from .memory import from_word, space_of, to_word
@@ -35,6 +35,7 @@ _ALL = ("relaxed", "acquire", "release", "acq_rel")
 
 def _checked(ptr: Any, types: tuple[Any, ...], what: str) -> Pointer:
     space_of(ptr, None, what)
+    check_writable(ptr, what)
     if ptr.dtype not in types:
         raise CuteError(f"{what}: ptr {ptr!r} must point to {' or '.join(map(repr, types))}")
     return ptr  # type: ignore[no-any-return]
@@ -185,6 +186,7 @@ def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: 
     of 2 or 4 (8 of "f16", "bf16") values is combined element by element, in global memory (sm_90). sem: "relaxed",
     "release". PTX red."""
     space = space_of(ptr, None, "red")
+    check_writable(ptr, "red")
     order = _order(sem, scope, "red", ("relaxed", "release"))
     kind = dtype.ptx if isinstance(dtype, DType) else dtype
     if op not in _OPS:

@@ -97,7 +97,7 @@ def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
         elements[-1:] = [1]
     elif ty.layout == "F":
         elements[:1] = [1]
-    return seam.ArrayView(dtype, data, shape, tuple(elements))
+    return seam.ArrayView(dtype, data, shape, tuple(elements), not ty.mutable)
 
 
 _DTYPES = {
@@ -373,8 +373,10 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
 
 @lowering_registry.lower_constant(Value)
 def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
-    if tree.nt.TENSOR_MAP in ty.leaves:
-        raise CuteError(f"{type(obj).__name__}: a TMA atom holds a tensor map; pass it to the kernel as an argument")
+    leaves: list[Any] = []
+    tree.align(obj, ty.spec, leaves)
+    for leaf in leaves:
+        leaf.captured()
     return concrete(obj, ty, Tracer(context, builder))
 
 

@@ -95,7 +95,7 @@ class SimBackend:
                 own = self._numba_array(m, address, nbytes, write)
                 if own is not None:
                     return own
-            a = self.run.memory.at(address, nbytes, m)
+            a = self.run.memory.at(address, nbytes, m, write)
             if self.run.races is not None:
                 a.check(m, address, nbytes, write)
             if self.run.trace is not None:
