@@ -39,13 +39,6 @@ class CuteError(Exception):
     """The one exception of this library: what was asked, the value, the rule, and the mend."""
 
 
-READ_ONLY_ARRAY = (
-    "the array is read-only, and cannot be written: write to another, or pass a copy, as np.array(x) makes one; what "
-    "is captured as a global or closure variable is a constant"
-)
-"""What both engines say of an array of NumPy's or Numba's."""
-
-
 class Leaf:
     """A value known only at run time. Subclasses (the compiler's) give it operators; a plain int is static.
 
@@ -233,6 +226,9 @@ class Backend(Protocol):
     def smem_needs(self, total_bytes: Any) -> None:
         """Say that the kernel uses the first `total_bytes` of dynamic shared memory."""
 
+    def gave(self, fn: Any, result: Any) -> None:
+        """A method that is called `for_result` gave it to who called: the simulator looks whether that drops it."""
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         """C's printf of at most 32 values of the types that the format names: integers of 32 and (ll) 64 bits, doubles,
         and for each %s a Boolean, which prints "True" or "False"."""
@@ -299,6 +295,17 @@ def traced(fn: T) -> T:
     """Mark a function as compile-time Python: kernels call it, and it runs while they are compiled."""
     fn.__cute_traced__ = True  # type: ignore[attr-defined]
     return fn
+
+
+def for_result(fn: T) -> T:
+    """Mark a function or method that does nothing but give its result: a kernel that drops an object so made is
+    wrong."""
+    fn.__cute_for_result__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def is_for_result(fn: Any) -> bool:
+    return getattr(fn, "__cute_for_result__", False) is True
 
 
 @dataclass_transform(frozen_default=True)

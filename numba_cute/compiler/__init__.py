@@ -7,7 +7,18 @@ from .cluster import cluster_shape
 if cudasim.enabled():
     from .cudasim import compile, inspect, inspect_layouts, launch
 else:
-    from . import assign, audit, builtins, calls, literals, methods, passes, struct_operators, structs  # noqa: F401  (they register)
+    from . import (  # noqa: F401 - they register
+        assign,
+        audit,
+        builtins,
+        calls,
+        literals,
+        methods,
+        passes,
+        statements,
+        struct_operators,
+        structs,
+    )
     from .inspect import inspect, inspect_layouts
     from .launch import launch
     from .offline import compile

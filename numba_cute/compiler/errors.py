@@ -15,7 +15,8 @@ from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir import Loc
 
 from .. import config
-from ..seam import READ_ONLY_ARRAY, CuteError
+from ..seam import CuteError
+from ..words import READ_ONLY_ARRAY
 
 _raised: list[CuteError] = []
 _READ_ONLY = re.compile("Cannot modify readonly array")

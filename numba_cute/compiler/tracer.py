@@ -453,6 +453,9 @@ class Tracer:
         fn = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [_I32]), SMEM_MARK + " $0", "n", side_effect=True)
         self.builder.call(fn, [value])
 
+    def gave(self, fn: Any, result: Any) -> None:
+        """Who drops it is found in the kernel's steps, once all is typed (see `seam.AUDITS`)."""
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:
             return

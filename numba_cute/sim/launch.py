@@ -20,7 +20,8 @@ from .. import seam
 from ..dtypes import DType, Scalar
 from ..isa.instr import supports
 from ..isa.tensormap import TensorMapRecord
-from ..seam import READ_ONLY_ARRAY, CuteError
+from ..seam import CuteError
+from ..words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from . import cooperative
 from .arrays import tracked
 from .backend import SimBackend, as_number
@@ -32,7 +33,7 @@ from .lane_memory import stepped
 from .memory import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .rebuild import Rebuilder, python_function
 from .replayable import replayable, uses_library
-from .report import OutOfBoundsError, SimError, SimWarning, place_of
+from .report import OutOfBoundsError, SimError, SimWarning, in_library, place_of
 from .schedule import Choices
 from .tensor_maps import TensorMaps
 from .trace import Trace
@@ -307,14 +308,27 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
             body(*values())
         return [thread] if together is None else together.members
     except Exception as e:
-        if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
-            raise CuteError(f"{READ_ONLY_ARRAY}\n  at {place_of(_innermost(e.__traceback__))}") from None
+        said = _in_words(e)
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
         if run.seed is not None:
             at += f"; to see this again: cute.simulate(kernel, seed={run.seed}, async_mode={run.mode!r})"
-        if not isinstance(e, SimError) and hasattr(e, "add_note"):
-            e.add_note(at)
-        raise
+        if not isinstance(said, SimError) and hasattr(said, "add_note"):
+            said.add_note(at)
+        if said is e:
+            raise
+        raise said from None
+
+
+def _in_words(e: Exception) -> Exception:
+    """An exception of a kernel's own Python in the words that the compiler has for it."""
+    frame = _innermost(e.__traceback__)
+    place = place_of(frame)
+    if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
+        return CuteError(f"{READ_ONLY_ARRAY}\n  at {place}")
+    if type(e) is AssertionError and frame is not None and not in_library(frame.f_code):
+        words = false_assertion(assertion_at(place.file, place.line), e.args[0] if e.args else None)
+        return FalseAssertion(f"{words}\n  at {place}")
+    return e
 
 
 def _innermost(trace: TracebackType | None) -> FrameType | None:

@@ -19,6 +19,7 @@ from .lanes import lanewise
 from .numba_functions import declared
 from .numba_stand_in import CudaStandIn, NumbaType
 from .passing import PassingModule, passing_builtins, passing_type
+from .results import watched
 
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
           "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
@@ -107,7 +108,7 @@ class Rebuilder:
             return self._module(value, names)
         if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
             if getattr(value, "__module__", "") != "math":
-                return value
+                return watched(value)
             return lanewise(value) if self.run.shared else getattr(PassingModule(math), value.__name__)
         if isinstance(value, type) and issubclass(value, np.generic):
             return lanes_type(value, value) if self.run.shared else passing_type(value)
@@ -171,7 +172,7 @@ class Rebuilder:
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if module.__name__.split(".")[0] == "numba_cute":
-            return module
+            return watched(module)
         for name in names:
             member = vars(module).get(name)
             if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member):

@@ -55,6 +55,10 @@ WRITES = {
 }
 
 
+WRITES_TO_ARRAYS = ["a[1, 1] = 1", "a[1, 1] += 1", "a[1][1] = 1"]
+WRITES_TO_ARRAYS += [f"cuda.atomic.{name}(a, (1, 1), 1)" for name in ("add", "sub", "max", "min")]
+
+
 def kernel_of(statement):
     space = {"cute": cute, "cuda": cuda, "cpasync": cpasync}
     exec(
@@ -91,7 +95,7 @@ def test_a_write_is_refused_in_the_same_words(statement):
     assert not array.any()
 
 
-@pytest.mark.parametrize("statement", ["a[1, 1] = 1", "a[1, 1] += 1", "a[1][1] = 1"])
+@pytest.mark.parametrize("statement", WRITES_TO_ARRAYS)
 def test_a_write_to_an_array_is_refused_in_the_same_words(statement):
     array = frozen((4, 4))
     words = said(kernel_of(statement), (from_dlpack(array), array, np.zeros(4, np.float32)))
