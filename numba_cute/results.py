@@ -15,7 +15,7 @@ from typing import Any
 
 from . import algebra, atom, copy_atom, layout, math, mma, nvgpu, pointer, seam, tensor, vector
 from .seam import AUDITS, CuteError, Step
-from .words import dropped
+from .words import dropped, matters
 
 MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, tensor, vector)
 """Whose traced functions all do nothing but give a result."""
@@ -64,7 +64,7 @@ def check_results(steps: list[Step], value: Callable[[str], Any]) -> None:
         if s.kind != "call" or s.target in used or not s.target.startswith("$"):
             continue
         fn = s.name if s.of is None else inspect.getattr_static(type(value(s.of)), s.name, None)
-        if seam.is_for_result(fn) and seam.is_static_class(type(value(s.target))):
+        if seam.is_for_result(fn) and matters(value(s.target)):
             raise CuteError(f"{dropped(fn)}\n  in line {s.line}")
 
 

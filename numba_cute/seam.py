@@ -327,6 +327,7 @@ def static(cls: type[T]) -> type[T]:
     return cls
 
 
+@traced
 def _truth(self: Any) -> bool:
     """Whether an object of a `static` class is true: on the host as in Python; kernels must say what they mean."""
     if current_or(None) is None:
@@ -338,6 +339,7 @@ def _truth(self: Any) -> bool:
 
 
 def _unordered(sign: str) -> Callable[..., Any]:
+    @traced
     def compare(self: Any, other: Any) -> Any:
         raise CuteError(
             f"{self!r} {sign} {other!r}: a {type(self).__name__} has no order; compare a size or an attribute"

@@ -129,6 +129,15 @@ class Tensor:
         held.checked(simulated=True)
         return [(address, nbytes, "", getattr(held, "owner", None), self.iterator.readonly)]
 
+    def __cute_atomic__(self, op: str, coord: Any, *values: Any) -> Any:
+        """`cuda.atomic.<op>(t, coord, *values)`."""
+        from .arch.atomic import of_numba  # which stands above tensors
+
+        coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
+        if has_none(coord) or not isinstance(self.iterator, Pointer):
+            raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is no element in memory")
+        return of_numba(op, element(self, coord), *values)
+
     def __eq__(self, other: object) -> bool:
         """Whether the other is the same memory under the same layout."""
         if isinstance(other, Tensor):

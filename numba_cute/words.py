@@ -8,7 +8,7 @@ import functools
 import linecache
 from typing import Any
 
-from .seam import CuteError
+from .seam import CuteError, is_static_class
 
 
 class FalseAssertion(CuteError, AssertionError):
@@ -43,6 +43,13 @@ READ_ONLY_ARRAY = (
 """What both engines say of an array of NumPy's or Numba's."""
 
 
+def matters(result: Any) -> bool:
+    """Whether what a call gave is worth a word where it is dropped: a vector, a tensor, an atom. Layouts cost nothing,
+    and whoever makes one may only want to know that there is one."""
+    kind = type(result)
+    return is_static_class(kind) and not kind.__module__.startswith("numba_cute.layout")
+
+
 def dropped(fn: Any) -> str:
     """What is said where the result of such a call is dropped."""
     owner, _, name = fn.__qualname__.rpartition(".")
@@ -53,3 +60,8 @@ def dropped(fn: Any) -> str:
         f"{owner}.{name}(…): its result is dropped, and the call does nothing else, for {kind} {owner} is immutable: "
         f"write x = x.{name}(…)"
     )
+
+
+def no_array(atomic: str, x: Any) -> str:
+    """What is said of `cuda.atomic.<atomic>(x, …)` where `x` is an object without elements in memory."""
+    return f"cuda.atomic.{atomic}: {x!r} is neither an array nor a tensor"

@@ -7,6 +7,7 @@ Float32, Float64, Float16, BFloat16 (sm_90), and pairs of 16-bit floats with `re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, isa, seam
@@ -170,6 +171,25 @@ def atomic_fmin(
 def atomic_max_float32(ptr: Any, value: Any, positive_only: bool = True) -> Any:
     """`atomic_fmax` under its older name; positive_only: `value` and what is there have clear sign bits."""
     return _float_extreme(ptr, value, "max", False if positive_only else None, None, None)
+
+
+_OF_NUMBA: dict[str, Callable[..., Any]] = {
+    "add": atomic_add, "min": atomic_min, "max": atomic_max, "and_": atomic_and, "or_": atomic_or, "xor": atomic_xor,
+    "exch": atomic_exch, "cas": atomic_cas,
+}  # fmt: skip
+"""By the names of `numba.cuda.atomic`."""
+
+
+def of_numba(op: str, ptr: Any, *values: Any) -> Any:
+    """What `cuda.atomic.<op>` does to an element of a tensor; `values` are what follows the index."""
+    if op == "sub":
+        return atomic_add(ptr, 0 - values[0])
+    if op in ("min", "max") and ptr.dtype is Float32:
+        return _float_extreme(ptr, values[0], op, None, None, None)
+    if op not in _OF_NUMBA:
+        known = ", ".join(("sub", *_OF_NUMBA))
+        raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
+    return _OF_NUMBA[op](ptr, *values)
 
 
 _OPS = ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")

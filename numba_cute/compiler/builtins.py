@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from numba import cuda
 from numba.cuda import types, typing
 from numba.cuda.cudadecl import registry as typing_registry
 from numba.cuda.cudaimpl import registry as lowering_registry
@@ -20,6 +21,7 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from .. import seam
 from ..seam import CuteError
+from ..words import no_array
 from . import calls
 from .errors import as_typing_error
 from .numba_types import Value
@@ -28,6 +30,8 @@ from .tracer import Tracer
 _Function = Callable[..., Any]
 _UNARY: tuple[_Function, ...] = (bool, operator.not_, abs, int, float)
 _OF_MANY: tuple[_Function, ...] = (max, min, sorted, sum, any, all)
+_OF_STATIC: tuple[_Function, ...] = (max, min, abs, sum)
+"""Whose results for static integers are static."""
 _UNKNOWN: tuple[_Function, ...] = (any, all)
 """Which Numba does not know at all."""
 
@@ -42,8 +46,27 @@ _FUNCTIONS: dict[Any, _Function] = {f: f for f in (*_UNARY, *_OF_MANY, operator.
 _FUNCTIONS["getiter"] = _walked
 
 
+def _atomic(name: str) -> _Function:
+    def call(tensor: Any, *args: Any) -> Any:
+        of_tensor = getattr(tensor, "__cute_atomic__", None)
+        if of_tensor is None:
+            raise CuteError(no_array(name, tensor))
+        return of_tensor(name, *args)
+
+    return call
+
+
+_ATOMICS = {stub: _atomic(name) for name, stub in vars(cuda.atomic).items() if not name.startswith("_")}
+_FUNCTIONS |= _ATOMICS
+
+
 def _holds_ours(ty: Any) -> bool:
     return isinstance(ty, Value) or (isinstance(ty, types.BaseTuple) and any(map(_holds_ours, ty)))
+
+
+def _is_static(ty: Any) -> bool:
+    """Whether a type says an integer, or a tuple of them, whole."""
+    return isinstance(ty, types.IntegerLiteral) or (isinstance(ty, types.BaseTuple) and all(map(_is_static, ty)))
 
 
 def _runs(ty: Any) -> bool:
@@ -71,7 +94,9 @@ _original = CUDATypingContext.resolve_function_type
 
 def _resolve_function_type(self: Any, func: Any, args: Any, kws: Any) -> Any:
     key = getattr(func, "typing_key", func)
-    fn = _FUNCTIONS.get(key) if any(map(_holds_ours, args)) and (isinstance(key, str) or callable(key)) else None
+    asked = isinstance(key, str) or callable(key)
+    static = asked and key in _OF_STATIC and bool(args) and all(map(_is_static, args))
+    fn = _FUNCTIONS.get(key) if asked and (static or any(map(_holds_ours, args))) else None
     if fn is None or (key == "getiter" and isinstance(args[0], types.BaseTuple)):
         return _original(self, func, args, kws)
     if isinstance(func, types.Function):
@@ -89,12 +114,12 @@ def _typed(fn: _Function, args: Any) -> Any:
 CUDATypingContext.resolve_function_type = _resolve_function_type  # type: ignore[method-assign]
 
 
-def _lower(fn: _Function, *kinds: Any) -> None:
+def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
         return calls.concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
 
-    lowering_registry.lower(fn, *kinds)(lower)
+    lowering_registry.lower(key or fn, *kinds)(lower)
 
 
 @typing_registry.register_global(operator.contains)
@@ -116,6 +141,12 @@ for _fn in _UNKNOWN:
     typing_registry.register_global(_fn)(_Unknown)
 for _fn in _UNARY:
     _lower(_fn, Value)
+for _fn in _OF_STATIC:
+    _lower(_fn, types.IntegerLiteral)
+    _lower(_fn, types.IntegerLiteral, types.IntegerLiteral)
+    _lower(_fn, types.IntegerLiteral, types.IntegerLiteral, types.VarArg(types.IntegerLiteral))
+for _key, _fn in _ATOMICS.items():
+    _lower(_fn, Value, types.VarArg(types.Any), key=_key)
 for _tuple in (types.UniTuple, types.Tuple):
     for _fn in _OF_MANY:
         _lower(_fn, _tuple)

@@ -45,6 +45,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return None
     if isinstance(ty, (types.Number, types.Boolean)):
         return tree.make_leaf(ty, value)
+    if isinstance(ty, types.IntEnumMember):
+        return tree.make_leaf(ty.dtype, value)
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
         return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import seam
+from ..words import no_array
 from .lane_stand_in import LaneModule, LaneStandIn, LaneType, lane_builtins, lanes_type
 from .lanes import lanewise
 from .numba_functions import declared
@@ -50,12 +51,32 @@ class _Module:
         return self._replace(getattr(self._real, name))
 
 
+class _Atomics:
+    """`cuda.atomic`, of tensors too."""
+
+    def __init__(self, of_arrays: Any) -> None:
+        self._of_arrays = of_arrays
+
+    def __getattr__(self, name: str) -> Any:
+        of_array = getattr(self._of_arrays, name)
+
+        def call(array: Any, *args: Any) -> Any:
+            of_tensor = getattr(array, "__cute_atomic__", None)
+            if of_tensor is None and seam.is_static_class(type(array)):
+                raise seam.CuteError(no_array(name, array))
+            return of_array(array, *args) if of_tensor is None else of_tensor(name, *args)
+
+        setattr(self, name, call)
+        return call
+
+
 class Rebuilder:
     """Replaces what one run's functions refer to. `unwrap` is applied to static objects (see launch.py)."""
 
     def __init__(self, run: Any, unwrap: Any) -> None:
         self.run, self.unwrap = run, unwrap
         self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
+        self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._number = LaneType if run.shared else NumbaType
         self._builtins = lane_builtins() if run.shared else passing_builtins()
         self._functions: dict[int, Any] = {}

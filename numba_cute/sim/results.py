@@ -11,14 +11,14 @@ from typing import Any
 
 from .. import seam
 from ..seam import CuteError
-from ..words import dropped
+from ..words import dropped, matters
 from .report import in_library, place_of
 
 
 def check_used(fn: Any, result: Any, caller: FrameType) -> None:
     """An error if the user's `caller` called `fn`, which gave `result`, in a statement of its own."""
     code = caller.f_code
-    if seam.is_static_class(type(result)) and not in_library(code) and caller.f_lasti in _statements(code):
+    if matters(result) and not in_library(code) and caller.f_lasti in _statements(code):
         raise CuteError(f"{dropped(fn)}\n  at {place_of(caller)}")
 
 

@@ -31,8 +31,7 @@ DROPPED = {
     "cute.group_modes(t, 0, 2)": "group_modes(…): its result is dropped, and the call does nothing else: write "
     "y = group_modes(x, …)",
     "cute.coalesce(t)": "coalesce(…)",
-    "cute.make_layout((4, 2))": "make_layout(…)",
-    "cute.composition(t.layout, 2)": "composition(…)",
+    "cute.composition(t, 2)": "composition(…)",
     "cute.recast_tensor(t, cute.Int32)": "recast_tensor(…)",
     "cute.recast_ptr(t.iterator, dtype=cute.Int32)": "recast_ptr(…)",
     "cute.domain_offset((1, 0), t)": "domain_offset(…)",
@@ -41,7 +40,7 @@ DROPPED = {
     "cute.zeros_like(v)": "zeros_like(…)",
     "cute.exp2(v)": "exp2(…)",
     "cute.math.max(v, 0.0)": "max(…)",
-    "make_layout(4)": "make_layout(…)",
+    "make_tensor(t.iterator, 4)": "make_tensor(…)",
     "cpasync.CopyG2SOp().with_cache_policy(i)": "CopyG2SOp.with_cache_policy(…)",
     "v.to(*(cute.Float16,))": "TensorSSA.to(…)",
     "v.to(dtype=cute.Float16)": "TensorSSA.to(…)",
@@ -54,6 +53,8 @@ USED = [
     "for k in cute.range_constexpr(cute.size(cute.coalesce(t))): out[0] += k",
     "_ = v.to(cute.Float16)",
     "cute.size(t)",
+    "cute.make_layout((4, 2))",
+    "cute.coalesce(t.layout)",
     "cute.math.exp2(1.0)",
     "t[0, 0]",
     "r.fill(0.0)",
@@ -63,7 +64,7 @@ USED = [
 
 def kernel_of(statement):
     space = {"cute": cute, "TILED": TILED, "ATOM": ATOM, "warpgroup": warpgroup, "cpasync": cpasync}
-    space["make_layout"] = cute.make_layout
+    space["make_tensor"] = cute.make_tensor
     exec(
         "def kernel(t, out):\n"
         "    i = cute.arch.thread_idx()[0]\n"
