@@ -376,7 +376,10 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     """A tensor in this thread's registers, its contents undefined; the layout (or shape) is static."""
     lay = _layout(layout_or_shape)
     if not seam.is_static((lay.shape, lay.stride)):
-        raise CuteError(f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time")
+        raise CuteError(
+            f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time: make it of "
+            "literals, globals, closure variables and static shapes, not of a kernel's numbers"
+        )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     file = seam.current().registers(dtype, int(layout.cosize(lay)))

@@ -293,8 +293,10 @@ def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True)
     raise CuteError(f"broadcast: shape {whole[0]} does not fit {whole[1]}: each mode must be equal, or of one element")
 
 
-def broadcast_shape(a: Any, b: Any, top: bool = True) -> Any:
-    """The shape to which both broadcast; missing last modes count as of one element."""
+def broadcast_shape(a: Any, b: Any, whole: Any = None) -> Any:
+    """The shape to which both broadcast; missing last modes count as of one element. whole: both shapes, where these
+    are modes of them."""
+    top, whole = whole is None, whole or (a, b)
     if top:
         a, b = layout.unwrap(a), layout.unwrap(b)
     if a == b or b == 1:
@@ -306,8 +308,11 @@ def broadcast_shape(a: Any, b: Any, top: bool = True) -> Any:
         n = max(len(a), len(b))
         a, b = a + (1,) * (n - len(a)), b + (1,) * (n - len(b))
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-        return tuple(broadcast_shape(x, y, False) for x, y in zip(a, b))
-    raise CuteError(f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element")
+        return tuple(broadcast_shape(x, y, whole) for x, y in zip(a, b))
+    raise CuteError(
+        f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element; the shapes are "
+        f"{whole[0]} and {whole[1]}"
+    )
 
 
 def promote(a: DType, b: DType) -> DType:
