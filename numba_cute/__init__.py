@@ -2,6 +2,7 @@
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
 from . import arch, math, nvgpu, pipeline, runtime, tilelang, utils
+from . import results as _results  # noqa: F401 - it marks what is called for its result alone
 from .algebra import (
     coalesce,
     composition,

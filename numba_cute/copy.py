@@ -9,7 +9,7 @@ from typing import Any
 from . import layout, seam, transfer
 from .copy_atom import CopyAtom, TiledCopy
 from .layout.pure import pure
-from .pointer import AddressSpace, Pointer
+from .pointer import AddressSpace, Pointer, check_writable
 from .seam import CuteError, traced
 from .tensor import Tensor, element
 
@@ -43,6 +43,7 @@ def copy(
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
+    check_writable(dst.iterator, "copy")
     bulk = getattr(atom.op, "issue_tma", None)
     if tma_desc_ptr is not None:
         atom = with_tensor_map(atom, tma_desc_ptr)

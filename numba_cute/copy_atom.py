@@ -65,7 +65,7 @@ class CopyAtom:
     def layout_dst_tv(self) -> Layout:
         return self.traits.dst
 
-    def __cute_allocations__(self) -> list[tuple[int, int, str, Any]]:
+    def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
         """The global memory behind a TMA atom (which keeps its tensor alive), on the host."""
         source = getattr(self, "_source", None)
         return [] if source is None else source.__cute_allocations__()  # type: ignore[no-any-return]

@@ -18,13 +18,15 @@ from .seam import CuteError
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """address: bytes, of the first element; strides: elements; owner: what must live on while it is used."""
+    """address: bytes, of the first element; strides: elements; owner: what must live on while it is used; readonly:
+    whether its elements may only be read."""
 
     dtype: DType
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     owner: Any
+    readonly: bool = False
 
 
 _BY_NAME = {np.dtype(d.numpy).name: d for d in dtypes.WHOLE if d is not dtypes.TFloat32}
@@ -48,7 +50,8 @@ def _dtype(x: Any) -> DType:
 def inspect_array(x: Any) -> ArrayInfo:
     """What `x` is, by the first protocol that it has."""
     if isinstance(x, np.ndarray):
-        return _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
+        info = _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
+        return dataclasses.replace(info, readonly=not x.flags.writeable)
     if callable(getattr(x, "data_ptr", None)) and callable(getattr(x, "stride", None)):  # torch
         info = ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
         return _by_nibbles(info) if info.dtype is dtypes.Float4E2M1FN else info
@@ -56,7 +59,8 @@ def inspect_array(x: Any) -> ArrayInfo:
     if interface is not None:
         named = hasattr(x, "dtype")  # bfloat16 and fp8 have no typestr
         dtype = _dtype(x.dtype if named else np.dtype(interface["typestr"]))
-        return _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)
+        info = _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)
+        return dataclasses.replace(info, readonly=bool(interface["data"][1]))
     if hasattr(x, "__dlpack__"):
         return _from_capsule(x)
     raise CuteError(
@@ -74,7 +78,7 @@ def _by_nibbles(info: ArrayInfo) -> ArrayInfo:
     packed = max(i for i, d in enumerate(info.strides) if d == 1)
     shape = tuple(2 * s if i == packed else s for i, s in enumerate(info.shape))
     strides = tuple(1 if i == packed else 2 * d for i, d in enumerate(info.strides))
-    return ArrayInfo(info.dtype, info.address, shape, strides, info.owner)
+    return dataclasses.replace(info, shape=shape, strides=strides)
 
 
 def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: Any) -> ArrayInfo:
@@ -107,6 +111,23 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
+class _Versioned(ctypes.Structure):
+    """dlpack.h, DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _DLTensor),
+    ]
+
+
+_READ_ONLY = 1
+"""dlpack.h, DLPACK_FLAG_BITMASK_READ_ONLY."""
+_VERSION = (1, 0)
+"""The first of DLPack that says so."""
 _CODES: dict[tuple[int, int], Any] = {(4, 16): ml_dtypes.bfloat16, (6, 8): np.bool_}
 _CODES.update({(10, 8): ml_dtypes.float8_e4m3fn, (12, 8): ml_dtypes.float8_e5m2})
 _CODES.update({(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)})
@@ -120,11 +141,8 @@ _CUDA = 2
 
 
 def _from_capsule(x: Any) -> ArrayInfo:
-    device = x.__dlpack_device__()[0]
-    capsule = x.__dlpack__(stream=-1) if int(device) == _CUDA else x.__dlpack__()
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    t = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
+    capsule = _capsule(x)
+    t, readonly = _opened(capsule)
     packed = (t.code, t.bits, t.lanes) == _PACKED_FLOAT4
     found = np.uint8 if packed else _CODES.get((t.code, t.bits)) if t.lanes == 1 else None
     if found is None:
@@ -137,7 +155,31 @@ def _from_capsule(x: Any) -> ArrayInfo:
         info = _in_elements(dtype, address, shape, None, (x, capsule))
     else:
         info = ArrayInfo(dtype, address, shape, strides, (x, capsule))
+    info = dataclasses.replace(info, readonly=readonly)
     return _by_nibbles(dataclasses.replace(info, dtype=dtypes.Float4E2M1FN)) if packed else info
+
+
+def _capsule(x: Any) -> Any:
+    """What `x` gives, of the newest version that it knows: older ones cannot say that it is read-only."""
+    on = {"stream": -1} if int(x.__dlpack_device__()[0]) == _CUDA else {}
+    try:
+        return x.__dlpack__(max_version=_VERSION, **on)
+    except TypeError:  # it is of before versions
+        return x.__dlpack__(**on)
+
+
+def _opened(capsule: Any) -> tuple[Any, bool]:
+    """A capsule's DLTensor, and whether it is read-only."""
+    api = ctypes.pythonapi
+    api.PyCapsule_GetPointer.restype, api.PyCapsule_GetName.restype = ctypes.c_void_p, ctypes.c_char_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    name = api.PyCapsule_GetName(capsule)
+    at = api.PyCapsule_GetPointer(capsule, name)
+    if name == b"dltensor_versioned":
+        held = ctypes.cast(at, ctypes.POINTER(_Versioned)).contents
+        return held.tensor, bool(held.flags & _READ_ONLY)
+    return ctypes.cast(at, ctypes.POINTER(_DLTensor)).contents, False
 
 
 def on_host(owner: Any) -> bool:

@@ -108,11 +108,16 @@ class Scalar(seam.Leaf):
             raise seam.CuteError(f"{self!r} is not a multiple of {divisor}, as it was promised to be")
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
-    def checked(self) -> Any:
-        """The value, for a kernel that is launched: an error if it is not the multiple that it is promised to be."""
+    def checked(self, simulated: bool = False) -> Any:
+        """The value, for a kernel that is launched: an error if it is not the multiple that it is promised to be.
+        simulated: in the simulator, not on a GPU."""
         if self.divisor > 1 and self.value % self.divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {self.divisor}, as it was promised to be")
         return self.value
+
+    def captured(self, simulated: bool = False) -> Any:
+        """The value as a constant of a kernel that captures it as a global or closure variable."""
+        return self.checked(simulated)
 
     def __index__(self) -> int:
         return int(self.value)

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from . import dtypes, seam
+from .address import Address
 from .dtypes import DType
 from .seam import CuteError, static, traced
 
@@ -33,6 +34,7 @@ class Pointer:
     rmem the register file's handle. offset: elements from there, in rmem and where they are narrower than a byte (what
     makes whole bytes is in the address). alignment: bytes, a power of two
     that divides the address. swizzle: applied to the byte address when the pointer is followed, never to `address`.
+    readonly: whether nothing may be written there, as to an array that is not writeable.
     """
 
     dtype: DType
@@ -41,6 +43,7 @@ class Pointer:
     offset: Any = 0
     alignment: int = 1
     swizzle: Any = None
+    readonly: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, DType):
@@ -50,6 +53,13 @@ class Pointer:
         a = self.alignment
         if not isinstance(a, int) or a < 1 or a & (a - 1):
             raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other points at the same place in the same way; a register file is only itself."""
+        if not isinstance(other, Pointer):
+            return NotImplemented
+        same = self.address is other.address or self.space is not AddressSpace.rmem and self.address == other.address
+        return bool(same and all(getattr(self, f) == getattr(other, f) for f in _BESIDES_ADDRESS))
 
     @property
     def value_type(self) -> DType:
@@ -101,6 +111,7 @@ class Pointer:
 
     def store_vector(self, values: tuple[Any, ...]) -> None:
         """Set consecutive elements, in one access where the alignment allows."""
+        check_writable(self, "store")
         b = seam.current()
         if self.space is AddressSpace.rmem:
             for i, v in enumerate(values):
@@ -113,16 +124,30 @@ class Pointer:
 
     def __repr__(self) -> str:
         swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
-        return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}>"
+        readonly = ", read-only" if self.readonly else ""
+        return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}{readonly}>"
 
     @property
     def notation(self) -> str:
         """What it points at, in CuTe's notation: f16, smem, align<16>, S<3,4,3>."""
         swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
-        return f"{self.dtype.ptx}, {self.space.name}, align<{self.alignment}>{swizzle}"
+        constant = "const " if self.readonly else ""
+        return f"{constant}{self.dtype.ptx}, {self.space.name}, align<{self.alignment}>{swizzle}"
 
     def __cute_ir__(self) -> str:
         return f"!cute.ptr<{self.notation}>"
+
+
+_BESIDES_ADDRESS = tuple(f.name for f in dataclasses.fields(Pointer) if f.name != "address")
+
+
+def check_writable(ptr: Any, what: str) -> None:
+    """An error if `ptr` points to memory that is known to be read-only. what: who would write."""
+    if isinstance(ptr, Pointer) and ptr.readonly:
+        raise CuteError(
+            f"{what}: {ptr!r} points to read-only memory (an array that is not writeable); write to another, or pass a "
+            "copy, as np.array(x) makes one"
+        )
 
 
 @traced
@@ -146,7 +171,7 @@ def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
     else:  # the address keeps its type, whatever the offset's: it may be carried round a loop
         address = dtypes.Uint32(ptr.address + dtypes.Int32(units) * size)
     align = math.gcd(ptr.alignment, seam.divisor(units) * size)
-    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, align, ptr.swizzle)
+    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, align, ptr.swizzle, ptr.readonly)
 
 
 def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
@@ -269,7 +294,7 @@ def make_ptr(
     if type(value) is int and value % align:
         raise CuteError(f"make_ptr: address {value:#x} is not a multiple of assumed_align = {align} bytes")
     if seam.current_or(None) is None and type(value) is int:
-        value = (dtypes.Int64 if ADDRESS_BITS[mem_space.name] == 64 else dtypes.Int32)(value)
+        value = Address(value) if ADDRESS_BITS[mem_space.name] == 64 else dtypes.Int32(value)
     return Pointer(dtype, mem_space, value, 0, align)
 
 

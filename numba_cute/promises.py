@@ -55,7 +55,7 @@ class SymInt(Scalar):
         super().__init__(Int32 if width == 32 else Int64, divisibility, divisibility)
         self.symbol = symbol
 
-    def checked(self) -> Any:
+    def checked(self, simulated: bool = False) -> Any:
         raise CuteError(f"{self!r} has no value: a fake tensor is for compiling, and cannot be launched with")
 
     @property

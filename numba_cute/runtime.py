@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 from . import dtypes, layout
+from .address import Address
 from .dlpack import inspect_array, on_host
-from .dtypes import DType, Int64
+from .dtypes import DType, Int64, Scalar
 from .layout import Layout
 from .pointer import AddressSpace, Pointer, make_ptr
 from .seam import CuteError
-from .tensor import Tensor
+from .tensor import Tensor, extent
 
 __all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "unpack"]
 
@@ -25,25 +27,25 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     tensor_dlpack: a NumPy array (for the simulator), or any array on a GPU with DLPack or the CUDA array interface;
     bf16 and fp8 too (ml_dtypes, torch, jax), and packed fp4 (torch.float4_e2m1fn_x2), its contiguous mode twice as
     long; other elements narrower than a byte through `pack`. assumed_align: bytes that the address is known to be a
-    multiple of (default: one element's). The tensor keeps the array alive; a launch does not.
+    multiple of (default: one element's). The tensor keeps the array alive, and so do its parts and pointers; a launch
+    does not. An array that is not writeable gives a tensor that may only be read.
     """
     info = inspect_array(tensor_dlpack)
     if not info.shape:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
-    pointer = _pointer(info.dtype, info.address, AddressSpace.gmem, assumed_align, "from_dlpack")
-    tensor = Tensor(pointer, Layout(info.shape, info.strides))
-    object.__setattr__(tensor, "_source", info.owner)  # no field: it must neither be compared nor go to a kernel
-    return tensor
+    address = Address(info.address, info.owner)
+    pointer = _pointer(info.dtype, address, AddressSpace.gmem, assumed_align, "from_dlpack")
+    return Tensor(dataclasses.replace(pointer, readonly=info.readonly), Layout(info.shape, info.strides))
 
 
-def _pointer(dtype: DType, address: int, space: AddressSpace, assumed_align: int | None, what: str) -> Pointer:
+def _pointer(dtype: DType, address: Scalar, space: AddressSpace, assumed_align: int | None, what: str) -> Pointer:
     size = max(1, dtype.width // 8)
     align = size if assumed_align is None else assumed_align
     if type(align) is not int or align < size or align & (align - 1):
         raise CuteError(f"{what}: assumed_align {align!r} must be a power of two of at least {size} bytes")
-    if address % align:
-        raise CuteError(f"{what}: address {address:#x} is not a multiple of assumed_align = {align} bytes")
-    return Pointer(dtype, space, Int64(address), 0, align)
+    if int(address) % align:
+        raise CuteError(f"{what}: address {int(address):#x} is not a multiple of assumed_align = {align} bytes")
+    return Pointer(dtype, space, address, 0, align)
 
 
 def make_fake_tensor(
@@ -58,7 +60,7 @@ def make_fake_tensor(
     `Int32(1024)`) is a run-time value there, of what is divisible as it says; ints are static."""
     if not isinstance(dtype, DType):
         raise CuteError(f"make_fake_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
-    return Tensor(_pointer(dtype, 0, memspace, assumed_align, "make_fake_tensor"), Layout(shape, stride))
+    return Tensor(_pointer(dtype, Int64(0), memspace, assumed_align, "make_fake_tensor"), Layout(shape, stride))
 
 
 def make_fake_compact_tensor(
@@ -117,10 +119,10 @@ def _narrow(numpy_dtype: Any, what: str) -> DType:
 def contents(tensor: Tensor) -> tuple[int, Any]:
     """The memory of a tensor `from_dlpack`: its first address, and a copy of its bytes, brought from a GPU if they are
     there."""
-    found = tensor.__cute_allocations__()
-    if not found:
+    address, nbytes = extent(tensor)
+    if not nbytes:
         return 0, np.zeros(0, np.uint8)
-    ((address, nbytes, _, owner),) = found
+    owner = getattr(tensor.iterator.address, "owner", None)
     if owner is None:
         raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
     if on_host(owner):
@@ -128,3 +130,14 @@ def contents(tensor: Tensor) -> tuple[int, Any]:
     from .compiler.memory import from_device
 
     return address, from_device(address, nbytes)
+
+
+def known_to_cuda(address: int) -> bool | None:
+    """Whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask."""
+    from .compiler import cudasim
+
+    if cudasim.enabled():
+        return None
+    from .compiler import memory
+
+    return memory.known_to_cuda(address)

@@ -220,8 +220,12 @@ class Backend(Protocol):
     def smem_needs(self, total_bytes: Any) -> None:
         """Say that the kernel uses the first `total_bytes` of dynamic shared memory."""
 
+    def gave(self, fn: Any, result: Any) -> None:
+        """A method that is called `for_result` gave it to who called: the simulator looks whether that drops it."""
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
-        """C's printf."""
+        """C's printf of at most 32 values of the types that the format names: integers of 32 and (ll) 64 bits, doubles,
+        and for each %s a Boolean, which prints "True" or "False"."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -305,29 +309,68 @@ def traced(fn: T) -> T:
     return fn
 
 
+def for_result(fn: T) -> T:
+    """Mark a function or method that does nothing but give its result: a kernel that drops an object so made is
+    wrong."""
+    fn.__cute_for_result__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def is_for_result(fn: Any) -> bool:
+    return getattr(fn, "__cute_for_result__", False) is True
+
+
 @dataclass_transform(frozen_default=True)
 def static(cls: type[T]) -> type[T]:
     """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.
 
     A kernel holds such an object with its static part in the type. Methods and properties are traced. Checks
-    belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it.
+    belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it. Unless the
+    class says otherwise, kernels cannot ask for an object's truth value.
     """
     if "__dataclass_fields__" not in cls.__dict__:
         cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
+    if not hasattr(cls, "__bool__"):
+        cls.__bool__ = _truth  # type: ignore[attr-defined]
+    for name, sign in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):
+        if getattr(cls, name) is getattr(object, name):
+            setattr(cls, name, _unordered(sign))
     cls.__cute_static__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls
 
 
+@traced
+def _truth(self: Any) -> bool:
+    """Whether an object of a `static` class is true: on the host as in Python; kernels must say what they mean."""
+    if current_or(None) is None:
+        return len(self) > 0 if hasattr(self, "__len__") else True
+    raise CuteError(
+        f"{type(self).__name__} {self!r} has no truth value: ask what is meant, as `x is None`, `x == y` or one of its "
+        "attributes"
+    )
+
+
+def _unordered(sign: str) -> Callable[..., Any]:
+    @traced
+    def compare(self: Any, other: Any) -> Any:
+        raise CuteError(
+            f"{self!r} {sign} {other!r}: a {type(self).__name__} has no order; compare a size or an attribute"
+        )
+
+    return compare
+
+
 @static
 class ArrayView:
-    """A Numba array that jitted code passed to traced code: element type, data address (generic), and shape and
-    strides in elements. Core functions that take tensors take these."""
+    """A Numba array that jitted code passed to traced code: element type, data address (generic), shape and strides
+    in elements, and whether it is read-only. Core functions that take tensors take these."""
 
     dtype: Any
     address: Any
     shape: tuple[Any, ...]
     stride: tuple[Any, ...]
+    readonly: bool = False
 
 
 def is_traced(fn: Any) -> bool:

@@ -8,6 +8,7 @@ Any other class is a run-time struct. One whose fields are element types only ma
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import sys
@@ -176,7 +177,7 @@ class ScalarMember(Pointer):
     @property
     def ptr(self) -> Pointer:
         """The same as an ordinary pointer."""
-        return Pointer(self.dtype, self.space, self.address, self.offset, self.alignment, self.swizzle)
+        return Pointer(*(getattr(self, f.name) for f in dataclasses.fields(Pointer)))
 
 
 def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType | None) -> Tensor:

@@ -18,6 +18,10 @@ from .seam import CuteError, static, traced
 from .vector import TensorSSA
 
 
+class NoLength(CuteError, TypeError):
+    """A tensor was asked for `len()`; `list(t)`, which asks too, takes a TypeError for "not known"."""
+
+
 @static
 class Tensor:
     """A tensor: `iterator` at the origin and the `layout` of the rest.
@@ -80,7 +84,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Any]:
         """The elements in coordinate order, on the host; the shape is static."""
         if seam.current_or(None) is not None:
-            raise CuteError(f"{self!r} cannot be gone over in a kernel: index it, for i in range(cute.size(t))")
+            raise CuteError(f"{self!r} is not iterated over: its elements are t[i], i in range(cute.size(t))")
         return (self[i] for i in range(static_size(self, "iteration")))
 
     def load(self) -> TensorSSA:
@@ -124,29 +128,57 @@ class Tensor:
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """The tensor with all extents and strides as run-time values but the stride 1 of mode `leading_dim` (default:
         the mode that has it). On the host; one compiled kernel then serves all shapes."""
-        return self._with_layout(marking.layout_dynamic(self.layout, leading_dim))
+        return Tensor(self.iterator, marking.layout_dynamic(self.layout, leading_dim))
 
     def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
         """The tensor with the extent of `mode` as a run-time value, and the strides that it decides.
 
         stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: what
         the extent is a multiple of, which is checked. On the host."""
-        return self._with_layout(marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
+        return Tensor(self.iterator, marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
 
-    def _with_layout(self, lay: Layout) -> Tensor:
-        return same_source(self, Tensor(self.iterator, lay))
-
-    def __cute_allocations__(self) -> list[tuple[int, int, str, Any]]:
-        """(address, bytes, name, owner) of the memory that this tensor of the host refers to."""
-        p = self.iterator
-        if not _linear(self) or not isinstance(p.address, dtypes.Scalar):
+    def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
+        """(address, bytes, name, owner, whether it is read-only) of the host's memory that this tensor refers to."""
+        address, nbytes = extent(self)
+        if not nbytes:
             return []
-        shape, stride = layout.flatten_to_tuple(self.shape), layout.flatten_to_tuple(self.stride)
-        reach = [(int(s) - 1) * int(d) * p.dtype.width for s, d in zip(shape, stride)]
-        low = sum(r for r in reach if r < 0) // 8
-        high = -(-(sum(r for r in reach if r > 0) + p.dtype.width) // 8)
-        empty = any(int(s) == 0 for s in shape)
-        return [] if empty else [(int(p.address) + low, high - low, "", getattr(self, "_source", None))]
+        held = self.iterator.address
+        held.checked(simulated=True)
+        return [(address, nbytes, "", getattr(held, "owner", None), self.iterator.readonly)]
+
+    def __cute_atomic__(self, op: str, coord: Any, *values: Any) -> Any:
+        """`cuda.atomic.<op>(t, coord, *values)`."""
+        from .arch.atomic import of_numba  # which stands above tensors
+
+        coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
+        if has_none(coord) or not isinstance(self.iterator, Pointer):
+            raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is no element in memory")
+        return of_numba(op, element(self, coord), *values)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same memory under the same layout."""
+        if isinstance(other, Tensor):
+            return bool((self.iterator, self.layout) == (other.iterator, other.layout))
+        if other is None or isinstance(other, (str, type)):
+            return NotImplemented
+        raise _no_operand(self, "{} == x")
+
+    def __bool__(self) -> bool:
+        raise CuteError(
+            f"{self!r} has no truth value: load it, and ask cute.any_(t.load()) or cute.all_(t.load()); whether there "
+            "is a tensor is `t is not None`"
+        )
+
+    def __float__(self) -> float:
+        raise CuteError(f"{self!r} is no number: t[i] is one of its elements")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    def __contains__(self, x: Any) -> bool:
+        raise CuteError(f"{self!r}: `x in t` is cute.any_(t.load() == x)")
+
+    def __len__(self) -> int:
+        raise NoLength(f"{self!r} has no len(): its size is cute.size(t), and cute.size(t, mode=[0]) that of a mode")
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
@@ -158,13 +190,44 @@ class Tensor:
         return f"!cute.memref<{at.notation if isinstance(at, Pointer) else type(at).__name__}, {self.layout}>"
 
 
-def same_source(src: Tensor, out: Tensor) -> Tensor:
-    """`out`, keeping alive what `src` does (an array of the host). It is no field: it must neither be compared nor go
-    to a kernel."""
-    owner = getattr(src, "_source", None)
-    if owner is not None:
-        object.__setattr__(out, "_source", owner)
-    return out
+def _no_operand(t: Tensor, expression: str) -> CuteError:
+    return CuteError(
+        f"`{expression.format('t')}` of {t!r}: a tensor is memory and has no arithmetic; load its elements, "
+        f"`{expression.format('t.load()')}`, or one, `{expression.format('t[i]')}`"
+    )
+
+
+def _refuse(name: str, expression: str) -> None:
+    def refuse(self: Tensor, *_: Any) -> Any:
+        raise _no_operand(self, expression)
+
+    setattr(Tensor, f"__{name}__", refuse)
+
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+for _name, _sign in _SIGNS.items():
+    _refuse(_name, f"{{}} {_sign} x")
+    if _name not in ("lt", "le", "gt", "ge"):
+        _refuse(f"r{_name}", f"x {_sign} {{}}")
+for _name, _expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), ("invert", "~{}")):
+    _refuse(_name, _expression)
+
+
+def extent(t: Tensor) -> tuple[int, int]:
+    """The first address of what a tensor of the host refers to, and how many bytes that is; 0 of no memory."""
+    p = t.iterator
+    if not _linear(t) or not isinstance(p.address, dtypes.Scalar):
+        return 0, 0
+    shape, stride = layout.flatten_to_tuple(t.shape), layout.flatten_to_tuple(t.stride)
+    if any(int(s) == 0 for s in shape):
+        return 0, 0
+    reach = [(int(s) - 1) * int(d) * p.dtype.width for s, d in zip(shape, stride)]
+    low = sum(r for r in reach if r < 0) // 8
+    high = -(-(sum(r for r in reach if r > 0) + p.dtype.width) // 8)
+    return int(p.address) + low, high - low
 
 
 def has_none(coord: Any) -> bool:
@@ -300,7 +363,8 @@ def make_tensor(iterator: Any, layout: Any) -> Tensor:
 def _iterator(x: Any) -> Any:
     view = _array_view(x)
     if view is not None:
-        return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=view.dtype.bytes)
+        align = view.dtype.bytes
+        return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=align, readonly=view.readonly)
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
     raise CuteError(f"make_tensor: iterator {x!r} is neither a Pointer nor a coordinate tuple")
@@ -313,7 +377,8 @@ def _array_view(x: Any) -> seam.ArrayView | None:
     if not hasattr(x, "__array_interface__"):
         return None
     strides = tuple(s // x.itemsize for s in x.strides)
-    return seam.ArrayView(dtypes.from_numpy(x.dtype), x.__array_interface__["data"][0], x.shape, strides)
+    address, readonly = x.__array_interface__["data"]
+    return seam.ArrayView(dtypes.from_numpy(x.dtype), address, x.shape, strides, readonly)
 
 
 def _layout(x: Any) -> Any:
@@ -325,7 +390,10 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     """A tensor in this thread's registers, its contents undefined; the layout (or shape) is static."""
     lay = _layout(layout_or_shape)
     if not seam.is_static((lay.shape, lay.stride)):
-        raise CuteError(f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time")
+        raise CuteError(
+            f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time: make it of "
+            "literals, globals, closure variables and static shapes, not of a kernel's numbers"
+        )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     file = seam.current().registers(dtype, int(layout.cosize(lay)))
@@ -382,7 +450,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     if p.space is AddressSpace.rmem and p.dtype.width != dtype.width:
         raise CuteError(f"recast_tensor: registers of {p.dtype} cannot be viewed as {dtype}; use .load().to(dtype)")
     lay = recast_elements(dtype.width, p.dtype.width, src.layout)
-    return same_source(src, Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay))
+    return Tensor(recast_ptr(p, swizzle_ if swizzle_ is not None else p.swizzle, dtype), lay)
 
 
 @traced

@@ -10,7 +10,7 @@ from . import layout, seam
 from .dtypes import Uint8, Uint16, Uint32
 from .layout import Layout
 from .layout.pure import pure
-from .pointer import AddressSpace, Pointer, access_alignment, advance, physical
+from .pointer import AddressSpace, Pointer, access_alignment, advance, check_writable, physical
 from .seam import CuteError
 
 WIDEST = 16
@@ -26,6 +26,7 @@ def move(
     whose first element decides. access: what moves a vector, `access(src, dst, elements)`, if not plain loads and
     stores.
     """
+    check_writable(dst, "copy")
     access = access or _access
     for lay in (slayout, dlayout):
         if not seam.is_static(lay.shape):

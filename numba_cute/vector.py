@@ -235,6 +235,31 @@ class TensorSSA:
 
     __hash__ = None  # type: ignore[assignment]
 
+    # what Python asks of one number, or of a sequence, and a vector in registers is not
+
+    def __bool__(self) -> bool:
+        raise CuteError(
+            f"{self!r} has no truth value: it holds {layout.size(self.shape)}; choose by element with "
+            "cute.where(v > 0, x, y), cute.max or cute.min, or ask of all with cute.any_(v), cute.all_(v) or v.reduce"
+        )
+
+    def __float__(self) -> float:
+        raise CuteError(f"{self!r} is no number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    def __contains__(self, x: Any) -> bool:
+        raise CuteError(f"{self!r}: `x in v` is cute.any_(v == x)")
+
+    def __iter__(self) -> Any:
+        raise CuteError(
+            f"{self!r} is not iterated over: its elements are v[i], i in cute.range_constexpr"
+            f"({layout.size(self.shape)}), and v.reduce combines them"
+        )
+
+    def __len__(self) -> int:
+        raise CuteError(f"{self!r} has no len(): its size is cute.size(v.shape)")
+
     def __repr__(self) -> str:
         return f"TensorSSA({self.dtype}, {self.shape})"
 
@@ -268,8 +293,10 @@ def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True)
     raise CuteError(f"broadcast: shape {whole[0]} does not fit {whole[1]}: each mode must be equal, or of one element")
 
 
-def broadcast_shape(a: Any, b: Any, top: bool = True) -> Any:
-    """The shape to which both broadcast; missing last modes count as of one element."""
+def broadcast_shape(a: Any, b: Any, whole: Any = None) -> Any:
+    """The shape to which both broadcast; missing last modes count as of one element. whole: both shapes, where these
+    are modes of them."""
+    top, whole = whole is None, whole or (a, b)
     if top:
         a, b = layout.unwrap(a), layout.unwrap(b)
     if a == b or b == 1:
@@ -281,8 +308,11 @@ def broadcast_shape(a: Any, b: Any, top: bool = True) -> Any:
         n = max(len(a), len(b))
         a, b = a + (1,) * (n - len(a)), b + (1,) * (n - len(b))
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-        return tuple(broadcast_shape(x, y, False) for x, y in zip(a, b))
-    raise CuteError(f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element")
+        return tuple(broadcast_shape(x, y, whole) for x, y in zip(a, b))
+    raise CuteError(
+        f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element; the shapes are "
+        f"{whole[0]} and {whole[1]}"
+    )
 
 
 def promote(a: DType, b: DType) -> DType:

@@ -16,12 +16,13 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 MAY_IMPORT = {
     "seam": set(),
     "config": {"seam"},
+    "words": {"seam"},
     "layout": {"seam"},
     "dtypes": {"seam"},
     "isa": {"seam", "layout", "dtypes"},
-    "compiler": {"seam", "config", "layout", "dtypes", "isa"},
-    "sim": {"seam", "config", "layout", "dtypes", "isa"},
-    "core": {"seam", "config", "layout", "dtypes", "isa", "core"},
+    "compiler": {"seam", "config", "words", "layout", "dtypes", "isa"},
+    "sim": {"seam", "config", "words", "layout", "dtypes", "isa"},
+    "core": {"seam", "config", "words", "layout", "dtypes", "isa", "core"},
 }
 # The two places that hand a kernel to the compiler or the simulator, behind the seam.
 ENTRY_POINTS = {"__init__.py", "runtime.py"}
@@ -99,7 +100,7 @@ def test_layer_imports_only_what_stands_above_it(path):
             continue
         elif module.split(".")[0] in THIRD_PARTY and here != THIRD_PARTY[module.split(".")[0]]:
             bad.append(f"{relative(path)}:{line}: {module} belongs in {THIRD_PARTY[module.split('.')[0]]}/ only")
-        elif here in ("seam", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
+        elif here in ("seam", "words", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
             bad.append(f"{relative(path)}:{line}: {here} uses the standard library only, not {module}")
     assert not bad
 

@@ -185,6 +185,7 @@ from .tmem import (
     retrieve_tmem_ptr,
 )
 from .warp import (
+    FULL_MASK,
     activemask,
     elect_one,
     make_warp_uniform,
@@ -207,6 +208,7 @@ from .warp import (
 
 __all__ = [
     "THREADS_PER_WARPGROUP",
+    "FULL_MASK",
     "WARPS_PER_WARPGROUP",
     "WARP_SIZE",
     "activemask",

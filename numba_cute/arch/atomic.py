@@ -7,11 +7,12 @@ Float32, Float64, Float16, BFloat16 (sm_90), and pairs of 16-bit floats with `re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, isa, seam
 from ..dtypes import DType, Float32, Int32, Uint32
-from ..pointer import Pointer, physical
+from ..pointer import Pointer, check_writable, physical
 from ..seam import CuteError, traced
 from ..vector import bitcast
 from .memory import from_word, space_of, to_word
@@ -35,6 +36,7 @@ _ALL = ("relaxed", "acquire", "release", "acq_rel")
 
 def _checked(ptr: Any, types: tuple[Any, ...], what: str) -> Pointer:
     space_of(ptr, None, what)
+    check_writable(ptr, what)
     if ptr.dtype not in types:
         raise CuteError(f"{what}: ptr {ptr!r} must point to {' or '.join(map(repr, types))}")
     return ptr  # type: ignore[no-any-return]
@@ -171,6 +173,25 @@ def atomic_max_float32(ptr: Any, value: Any, positive_only: bool = True) -> Any:
     return _float_extreme(ptr, value, "max", False if positive_only else None, None, None)
 
 
+_OF_NUMBA: dict[str, Callable[..., Any]] = {
+    "add": atomic_add, "min": atomic_min, "max": atomic_max, "and_": atomic_and, "or_": atomic_or, "xor": atomic_xor,
+    "exch": atomic_exch, "cas": atomic_cas,
+}  # fmt: skip
+"""By the names of `numba.cuda.atomic`."""
+
+
+def of_numba(op: str, ptr: Any, *values: Any) -> Any:
+    """What `cuda.atomic.<op>` does to an element of a tensor; `values` are what follows the index."""
+    if op == "sub":
+        return atomic_add(ptr, 0 - values[0])
+    if op in ("min", "max") and ptr.dtype is Float32:
+        return _float_extreme(ptr, values[0], op, None, None, None)
+    if op not in _OF_NUMBA:
+        known = ", ".join(("sub", *_OF_NUMBA))
+        raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
+    return _OF_NUMBA[op](ptr, *values)
+
+
 _OPS = ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")
 _HALF = ("f16", "bf16", "f16x2", "bf16x2")
 
@@ -185,6 +206,7 @@ def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: 
     of 2 or 4 (8 of "f16", "bf16") values is combined element by element, in global memory (sm_90). sem: "relaxed",
     "release". PTX red."""
     space = space_of(ptr, None, "red")
+    check_writable(ptr, "red")
     order = _order(sem, scope, "red", ("relaxed", "release"))
     kind = dtype.ptx if isinstance(dtype, DType) else dtype
     if op not in _OPS:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import DType, Float32, Int32, Uint8, Uint16, Uint32, Uint64
-from ..pointer import AddressSpace, Pointer, physical, shared_address
+from ..pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..seam import CuteError, traced
 from ..vector import bitcast
 from .index import dynamic_smem_size
@@ -125,6 +125,7 @@ def store(
 
     sem: None, "relaxed" or "release"; cop: "wb", "cg", "cs", "wt"; the others as in `load`. PTX st; hints sm_80."""
     space = space_of(ptr, ss, "store")
+    check_writable(ptr, "store")
     values = val if isinstance(val, tuple) else (val,)
     width = _element(ptr.dtype, len(values), "store")
     _choice(cop, ("wb", "cg", "cs", "wt"), "cop", "store")

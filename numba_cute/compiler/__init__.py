@@ -8,6 +8,7 @@ if cudasim.enabled():
 else:
     from . import (  # noqa: F401  (they register)
         assign,
+        builtins,
         caching,
         calls,
         literals,

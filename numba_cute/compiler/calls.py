@@ -44,6 +44,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return None
     if isinstance(ty, (types.Number, types.Boolean)):
         return tree.make_leaf(ty, value)
+    if isinstance(ty, types.IntEnumMember):
+        return tree.make_leaf(ty.dtype, value)
     if isinstance(ty, types.BaseTuple):
         b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
         return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
@@ -96,7 +98,7 @@ def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
         elements[-1:] = [1]
     elif ty.layout == "F":
         elements[:1] = [1]
-    return seam.ArrayView(dtype, data, shape, tuple(elements))
+    return seam.ArrayView(dtype, data, shape, tuple(elements), not ty.mutable)
 
 
 _DTYPES = {
@@ -331,8 +333,10 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
 
 @lowering_registry.lower_constant(Value)
 def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
-    if tree.nt.TENSOR_MAP in ty.leaves:
-        raise CuteError(f"{type(obj).__name__}: a TMA atom holds a tensor map; pass it to the kernel as an argument")
+    leaves: list[Any] = []
+    tree.align(obj, ty.spec, leaves)
+    for leaf in leaves:
+        leaf.captured()
     return concrete(obj, ty, Tracer(context, builder))
 
 
@@ -397,12 +401,12 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
         return concrete(result, sig.return_type, tracer)
 
     if op is operator.setitem:
-        lowering_registry.lower(op, Value, types.Any, types.Any)(lower)
+        contexts.lower(op, Value, types.Any, types.Any)(lower)
     elif op in (len, operator.neg, operator.invert):
-        lowering_registry.lower(op, Value)(lower)
+        contexts.lower(op, Value)(lower)
     else:
         for sig in ((Value, Value), (Value, types.Any), (types.Any, Value)):
-            lowering_registry.lower(op, *sig)(lower)
+            contexts.lower(op, *sig)(lower)
 
 
 for _op, _fn in _OPERATORS.items():

@@ -16,8 +16,11 @@ from numba.cuda.core.ir import Loc
 
 from .. import config
 from ..seam import CuteError
+from ..words import READ_ONLY_ARRAY
 
 _raised: list[CuteError] = []
+_READ_ONLY = re.compile("Cannot modify readonly array")
+"""What Numba says of it."""
 _PLACE = re.compile(r" at (\S.*?) \((\d+)\)")
 
 
@@ -51,6 +54,8 @@ def explain(error: BaseException, py_func: Any) -> None:
     text = str(error)
     found = [e for e in _raised if str(e) in text]
     cute = error if isinstance(error, CuteError) else max(found, key=lambda e: len(str(e)), default=None)
+    if cute is None and _READ_ONLY.search(text):
+        cute = CuteError(READ_ONLY_ARRAY)
     if cute is None:
         return
     raised = type(cute)(f"{cute}{_where(text, error, py_func)}")

@@ -153,16 +153,22 @@ class Number(seam.Leaf):
         return self if _is(o, 0) else _arith("lshr", self, o)
 
     def __lt__(self, o: Any) -> Any:
-        return seam.current().compare("<", self, o)
+        return _compare("<", self, o)
 
     def __le__(self, o: Any) -> Any:
-        return seam.current().compare("<=", self, o)
+        return _compare("<=", self, o)
 
     def __gt__(self, o: Any) -> Any:
-        return seam.current().compare(">", self, o)
+        return _compare(">", self, o)
 
     def __ge__(self, o: Any) -> Any:
-        return seam.current().compare(">=", self, o)
+        return _compare(">=", self, o)
+
+
+def _compare(op: str, a: Any, b: Any) -> Any:
+    if not isinstance(b, (int, float, Number, dtypes.Scalar)):
+        return NotImplemented  # a vector compares itself with a number
+    return seam.current().compare(op, a, b)
 
 
 def _is(x: Any, value: int) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.cuda import types, typing
-from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
 
@@ -41,17 +40,13 @@ def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
         ty = sig.return_type
         return context.get_constant(types.unliteral(ty), ty.literal_value)
 
-    lowering_registry.lower(op, *kinds)(lower)
+    contexts.lower(op, *kinds)(lower)
 
 
 for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor"):
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
-for _fn in (min, max):
-    _register(_fn, (types.IntegerLiteral, types.IntegerLiteral))
-    _register(_fn, (types.IntegerLiteral, types.IntegerLiteral, types.IntegerLiteral))
-_register(abs, (types.IntegerLiteral,))
 _register(operator.neg, (types.IntegerLiteral,))
 _register(operator.not_, (types.BooleanLiteral,))
 
@@ -64,11 +59,6 @@ class _TupleLength(AbstractTemplate):
         if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
             return None
         return typing.signature(types.literal(len(args[0])), *args)
-
-
-@lowering_registry.lower(len, types.BaseTuple)
-def _tuple_length(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return context.get_constant(types.intp, len(sig.args[0]))
 
 
 @contexts.template(operator.add)

@@ -7,6 +7,20 @@ from typing import Any
 
 import numpy as np
 from numba.cuda.cudadrv import devices, driver
+from numba.cuda.cudadrv.error import CudaSupportError
+
+
+def known_to_cuda(address: int) -> bool | None:
+    """Whether an address is one that the driver gave, or was told of: of a GPU, managed, pinned or registered memory.
+    None if there is no driver to ask."""
+    from cuda.bindings import driver as bindings
+
+    try:
+        devices.get_context()
+    except (CudaSupportError, driver.CudaAPIError):
+        return None
+    kind = bindings.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+    return bindings.cuPointerGetAttribute(kind, address)[0] == bindings.CUresult.CUDA_SUCCESS
 
 
 def from_device(address: int, nbytes: int) -> Any:

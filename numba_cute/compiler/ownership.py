@@ -25,21 +25,21 @@ _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 
 def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
     """Whether a function, called with arguments of these types, is this library's to compile."""
-    return any(map(_is_own_type, argtypes)) or _function(py_func, set())
+    return any(map(is_own_type, argtypes)) or _function(py_func, set())
 
 
 def _is_package(name: Any) -> bool:
     return isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + "."))
 
 
-def _is_own_type(ty: Any) -> bool:
+def is_own_type(ty: Any) -> bool:
     """Whether a Numba type is of this library, or holds such a type."""
     if isinstance(ty, types.Omitted):
         return _value(ty.value, frozenset(), set())
     if isinstance(ty, types.BaseTuple):
-        return any(map(_is_own_type, ty))
+        return any(map(is_own_type, ty))
     if isinstance(ty, types.Optional):
-        return _is_own_type(ty.type)
+        return is_own_type(ty.type)
     if isinstance(ty, types.Dispatcher):
         return _function(ty.dispatcher.py_func, set())
     return _is_package(type(ty).__module__)

@@ -16,6 +16,7 @@ from . import contexts, operations, ownership
 from .audit import Audit
 from .methods import Methods
 from .passes import KeepConstants
+from .statements import Statements
 
 _define_pipelines = CUDACompiler.define_pipelines
 
@@ -29,12 +30,13 @@ def define_pipelines(self: Any) -> Any:
     if not ownership.owns(state.func_id.func, state.args):
         return pipelines
     state.typingctx = contexts.typing_context()
-    state.targetctx.typing_context = state.typingctx  # this compilation's own copy of the target context
+    contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
     for manager in pipelines:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
         manager.add_pass_after(KeepConstants, InlineClosureLikes)
         manager.add_pass_after(Methods, InlineClosureLikes)
         manager.add_pass_after(Audit, NopythonTypeInference)
+        manager.add_pass_after(Statements, NopythonTypeInference)
         manager.finalize()
     return pipelines
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from numba import cuda
 from numba.cuda import types, typing
-from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.templates import AbstractTemplate
 
 from .. import seam
@@ -89,13 +88,13 @@ def _register(op: Any) -> None:
         return call(context, builder, dispatcher_of(fn), tuple(kinds), values)
 
     if op is operator.setitem:
-        lowering_registry.lower(op, StructRef, types.Any, types.Any)(lower)
+        contexts.lower(op, StructRef, types.Any, types.Any)(lower)
     elif op in (len, bool) or op in (getattr(operator, n) for n in _UNARY):
-        lowering_registry.lower(op, StructRef)(lower)
+        contexts.lower(op, StructRef)(lower)
     else:
-        lowering_registry.lower(op, StructRef, StructRef)(lower)
-        lowering_registry.lower(op, StructRef, types.Any)(lower)
-        lowering_registry.lower(op, types.Any, StructRef)(lower)
+        contexts.lower(op, StructRef, StructRef)(lower)
+        contexts.lower(op, StructRef, types.Any)(lower)
+        contexts.lower(op, types.Any, StructRef)(lower)
 
 
 for _op in _METHODS:

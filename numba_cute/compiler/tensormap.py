@@ -11,6 +11,7 @@ from cuda.core.utils import StridedMemoryView
 
 from ..isa.tensormap import Im2colWide, element_type
 from ..seam import CuteError
+from .memory import known_to_cuda
 
 
 class _Memory:
@@ -61,6 +62,11 @@ def _options(record: Any) -> dict[str, Any]:
 
 def encode(record: Any) -> Any:
     """A TensorMapRecord (see isa/tensormap.py, which checked it) as what `cuda.core.launch` passes by value."""
+    if known_to_cuda(record.address) is False:
+        raise CuteError(
+            f"the tensor of a TMA atom, at {record.address:#x}, lies in the host's memory, which a GPU cannot read: "
+            "make the atom of a tensor on the GPU"
+        )
     view = StridedMemoryView.from_cuda_array_interface(_Memory(record), stream_ptr=-1)
     options = _options(record)
     try:

@@ -453,22 +453,26 @@ class Tracer:
         fn = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [_I32]), SMEM_MARK + " $0", "n", side_effect=True)
         self.builder.call(fn, [value])
 
+    def gave(self, fn: Any, result: Any) -> None:
+        """Who drops it is found in the kernel's steps, once all is typed (see `seam.AUDITS`)."""
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:
             return
-        b, promoted = self.builder, []
-        for a in args:
-            value = (
-                a if isinstance(a, Number) else self.cast(a, dtypes.Float64 if isinstance(a, float) else dtypes.Int32)
-            )
-            wide = types.float64 if isinstance(value.type, types.Float) else types.int32
-            keep = isinstance(value.type, types.Integer) and value.type.bitwidth >= 32
-            promoted.append(value.ir if keep else self.ir(value, wide))  # C's promotions
-        frame = cgutils.alloca_once(b, ir.LiteralStructType([v.type for v in promoted] or [_I32]))
-        for i, v in enumerate(promoted):
+        b = self.builder
+        values = [self._printed(a) for a in args]
+        frame = cgutils.alloca_once(b, ir.LiteralStructType([v.type for v in values] or [_I32]))
+        for i, v in enumerate(values):
             b.store(v, b.gep(frame, [_I32(0), _I32(i)]))
         text = self.context.insert_string_const_addrspace(b, fmt)
         b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])
+
+    def _printed(self, x: Number) -> Any:
+        """What printf is given for a number: a bool as its name."""
+        if x.type != types.boolean:
+            return x.ir
+        yes, no = (self.context.insert_string_const_addrspace(self.builder, str(b)) for b in (True, False))
+        return self.builder.select(self.ir(x, types.boolean), yes, no)
 
 
 def _singles(regs: Regs) -> list[Regs]:

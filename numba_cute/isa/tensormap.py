@@ -355,6 +355,12 @@ class TensorMapRecord(Leaf):
         size = self.box_bytes // (self.box_shape[0] * self.dtype.bytes) * self.row_bytes
         return size if self.interleave == "none" or self.swizzle == "none" else -(-size // 128) * 128
 
+    def captured(self, simulated: bool = False) -> Any:
+        raise CuteError(
+            "a TMA atom holds a tensor map, which cannot be a global or closure variable of a kernel: pass the atom as "
+            "an argument"
+        )
+
     @property
     def extent_bytes(self) -> int:
         """The bytes from `address` to the end of the last element."""

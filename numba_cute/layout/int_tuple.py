@@ -7,6 +7,7 @@ underscore of coordinates and tilers). The arithmetic here folds what is static,
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +45,7 @@ def whole(x: Any, name: str) -> Any:
 
 def refuse_layout(x: Any, name: str) -> None:
     """Refuse a layout or a tensor where a shape is meant: as a leaf it would be taken for one extent."""
-    if hasattr(x, "shape") and not hasattr(x, "__index__"):  # NumPy's integers have both
+    if hasattr(x, "shape") and not isinstance(x, numbers.Integral):  # NumPy's integers have one too
         raise CuteError(f"{name}={x} is no shape, but has one: give its .shape, {text(x.shape)}")
 
 

@@ -17,6 +17,7 @@ from ..copy_atom import CopyAtom
 from ..dtypes import DType, Int32, Uint16
 from ..isa.tensormap import Im2col, TensorMapRecord
 from ..layout import Layout, ScaledBasis
+from ..pointer import check_writable
 from ..seam import CuteError, static
 from ..tensor import Tensor
 from .common import CtaGroup
@@ -169,6 +170,8 @@ def _info(
     _need(isinstance(op, _Im2col), f"op {op!r} is not an im2col operation such as CopyBulkTensorIm2ColG2SOp()")
     _need(seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
     ptr = global_pointer(gmem)
+    if op.writes:
+        check_writable(ptr, f"make_im2col_tma_atom: {type(op).__name__}")
     dtype = internal_type or ptr.dtype
     interleave = options.get("interleave", "none")
     sliced = 0 if interleave == "none" else slice_of(interleave, dtype, "make_im2col_tma_atom")

@@ -16,7 +16,7 @@ from ..copy_atom import CopyAtom
 from ..dtypes import Int64, Uint32, Uint64
 from ..isa.tensormap_bits import BYTES
 from ..layout import Layout
-from ..pointer import AddressSpace, Pointer
+from ..pointer import AddressSpace, Pointer, check_writable
 from ..seam import CuteError, traced
 from ..tensor import Tensor
 
@@ -47,6 +47,7 @@ def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
     there it is released and acquired. 8 loads and 8 stores of 16 bytes."""
     _check_atom(tma_atom, "copy_tensormap")
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
+    check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
     b = seam.current()
     words = seam.Regs(b.registers(Uint32, 4), Uint32, 0, 4)
     for at in range(0, BYTES, 16):
@@ -64,9 +65,12 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
     what = "update_tma_descriptor"
     _check_atom(tma_atom, what)
     address = _place(tma_desc_ptr, what, "tma_desc_ptr", AddressSpace.smem, *_GLOBAL)
+    check_writable(tma_desc_ptr, f"{what}: tma_desc_ptr")
     space = "smem" if tma_desc_ptr.space is AddressSpace.smem else "gmem"
     shape, stride = _modes(tma_atom, gmem_tensor, what)
     source = gmem_tensor.iterator
+    if tma_atom.op.writes:
+        check_writable(source, f"{what}: gmem_tensor of {type(tma_atom.op).__name__}")
     size = source.dtype.bytes
 
     def replace(field: str, value: Any, **ord: int) -> None:
@@ -129,5 +133,6 @@ def cp_fence_tma_desc_release(tma_desc_global_ptr: Pointer, tma_desc_shared_ptr:
     PTX tensormap.cp_fenceproxy, sm_90."""
     what = "cp_fence_tma_desc_release"
     to = _place(tma_desc_global_ptr, what, "tma_desc_global_ptr", *_GLOBAL)
+    check_writable(tma_desc_global_ptr, f"{what}: tma_desc_global_ptr")
     source = _place(tma_desc_shared_ptr, what, "tma_desc_shared_ptr", AddressSpace.smem)
     isa.tensormap_cp_fenceproxy(Uint64(to), source, scope="gpu")

@@ -12,7 +12,7 @@ from ..copy_atom import CopyAtom
 from ..dtypes import DType
 from ..isa.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
-from ..pointer import AddressSpace, Pointer
+from ..pointer import AddressSpace, Pointer, check_writable
 from ..seam import CuteError, static
 from ..tensor import Tensor
 from . import slices
@@ -118,6 +118,8 @@ def tma_info(
         type(num_multicast) is int and 1 <= num_multicast <= 16,
         f"num_multicast {num_multicast!r} must be a static number in [1, 16]",
     )
+    if op.writes:
+        check_writable(ptr, f"make_tiled_tma_atom: {type(op).__name__}")
     _need(num_multicast == 1 or op.multicast, f"num_multicast {num_multicast} needs CopyBulkTensorTileG2SMulticastOp()")
     if reduction is not None:
         check_reduction(reduction, dtype)

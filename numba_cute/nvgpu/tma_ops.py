@@ -57,12 +57,13 @@ def _barrier(bar: Any, group: CtaGroup) -> Any:
 
 @static
 class TmaCopyOp:
-    """What copies by a tensor map share. interleaved: set by what makes the atom."""
+    """What copies by a tensor map share. interleaved: set by what makes the atom. writes: global memory."""
 
     interleaved: bool = field(default=False, kw_only=True, repr=False)
 
     multicast = False
     im2col = False
+    writes = False
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         what = type(self).__name__
@@ -196,6 +197,8 @@ class CopyBulkTensorTileG2SMulticastOp(Load):
 
 
 class Store(TmaCopyOp):
+    writes = True
+
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
         _issue_stores(self, "cp_async_bulk_tensor_s2g", atom, pairs, bar, mask, policy)
 
@@ -215,6 +218,8 @@ class CopyReduceBulkTensorTileS2GOp(TmaCopyOp):
     """
 
     reduction_kind: ReductionOp = ReductionOp.ADD
+
+    writes = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.reduction_kind, ReductionOp):

@@ -20,6 +20,7 @@ from .explain import registers_in_use
 from .machine import Machine
 from .memory import SMEM_BASE, SMEM_WINDOW
 from .report import OutOfBoundsError
+from .results import check_used
 from .tmem import check_loaded
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -96,7 +97,7 @@ class SimBackend:
                 own = self._numba_array(m, address, nbytes, write)
                 if own is not None:
                     return own
-            a = self.run.memory.at(address, nbytes, m)
+            a = self.run.memory.at(address, nbytes, m, write)
             if self.run.races is not None:
                 a.check(m, address, nbytes, write)
             if self.run.trace is not None:
@@ -279,6 +280,9 @@ class SimBackend:
     def note(self, address: int, nbytes: int, name: str) -> None:
         """Name `nbytes` of shared memory at `address`, for reports."""
         self.run.thread.cta.note(int(address), int(nbytes), name)
+
+    def gave(self, fn: Any, result: Any) -> None:
+        check_used(fn, result, sys._getframe(2))
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % tuple(args), end="")

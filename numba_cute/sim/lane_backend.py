@@ -97,7 +97,7 @@ class LaneBackend(SimBackend):
             last = [v.list[-1] if type(v) is Lanes else v for v in values]
             super().store(dtype, space, address, last, align)
             return
-        memory, places = self._places(f, space, address, len(values) * dtype.bytes, align)
+        memory, places = self._places(f, space, address, len(values) * dtype.bytes, align, True)
         data = np.empty((len(f.threads), len(values)), dtype.numpy)
         for i, v in enumerate(values):
             data[:, i] = _numbers(v, dtype)
@@ -125,10 +125,12 @@ class LaneBackend(SimBackend):
         if self._one_by_one(f, src) or type(address) is not Lanes:
             f.each(super().copy_from_regs, src, space, address, align)
         else:
-            memory, places = self._places(f, space, address, src.count * src.dtype.bytes, align)
+            memory, places = self._places(f, space, address, src.count * src.dtype.bytes, align, True)
             memory[places] = np.ascontiguousarray(spans(f, src)).view(np.uint8)
 
-    def _places(self, f: Fragment, space: str, address: Lanes, nbytes: int, align: int) -> tuple[Bytes, Any]:
+    def _places(
+        self, f: Fragment, space: str, address: Lanes, nbytes: int, align: int, write: bool = False
+    ) -> tuple[Bytes, Any]:
         """The memory that the lanes access, and where in it: an index (lanes, nbytes) of bytes."""
         at = np.array(address.list, np.int64)
         low, high = int(at.min()), int(at.max())
@@ -140,8 +142,8 @@ class LaneBackend(SimBackend):
                 raise IndexError("outside of the CTA's shared memory")
             return smem.data, at[:, None] + np.arange(nbytes)
         a = self.run.memory.find(low)
-        if a is None or high + nbytes > a.end:
-            raise IndexError("outside of one allocation")
+        if a is None or high + nbytes > a.end or write and a.readonly:
+            raise IndexError("outside of one allocation that is as it must be")
         return a.data, (at - a.address)[:, None] + np.arange(nbytes)
 
     # registers

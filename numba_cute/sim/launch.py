@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..dtypes import DType, Scalar
 from ..isa.instr import supports
 from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
+from ..words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from . import cooperative
 from .arrays import tracked
 from .backend import SimBackend, as_number
@@ -31,7 +33,7 @@ from .lane_memory import stepped
 from .memory import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .rebuild import Rebuilder, python_function
 from .replayable import replayable, uses_library
-from .report import OutOfBoundsError, SimError, SimWarning
+from .report import OutOfBoundsError, SimError, SimWarning, in_library, place_of
 from .schedule import Choices
 from .tensor_maps import TensorMaps
 from .trace import Trace
@@ -184,7 +186,7 @@ class Simulated:
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
-        rebuilder = Rebuilder(run, partial(arguments.take, name="a global"))
+        rebuilder = Rebuilder(run, partial(arguments.take, name="a global", captured=True))
         body = rebuilder.function(fn)
         if before is not None:
             before += memory.copies()
@@ -306,12 +308,33 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
             body(*values())
         return [thread] if together is None else together.members
     except Exception as e:
+        said = _in_words(e)
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
         if run.seed is not None:
             at += f"; to see this again: cute.simulate(kernel, seed={run.seed}, async_mode={run.mode!r})"
-        if not isinstance(e, SimError) and hasattr(e, "add_note"):
-            e.add_note(at)
-        raise
+        if not isinstance(said, SimError) and hasattr(said, "add_note"):
+            said.add_note(at)
+        if said is e:
+            raise
+        raise said from None
+
+
+def _in_words(e: Exception) -> Exception:
+    """An exception of a kernel's own Python in the words that the compiler has for it."""
+    frame = _innermost(e.__traceback__)
+    place = place_of(frame)
+    if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
+        return CuteError(f"{READ_ONLY_ARRAY}\n  at {place}")
+    if type(e) is AssertionError and frame is not None and not in_library(frame.f_code):
+        words = false_assertion(assertion_at(place.file, place.line), e.args[0] if e.args else None)
+        return FalseAssertion(f"{words}\n  at {place}")
+    return e
+
+
+def _innermost(trace: TracebackType | None) -> FrameType | None:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame
 
 
 def _dim3(name: str, value: Any) -> tuple[int, int, int]:
@@ -346,42 +369,47 @@ class Arguments:
         self.memory, self.maps, self.run = memory, maps, run
         self._handles: dict[TensorMapRecord, int] = {}
 
-    def take(self, value: Any, name: str) -> Any:
-        """`value` as the kernel's threads see it; `name` is for reports."""
+    def take(self, value: Any, name: str, captured: bool = False) -> Any:
+        """`value` as the kernel's threads see it; `name` is for reports. captured: as a global or closure variable,
+        which a compiled kernel holds as a constant."""
         value = _array(value)
         found = getattr(value, "__cute_allocations__", None)
         if found is not None and not isinstance(value, type):
-            for address, nbytes, label, owner in found():
-                self.memory.add(int(address), int(nbytes), label or name, owner)
+            for address, nbytes, label, owner, readonly in found():
+                self.memory.add(int(address), int(nbytes), label or name, owner, readonly)
         if isinstance(value, Scalar):
-            return as_number(value.checked(), value.dtype)
+            number = value.captured(simulated=True) if captured else value.checked(simulated=True)
+            return as_number(number, value.dtype)
         if isinstance(value, np.integer):
             return int(value)
         if isinstance(value, np.void) and value.dtype.names:
             return value.astype(np.dtype((np.record, value.dtype)))  # its fields are attributes, as in Numba
         if isinstance(value, np.ndarray):
+            if captured:
+                value = value.view()
+                value.flags.writeable = False
             self.memory.add_array(value, name)
             return stepped(tracked(value, self.run), self.run)
         if isinstance(value, TensorMapRecord):
-            return self._handle(value, name)
+            return value.captured(simulated=True) if captured else self._handle(value, name)
         if type(value) is tuple:
-            return tuple(self.take(v, name) for v in value)
+            return tuple(self.take(v, name, captured) for v in value)
         if isinstance(value, DType):
             return value
         if seam.is_static_class(type(value)) and dataclasses.is_dataclass(value):
-            return self._rebuilt(value, [f.name for f in dataclasses.fields(value)], name)
+            return self._rebuilt(value, [f.name for f in dataclasses.fields(value)], name, captured)
         if seam.is_struct_class(type(value)):
-            return self._rebuilt(value, list(vars(value)), name)
+            return self._rebuilt(value, list(vars(value)), name, captured)
         return value
 
-    def _field(self, value: Any, name: str) -> Any:
+    def _field(self, value: Any, name: str, captured: bool) -> Any:
         if isinstance(value, np.ndarray):
             self.memory.add_array(value, name)
             return value
-        return self.take(value, name)
+        return self.take(value, name, captured)
 
-    def _rebuilt(self, value: Any, fields: list[str], name: str) -> Any:
-        new = {f: self._field(getattr(value, f), name) for f in fields}
+    def _rebuilt(self, value: Any, fields: list[str], name: str, captured: bool) -> Any:
+        new = {f: self._field(getattr(value, f), name, captured) for f in fields}
         if all(new[f] is getattr(value, f) for f in fields):
             return value
         copy = object.__new__(type(value))

@@ -235,7 +235,7 @@ class Machine:
         smem.data.reshape(-1, nbytes)[addresses // nbytes] = data
 
     def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
-        a = self.run.memory.at(address, nbytes, self)
+        a = self.run.memory.at(address, nbytes, self, write)
         if self.run.races is not None:
             a.check(self, address, nbytes, write, by=self.asynchronous(None))
         return a.data[address - a.address : address - a.address + nbytes]  # type: ignore[no-any-return]
@@ -261,7 +261,7 @@ class Machine:
         self._global(address, len(data), True)[...] = data
 
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
-        a = self.run.memory.at(address, nbytes, self)
+        a = self.run.memory.at(address, nbytes, self, True)
         if self.run.races is not None:
             a.check(self, address, nbytes, True, by=self.asynchronous("gpu"), atomic="gpu")
         part = a.data[address - a.address : address - a.address + nbytes]
@@ -282,7 +282,7 @@ class Machine:
             part = owner.smem.data[address : address + nbytes]
         else:
             owner = None
-            a = self.run.memory.at(address, nbytes, self)
+            a = self.run.memory.at(address, nbytes, self, change is not None)
             if self.run.races is not None:
                 a.check(self, address, nbytes, change is not None, atomic=scope)
             part = a.data[address - a.address : address - a.address + nbytes]

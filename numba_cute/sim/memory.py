@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..isa.machine import Bytes
 from .clocks import GMEM, SMEM
 from .hazards import Box, Region, Shadow
-from .report import OutOfBoundsError, SimError
+from .report import OutOfBoundsError, ReadOnlyError, SimError
 
 SMEM_BASE = 1024
 """Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
@@ -97,10 +97,11 @@ class SharedMemory:
 class Allocation:
     """One range of global memory that the kernel may use."""
 
-    __slots__ = ("address", "nbytes", "label", "owner", "data", "_shadow")
+    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "data", "_shadow")
 
-    def __init__(self, address: int, nbytes: int, label: str, owner: Any) -> None:
+    def __init__(self, address: int, nbytes: int, label: str, owner: Any, readonly: bool = False) -> None:
         self.address, self.nbytes, self.label, self.owner = address, nbytes, label, owner
+        self.readonly = readonly
         self._shadow: Shadow | None = None
         self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
@@ -154,22 +155,27 @@ class GlobalMemory:
         self._starts: list[int] = []
         self._buffers: list[Allocation] = []
 
-    def add(self, address: int, nbytes: int, name: str, owner: Any) -> None:
-        """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run."""
+    def add(self, address: int, nbytes: int, name: str, owner: Any, readonly: bool = False) -> None:
+        """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run. Where something is given twice,
+        once read-only, it may be written."""
         held = self.find(address)
-        if nbytes == 0 or (held is not None and address + nbytes <= held.end):
+        if nbytes == 0:
+            return
+        if held is not None and address + nbytes <= held.end:
+            held.readonly = held.readonly and readonly
             return
         start, end, owners = (held.address if held else address), address + nbytes, [owner]
         at = bisect.bisect_left(self._starts, start)
         while at < len(self._buffers) and self._buffers[at].address < end:  # absorb what it overlaps
             end = max(end, self._buffers[at].end)
             owners.append(self._buffers[at].owner)
+            readonly = readonly and self._buffers[at].readonly
             del self._starts[at], self._buffers[at]
         self._starts.insert(at, start)
-        self._buffers.insert(at, Allocation(start, end - start, name, owners))
+        self._buffers.insert(at, Allocation(start, end - start, name, owners, readonly))
 
     def add_array(self, a: NDArray[Any], name: str) -> None:
-        self.add(*array_range(a), name, a)
+        self.add(*array_range(a), name, a, not a.flags.writeable)
 
     def find(self, address: int) -> Allocation | None:
         at = bisect.bisect_right(self._starts, address) - 1
@@ -184,13 +190,18 @@ class GlobalMemory:
         a = self.at(address, nbytes, machine)
         return a.data[address - a.address : address - a.address + nbytes]
 
-    def at(self, address: int, nbytes: int, machine: Any) -> Allocation:
-        """The allocation that holds these bytes."""
+    def at(self, address: int, nbytes: int, machine: Any, write: bool = False) -> Allocation:
+        """The allocation that holds these bytes. write: they are to be written."""
         a = self.find(address)
         if a is None or address + nbytes > a.end:
             raise OutOfBoundsError(
                 f"global memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
                 f"which is {self.nearest(address, nbytes)}"
+            )
+        if write and a.readonly:
+            raise ReadOnlyError(
+                f"global memory: {machine.describe()} writes {nbytes} bytes at {a.name(address - a.address)} at "
+                f"{machine.place}, which is read-only: pass an array that is writeable, as np.array(x) makes one"
             )
         return a
 

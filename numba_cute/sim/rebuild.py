@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from .. import seam
+from ..words import no_array
 from .lane_stand_in import LaneModule, LaneStandIn, LaneType, lane_builtins, lanes_type
 from .lanes import lanewise
 from .numba_functions import declared
 from .numba_stand_in import CudaStandIn, NumbaType
 from .passing import PassingModule, passing_builtins, passing_type
+from .results import watched
 
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
           "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
@@ -49,12 +51,32 @@ class _Module:
         return self._replace(getattr(self._real, name))
 
 
+class _Atomics:
+    """`cuda.atomic`, of tensors too."""
+
+    def __init__(self, of_arrays: Any) -> None:
+        self._of_arrays = of_arrays
+
+    def __getattr__(self, name: str) -> Any:
+        of_array = getattr(self._of_arrays, name)
+
+        def call(array: Any, *args: Any) -> Any:
+            of_tensor = getattr(array, "__cute_atomic__", None)
+            if of_tensor is None and seam.is_static_class(type(array)):
+                raise seam.CuteError(no_array(name, array))
+            return of_array(array, *args) if of_tensor is None else of_tensor(name, *args)
+
+        setattr(self, name, call)
+        return call
+
+
 class Rebuilder:
     """Replaces what one run's functions refer to. `unwrap` is applied to static objects (see launch.py)."""
 
     def __init__(self, run: Any, unwrap: Any) -> None:
         self.run, self.unwrap = run, unwrap
         self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
+        self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._number = LaneType if run.shared else NumbaType
         self._builtins = lane_builtins() if run.shared else passing_builtins()
         self._functions: dict[int, Any] = {}
@@ -107,7 +129,7 @@ class Rebuilder:
             return self._module(value, names)
         if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
             if getattr(value, "__module__", "") != "math":
-                return value
+                return watched(value)
             return lanewise(value) if self.run.shared else getattr(PassingModule(math), value.__name__)
         if isinstance(value, type) and issubclass(value, np.generic):
             return lanes_type(value, value) if self.run.shared else passing_type(value)
@@ -171,7 +193,7 @@ class Rebuilder:
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if module.__name__.split(".")[0] == "numba_cute":
-            return module
+            return watched(module)
         for name in names:
             member = vars(module).get(name)
             if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member):

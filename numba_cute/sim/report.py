@@ -38,6 +38,10 @@ class OutOfBoundsError(SimError):
     """An access outside the memory that the kernel was given, or misaligned."""
 
 
+class ReadOnlyError(SimError):
+    """Memory that may only be read is written."""
+
+
 class UninitializedReadError(SimError):
     """What nobody has written was read and used: shared or tensor memory, registers, a local array."""
 

@@ -121,7 +121,7 @@ class SimTensorMap:
         if 0 in shape or min(shape) < 0:
             return np.empty((0,) * len(shape), r.dtype.numpy), tuple(slice(0, 0) for _ in where)
         reach = sum((n - 1) * s for n, s in zip(shape, strides)) + size
-        a = self.memory.at(address, reach, machine)
+        a = self.memory.at(address, reach, machine, write)
         if machine.run.races is not None:
             where_in = tuple(reversed(shape)), tuple(reversed(strides))
             scope = "gpu" if atomic else None

@@ -15,7 +15,7 @@ from ..copy_atom import CopyAtom
 from ..dtypes import Int32, Uint16, Uint32, Uint64
 from ..isa.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
 from ..nvgpu.common import LoadCacheMode
-from ..pointer import AddressSpace, Pointer, physical, shared_address
+from ..pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..seam import CuteError, traced
 from ..tensor import Tensor
 
@@ -192,6 +192,7 @@ def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
     what = "tma_store"
     if isinstance(tma_desc, Pointer) and not isinstance(crd, tuple):
         to = _pointer(tma_desc, what, "gmem_ptr", *_GLOBAL)
+        check_writable(to, what)
         isa.cp_async_bulk_s2g(to.address, _shared(smem_ptr, what), Uint32(crd))
         return
     at = _coordinates(crd, what)

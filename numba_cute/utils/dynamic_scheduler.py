@@ -17,7 +17,7 @@ from ..isa.counter import counter_add
 from ..isa.fence import fence_acq_rel, fence_proxy_async_shared_cta
 from ..isa.mbarrier import mbarrier_complete_tx
 from ..isa.sync import elect_sync
-from ..pointer import AddressSpace, Pointer, shared_address
+from ..pointer import AddressSpace, Pointer, check_writable, shared_address
 from ..seam import CuteError, current, static, struct, traced
 from ..tensor import Tensor, make_tensor
 from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
@@ -123,6 +123,7 @@ class DynamicPersistentTileScheduler:
         pointer = counter if isinstance(counter, Pointer) else _tensor(counter).iterator
         if not isinstance(pointer, Pointer) or pointer.dtype.width != 32 or pointer.space is AddressSpace.smem:
             raise CuteError(f"{what}: counter {pointer!r} must be a 32-bit integer in global memory")
+        check_writable(pointer, f"{what}: counter")
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
         clusters = dtypes.Int32(grid_dim[2])

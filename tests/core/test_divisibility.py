@@ -271,11 +271,18 @@ def test_a_number_that_breaks_its_promise_is_refused_at_the_launch(number, messa
         launch._scalar_arg(typeof(number, Purpose.argument), number)
 
 
+class OnDevice:
+    """An array that says that it lies on a GPU."""
+
+    def __init__(self, array):
+        self.__cuda_array_interface__ = {**array.__array_interface__, "version": 3}
+
+
 def test_a_kernel_compiled_for_a_promise_checks_each_argument():
     promised = typeof(rows(8), Purpose.argument)
 
     def packed(columns, mark=False):
-        t = from_dlpack(np.zeros((4, columns), np.float16), assumed_align=16)
+        t = from_dlpack(OnDevice(np.zeros((4, columns), np.float16)), assumed_align=16)
         return launch._value_args(promised, t.mark_compact_shape_dynamic(1) if mark else t)
 
     assert [int(x.value) for x in packed(24)][-3:] == [4, 24, 24], "what is static fits a kernel for run-time values"

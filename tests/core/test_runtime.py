@@ -95,8 +95,8 @@ def test_tensors_over_the_same_memory_are_equal():
 
 def test_allocations_span_negative_strides():
     array = np.zeros((4, 8), np.float32)
-    [(address, nbytes, _, owner)] = from_dlpack(array[::-1]).__cute_allocations__()
-    assert (address, nbytes) == (array.ctypes.data, 128) and owner.base is array
+    [(address, nbytes, _, owner, readonly)] = from_dlpack(array[::-1]).__cute_allocations__()
+    assert (address, nbytes, readonly) == (array.ctypes.data, 128, False) and owner.base is array
 
 
 def test_mark_layout_dynamic_keeps_the_leading_stride():

@@ -95,17 +95,18 @@ def a_constant_is_folded_between_its_assignments(out, n):
 @program(4, 5)
 @cuda.jit
 def a_branch_is_pruned_by_what_reaches_it(out, n):
-    k = 2
-    k = k * 2
-    if cute.const_expr(k == 4):
-        out[0] = k
-    else:
-        out[0] = cuda.no_such_thing
-    k += 1
-    if cute.const_expr(k != 5):
-        out[1] = cuda.no_such_thing
-    else:
-        out[1] = k
+    if n > 2:
+        k = 2
+        k = k * 2
+        if cute.const_expr(k == 4):
+            out[0] = k
+        else:
+            out[0] = cuda.no_such_thing
+        k += 1
+        if cute.const_expr(k != 5):
+            out[1] = cuda.no_such_thing
+        else:
+            out[1] = k
 
 
 @program(20, 2)
