@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from . import layout
 from .layout import ComposedLayout, Layout
-from .layout.divides import projected
+from .layout.divides import numbers_threads, projected
 from .seam import CuteError, traced
 from .tensor import Tensor, check_coord, has_none, slice_tensor
 
@@ -116,9 +116,10 @@ def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 def local_partition(target: Any, tiler: Any, index: Any, proj: Any = None) -> Any:
     """What thread `index` of the threads laid out by `tiler` takes of `target`: one element of each tile of the
     shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
-    if proj is not None:
-        tiler = layout.dice(tiler, proj)
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)
+    numbers_threads(threads)
+    if proj is not None:
+        threads = layout.dice(threads, proj)
     tiled = _opened(zipped_divide(target, layout.product_each(threads.shape)))
     coord = threads.get_flat_coord(index)
     tile_rank = layout.rank(shape(tiled)[0])

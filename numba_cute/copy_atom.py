@@ -14,6 +14,7 @@ from . import layout
 from .dtypes import DType
 from .layout import ComposedLayout, Layout
 from .layout.pure import pure
+from .layout.recast import upcast
 from .mma import TiledMma
 from .seam import CuteError, static, traced
 from .tensor import Tensor, slice_tensor
@@ -201,7 +202,7 @@ def retiled(lay: Layout, layout_tv: Layout, tiler: Any, ref: Layout) -> Layout:
     v = layout.size(lay, (0,))
     tile_shape = tuple(layout.shape(x) for x in tiler)
     inverse = layout.composition(layout.right_inverse(layout_tv), layout.make_layout(tile_shape))
-    frg_mn = layout.recast_layout(threads * v, 1, inverse)
+    frg_mn = upcast(inverse, threads * v)
     frg_v = layout.zipped_divide(
         layout.logical_product(layout.make_layout(v), layout.right_inverse(frg_mn)),
         layout.make_layout(layout.size(ref, (1,))),

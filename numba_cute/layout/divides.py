@@ -8,7 +8,7 @@ from typing import Any
 from ..seam import CuteError, is_static, traced
 from .algebra import Gaps, Inadmissible, as_tile, compose_modes, tilewise
 from .coalescing import Mode, flat_layout, merged, modes_of
-from .int_tuple import IntTuple, ceil_div_leaf, ceil_div_steps, product, product_each, round_up, text, wrap
+from .int_tuple import IntTuple, ceil_div_leaf, ceil_div_steps, is_one, mul, product, product_each, round_up, text, wrap
 from .layout import ComposedLayout, Layout, concat, on_outer, outer_of, rank, shape, size
 from .mapping import dice_modes
 from .modes import slice_and_offset
@@ -176,5 +176,25 @@ def _padded(coord: IntTuple, n: int) -> IntTuple:
 def local_partition(layout: Any, tiler: Layout, index: Any, proj: IntTuple = 1) -> tuple[Any, Any]:
     """The elements of thread `index` when the threads of layout `tiler` cover `layout` tile by tile, and their
     offset. proj: the modes of `tiler` to use, the others None; 1 for all."""
+    numbers_threads(tiler)
     extents, coord = product_each(shape(tiler)), tiler.get_flat_coord(index)
     return outer_partition(layout, dice_modes(proj, extents), dice_modes(proj, coord))
+
+
+@pure
+def numbers_threads(threads: Layout) -> None:
+    """Refuse a static layout of threads that does not number all its places, from 0 on: elements at the others would
+    go to no thread."""
+    modes = sorted([(d, s) for s, d in modes_of(outer_of(threads)) if not is_one(s)], key=lambda m: _known(m[0]))
+    reached: Any = 1
+    for d, s in modes:
+        if is_static((d, s, reached)) and d != reached:
+            raise CuteError(
+                f"local_partition: the threads {threads} must be numbered from 0 to {text(size(threads) - 1)}, each at "
+                "one place: choose compact strides"
+            )
+        reached = mul(s, d)
+
+
+def _known(x: Any) -> int:
+    return x if type(x) is int else 1 << 62

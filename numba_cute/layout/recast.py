@@ -126,6 +126,22 @@ def _up_modes(s: IntTuple, d: IntTuple, n: int) -> tuple[IntTuple, IntTuple]:
     return s, d // n
 
 
+@pure
+def upcast(layout: Layout, n: int) -> Layout:
+    """The layout that counts in blocks of `n` where `layout` counts offsets: which block each of its elements lies in,
+    with one coordinate for those that share it. Each stride must divide `n` or be a multiple, and so must what its mode
+    spans; blocks need not be full."""
+    for s, d in modes_of(layout):
+        if type(d) is not int or d % n == 0 or is_one(s):
+            continue
+        if d < 0 or n % d or type(s) is int and s * d % n and n % (s * d):
+            raise CuteError(
+                f"upcast: {n} must be a multiple of the stride {d} of {layout}, or divide it, with its mode"
+            )
+    shape, stride = _up_modes(layout.shape, layout.stride, n)
+    return Layout(shape, stride)
+
+
 # ------------------------------------------------------------------ to narrower elements
 
 

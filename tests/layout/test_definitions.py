@@ -194,6 +194,26 @@ def test_parts_of_tensors_are_refused_as_divides_are(part):
             PARTS[part](tensor)
 
 
+@pytest.mark.parametrize("threads", ["(2,2):(1,4)", "(2,2):(1,1)", "(4,2):(1,0)", "4:-1", "(2,2):(2,4)"])
+def test_threads_that_are_not_numbered_from_0_on_take_no_parts(threads):
+    identity = cute.make_identity_tensor((8, 8))
+    message = f"local_partition: the threads {threads} must be numbered from 0 to {cl.size(L(threads)) - 1}"
+    for take in (
+        lambda: cute.local_partition(identity, L(threads), 0),
+        lambda: cl.local_partition(identity.layout, L(threads), 0),
+    ):
+        with pytest.raises(CuteError) as e:
+            take()
+        assert str(e.value).startswith(message)
+
+
+def test_threads_share_the_modes_that_a_projection_drops():
+    """Those of the second mode of the threads take the same parts."""
+    threads, identity = cute.make_layout((2, 3, 4)), cute.make_identity_tensor((4, 8))
+    parts = [cute.local_partition(identity, tiler, 13, (1, None, 1)) for tiler in (threads, (2, 3, 4))]
+    assert [list(p) for p in parts] == 2 * [[(1 + 2 * i, 2 + 4 * j) for j in range(2) for i in range(2)]]
+
+
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 100])
 def test_a_tile_of_a_mode_rounds_up_beyond_it(n):
     """What predicates cut off: all tiles are whole, and the last one reaches beyond."""
