@@ -14,7 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from . import algebra, atom, copy_atom, layout, math, mma, nvgpu, pointer, seam, tensor, vector
-from .seam import AUDITS, CuteError, Step
+from .seam import CuteError
+from .steps import AUDITS, Step
 from .words import dropped, matters
 
 MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, tensor, vector)

@@ -18,8 +18,8 @@ from .seam import CuteError, static, traced
 from .vector import TensorSSA
 
 
-class NoLength(CuteError, TypeError):
-    """A tensor was asked for `len()`; `list(t)`, which asks too, takes a TypeError for "not known"."""
+class NotThat(CuteError, TypeError):
+    """A tensor was asked for its length or its number: who tries that, as `list(t)` does, expects a TypeError."""
 
 
 @static
@@ -170,7 +170,7 @@ class Tensor:
         )
 
     def __float__(self) -> float:
-        raise CuteError(f"{self!r} is no number: t[i] is one of its elements")
+        raise NotThat(f"{self!r} is no number: t[i] is one of its elements")
 
     __int__ = __index__ = __float__  # type: ignore[assignment]
 
@@ -178,7 +178,7 @@ class Tensor:
         raise CuteError(f"{self!r}: `x in t` is cute.any_(t.load() == x)")
 
     def __len__(self) -> int:
-        raise NoLength(f"{self!r} has no len(): its size is cute.size(t), and cute.size(t, mode=[0]) that of a mode")
+        raise NotThat(f"{self!r} has no len(): its size is cute.size(t), and cute.size(t, mode=[0]) that of a mode")
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"

@@ -17,12 +17,13 @@ MAY_IMPORT = {
     "seam": set(),
     "config": {"seam"},
     "words": {"seam"},
+    "steps": {"seam"},
     "layout": {"seam"},
     "dtypes": {"seam"},
     "isa": {"seam", "layout", "dtypes"},
-    "compiler": {"seam", "config", "words", "layout", "dtypes", "isa"},
+    "compiler": {"seam", "config", "words", "steps", "layout", "dtypes", "isa"},
     "sim": {"seam", "config", "words", "layout", "dtypes", "isa"},
-    "core": {"seam", "config", "words", "layout", "dtypes", "isa", "core"},
+    "core": {"seam", "config", "words", "steps", "layout", "dtypes", "isa", "core"},
 }
 # The two places that hand a kernel to the compiler or the simulator, behind the seam.
 ENTRY_POINTS = {"__init__.py", "runtime.py"}

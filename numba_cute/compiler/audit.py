@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a typed function does, step by step, for the core's own checks of it (`seam.AUDITS`)."""
+"""What a typed function does, step by step, for the core's own checks of it (`steps.AUDITS`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
-from .. import seam
+from .. import seam, steps
 from ..seam import CuteError
 from . import calls
 from .numba_types import BoundTraced, StructProxy, StructRef, Value
@@ -26,7 +26,7 @@ class Audit(AnalysisPass):  # type: ignore[misc]
         if any(isinstance(t, Value) for t in state.typemap.values()):
             try:
                 with seam.running(Tracer()):
-                    for audit in seam.AUDITS:
+                    for audit in steps.AUDITS:
                         audit(_steps(state.func_ir, state.typemap), lambda var: _value(state.typemap, var))
             except CuteError as e:
                 raise CuteError(f"{e}\n  in {state.func_ir.loc.filename}") from None
@@ -44,7 +44,7 @@ def _value(typemap: Any, var: str) -> Any:
         return None
 
 
-def _steps(func_ir: Any, typemap: Any) -> list[seam.Step]:
+def _steps(func_ir: Any, typemap: Any) -> list[steps.Step]:
     bound = {
         inst.target.name: inst.value.value.name
         for block in func_ir.blocks.values()
@@ -61,7 +61,7 @@ def _steps(func_ir: Any, typemap: Any) -> list[seam.Step]:
     return steps
 
 
-def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> seam.Step:
+def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.Step:
     uses = {v.name for v in inst.list_vars()}
     uses |= {bound[v] for v in uses if v in bound}
     line, target = inst.loc.line, ""
@@ -69,18 +69,18 @@ def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> seam.S
         target, value = inst.target.name, inst.value
         uses.discard(target)
         if isinstance(value, ir.Var):
-            return seam.Step("alias", target, value.name, None, (), {}, uses, region, line)
+            return steps.Step("alias", target, value.name, None, (), {}, uses, region, line)
         if isinstance(value, ir.Expr) and value.op == "getattr":
-            return seam.Step("get", target, value.value.name, value.attr, (), {}, uses, region, line)
+            return steps.Step("get", target, value.value.name, value.attr, (), {}, uses, region, line)
         if isinstance(value, ir.Expr) and value.op == "call":
             func, args = value.func.name, tuple(v.name for v in value.args)
             named = {k: v.name for k, v in value.kws}
             if func in bound:
-                return seam.Step("call", target, bound[func], typemap[func].attr, args, named, uses, region, line)
+                return steps.Step("call", target, bound[func], typemap[func].attr, args, named, uses, region, line)
             called = _value(typemap, func)
             if callable(called) and not isinstance(called, StructProxy):
-                return seam.Step("call", target, None, called, args, named, uses, region, line)
-    return seam.Step("other", target, None, None, (), {}, uses, region, line)
+                return steps.Step("call", target, None, called, args, named, uses, region, line)
+    return steps.Step("other", target, None, None, (), {}, uses, region, line)
 
 
 def _regions(func_ir: Any) -> dict[int, int]:

@@ -365,12 +365,35 @@ def _setitem(obj: Any, index: Any, value: Any) -> None:
     obj[index] = value
 
 
+def _comparison(op: Callable[..., Any]) -> Callable[..., Any]:
+    """`==` or `!=` of objects; a leaf is equal to no other while compiling, whatever its value will be."""
+
+    def compare(a: Any, b: Any) -> Any:
+        result = op(a, b)
+        if type(result) is bool and result is (op is operator.ne) and _may_be_equal(a, b):
+            raise CuteError(
+                f"{a!r} {'==' if op is operator.eq else '!='} {b!r}: what they hold is known only at run time, and "
+                "objects are compared while the kernel is compiled; compare numbers, as cute.size(a) == cute.size(b)"
+            )
+        return result
+
+    return compare
+
+
+def _may_be_equal(a: Any, b: Any) -> bool:
+    """Whether two objects that are not the same differ in nothing but run-time values."""
+    leaves: list[Any] = []
+    specs = [tree.flatten(x, leaves) for x in (a, b)]
+    return bool(leaves) and tree.join(*specs) is not None
+
+
 _OPERATORS: dict[Any, Callable[..., Any]] = {operator.getitem: _getitem, operator.setitem: _setitem, len: len}
 _OPERATORS[divmod] = divmod
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "matmul", "pow", "is_", "is_not"):
     _OPERATORS[getattr(operator, _name)] = getattr(operator, _name)
+_OPERATORS |= {op: _comparison(op) for op in (operator.eq, operator.ne)}
 
 
 def _register_operator(op: Any, fn: Callable[..., Any]) -> None:

@@ -454,7 +454,7 @@ class Tracer:
         self.builder.call(fn, [value])
 
     def gave(self, fn: Any, result: Any) -> None:
-        """Who drops it is found in the kernel's steps, once all is typed (see `seam.AUDITS`)."""
+        """Who drops it is found in the kernel's steps, once all is typed (see `steps.AUDITS`)."""
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:

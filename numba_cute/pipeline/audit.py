@@ -14,7 +14,8 @@ from typing import Any
 
 from .. import layout
 from ..copy import copy, copy_atom_call
-from ..seam import AUDITS, CuteError, Step, is_static
+from ..seam import CuteError, is_static
+from ..steps import AUDITS, Step
 from ..tensor import Tensor
 from .group import PipelineOp
 

@@ -77,7 +77,7 @@ OF_COORDINATES = {
 @pytest.mark.parametrize("x", [LAYOUT, TENSOR, 1.5, "ab", (1, 2, 3), ((1, 2), 3)], ids=str)
 @pytest.mark.parametrize("function", OF_COORDINATES)
 def test_what_is_no_coordinate_of_the_shape_is_refused(function, x):
-    if function == "slice_ of a mode" and x == (1, 2, 3):
+    if function == "slice_ of a mode" and isinstance(x, tuple) and x == (1, 2, 3):
         x = (1, 2)
     with pytest.raises(CuteError):
         OF_COORDINATES[function](x)
