@@ -16,7 +16,8 @@ import llvmlite.binding as llvm
 from numba.cuda import dispatcher, types
 from numba.cuda.typing.typeof import Purpose, typeof
 
-from numba_cute.compiler.launch import _value_args, building
+from numba_cute.compiler import tree
+from numba_cute.compiler.launch import building
 from numba_cute.compiler.numba_types import Value
 from numba_cute.compiler.target import compiling_for
 
@@ -88,8 +89,10 @@ def _packed(ty: Any, value: Any) -> list[Any]:
     if isinstance(ty, types.Array):
         numbers = (value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides)
         return [ctypes.c_void_p(), ctypes.c_void_p(), *map(ctypes.c_int64, numbers)]
-    if isinstance(ty, Value):
-        return list(_value_args(ty, value))
+    if isinstance(ty, Value):  # as a launch packs it, which would refuse the host's memory
+        leaves: list[Any] = []
+        tree.align(value, ty.spec, leaves)
+        return [x for t, leaf in zip(ty.leaves, leaves) for x in _packed(t, getattr(leaf, "value", leaf))]
     if isinstance(ty, types.BaseTuple):
         return [x for t, v in zip(ty, value) for x in _packed(t, v)]
     if isinstance(ty, types.Float):
