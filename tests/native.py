@@ -81,7 +81,7 @@ class Native:
 def compile_here(function: Any, ints: int) -> Callable[..., None]:
     """`function(out, *ints)`, with int32 arguments after an int32 array, as ``call(out, threads, *ints)``."""
     native = Native.of_types(function, (types.int32[::1], *(types.int32,) * ints))
-    return lambda out, threads, *values: native.run(threads, out, *values)
+    return lambda out, threads, *values: native.run(threads, out.reshape(-1), *values)
 
 
 def _packed(ty: Any, value: Any) -> list[Any]:

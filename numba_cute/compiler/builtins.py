@@ -79,6 +79,8 @@ def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
     try:
         with seam.running(tracer):
             result = fn(*objects)
+    except CuteError:
+        raise
     except TypeError as e:
         raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
     if fn is operator.contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one

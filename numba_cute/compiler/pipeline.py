@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.compiler import CUDACompiler, CUDANativeLowering
-from numba.cuda.core.typed_passes import NopythonTypeInference
+from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import InlineClosureLikes
 
 from . import contexts, operations, ownership
 from .audit import Audit
+from .inlining import InlineClosures, InlineOverloaded
 from .methods import Methods
 from .passes import KeepConstants
 from .statements import Statements
@@ -31,10 +32,12 @@ def define_pipelines(self: Any) -> Any:
         return pipelines
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
+    _replace(pipelines, InlineClosureLikes, InlineClosures)
+    _replace(pipelines, InlineOverloads, InlineOverloaded)
     for manager in pipelines:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
-        manager.add_pass_after(KeepConstants, InlineClosureLikes)
-        manager.add_pass_after(Methods, InlineClosureLikes)
+        manager.add_pass_after(KeepConstants, InlineClosures)
+        manager.add_pass_after(Methods, InlineClosures)
         manager.add_pass_after(Audit, NopythonTypeInference)
         manager.add_pass_after(Statements, NopythonTypeInference)
         manager.finalize()

@@ -128,6 +128,7 @@ class CuteWriter(Writer):
                 f"regs[{i} % 4]",
                 f"cute.zipped_divide(t, (2, 2))[({i} % 4, {self.static_int()} % 8)]",
                 f"t.layout({i} % 32)",
+                f"view[{i} % 2, {self.static_int()} % 2]",
             ]
         )
 
@@ -163,8 +164,8 @@ class CuteWriter(Writer):
 
     # ---------------------------------------------------------------- statements
     def simple(self) -> list[Callable[[], object]]:
-        own = [self.set_register, self.set_vector, self.advance, self.set_field, self.relayout, self.static_branch,
-               self.coordinate, self.subtensor, self.fill, self.restatic, self.rebuilt, self.carried, self.take_vector,
+        own = [self.set_register, self.set_view, self.set_vector, self.advance, self.set_field, self.relayout,
+               self.static_branch,               self.coordinate, self.subtensor, self.fill, self.restatic, self.rebuilt, self.carried, self.take_vector,
                self.closed, self.list_mode]  # fmt: skip
         return [*super().simple(), *own]
 
@@ -174,6 +175,12 @@ class CuteWriter(Writer):
     def set_register(self) -> None:
         at = self.pick([f"{self.static_int()} % 4", f"({self.integer(1)}) % 4"])
         self.line(f"regs[{at}] = {self.masked(1)}")
+
+    def set_view(self) -> None:
+        """A store through a view of the registers, which only others read."""
+        v = self.name("view")
+        self.line(f"{v} = cute.make_tensor(regs.iterator, cute.make_layout((2, 2)))")
+        self.line(f"{self.pick(['view', v])}[{self.index(2)}, {self.static_int()} % 2] = {self.masked(1)}")
 
     def set_vector(self) -> None:
         self.line(f"regs.store({self.vector()} & 63)")
@@ -286,6 +293,7 @@ class CuteWriter(Writer):
         self.line(f"LV = {self.pick(['LS', 'cute.make_layout((4, 2), stride=(1, m))', 'LR'])}")
         self.line("regs = cute.make_rmem_tensor(4, Int32)")
         self.line("regs.fill(1)")
+        self.line("view = cute.make_tensor(regs.iterator, cute.make_layout((2, 2)))")
         self.line(f"counter = Counter({self.pick(['0', 'n', 'G0'])})")
         kind = self.pick(["Producer", "Consumer"])
         self.line(
@@ -298,5 +306,7 @@ class CuteWriter(Writer):
         return head + HEADER.format(**g) + "\n\ndef make(" + make
 
     def epilogue(self) -> None:
+        self.line("for i in cute.range_constexpr(4):")
+        self.line("    v3 = v3 * 3 + regs[i]")
         self.line("o[tid, 4] = state.count * 100 + state.index * 10 + state.phase + counter.total * 1000")
         super().epilogue()

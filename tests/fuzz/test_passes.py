@@ -81,6 +81,24 @@ def a_closure_sets_a_constant(out, n):
         out[1] = 7 + LAYOUT(0)
 
 
+@program(1, 7, 5, 7)
+@cuda.jit
+def stores_through_views_stay_beside_a_closure(out, n):
+    whole = cute.make_tensor(cute.make_tensor(out, cute.make_layout(4)).iterator, cute.make_layout(4))
+    last = cute.make_tensor(whole.iterator + 3, cute.make_layout(1))
+    regs = cute.make_rmem_tensor(4, Int32)
+    view = cute.make_tensor(regs.iterator, cute.make_layout((2, 2)))
+
+    def seven(x):
+        return x + 4
+
+    whole[0] = 1
+    whole[1] = seven(n)
+    view[0, 1] = 5
+    out[2] = regs[2]
+    last[0] = seven(n)
+
+
 @program(3, 6, 12)
 @cuda.jit
 def a_constant_is_folded_between_its_assignments(out, n):
