@@ -56,8 +56,6 @@ from .layout import (
     make_coord,
     make_identity_layout,
     make_layout,
-    make_layout_like,
-    make_ordered_layout,
     make_shape,
     make_stride,
     make_tile,
@@ -92,6 +90,7 @@ from .modes import (
     slice_,
     slice_and_offset,
 )
+from .ordered import make_layout_like, make_ordered_layout
 from .products import (
     blocked_product,
     flat_product,

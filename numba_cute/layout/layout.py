@@ -16,7 +16,6 @@ from .int_tuple import (
     extent,
     flatten_to_tuple,
     is_one,
-    is_zero,
     mul,
     product,
     static_int,
@@ -229,53 +228,6 @@ def concat(layouts: Sequence[Any]) -> Layout:
         if not isinstance(x, Layout):
             raise CuteError(f"{x} cannot become a mode of a layout: it has no strides; concatenate its outer layout")
     return Layout(tuple([x.shape for x in layouts]), tuple([x.stride for x in layouts]))
-
-
-@pure
-def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
-    """The compact layout of `shape` in which the mode with the least `order` is contiguous, the next follows, ...
-
-    order: static integers, weakly congruent to `shape`; a mode of several extents is column-major in itself.
-    """
-    shape, order = checked(shape, "shape"), checked(order, "order")
-    flat = list(_leaves_with_order(shape, order, shape, order))
-    return Layout(shape, _ordered_strides(shape, order, flat))
-
-
-def _leaves_with_order(s: IntTuple, o: IntTuple, shape: IntTuple, order: IntTuple) -> Any:
-    if not isinstance(o, tuple):
-        yield product(s), static_int(o, "order")
-    elif not isinstance(s, tuple) or len(s) != len(o):
-        raise CuteError(f"order={text(order)} does not match shape={text(shape)}: give one rank of order for each mode")
-    else:
-        for x, y in zip(s, o):
-            yield from _leaves_with_order(x, y, shape, order)
-
-
-def _ordered_strides(s: IntTuple, o: IntTuple, flat: Sequence[tuple[Any, int]]) -> IntTuple:
-    if isinstance(o, tuple):
-        return tuple(_ordered_strides(x, y, flat) for x, y in zip(s, o))
-    return compact(s, product(tuple(n for n, rank_of in flat if rank_of < o)))
-
-
-@pure
-def make_layout_like(layout: Any) -> Layout:
-    """A compact layout of the same shape, its modes in the order of `layout`'s strides; stride 0 stays 0.
-
-    Strides known only at run time count as larger than the static ones.
-    """
-    layout = outer_of(layout)
-    strides, shapes = flatten_to_tuple(layout.stride), flatten_to_tuple(layout.shape)
-    known = sorted({abs(d) for d in strides if type(d) is int})
-    order = [known.index(abs(d)) if type(d) is int else len(known) + i for i, d in enumerate(strides)]
-    taking = [1 if is_zero(d) else s for s, d in zip(shapes, strides)]
-    flat = list(zip(taking, order))
-    new = iter([_ordered_strides(s, o, flat) for s, o in flat])
-    return Layout(layout.shape, _refill(layout.shape, new))
-
-
-def _refill(profile: IntTuple, leaves: Any) -> IntTuple:
-    return tuple(_refill(p, leaves) for p in profile) if isinstance(profile, tuple) else next(leaves)
 
 
 @pure

@@ -19,13 +19,13 @@ from .layout import (
     cosize,
     domain,
     make_layout,
-    make_ordered_layout,
     on_outer,
     outer_of,
     rank,
     size,
 )
 from .modes import append_ones
+from .ordered import make_ordered_layout
 from .pure import pure
 
 
