@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compact layouts whose modes follow each other in a given order."""
+"""Compact layouts in a given order of their modes."""
 
 from __future__ import annotations
 
