@@ -152,11 +152,13 @@ class Gpu:
     ) -> None:  # fmt: skip
         _need_gpu(arch)
         import torch
+        from numba import cuda
 
         for out in outputs:
             poison(out)
         places = Places(_torch_device)
         placed = places.arguments(args)
+        kernel = kernel if hasattr(kernel, "py_func") else cuda.jit(kernel)
         cute.launch(kernel, grid=grid, block=block, cluster=cluster, smem=smem)(*placed)
         torch.cuda.synchronize()
         for out in (*outputs, *inouts):

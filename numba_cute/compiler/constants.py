@@ -61,6 +61,12 @@ class Constants:
             raise NotConstant
         return first
 
+    def learn(self, place: Place) -> None:
+        """Find the value that the assignment at a place gives, if it has one: statement by statement, so that none is
+        found through a long chain of others."""
+        with contextlib.suppress(NotConstant):
+            self._assigned(place)
+
     def _assigned(self, place: Place) -> Any:
         """The value that the assignment at a place gives."""
         if place not in self._found:

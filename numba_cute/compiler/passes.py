@@ -80,7 +80,10 @@ def _fold(func_ir: Any, args: Any) -> bool:
     tuples by those of literals."""
     known, changed = Constants(func_ir.blocks, args), False
     for place, inst in statements(func_ir.blocks):
-        expr = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(inst, ir.Assign):
+            continue
+        known.learn(place)
+        expr = inst.value
         if not isinstance(expr, ir.Expr) or expr.op not in _FOLDED:
             continue
         try:

@@ -12,6 +12,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
 from numba.cuda.core.ssa import reconstruct_ssa
 from numba.cuda.core.typed_passes import type_inference_stage
 
@@ -48,6 +49,8 @@ class TypedConstants:
         """The values of what one statement reads: ints, None where there is none, or what is wrong before it."""
         func_ir = _copied(self._state.func_ir)
         read = _name_what_is_read(func_ir.blocks[use.label], use.index)
+        merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
+        func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir = reconstruct_ssa(func_ir)
         assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
         typed = self._typed(func_ir)
