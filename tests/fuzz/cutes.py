@@ -165,8 +165,8 @@ class CuteWriter(Writer):
     # ---------------------------------------------------------------- statements
     def simple(self) -> list[Callable[[], object]]:
         own = [self.set_register, self.set_view, self.set_vector, self.advance, self.set_field, self.relayout,
-               self.static_branch, self.coordinate, self.subtensor, self.fill, self.restatic, self.rebuilt, self.carried,
-               self.take_vector, self.closed, self.list_mode]  # fmt: skip
+               self.static_branch, self.coordinate, self.subtensor, self.fill, self.restatic, self.rebuilt,
+               self.carried, self.take_vector, self.closed, self.list_mode]  # fmt: skip
         return [*super().simple(), *own]
 
     def nested(self) -> list[Callable[[int], object]]:
