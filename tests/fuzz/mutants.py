@@ -25,7 +25,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "assignments of other paths forgotten": (
         "definitions.py", "                    found.add(Place(before, inside[-1]))", "                    found = {Place(before, inside[-1])}",
     ),
-    "an assignment after its use": ("definitions.py", "if i < use.index]", "if i <= use.index]"),
+    "the first assignment of a block": ("definitions.py", "(Place(use.label, before[-1]),)", "(Place(use.label, before[0]),)"),
     "paths that disagree": ("constants.py", "if not all(_same(first, x) for x in others):", "if not _same(first, others[-1] if others else first) and not others:"),
     "arithmetic without an end": ("constants.py", "not -_WIDEST <= value < _WIDEST", "False"),
     "subtraction of reversed sides": ("constants.py", "return _number(fn(lhs, rhs))", "return _number(fn(rhs, lhs))"),

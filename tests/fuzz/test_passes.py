@@ -213,6 +213,34 @@ def bounds_are_those_that_reach_the_loop(out, n):
     out[1] = total
 
 
+@program(2, 4)
+@cuda.jit
+def bounds_within_a_branch_are_those_that_reach_the_loop(out, n):
+    total = 0
+    if n > 2:
+        k = cute.size(LAYOUT, mode=[1])
+        for _i in cute.range_constexpr(k):
+            total += 1
+        out[0] = total
+        k = cute.size(LAYOUT, mode=[0])
+        total = 0
+        for _i in cute.range_constexpr(k):
+            total += 1
+        out[1] = total
+
+
+ITEMS = (5, (7, 3))
+
+
+@program(5, 7, 3, LAYOUT((1, 1)))
+@cuda.jit
+def global_tuples_keep_their_order(out, n):
+    out[0] = ITEMS[0]
+    out[1] = ITEMS[1][0]
+    out[2] = ITEMS[1][1]
+    out[3] = LAYOUT((ITEMS[0] % 4, ITEMS[1][n - 3] % 2))
+
+
 @program(-3, 3)
 @cuda.jit
 def literals_that_only_types_tell_keep_their_sign(out, n):
