@@ -18,7 +18,7 @@ import numpy as np
 from . import seam
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
 class DType:
     """One element type.
 
@@ -81,6 +81,9 @@ class DType:
 
     def __call__(self, value: Any) -> Any:
         return seam.current_or(_HOST).cast(value, self)
+
+    def __reduce__(self) -> str:
+        return self.name  # a copy, and what was pickled, is the type itself
 
     def __repr__(self) -> str:
         return self.name

@@ -156,16 +156,17 @@ def advance(ptr: Pointer, offset: Any) -> Pointer:
     if isinstance(offset, int) and offset == 0:
         return ptr
     if ptr.space is AddressSpace.rmem:
-        return dataclasses.replace(ptr, offset=ptr.offset + offset)
+        return dataclasses.replace(ptr, offset=ptr.offset + seam.known(offset))
     if ptr.dtype.width < 8:
-        return _advance_within_bytes(ptr, ptr.offset + offset)
+        return _advance_within_bytes(ptr, ptr.offset + seam.known(offset))
     return _advance_bytes(ptr, offset, ptr.dtype.bytes)
 
 
 def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
     """`ptr` moved by `units` of `size` bytes."""
-    if not isinstance(units, seam.Leaf):
-        address = ptr.address + units * size
+    units, start = seam.known(units), seam.known(ptr.address)
+    if seam.is_exact(units):
+        address = start + units * size
     elif ADDRESS_BITS[ptr.space.name] == 64:
         address = ptr.address + dtypes.Int64(units) * size
     else:  # the address keeps its type, whatever the offset's: it may be carried round a loop
@@ -191,7 +192,7 @@ def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
 
 def physical(ptr: Pointer) -> Any:
     """The byte address that an access through `ptr` touches: swizzled."""
-    address = ptr.address
+    address = seam.known(ptr.address)
     if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
         address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
     if ptr.swizzle is None or ptr.swizzle.bits == 0:
@@ -247,7 +248,7 @@ def _store_bits(ptr: Pointer, value: Any) -> None:
 
 def _wide(ptr: Pointer, offset: Any) -> Any:
     """Bytes to add to the address, in its own width."""
-    if not isinstance(offset, seam.Leaf):
+    if seam.is_exact(offset):
         return offset
     return (dtypes.Int64 if ADDRESS_BITS[ptr.space.name] == 64 else dtypes.Uint32)(offset)
 

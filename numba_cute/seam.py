@@ -41,13 +41,42 @@ class CuteError(Exception):
 
 
 class Leaf:
-    """A value known only at run time. Subclasses (the compiler's) give it operators; a plain int is static.
+    """A value known only at run time. Subclasses (the compiler's and the simulator's) give it operators; a plain int is
+    static.
 
-    divisor: an integer that is known to divide it (1: nothing is known).
+    divisor: an integer that is known to divide it (1: nothing is known). kept: whether equal leaves are one object, so
+    that what is computed of it may be remembered. exact: whether it is computed with as an int of any size.
     """
 
     __slots__ = ()
     divisor: int = 1
+    kept: bool = False
+    exact: bool = False
+
+    def known(self) -> Any:
+        """The value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
+        return self
+
+
+def known(x: Any) -> Any:
+    """`x`, which may be a tuple, with what its leaves are worth where that is known: for addresses, which need no
+    types."""
+    if not isinstance(x, tuple):
+        return x.known() if isinstance(x, Leaf) else x
+    out: list[Any] | None = None
+    for i, y in enumerate(x):
+        if type(y) is int or y is None:
+            continue
+        found = known(y)
+        if found is not y:
+            out = list(x) if out is None else out
+            out[i] = found
+    return x if out is None else tuple(out)
+
+
+def is_exact(x: Any) -> bool:
+    """Whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
+    return not isinstance(x, Leaf) or x.exact
 
 
 def divisor(x: Any) -> int:
@@ -377,12 +406,12 @@ def is_static(x: Any) -> bool:
         return bool(held[_VERDICT])
     if not is_static_class(type(x)):
         return not is_struct_class(type(x))
-    verdict = held[_VERDICT] = is_static([held.get(name) for name in _field_names(type(x))])  # type: ignore[arg-type]
+    verdict = held[_VERDICT] = is_static([held.get(name) for name in field_names(type(x))])  # type: ignore[arg-type]
     return verdict
 
 
 @functools.cache
-def _field_names(cls: Any) -> tuple[str, ...]:
+def field_names(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(cls))
 
 
@@ -406,7 +435,11 @@ def struct(cls: type[T]) -> type[T]:
     if "__init__" not in cls.__dict__:
         cls.__init__ = _struct_init  # type: ignore[method-assign]
         cls.__signature__ = _fields_signature(order, defaults)  # type: ignore[attr-defined]
+    else:
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     cls.__setattr__ = _struct_setattr  # type: ignore[method-assign]
+    cls.__new__ = _struct_new  # type: ignore[method-assign,assignment]
     cls.__cute_struct__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls
@@ -440,6 +473,12 @@ def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspec
     return inspect.Signature([inspect.Parameter(f, kind, default=defaults.get(f, empty)) for f in fields])
 
 
+def _struct_new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """The simulator has classes of its own, whose methods compute as a kernel does."""
+    own = getattr(current_or(None), "struct_class", None)
+    return object.__new__(cls if own is None else own(cls))
+
+
 def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
     values = bind_fields(type(self), args, kwargs)
     for name, value in values.items():
@@ -453,7 +492,8 @@ def _struct_setattr(self: Any, name: str, value: Any) -> None:
         for field in type(value).__cute_fields__:
             setattr(copied, field, getattr(value, field))
         value = copied
-    object.__setattr__(self, name, value)
+    hold = getattr(current_or(None), "hold", None)
+    object.__setattr__(self, name, value if hold is None else hold(type(self).__cute_types__.get(name), value))
 
 
 def bind_fields(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -225,8 +225,9 @@ def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
         return pointer
     mixed = swizzle.z_mask + (swizzle.z_mask & -swizzle.z_mask)
     known = pointer.alignment
-    if isinstance(pointer.address, int):
-        known = max(known, pointer.address & -pointer.address)
+    address = seam.known(pointer.address)
+    if isinstance(address, int):
+        known = max(known, address & -address)
     elif pointer.alignment % (1 << swizzle.base) == 0:
         known = mixed
     if known % mixed:

@@ -10,6 +10,7 @@ from . import dtypes, layout, marking, seam, transfer
 from .dtypes import DType
 from .layout import ComposedLayout, Layout
 from .layout.int_tuple import text
+from .layout.leaves import known as known_layout
 from .layout.mapping import outside
 from .layout.pure import pure
 from .layout.recast import recast_elements
@@ -64,19 +65,21 @@ class Tensor:
         return self.iterator.space
 
     def __getitem__(self, coord: Any) -> Any:
-        coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
+        lay, coord = _located(self, coord)
+        coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
-            return slice_tensor(self, coord)
-        at = element(self, coord)
+            return _slice(self, lay, coord)
+        at = _element(self, lay, coord)
         return at.load() if isinstance(at, Pointer) else at
 
     def __setitem__(self, coord: Any, value: Any) -> None:
-        coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
+        lay, coord = _located(self, coord)
+        coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
         if has_none(coord):
-            part = slice_tensor(self, coord)
+            part = _slice(self, lay, coord)
             part.store(value) if isinstance(value, TensorSSA) else part.fill(value)
             return
-        at = element(self, coord)
+        at = _element(self, lay, coord)
         if not isinstance(at, Pointer):
             raise CuteError(f"{self!r}[{coord}] = …: the tensor's elements are coordinates and cannot be set")
         at.store(value)
@@ -280,7 +283,7 @@ def span(t: Tensor, count: int) -> seam.Regs:
 
 
 def _wide(x: Any) -> Any:
-    return dtypes.Int64(x) if isinstance(x, seam.Leaf) else x
+    return x if seam.is_exact(x) else dtypes.Int64(x)
 
 
 def _wide_offset(coord: Any, shape: Any, stride: Any) -> Any:
@@ -301,9 +304,8 @@ def _wide_offset(coord: Any, shape: Any, stride: Any) -> Any:
     return _wide(coord) * stride
 
 
-def _needs_64_bits(t: Tensor) -> bool:
-    """Whether an offset into `t` may exceed 31 bits (and a pointer can take more)."""
-    p, lay = t.iterator, t.layout
+def _needs_64_bits(p: Any, lay: Any) -> bool:
+    """Whether an offset by a layout may exceed 31 bits (and a pointer can take more)."""
     if not isinstance(p, Pointer) or p.space not in (AddressSpace.gmem, AddressSpace.generic):
         return False
     if not isinstance(lay, Layout):
@@ -320,11 +322,23 @@ def add(iterator: Any, offset: Any) -> Any:
     return iterator + offset
 
 
+def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:
+    """The layout and a coordinate by which an offset is computed: of what lies in memory only the address counts, which
+    needs no types where the numbers are known; what is made of coordinates keeps theirs."""
+    if isinstance(t.iterator, tuple):
+        return t.layout, coord
+    return known_layout(t.layout), seam.known(coord)
+
+
 def element(t: Tensor, coord: Any) -> Any:
     """The iterator at one coordinate."""
-    if _needs_64_bits(t):
-        return add(t.iterator, _wide_offset(coord, t.shape, t.stride))
-    return add(t.iterator, _placed(t.layout, coord))
+    return _element(t, *_located(t, coord))
+
+
+def _element(t: Tensor, lay: Any, coord: Any) -> Any:
+    if _needs_64_bits(t.iterator, lay):
+        return add(t.iterator, _wide_offset(coord, lay.shape, lay.stride))
+    return add(t.iterator, _placed(lay, coord))
 
 
 @pure
@@ -338,11 +352,15 @@ def _linear(t: Tensor) -> bool:
 
 def slice_tensor(t: Tensor, coord: Any) -> Tensor:
     """The modes of `t` marked None in `coord`, at the others' place."""
-    if _needs_64_bits(t):
-        rest, offset = layout.slice_(t.layout, coord), _wide_offset(coord, t.shape, t.stride)
+    return _slice(t, *_located(t, coord))
+
+
+def _slice(t: Tensor, lay: Any, coord: Any) -> Tensor:
+    if _needs_64_bits(t.iterator, lay):
+        rest, offset = layout.slice_(t.layout, coord), _wide_offset(coord, lay.shape, lay.stride)
         return Tensor(add(t.iterator, offset), rest)
-    rest, offset = _sliced(t.layout, coord)
-    return Tensor(add(t.iterator, offset), rest)
+    rest, offset = _sliced(lay, coord)
+    return Tensor(add(t.iterator, offset), rest if lay is t.layout else layout.slice_(t.layout, coord))
 
 
 @pure

@@ -206,7 +206,7 @@ class Instr:
 
     def case(self, statics: dict[str, Any]) -> dict[str, Any]:
         """The row that has these static parameters (a row may hold more, derived from them)."""
-        key = (self.name, *statics.items())
+        key = (self.name, *statics.items()) if statics else self.name
         found = _FOUND.get(key)
         if found is None:
             found = _FOUND[key] = self._find(statics)
@@ -254,7 +254,7 @@ class Instr:
 
 
 TABLE: dict[str, Instr] = {}
-_FOUND: dict[tuple[Any, ...], dict[str, Any]] = {}
+_FOUND: dict[Any, dict[str, Any]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 

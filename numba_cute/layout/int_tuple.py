@@ -20,11 +20,12 @@ IntTuple = Any
 
 def text(x: Any) -> str:
     """CuTe's notation: (4,(2,?)), with _ for None, ? for what is known only at run time, and ?{div=8} for such a
-    multiple of 8."""
+    multiple of 8. In the simulator run-time numbers are known too."""
     if isinstance(x, tuple):
         return "(" + ",".join(map(text, x)) + ")"
     if isinstance(x, Leaf):
-        return f"?{{div={x.divisor}}}" if x.divisor > 1 else "?"
+        known = x.known()
+        return text(known) if not isinstance(known, Leaf) else f"?{{div={x.divisor}}}" if x.divisor > 1 else "?"
     return "_" if x is None else str(x)
 
 

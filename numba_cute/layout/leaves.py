@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable
 from typing import Any
 
+from .. import seam
 from ..seam import CuteError, Leaf, traced
 from .basis import ScaledBasis
 from .int_tuple import IntTuple, flatten_to_tuple
@@ -54,6 +56,18 @@ def get_leaves(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Layout):
         return flatten_to_tuple(value.shape) + flatten_to_tuple(value.stride)
     return flatten_to_tuple(value)
+
+
+def known(layout: Any) -> Any:
+    """The layout with what its leaves are worth where that is known (in the simulator): for addresses, which need no
+    types."""
+    found = layout.__dict__.get("_known")
+    if found is None:
+        old = tuple(getattr(layout, f.name) for f in dataclasses.fields(layout))
+        new = tuple(known(x) if isinstance(x, (Layout, ComposedLayout)) else seam.known(x) for x in old)
+        found = layout if all(map(operator.is_, old, new)) else type(layout)(*new)
+        layout.__dict__["_known"] = found
+    return found
 
 
 @traced

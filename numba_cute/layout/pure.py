@@ -7,9 +7,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..seam import is_static, traced
+from ..seam import Leaf, field_names, is_static, is_static_class, traced
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+_KEPT = "__cute_all_kept__"
+_NOTHING: dict[str, Any] = {}
 
 
 def _keepable(x: Any) -> bool:
@@ -18,11 +22,23 @@ def _keepable(x: Any) -> bool:
     if type(x) is int or x is None:
         return True
     if not isinstance(x, tuple):
-        return is_static(x)
+        verdict = getattr(x, "__dict__", _NOTHING).get(_KEPT)
+        return _all_kept(x) if verdict is None else verdict
     for y in x:
         if type(y) is not int and y is not None and (isinstance(y, (bool, float)) or not _keepable(y)):
             return False
     return True
+
+
+def _all_kept(x: Any) -> bool:
+    """The same of an object: it is static, or its leaves are such that equal ones are one object."""
+    if isinstance(x, Leaf):
+        return x.kept
+    if not is_static_class(type(x)):
+        return True
+    held: dict[str, Any] = x.__dict__
+    verdict = held[_KEPT] = is_static(x) or all([_keepable(held.get(name)) for name in field_names(type(x))])  # type: ignore[arg-type]
+    return verdict
 
 
 _caches: list[Any] = []
@@ -36,7 +52,8 @@ def forget() -> None:
 
 def pure(fn: F) -> F:
     """A traced function whose results for static arguments are kept: in the simulator every thread of a kernel
-    repeats the same set-up. A call that involves a `Leaf` is never kept: lowering emits code at each."""
+    repeats the same set-up. A call that involves one of the compiler's leaves is never kept: lowering emits code at
+    each."""
     remembered = functools.lru_cache(maxsize=4096, typed=True)(fn)
     _caches.append(remembered)
 

@@ -14,7 +14,7 @@ from ..isa.canonical import K_MAJOR, MN_MAJOR, chunk_offsets
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..pointer import AddressSpace, Pointer
-from ..seam import CuteError, Leaf, static
+from ..seam import CuteError, is_exact, known, static
 from ..tensor import Tensor
 from .common import OperandMajorMode
 
@@ -35,12 +35,14 @@ class SmemDescriptor:
     dtype: DType
 
     def __add__(self, offset: Any) -> SmemDescriptor:
-        low = Uint32(self.low + Int32(offset)) if isinstance(offset, Leaf) else self.low + offset
+        offset = known(offset)
+        low = known(self.low) + offset if is_exact(offset) else Uint32(self.low + Int32(offset))
         return SmemDescriptor(low, self.high, self.dtype)
 
     def word(self) -> Any:
         """The 64-bit descriptor."""
-        return Uint64(self.low) | (self.high << 32)
+        low = known(self.low)
+        return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
 
 
 def swizzle_bytes(ptr: Pointer, what: str) -> int:
@@ -115,7 +117,7 @@ def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, what: str) -
     major = K_MAJOR if major_mode is OperandMajorMode.K else MN_MAJOR
     leading, stride = _strides(lay[0], major, swizzle, ptr.dtype.width)
     word = WgmmaDescriptor(0, leading, stride, 0, swizzle).encode()
-    low = Uint32(encode_address(ptr.address)) | (word & 0xFFFFFFFF)
+    low = Uint32(encode_address(known(ptr.address))) | (word & 0xFFFFFFFF)
     return Tensor(SmemDescriptor(low, word >> 32, ptr.dtype), _in_units(lay, ptr.dtype.width))
 
 

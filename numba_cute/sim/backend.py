@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator as what traced code asks (seam.Backend). Leaves are Python ints, floats and bools."""
+"""The simulator as what traced code asks (seam.Backend). Leaves are numbers with their types (arithmetic.number)."""
 
 from __future__ import annotations
 
 import builtins
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -11,9 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import Boolean, DType, Float64, Int64, Scalar, Uint32, converted, number
+from .. import seam
+from ..dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
 from ..isa.instr import THREAD, Instr, supports
 from ..seam import COMPARISONS, CuteError, Regs
+from .arithmetic.compute import limits, rounder
+from .arithmetic.number import CLASSES, Number, elements, leaf_type, typed
+from .arithmetic.operators import cast as numba_cast
+from .arithmetic.traced import compared, joined
 from .collective import issue_alone, issue_together, span
 from .elementwise import bits_as, compute, computed_in
 from .explain import registers_in_use
@@ -23,22 +29,87 @@ from .report import OutOfBoundsError
 from .results import check_used
 from .tmem import check_loaded
 
-COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+_STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
 
 
 def as_number(value: Any, dtype: DType) -> Any:
-    """A scalar of a type as the GPU converts it (see `dtypes.converted`)."""
-    value = value.value if isinstance(value, Scalar) else value
-    if dtype.is_float and dtype.width == 16:  # a NumPy scalar, whose arithmetic rounds as the GPU's does
-        return converted(value, dtype)[()]
+    """What a scalar is worth as an element of a type, as the GPU converts it (see `dtypes.converted`)."""
+    if isinstance(value, (Number, Scalar)):
+        value = value.value
+    if type(value) is float and dtype.width >= 32 and dtype.is_float:
+        return rounder(Float64 if dtype.width == 64 else Float32)(value)
     return number(value, dtype)
+
+
+def cast(value: Any, dtype: DType) -> Any:
+    """A scalar as a run-time number of the type in which elements of `dtype` travel."""
+    return _CASTS[dtype](value)
+
+
+class _Casts(dict[DType, Callable[[Any], Any]]):
+    """By an element's type, what makes a number of one."""
+
+    def __missing__(self, dtype: DType) -> Callable[[Any], Any]:
+        held = CLASSES[leaf_type(dtype)]
+        found = self[dtype] = _to_integer(dtype, held) if dtype.is_integer else _to_other(dtype, held)
+        return found
+
+
+def _to_other(dtype: DType, held: type[Number]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        if type(value) is held and held.dtype is dtype:
+            return value
+        return held.make(as_number(value, dtype))
+
+    return call
+
+
+def _to_integer(dtype: DType, held: type[Number]) -> Callable[[Any], Any]:
+    low, high = limits(dtype)
+    make = held.make
+
+    def call(value: Any) -> Any:
+        kind = type(value)
+        if kind is held and held.dtype is dtype:
+            return value
+        plain = value.value if isinstance(value, (Number, Scalar)) else value
+        if type(plain) is not int:
+            return make(as_number(plain, dtype))
+        known = seam.divisor(value) or 1
+        if isinstance(value, Number) and dtype.width < value.dtype.width:  # it may wrap
+            known &= -known
+        return make(plain if low <= plain <= high else as_number(plain, dtype), known)
+
+    return call
+
+
+_CASTS = _Casts()
+
+
+def type_of(scalar: Any) -> DType:
+    """The type of a scalar; a static one has that of its kind."""
+    if isinstance(scalar, (Scalar, Number)):
+        return scalar.dtype
+    return _STATIC_TYPES.get(type(scalar)) or from_numpy(scalar.dtype)
+
+
+def chosen(cond: Any, a: Any, b: Any) -> Any:
+    """`a` or `b`, in the type in which both meet."""
+    if isinstance(cond, Number) and type(a) is type(b) and isinstance(a, Number) and a.divisor == b.divisor:
+        return a if cond.value else b
+    if not isinstance(cond, Number) or not isinstance(a, _SCALARS) or not isinstance(b, _SCALARS):
+        return a if cond else b
+    if not isinstance(a, Number) and not isinstance(b, Number):
+        if a == b:
+            return a
+        a = cast(a, Int32 if isinstance(a, int) else Float32)
+    t, value = joined(a, b), a if cond else b
+    known = math.gcd(seam.divisor(a), seam.divisor(b)) or 1
+    return CLASSES[t].make(as_number(value, t), *((known,) if t.is_integer else ()))
+
+
+_SCALARS = (int, float, Number)
+_CASTABLE = (*_SCALARS, Scalar, np.generic)
 
 
 def as_array(values: Any, dtype: DType) -> Any:
@@ -54,6 +125,15 @@ class SimBackend:
         self.run = run
         self.arch: str = run.arch
         self._supported: dict[str, bool] = {}
+        self.struct_class: Any = None  # see seam.struct: what stands for a class of structs, set by who rebuilds them
+
+    # structs
+    def hold(self, kind: Any, value: Any) -> Any:
+        """A value as a field of the annotated type holds it."""
+        if not isinstance(kind, DType):
+            return value
+        held = leaf_type(kind)
+        return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
     # instructions
     def check_target(self, instr: Instr) -> None:
@@ -86,7 +166,7 @@ class SimBackend:
     # memory
     def _bytes(self, space: str, address: int, nbytes: int, align: int, write: bool) -> Any:
         """The memory of one access, checked and recorded."""
-        m = self._machine()
+        m, address = self._machine(), int(address)
         if align > 1 and address % min(align, 16):
             raise OutOfBoundsError(
                 f"misaligned: {m.describe()} accesses {space} address {address:#x} at {m.place}, "
@@ -118,9 +198,11 @@ class SimBackend:
         return None
 
     def load(self, dtype: DType, space: str, address: int, count: int, align: int) -> tuple[Any, ...]:
+        address = int(address)
         self._machine().polls(address)
         raw = self._bytes(space, address, count * dtype.bytes, align, False)
-        return tuple(raw.copy().view(dtype.numpy).tolist())
+        make = CLASSES[leaf_type(dtype)].make
+        return tuple(map(make, elements(raw.copy().view(dtype.numpy))))
 
     def store(self, dtype: DType, space: str, address: int, values: Sequence[Any], align: int) -> None:
         data = np.array([as_number(v, dtype) for v in values], dtype.numpy)
@@ -176,7 +258,7 @@ class SimBackend:
         return span(regs)
 
     def read(self, regs: Regs) -> Any:
-        return self._registers(regs, "read").tolist()[0]
+        return typed(regs.dtype, elements(self._registers(regs, "read")[:1])[0])
 
     def write(self, regs: Regs, value: Any) -> None:
         self._registers(regs, "written")[0] = as_number(value, regs.dtype)
@@ -197,7 +279,7 @@ class SimBackend:
         return np.array([as_number(v, dtype) for v in values], dtype.numpy)
 
     def lane(self, vector: Any, index: int) -> Any:
-        return vector.tolist()[index]
+        return typed(from_numpy(vector.dtype), elements(vector[index : index + 1])[0])
 
     def bitcast(self, vector: Any, dtype: DType) -> Any:
         return bits_as(vector, dtype)
@@ -221,32 +303,32 @@ class SimBackend:
             out = as_array(out, dtype)
         if any(isinstance(x, np.ndarray) for x in operands):
             return out
-        return out.tolist()
+        return typed(Boolean if op in COMPARISONS else dtype, elements(out.reshape(1))[0])
 
     def type_of(self, scalar: Any) -> DType:
-        if isinstance(scalar, Scalar):
-            return scalar.dtype
-        if isinstance(scalar, (bool, np.bool_)):
-            return Boolean
-        return Int64 if isinstance(scalar, (int, np.integer)) else Float64
+        return type_of(scalar)
 
     # scalars
     def cast(self, value: Any, dtype: DType) -> Any:
-        return as_number(value, dtype)
+        if not isinstance(value, _CASTABLE):
+            raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
+        return cast(value, dtype)
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
-        return a if cond else b
+        return chosen(cond, a, b)
 
-    def compare(self, op: str, a: Any, b: Any) -> bool:
-        return bool(COMPARE[op](a, b))
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        return compared(op, a, b)
 
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         if cond:
             then()
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+        run_time = isinstance(start, Number) or isinstance(stop, Number)
+        make = CLASSES[joined(start, stop) if run_time else Int32].make
         for i in range(start, stop):
-            body(i)
+            body(make(i))
 
     def flag(self) -> Regs:
         t = self.run.thread
@@ -285,4 +367,5 @@ class SimBackend:
         check_used(fn, result, sys._getframe(2))
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
-        print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % tuple(args), end="")
+        plain = tuple(a.value if isinstance(a, Number) else a for a in args)
+        print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % plain, end="")

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import Boolean, DType, Float32, Float64, Int32, Uint16, Uint32, Uint64, number
 from ..isa.instr import WGMMA_GROUP, Instr, Operand
 from ..seam import CuteError, Regs
+from .arithmetic.number import CLASSES, Number
 from .fragment import Fragment, column
 from .lanes import LaneFile, Lanes
 from .machine import Machine
@@ -22,11 +24,28 @@ _DTYPE = {"u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64,
           "f64": np.float64, "pred": np.bool_, "smem": np.int64, "cluster_smem": np.int64, "gmem": np.uint64,
           "tmap": np.uint64, "tmem": np.int64}  # fmt: skip
 _BITS: dict[str, Any] = {**_DTYPE, "smem": np.uint32, "cluster_smem": np.uint32, "tmem": np.uint32}
+_TYPES = {"u16": Uint16, "s32": Int32, "u64": Uint64, "f32": Float32, "f64": Float64, "pred": Boolean, "gmem": Uint64,
+          "tmap": Uint64}  # fmt: skip
+"""Of what instructions give; the others are Uint32."""
+
+
+_MAKE = {kind: CLASSES[_TYPES.get(kind, Uint32)].make for kind in _DTYPE}
+
+
+def result_type(kind: str) -> DType:
+    """The type of what an instruction gives as an operand of a kind."""
+    return _TYPES.get(kind, Uint32)
 
 
 def scalar(kind: str, value: Any) -> Any:
     """A scalar operand as the instruction's register holds it."""
+    if isinstance(value, Number):
+        if value.dtype is _TYPES.get(kind):
+            return value.value  # it lies in the register already
+        value = value.value
     mask = _MASK.get(kind)
+    if type(value) is float and (mask is not None or kind == "s32"):
+        value = number(value, _TYPES.get(kind, Uint32))
     if mask is not None:
         return int(value) & mask
     if kind == "s32":
@@ -69,10 +88,10 @@ def results(row: Instr, case: dict[str, Any], operands: dict[str, Any], values: 
         target = operands.get(o.name)
         if isinstance(target, Regs):
             span(target, _BITS[o.kind.name])[...] = v
-        elif o.count is None:
-            given.append(scalar(o.kind.name, v))
         else:
-            given += [scalar(o.kind.name, x) for x in v]
+            kind = o.kind.name
+            make = _MAKE[kind]
+            given += [make(scalar(kind, x)) for x in (v if o.count is not None else (v,))]
     return None if not given else given[0] if len(given) == 1 else tuple(given)
 
 
@@ -89,10 +108,10 @@ def registers_of(kind: str, value: Lanes) -> Any:
 def as_lanes(f: Fragment, kind: str, values: Any) -> Any:
     """What a body gave the lanes of a fragment: an array, or one value for all."""
     if not isinstance(values, np.ndarray) or not values.ndim:
-        return scalar(kind, values)
+        return _MAKE[kind](scalar(kind, values))
     if kind in _MASK and values.dtype != np.uint32:
         values = values.astype(np.int64) & _MASK[kind] if _MASK[kind] < 1 << 63 else values.astype(np.uint64)
-    return f.of_array(values.astype(_DTYPE[kind], copy=False))
+    return f.of_array(result_type(kind), values.astype(_DTYPE[kind], copy=False))
 
 
 def spans(f: Fragment, regs: Regs, dtype: Any = None) -> Any:
@@ -286,7 +305,7 @@ def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str
         given = given.list[0]
     mask = int(given) & 0xFFFFFFFF
     if fragment is not None:
-        fragment.alike(Lanes(fragment, [mask >> lane & 1 for lane in fragment.lanes]))
+        fragment.alike(Lanes(fragment, None, [mask >> lane & 1 for lane in fragment.lanes]))
     threads = [run.thread] if fragment is None else fragment.threads
     if not mask >> threads[0].lane & 1:
         m = Machine(run, row, threads)

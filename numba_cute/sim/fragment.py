@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
+from ..dtypes import DType
 from ..seam import Regs
-from .lanes import LaneArray, LaneFile, Lanes, LaneVector
+from .arithmetic.number import CLASSES, elements, from_python, leaf_type, plain
+from .lanes import Apart, Lanes, LaneVector
 from .machine import Machine
 from .report import SimError
 
@@ -71,26 +73,27 @@ class Fragment:
         self._moves: dict[Any, list[int]] = {}
 
     # values
-    def of(self, values: list[Any]) -> Any:
-        """A value for each lane; one number where all are the same."""
+    def of(self, dtype: DType | None, values: list[Any]) -> Any:
+        """A value of a type for each lane; one number where all are the same. dtype: see `Lanes`."""
         self.work += 1
         first = values[0]
         if values.count(first) < len(values):
-            return Lanes(self, values)
+            return Lanes(self, dtype, values)
         if first == 0 and not isinstance(first, int):  # 0.0 equals -0.0
             signs = [math.copysign(1.0, x) for x in values]
             if signs.count(signs[0]) < len(signs):
-                return Lanes(self, values)
-        return first
+                return Lanes(self, dtype, values)
+        return first if dtype is None else CLASSES[dtype].make(first)
 
-    def of_array(self, array: Any) -> Any:
-        """The same of an array, as Python's numbers."""
-        if array.dtype.kind in "iub" or len(array) == 1:
-            found = self.of(array.tolist())
-            if type(found) is Lanes:
+    def of_array(self, dtype: DType, array: Any) -> Any:
+        """The same of an array of elements of a type."""
+        held = leaf_type(dtype)
+        if array.dtype.kind != "f" or len(array) == 1:
+            found = self.of(held, elements(array))
+            if type(found) is Lanes and array.dtype.kind in "iub":
                 found._array = array
             return found
-        return Lanes(self, None, array)
+        return Lanes(self, held, None, array)
 
     def positions(self, lanes: tuple[int, ...]) -> list[int]:
         """Where this fragment's lanes are among `lanes`."""
@@ -100,8 +103,8 @@ class Fragment:
         return found
 
     def lists(self, value: Any) -> list[Any]:
-        """A value for each lane."""
-        return value.list if type(value) is Lanes else [value] * len(self.threads)
+        """A value for each lane, as Python's numbers."""
+        return value.list if type(value) is Lanes else [plain(value)] * len(self.threads)
 
     # steps
     def step(self, live: Callable[..., Any], *args: Any) -> Any:
@@ -123,7 +126,7 @@ class Fragment:
         """What a step gave, as this fragment's own."""
         kind = type(entry)
         if kind is Lanes:
-            return Lanes(self, entry._list, entry._array, entry.lanes)
+            return Lanes(self, entry.dtype, entry._list, entry._array, entry.lanes)
         if kind is LaneVector:
             return LaneVector(self, entry._array, entry.lanes)
         return tuple(map(self._restored, entry)) if kind is tuple else entry
@@ -158,7 +161,13 @@ class Fragment:
             return tuple(self.gathered(list(row)) for row in zip(*results))
         if isinstance(first, np.ndarray):
             return LaneVector(self, np.stack(results))
-        return self.of(results)
+        if set(map(type, results)) == {int}:
+            return self.of(None, results)
+        numbers = list(map(from_python, results))
+        dtype = numbers[0].dtype
+        if any(x.dtype is not dtype for x in numbers):
+            raise TypeError("the lanes' results differ in their types")
+        return self.of(dtype, [x.value for x in numbers])
 
     # parting
     def agree(self, values: list[Any]) -> Any:
@@ -234,10 +243,10 @@ def column(value: Any, threads: list[Any]) -> list[Any]:
     """A value as each thread has it."""
     kind = type(value)
     if kind is Lanes:
-        return value.list  # type: ignore[no-any-return]
+        return value.numbers  # type: ignore[no-any-return]
     if kind is LaneVector:
         return list(value.array)
-    if kind is LaneFile or kind is LaneArray:
+    if isinstance(value, Apart):
         return [value.of(t) for t in threads]
     if kind is tuple or kind is list:
         return [kind(row) for row in zip(*(column(v, threads) for v in value))] if value else [value] * len(threads)

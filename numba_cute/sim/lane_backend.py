@@ -4,21 +4,25 @@ registers is one step for all lanes, done by NumPy where they do the same at dif
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import Boolean, DType, Uint32
+from ..dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, from_numpy
 from ..isa.instr import ARRAY, SAME, THREAD, Instr
 from ..isa.machine import Bytes
 from ..seam import COMPARISONS, Regs
-from .backend import COMPARE, SimBackend, as_array, as_number
+from .arithmetic.compute import limits
+from .arithmetic.number import Number, leaf_type
+from .arithmetic.traced import join, joined
+from .backend import SimBackend, as_array, as_number, cast, type_of
 from .collective import as_lanes, issue_alone, issue_together, registers_of, scalar, spans
 from .elementwise import bits_as, compute, computed_in
 from .fragment import Fragment
-from .lanes import LaneFile, Lanes, LaneVector
+from .lanes import LaneFile, Lanes, LaneVector, compared
 from .machine import Machine
 
 
@@ -86,7 +90,7 @@ class LaneBackend(SimBackend):
         self._machine().polls(tuple(address.list))
         memory, places = self._places(f, space, address, count * dtype.bytes, align)
         values = memory[places].view(dtype.numpy)
-        return tuple(f.of(values[:, i].tolist()) for i in range(count))
+        return tuple(f.of_array(dtype, values[:, i]) for i in range(count))
 
     def store(self, dtype: DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
         f = self._fragment
@@ -94,7 +98,7 @@ class LaneBackend(SimBackend):
 
     def _store(self, f: Fragment, dtype: DType, space: str, address: Any, values: Any, align: int) -> None:
         if type(address) is not Lanes:  # the lanes write in order
-            last = [v.list[-1] if type(v) is Lanes else v for v in values]
+            last = [v.numbers[-1] if type(v) is Lanes else v for v in values]
             super().store(dtype, space, address, last, align)
             return
         memory, places = self._places(f, space, address, len(values) * dtype.bytes, align, True)
@@ -166,7 +170,7 @@ class LaneBackend(SimBackend):
         f = self._fragment
         if self._one_by_one(f, regs):
             return f.step(f.each, super().read, regs)
-        return f.step(lambda: f.of(spans(f, regs)[:, 0].tolist()))
+        return f.step(lambda: f.of_array(regs.dtype, np.array(spans(f, regs)[:, 0])))
 
     def write(self, regs: Regs, value: Any) -> None:
         self.fill(regs, value)
@@ -222,7 +226,7 @@ class LaneBackend(SimBackend):
     def lane(self, vector: Any, index: int) -> Any:
         if type(vector) is not LaneVector:
             return super().lane(vector, index)
-        return vector.fragment.of_array(vector.array[:, index])
+        return vector.fragment.of_array(from_numpy(vector.array.dtype), vector.array[:, index])
 
     def bitcast(self, vector: Any, dtype: DType) -> Any:
         if type(vector) is not LaneVector:
@@ -254,28 +258,45 @@ class LaneBackend(SimBackend):
             out = as_array(out, dtype)
         if any(isinstance(x, (np.ndarray, LaneVector)) for x in operands):
             return LaneVector(f, out)
-        return f.of_array(out[:, 0])
+        return f.of_array(Boolean if op in COMPARISONS else dtype, out[:, 0])
 
     def type_of(self, scalar: Any) -> DType:
-        return super().type_of(scalar.list[0] if type(scalar) is Lanes else scalar)
+        return scalar.dtype or Int64 if type(scalar) is Lanes else type_of(scalar)
 
     def cast(self, value: Any, dtype: DType) -> Any:
-        return cast(value, dtype)
+        return lanes_cast(value, dtype) if type(value) is Lanes else super().cast(value, dtype)
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
-        if type(cond) is not Lanes:
+        if not any(type(x) is Lanes for x in (cond, a, b)) or not isinstance(cond, (Lanes, Number)):
             return super().select(cond, a, b)
-        f = cond.fragment
-        chosen = [x if c else y for c, x, y in zip(cond.list, f.lists(a), f.lists(b))]
-        return f.of(chosen) if len(set(map(type, chosen))) == 1 else Lanes(f, chosen)
+        f = self._fragment
+        if not isinstance(a, (Lanes, Number)) and not isinstance(b, (Lanes, Number)):
+            if a == b:
+                return a
+            a = cast(a, Int32 if isinstance(a, int) else Float32)
+        t = _meeting(a, b)
+        lists = [f.lists(lanes_cast(x, t) if type(x) is Lanes else cast(x, t)) for x in (a, b)]
+        return f.of(t, [x if c else y for c, x, y in zip(f.lists(cond), *lists)])
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
-        out: Any = COMPARE[op](a, b)
-        return out if type(out) is Lanes else bool(out)
+        if type(a) is Lanes or type(b) is Lanes:
+            return compared(op, _COMPARE[op], a, b)
+        return super().compare(op, a, b)
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         f = self._fragment
         f.step(f.each, super().printf, fmt, tuple(args))
+
+
+_COMPARE: dict[str, Any] = {
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _meeting(a: Any, b: Any) -> DType:
+    """The type in which two scalars meet, of which one may be lanes."""
+    x, y = (v.dtype or Int64 if type(v) is Lanes else getattr(v, "dtype", None) for v in (a, b))
+    return join(x, y) if x is not None and y is not None else joined(a, b)
 
 
 def _varies(x: Any) -> bool:
@@ -302,22 +323,30 @@ def _column(x: Any) -> Any:
 
 
 def _numbers(x: Any, dtype: DType) -> Any:
-    """A scalar as the GPU converts it: for lanes an array."""
-    x = cast(x, dtype)
-    return x.array(dtype.numpy) if type(x) is Lanes else x
-
-
-def cast(x: Any, dtype: DType) -> Any:
-    """`as_number` for each lane."""
+    """What a scalar is worth as an element of a type: for lanes an array."""
     if type(x) is not Lanes:
         return as_number(x, dtype)
-    values = x.list
-    kinds = set(map(type, values))
-    if kinds == {int} and dtype.is_integer:
-        top = 1 << (dtype.width - (dtype.kind == "int"))
-        if min(values) >= (-top if dtype.kind == "int" else 0) and max(values) < top:
-            return x
-    if kinds == {float} and dtype.is_float and dtype.width >= 32 and dtype.ptx != "tf32":
+    if x.dtype is dtype or x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:
         with np.errstate(over="ignore"):
-            return x if dtype.width == 64 else x.fragment.of_array(x.array(np.float32))
-    return x.map(lambda v: as_number(v, dtype))
+            return x.array(dtype.numpy)
+    return np.array(_converted(x, dtype), dtype.numpy)
+
+
+def _converted(x: Lanes, dtype: DType) -> list[Any]:
+    """The values as elements of a type, as Python's numbers."""
+    values = x.list
+    if dtype.is_integer and (x.dtype is None or x.dtype.is_integer):
+        low, high = limits(dtype)
+        if low <= min(values) and max(values) <= high:
+            return values
+    return [as_number(v, dtype) for v in values]
+
+
+def lanes_cast(x: Lanes, dtype: DType) -> Any:
+    """`cast` for each lane."""
+    if x.dtype is dtype:
+        return x
+    if x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:
+        with np.errstate(over="ignore"):
+            return x.fragment.of_array(dtype, x.array(dtype.numpy))
+    return x.fragment.of(leaf_type(dtype), _converted(x, dtype))

@@ -1,36 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`numba.cuda`, `math`, NumPy's types and Python's own functions as kernels see them where lanes run together (see
-`fragment`)."""
+"""`numba.cuda` as kernels see it where lanes run together (see `fragment`)."""
 
 from __future__ import annotations
 
-import builtins
-import math
+import operator
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-import numpy as np
-
+from ..dtypes import DType, Int32, Int64, Uint32
+from .arithmetic.compute import wrapped
+from .arithmetic.operators import type_of_class
 from .cooperative import GridGroup
-from .lane_memory import bare, stepped
-from .lanes import LaneArray, Lanes, lanewise
+from .lane_memory import LaneArray, bare, stepped
+from .lanes import Lanes
 from .machine import Machine
-from .numba_stand_in import FULL_MASK, CudaStandIn, NumbaType
+from .numba_stand_in import FULL_MASK, CudaStandIn, lane_mask, truth_of
 
 
 class _Index:
-    """threadIdx, or the block's part of it: `read(thread)` gives three numbers."""
+    """threadIdx, or the block's part of it: `read(thread)` gives three numbers, of a type."""
 
-    def __init__(self, run: Any, read: Callable[[Any], Any]) -> None:
-        self._run, self._read = run, read
+    def __init__(self, run: Any, read: Callable[[Any], Any], dtype: DType = Int32) -> None:
+        self._run, self._read, self._dtype = run, read, dtype
 
     def _along(self, axis: int) -> Any:
         f = self._run.thread.fragment
         key = (self, axis)
         found = f.memory.get(key)
         if found is None:
-            found = f.memory[key] = f.of([self._read(t)[axis] for t in f.threads])
+            found = f.memory[key] = f.of(self._dtype, [self._read(t)[axis] for t in f.threads])
         return found
 
     x = property(lambda self: self._along(0))
@@ -93,14 +91,12 @@ class LaneStandIn(CudaStandIn):
     def __init__(self, run: Any, real: Any, replace: Any) -> None:
         super().__init__(run, real, replace)
         self.threadIdx = _Index(run, lambda t: t.tid)
-        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)])
+        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)], Int64)
         self._lane = _Index(run, lambda t: (t.lane, 0, 0))
         self.shared = _Shared(self.shared, run)
         self.local = _Local(self.local, run)
         self.atomic = _Atomic(self.atomic, run)
         self.cg = _CooperativeGroups(run)
-        for name in ("popc", "clz", "ffs", "brev", "fma", "cbrt", "selp"):
-            setattr(self, name, lanewise(getattr(self, name)))
 
     @property
     def laneid(self) -> Any:
@@ -110,7 +106,12 @@ class LaneStandIn(CudaStandIn):
         return self._at.x if ndim == 1 else (self._at.x, self._at.y, self._at.z)[:ndim]
 
     def lanemask_lt(self) -> Any:
-        return lanewise(lambda lane: (1 << lane) - 1)(self.laneid)
+        f = self._run.thread.fragment
+        return f.of(Uint32, [(1 << lane) - 1 for lane in f.lanes])
+
+    def activemask(self) -> Any:
+        f = self._run.thread.fragment
+        return f.of(Uint32, [1 << lane for lane in f.lanes])
 
     def _sync(self, value: Any) -> list[Any]:
         f = self._run.thread.fragment
@@ -130,90 +131,41 @@ class LaneStandIn(CudaStandIn):
     def _meet_lanes(self, f: Any, what: str, mask: Any, value: Any) -> dict[int, Any]:
         mask = int(mask) & FULL_MASK  # lanes of another mask part here
         if not all(mask >> lane & 1 for lane in f.lanes):
-            f.alike(Lanes(f, [mask >> lane & 1 for lane in f.lanes]))
+            f.alike(Lanes(f, None, [mask >> lane & 1 for lane in f.lanes]))
         return self._exchange(f.threads, what, mask, f.lists(value))
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: Any) -> Any:
         f = self._run.thread.fragment
+        dtype = value.dtype or Int64 if type(value) is Lanes else type_of_class(type(value))
+        if dtype is None:
+            raise TypeError(f"{what}: {value!r} is no number")
         met = self._meet(what, mask, value)
-        return f.of([met.get(s, v) for s, v in zip(f.lists(source), f.lists(value))])
+        return f.of(dtype, [met.get(s, v) for s, v in zip(source, f.lists(value))])
+
+    def _sources(self, of: Callable[[int, int], int], operand: Any) -> list[int]:
+        """The lanes that are asked, from each lane's own and its operand."""
+        f = self._run.thread.fragment
+        return [of(lane, int(x)) for lane, x in zip(f.lanes, f.lists(operand))]
 
     def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
-        return self._shuffle("shfl_sync", mask, value, lanewise(lambda at: int(at) & 31)(lane))
+        return self._shuffle("shfl_sync", mask, value, self._sources(lambda _, at: at & 31, lane))
 
     def shfl_up_sync(self, mask: Any, value: Any, delta: Any) -> Any:
-        return self._shuffle("shfl_up_sync", mask, value, self.laneid - delta)
+        return self._shuffle("shfl_up_sync", mask, value, self._sources(operator.sub, delta))
 
     def shfl_down_sync(self, mask: Any, value: Any, delta: Any) -> Any:
-        return self._shuffle("shfl_down_sync", mask, value, self.laneid + delta)
+        return self._shuffle("shfl_down_sync", mask, value, self._sources(operator.add, delta))
 
     def shfl_xor_sync(self, mask: Any, value: Any, lane: Any) -> Any:
-        return self._shuffle("shfl_xor_sync", mask, value, self.laneid ^ lane)
+        return self._shuffle("shfl_xor_sync", mask, value, self._sources(operator.xor, lane))
 
     def match_any_sync(self, mask: Any, value: Any) -> Any:
+        f = self._run.thread.fragment
         met = self._meet("match_any_sync", mask, value)
-        return lanewise(lambda v: sum(1 << lane for lane, x in met.items() if x == v))(value)
+        found = [sum(1 << lane for lane, x in met.items() if x == v) for v in f.lists(value)]
+        return f.of(Int32, [wrapped(bits, Int32) for bits in found])
 
-    def match_all_sync(self, mask: Any, value: Any) -> tuple[int, bool]:
+    def match_all_sync(self, mask: Any, value: Any) -> tuple[Any, Any]:
         met = list(self._meet("match_all_sync", mask, value).values())
         same = all(v == met[0] for v in met)
-        return (int(mask) & FULL_MASK if same else 0), same
-
-
-def lanes_type(kind: Any, dtype: Any) -> Any:
-    """A type that converts, for each lane; and names a dtype where one is asked for."""
-    call = lanewise(kind)
-    call.numpy = dtype  # type: ignore[attr-defined]
-    call.dtype = np.dtype(dtype)  # type: ignore[attr-defined]
-    return call
-
-
-class LaneModule:
-    """`math` or NumPy: its functions and types of numbers work on lanes."""
-
-    def __init__(self, real: ModuleType) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        if isinstance(found, type) and issubclass(found, np.generic):
-            found = lanes_type(found, found)
-        elif self._real is math and callable(found):
-            found = lanewise(found)
-        setattr(self, name, found)
-        return found
-
-
-class LaneType(NumbaType):
-    """A Numba scalar type."""
-
-    def __call__(self, value: Any) -> Any:
-        return value.map(super().__call__) if type(value) is Lanes else super().__call__(value)
-
-
-def lane_builtins() -> dict[str, Any]:
-    """What stands for Python's own functions in a kernel."""
-    space = dict(vars(builtins))
-    for kind, dtype in ((int, np.int64), (float, np.float64), (bool, np.bool_)):
-        space[kind.__name__] = lanes_type(kind, dtype)
-    for f in (min, max):
-        space[f.__name__] = _chosen(f)
-    real = {id(space[k.__name__]): k for k in (int, float, bool)}
-
-    def is_instance(x: Any, kinds: Any) -> bool:
-        kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-        kinds = tuple(real.get(id(k), k) for k in kinds)
-        return isinstance(x.list[0] if type(x) is Lanes else x, kinds)
-
-    space["isinstance"] = is_instance
-    return space
-
-
-def _chosen(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`min` or `max`."""
-    each = lanewise(f)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return each(*args, **kwargs) if len(args) > 1 else f(*args, **kwargs)
-
-    return call
+        return lane_mask(int(mask) & FULL_MASK if same else 0), truth_of(same)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that differ between the lanes of a fragment (see `fragment`): what Python code computes with them is computed
-for each lane by the same operator, so that nothing is rounded or wrapped otherwise than for a lane alone.
+"""Values that differ between the lanes of a fragment (see `fragment`): what is computed with them is computed for each
+lane as for a lane alone, in the same types.
 
 Whatever needs one number (`if`, `int`, an index) makes the lanes part: `Fragment.agree`.
 """
@@ -14,22 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from ..seam import Leaf
-
-_NUMBERS = (int, float, complex, np.generic)
+from ..dtypes import Boolean, DType, from_numpy
+from ..seam import CuteError, Leaf
+from .arithmetic.compute import wrapped
+from .arithmetic.number import CLASSES, Number, from_python
+from .arithmetic.traced import compares, computed, join, joined
 
 
 class Lanes(Leaf):
-    """One number for each lane of a fragment, as Python or NumPy scalars.
+    """One number for each lane of a fragment, all of one type: Python's ints, bools or floats.
 
-    They are kept as a list, as an array of which the list is the `tolist()`, or both. lanes: for which lanes they are;
-    the fragment may since have lost some."""
+    dtype: the type; None for ints (addresses and the like) that are computed with as they are. The values are kept as a
+    list, as an array of which the list is the `tolist()`, or both. lanes: for which lanes they are; the fragment may
+    since have lost some."""
 
-    __slots__ = ("fragment", "lanes", "_list", "_array")
+    __slots__ = ("fragment", "dtype", "lanes", "_list", "_array")
     __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
 
-    def __init__(self, fragment: Any, values: list[Any] | None, array: Any = None, lanes: Any = None) -> None:
-        self.fragment, self.lanes = fragment, lanes or fragment.lanes
+    def __init__(
+        self, fragment: Any, dtype: DType | None, values: list[Any] | None, array: Any = None, lanes: Any = None
+    ) -> None:
+        self.fragment, self.dtype, self.lanes = fragment, dtype, lanes or fragment.lanes
         self._list, self._array = values, array
 
     def _keep(self) -> None:
@@ -48,6 +54,11 @@ class Lanes(Leaf):
             self._list = self._array.tolist()
         return self._list
 
+    @property
+    def numbers(self) -> Any:
+        """The values with their type, lane by lane."""
+        return list(map(CLASSES[self.dtype].make, self.list)) if self.dtype is not None else self.list
+
     def array(self, dtype: Any) -> Any:
         """The values as an array of a type that holds them."""
         if self.lanes is not self.fragment.lanes:
@@ -58,16 +69,26 @@ class Lanes(Leaf):
 
     def held(self) -> Lanes:
         """The values as they are, whatever this object is used for later."""
-        return Lanes(self.fragment, self._list if self._array is None else None, self._array, self.lanes)
+        return Lanes(self.fragment, self.dtype, self._list if self._array is None else None, self._array, self.lanes)
+
+    def known(self) -> Any:
+        return self if self.dtype is None else Lanes(self.fragment, None, self._list, self._array, self.lanes)
+
+    def assumed(self, divisor: int) -> Any:
+        """The same, of which a divisor is promised: an error if it does not divide them all."""
+        values = self.list
+        if any(x % divisor for x in values):
+            raise CuteError(f"assume: src is {values}, which are not all multiples of divby={divisor}")
+        return self
 
     @property
     def divisor(self) -> int:  # type: ignore[override]
         """What divides the values of all lanes."""
-        values = self.list
-        return math.gcd(*values) if set(map(type, values)) == {int} else 1
+        integers = self.dtype is None or self.dtype.is_integer
+        return math.gcd(*self.list) or 1 if integers else 1
 
-    def map(self, f: Callable[[Any], Any]) -> Any:
-        return self.fragment.of([f(x) for x in self.list])
+    def map(self, dtype: DType | None, f: Callable[[Any], Any]) -> Any:
+        return self.fragment.of(dtype, [f(x) for x in self.list])
 
     def __repr__(self) -> str:
         return f"Lanes({self.list})"
@@ -86,67 +107,103 @@ class Lanes(Leaf):
         values = [float(x) for x in self.list]
         return float.fromhex(self.fragment.agree([x.hex() for x in values]))
 
-    # a number each
+    # traced code, a number each
     def __neg__(self) -> Any:
-        return self.map(operator.neg)
-
-    def __pos__(self) -> Any:
-        return self.map(operator.pos)
-
-    def __abs__(self) -> Any:
-        return self.map(abs)
+        return _computed("sub", operator.sub, 0, self)
 
     def __invert__(self) -> Any:
-        return self.map(operator.invert)
-
-    def __round__(self, digits: Any = None) -> Any:
-        return self.map(lambda x: round(x) if digits is None else round(x, digits))
-
-    def __trunc__(self) -> Any:
-        return self.map(math.trunc)
-
-    def __floor__(self) -> Any:
-        return self.map(math.floor)
-
-    def __ceil__(self) -> Any:
-        return self.map(math.ceil)
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__" or kwargs or not all(isinstance(x, (Lanes, *_NUMBERS)) for x in inputs):
-            return NotImplemented
-        return lanewise(ufunc)(*inputs)
+        return _computed("xor", operator.xor, self, True if self.dtype is Boolean else -1)
 
 
-def _operator(name: str) -> None:
-    op = getattr(operator, name)
+_NUMBERS = (int, float, Number)
+
+
+def _values(x: Any, width: int) -> list[Any]:
+    return x.list if type(x) is Lanes else [x.value if isinstance(x, Number) else x] * width
+
+
+def _meeting(a: Any, b: Any) -> DType | None:
+    """The type in which two operands meet; none for addresses with whole numbers."""
+    x, y = (getattr(v, "dtype", None) for v in (a, b))
+    bare = [v for v in (a, b) if type(v) is Lanes and v.dtype is None]
+    if bare:
+        return None
+    return join(x, y) if x is not None and y is not None else joined(a, b)
+
+
+def _computed(op: str, plain: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """An operator of traced code, by the rules of `number.arithmetic`."""
+    lanes = a if type(a) is Lanes else b
+    width = len(lanes.list)
+    t = _meeting(a, b)
+    xs, ys = _values(a, width), _values(b, width)
+    if t is None:
+        return lanes.fragment.of(None, list(map(plain, xs, ys)))
+    held = CLASSES[t]
+    if held.integer and (op in _RING or _plainly(op, xs, ys, t)):
+        out = list(map(plain, xs, ys))
+        if min(out) < held.low or max(out) > held.high:
+            out = [wrapped(x, t) for x in out]
+        return lanes.fragment.of(t, out)
+    return lanes.fragment.of(t, [computed(op, x, y, t) for x, y in zip(xs, ys)])
+
+
+_RING = ("add", "sub", "mul")
+
+
+def _plainly(op: str, xs: list[int], ys: list[int], t: DType) -> bool:
+    """Whether an operator does what Python's does: nothing is negative, is divided by 0, or is shifted out."""
+    if op in ("shl", "lshr") and max(ys) >= t.width:
+        return False
+    return min(xs) >= 0 and min(ys) >= (op in ("udiv", "urem")) and max(max(xs), max(ys)) <= CLASSES[t].high
+
+
+def _all_in(values: list[int], t: DType) -> bool:
+    return CLASSES[t].low <= min(values) and max(values) <= CLASSES[t].high
+
+
+def compared(op: str, plain: Callable[[Any, Any], bool], a: Any, b: Any) -> Any:
+    """A comparison in traced code."""
+    lanes = a if type(a) is Lanes else b
+    width = len(lanes.list)
+    t = _meeting(a, b)
+    xs, ys = _values(a, width), _values(b, width)
+    if t is None or CLASSES[t].integer and _all_in(xs, t) and _all_in(ys, t):
+        out = list(map(plain, xs, ys))
+    else:
+        out = [compares(op, x, y, t) for x, y in zip(xs, ys)]
+    return lanes.fragment.of(Boolean, out)
+
+
+def _operator(op: str, name: str, reflected: bool) -> None:
+    plain = getattr(operator, name)
 
     def forward(self: Lanes, other: Any) -> Any:
-        if type(other) is Lanes:
-            return self.fragment.of(list(map(op, self.list, other.list)))
-        if isinstance(other, _NUMBERS):
-            return self.fragment.of([op(x, other) for x in self.list])
-        return NotImplemented
+        return _computed(op, plain, self, other) if isinstance(other, (Lanes, *_NUMBERS)) else NotImplemented
 
     def backward(self: Lanes, other: Any) -> Any:
-        if isinstance(other, _NUMBERS):
-            return self.fragment.of([op(other, x) for x in self.list])
-        return NotImplemented
+        return _computed(op, plain, other, self) if isinstance(other, _NUMBERS) else NotImplemented
 
-    plain = name.strip("_")
-    setattr(Lanes, f"__{plain}__", forward)
-    if plain not in ("lt", "le", "eq", "ne", "gt", "ge"):
-        setattr(Lanes, f"__r{plain}__", backward)
+    setattr(Lanes, f"__{name.strip('_')}__", forward)
+    if reflected:
+        setattr(Lanes, f"__r{name.strip('_')}__", backward)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor",
-              "lt", "le", "eq", "ne", "gt", "ge"):  # fmt: skip
-    _operator(_name)
+def _comparison(op: str, name: str) -> None:
+    plain = getattr(operator, name)
+
+    def call(self: Lanes, other: Any) -> Any:
+        return compared(op, plain, self, other) if isinstance(other, (Lanes, *_NUMBERS)) else NotImplemented
+
+    setattr(Lanes, f"__{name}__", call)
+
+
+for _op, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("udiv", "floordiv"), ("urem", "mod"),
+                   ("and_", "and_"), ("or_", "or_"), ("xor", "xor"), ("shl", "lshift"), ("lshr", "rshift"),
+                   ("fdiv", "truediv")):  # fmt: skip
+    _operator(_op, _name, True)
+for _op, _name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"), ("==", "eq"), ("!=", "ne")):
+    _comparison(_op, _name)
 
 
 def lanewise(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,8 +216,8 @@ def lanewise(f: Callable[..., Any]) -> Callable[..., Any]:
         else:
             return f(*args, **kwargs)
         width = len(a.list)
-        columns = [x.list if type(x) is Lanes else [x] * width for x in args]
-        return a.fragment.of([f(*row, **kwargs) for row in zip(*columns)])
+        columns = [x.numbers if type(x) is Lanes else [x] * width for x in args]
+        return a.fragment.gathered([from_python(f(*row, **kwargs)) for row in zip(*columns)])
 
     return call
 
@@ -189,19 +246,26 @@ class LaneVector(Leaf):
         return int(self._array.shape[1])
 
     def __getitem__(self, at: int) -> Any:
-        """One element of each lane, as NumPy's scalars."""
-        return self.fragment.of(list(self.array[:, at]))
-
-    def tolist(self) -> list[Any]:
+        """One element of each lane."""
         array = self.array
-        return [self.fragment.of_array(array[:, i]) for i in range(array.shape[1])]
+        return self.fragment.of_array(from_numpy(array.dtype), array[:, at])
 
 
-class LaneFile:
+class Apart:
+    """Of which each lane has one of its own."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, thread: Any) -> Any:
+        """The one of a thread."""
+        raise NotImplementedError
+
+
+class LaneFile(Apart):
     """A register file of each lane: the rows of a slab from the thread of index `first` on."""
 
     __slots__ = ("slab", "first")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, slab: Any, first: int) -> None:
         self.slab, self.first = slab, first
@@ -217,46 +281,3 @@ class LaneFile:
     def of(self, thread: Any) -> Any:
         """The file of one thread."""
         return self.slab[thread.index - self.first]
-
-
-class LaneArray:
-    """`cuda.local.array`: one array for each lane of a warp. data: (32, *shape)."""
-
-    __slots__ = ("run", "data")
-    __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None
-
-    def __init__(self, run: Any, data: Any) -> None:
-        self.run, self.data = run, data
-
-    shape = property(lambda self: self.data.shape[1:])
-    ndim = property(lambda self: self.data.ndim - 1)
-    size = property(lambda self: self.data[0].size)
-    dtype = property(lambda self: self.data.dtype)
-
-    def __len__(self) -> int:
-        return int(self.data.shape[1])
-
-    def of(self, thread: Any) -> Any:
-        """The array of one thread."""
-        return self.data[thread.lane]
-
-    def _at(self, at: Any) -> tuple[Any, Any]:
-        """The fragment, and the index of one element in each lane."""
-        f = self.run.thread.fragment
-        index = at if isinstance(at, tuple) else (at,)
-        if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
-            raise TypeError(f"index {at} of a local array is no element")
-        lanes = np.array(f.lanes)
-        return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
-
-    def __getitem__(self, at: Any) -> Any:
-        f, index = self._at(at)
-        return f.step(lambda: f.of(list(self.data[index])))
-
-    def __setitem__(self, at: Any, value: Any) -> None:
-        f, index = self._at(at)
-        f.step(self._set, index, value)
-
-    def _set(self, index: Any, value: Any) -> None:
-        self.data[index] = value.list if type(value) is Lanes else value

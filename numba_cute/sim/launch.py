@@ -23,8 +23,9 @@ from ..isa.tensormap import TensorMapRecord
 from ..seam import CuteError
 from ..words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from . import cooperative
-from .arrays import tracked
-from .backend import SimBackend, as_number
+from .arithmetic.number import from_python
+from .arrays import Record, tracked
+from .backend import SimBackend, cast
 from .checked_backend import CheckedBackend
 from .explore import explore
 from .grid import Cluster, Run, Thread, coordinates
@@ -185,7 +186,7 @@ class Simulated:
         _check_count(fn, args)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
-        values = [arguments.take(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
+        values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
         rebuilder = Rebuilder(run, partial(arguments.take, name="a global", captured=True))
         body = rebuilder.function(fn)
         if before is not None:
@@ -196,7 +197,9 @@ class Simulated:
             return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
 
         checked = CheckedBackend if "uninitialised" in self.checks else SimBackend
-        with seam.running((LaneBackend if run.shared else checked)(run)):
+        backend = (LaneBackend if run.shared else checked)(run)
+        backend.struct_class = rebuilder.struct_class
+        with seam.running(backend):
             if run.rng is not None:
                 run.rng.shuffle(clusters)
             run.waiting.extend(clusters)
@@ -205,6 +208,7 @@ class Simulated:
                 return Cluster(run, run.next_cluster()) if run.waiting else None
 
             cooperative.execute((following for _ in self._shown(clusters)), start)
+        arguments.give_back()
         for text in dict.fromkeys(run.suspicions):
             warnings.warn(text, SimWarning, stacklevel=3)
         return run
@@ -368,6 +372,19 @@ class Arguments:
     def __init__(self, memory: GlobalMemory, maps: TensorMaps, run: Run) -> None:
         self.memory, self.maps, self.run = memory, maps, run
         self._handles: dict[TensorMapRecord, int] = {}
+        self.records: list[tuple[Any, Any]] = []  # of the host, and what the kernel has of each
+
+    def give_back(self) -> None:
+        """Set the host's records to what the kernel has made of them."""
+        for value, held in self.records:
+            for field in value.dtype.names:
+                value[field] = held[field][0]
+
+    def number(self, value: Any, name: str) -> Any:
+        """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
+        if type(value) is tuple:
+            return tuple(self.number(v, name) for v in value)
+        return from_python(value) if isinstance(value, (int, float)) else self.take(value, name)
 
     def take(self, value: Any, name: str, captured: bool = False) -> Any:
         """`value` as the kernel's threads see it; `name` is for reports. captured: as a global or closure variable,
@@ -378,12 +395,16 @@ class Arguments:
             for address, nbytes, label, owner, readonly in found():
                 self.memory.add(int(address), int(nbytes), label or name, owner, readonly)
         if isinstance(value, Scalar):
-            number = value.captured(simulated=True) if captured else value.checked(simulated=True)
-            return as_number(number, value.dtype)
-        if isinstance(value, np.integer):
-            return int(value)
+            found = value.captured(simulated=True) if captured else value.checked(simulated=True)
+            number = cast(found, value.dtype)
+            return number.make(number.value, value.divisor) if value.dtype.is_integer else number
         if isinstance(value, np.void) and value.dtype.names:
-            return value.astype(np.dtype((np.record, value.dtype)))  # its fields are attributes, as in Numba
+            held = np.array([value])
+            if not captured:
+                self.records.append((value, held))
+            return Record(self.take(held, name, captured), 0)
+        if isinstance(value, np.generic):
+            return from_python(value)
         if isinstance(value, np.ndarray):
             if captured:
                 value = value.view()

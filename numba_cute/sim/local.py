@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import seam
+from .arrays import DeviceArray, Record, element_value, place, typed_element
 from .machine import Machine
 from .report import OutOfBoundsError, assigned_name, place_of
 from .undefined import Made, Never, Undefined, kind_of, used
 
 
-class OwnArray(np.ndarray[Any, Any]):
+class OwnArray(DeviceArray):
     """A local array, whose elements a tensor may be made of."""
 
     @property
@@ -47,17 +48,21 @@ class LocalArray(OwnArray):
             self._run, self._made, self._reasons = base._run, base._made, base._reasons
 
     def __getitem__(self, at: Any) -> Any:
+        at = place(at)
         try:
             out = np.ndarray.__getitem__(self, at)
         except IndexError as e:
             raise _outside(self, at, e) from None
+        if isinstance(at, str):  # a field: its elements are as defined as the records
+            out._why = self._why if out.shape == self.shape else None
+            return out
         if self._why is not None:
             why = self._why[at]
             if isinstance(out, LocalArray):
                 out._why = why
-            elif why:
+            elif why and not self.dtype.names:
                 return Undefined(self._reason(int(why), at), kind_of(self.dtype))
-        return out
+        return Record(self, at) if self.dtype.names and not isinstance(out, np.ndarray) else typed_element(out)
 
     def _reason(self, why: int, at: Any) -> Any:
         if why > 0:
@@ -65,9 +70,10 @@ class LocalArray(OwnArray):
         return Never(self._made, at, self._run.thread, place_of(sys._getframe(1)))
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        undefined = type(value) is Undefined
+        at, undefined = place(at), type(value) is Undefined
         try:
-            np.ndarray.__setitem__(self, at, np.ndarray.__getitem__(self, at) if undefined else value)
+            held = np.ndarray.__getitem__(self, at) if undefined else element_value(value, self.dtype)
+            np.ndarray.__setitem__(self, at, held)
         except IndexError as e:
             raise _outside(self, at, e) from None
         if self._why is not None:
@@ -77,8 +83,8 @@ class LocalArray(OwnArray):
                 self._why[at] = len(self._reasons)
             elif isinstance(value, LocalArray) and value._why.any():
                 part = self._why[at]
-                for place in np.argwhere(np.broadcast_to(value._why, part.shape)):
-                    i = tuple(place.tolist())
+                for found in np.argwhere(np.broadcast_to(value._why, part.shape)):
+                    i = tuple(found.tolist())
                     self._reasons.append(value._reason(int(np.broadcast_to(value._why, part.shape)[i]), i))
                     part[i] = len(self._reasons)
 

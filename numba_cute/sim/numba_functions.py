@@ -16,9 +16,10 @@ import numpy as np
 
 from ..dtypes import BFloat16, DType, Float16, Float32, Float64, Int32, Int64, Uint32, Uint64, converted
 from ..seam import CuteError
+from .arithmetic.functions import passing
+from .arithmetic.number import from_python
+from .arithmetic.operators import value_of
 from .elementwise import compute
-from .lanes import lanewise
-from .passing import passing
 
 _NORMAL = NormalDist()
 
@@ -286,8 +287,18 @@ def _empty(fn: FunctionType) -> bool:
     return not code.co_names and len(code.co_code) <= 6 and set(code.co_consts) <= {None, fn.__doc__}
 
 
+def _on_plain(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` of Python's numbers, of numbers with types."""
+
+    def call(*args: Any) -> Any:
+        out = f(*map(value_of, args))
+        return tuple(map(from_python, out)) if isinstance(out, tuple) else from_python(out)
+
+    return call
+
+
 @functools.cache
-def _found(fn: Any, shared: bool) -> Any:
+def _found(fn: Any) -> Any:
     module, name = fn.__module__, fn.__name__
     found: Callable[..., Any] | None = None
     if module == "numba.cuda.libdevice":
@@ -298,7 +309,7 @@ def _found(fn: Any, shared: bool) -> Any:
     elif module == "numba.cuda.cache_hints":
         return _load if name in _LOADS else _store if name in _STORES else fn
     if found is not None:
-        return lanewise(found) if shared else passing(found)
+        return passing(_on_plain(found))
     if not _empty(fn):
         return fn
 
@@ -308,12 +319,12 @@ def _found(fn: Any, shared: bool) -> Any:
     return refuse
 
 
-def declared(value: Any, shared: bool, number: Callable[[str], Any]) -> Any:
+def declared(value: Any, number: Callable[[str], Any]) -> Any:
     """What stands for a function or vector type that Numba only declares; None if the value is neither. number: gives
     the scalar type of a name."""
     module = getattr(value, "__module__", None) or ""
     if isinstance(value, FunctionType) and module.startswith("numba.cuda."):
-        return _found(value, shared)
+        return _found(value)
     if isinstance(value, type) and module == "numba.cuda.stubs" and _VECTOR.fullmatch(value.__name__):
         return _vector(value.__name__, number(value.__name__.rsplit("x", 1)[0]))
     return None

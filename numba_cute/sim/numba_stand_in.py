@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-import math
+import operator
 import sys
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import BFloat16
+from ..dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ..seam import CuteError
-from .arrays import Tracked, tracked
+from .arithmetic.compute import wrapped
+from .arithmetic.intrinsics import INTRINSICS
+from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
+from .arithmetic.operators import cast, value_of
+from .arrays import Tracked, element_value, place, tracked
 from .cooperative import CooperativeGroups
 from .local import local_array
 from .machine import Machine
@@ -51,13 +55,15 @@ class NumbaType:
         self.dtype = np.dtype(_NAMES.get(name, name))
 
     def __call__(self, value: Any) -> Any:
-        if type(value) is Undefined:
-            return value
-        with np.errstate(over="ignore"):
-            return np.asarray(value).astype(self.dtype)[()]
+        return cast(value, leaf_type(from_numpy(self.dtype)))
 
     def __repr__(self) -> str:
         return str(self.dtype)
+
+
+_INT32 = CLASSES[Int32].make
+_INT64 = CLASSES[Int64].make
+_UINT32 = CLASSES[Uint32].make
 
 
 class _Dim3:
@@ -66,9 +72,9 @@ class _Dim3:
     def __init__(self, read: Any) -> None:
         self._read = read
 
-    x = property(lambda self: self._read()[0])
-    y = property(lambda self: self._read()[1])
-    z = property(lambda self: self._read()[2])
+    x = property(lambda self: _INT32(self._read()[0]))
+    y = property(lambda self: _INT32(self._read()[1]))
+    z = property(lambda self: _INT32(self._read()[2]))
 
 
 class _Shared:
@@ -115,59 +121,61 @@ class _Atomic:
         m = array.access(at, True, atomic="gpu")
         order(m, (array._cta, array.address(at)), "relaxed", "gpu", reads=True, writes=True)
 
-    def _update(self, array: Any, at: Any, new: Any) -> Any:
+    def _update(self, array: Any, at: Any, new: Any, *operands: Any) -> Any:
+        """Set an element to `new(old, *operands)`, the operands in its type."""
+        at = place(at)
         if isinstance(array, Tracked):
             self._sync(array, at)
             address = array.address(at)
             self._run.thread.polled = array._cta or self._run.memory.find(address), address
-            array = array.view(np.ndarray)
+        array = array.view(np.ndarray)
         old = array[at]
         with np.errstate(over="ignore"):
-            array[at] = new(old)
+            array[at] = new(old, *(old.dtype.type(element_value(x, array.dtype)) for x in operands))
         if array[at] == old:  # nothing changed, so this may be a loop that polls
             Machine(self._run, None, [self._run.thread]).pause("an atomic that changes nothing")
         else:
             self._run.events += 1
-        return old
+        return from_python(old)
 
     def add(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: old + old.dtype.type(value))
+        return self._update(array, at, operator.add, value)
 
     def sub(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: old - old.dtype.type(value))
+        return self._update(array, at, operator.sub, value)
 
     def max(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: max(old, value))
+        return self._update(array, at, max, value)
 
     def min(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: min(old, value))
+        return self._update(array, at, min, value)
 
     def nanmax(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: np.fmax(old, value))
+        return self._update(array, at, np.fmax, value)
 
     def nanmin(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: np.fmin(old, value))
+        return self._update(array, at, np.fmin, value)
 
     def and_(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: old & old.dtype.type(value))
+        return self._update(array, at, operator.and_, value)
 
     def or_(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: old | old.dtype.type(value))
+        return self._update(array, at, operator.or_, value)
 
     def xor(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: old ^ old.dtype.type(value))
+        return self._update(array, at, operator.xor, value)
 
     def inc(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: 0 if old >= value else old + 1)
+        return self._update(array, at, lambda old, most: 0 if old >= most else old + 1, value)
 
     def dec(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: value if old == 0 or old > value else old - 1)
+        return self._update(array, at, lambda old, most: most if old == 0 or old > most else old - 1, value)
 
     def exch(self, array: Any, at: Any, value: Any) -> Any:
-        return self._update(array, at, lambda old: value)
+        return self._update(array, at, lambda old, new: new, value)
 
     def cas(self, array: Any, at: Any, old: Any, value: Any) -> Any:
-        return self._update(array, at, lambda now: value if now == old else now)
+        return self._update(array, at, lambda now, is_, new: new if now == is_ else now, old, value)
 
     def compare_and_swap(self, array: Any, old: Any, value: Any) -> Any:
         return self.cas(array, 0, old, value)
@@ -203,22 +211,24 @@ class CudaStandIn:
         self.atomic: Any = _Atomic(run)
         self.const: Any = _Const()
         self.cg: Any = CooperativeGroups(run)
-        self.warpsize = 32
+        self.warpsize = _INT32(32)
+        for name, f in INTRINSICS.items():
+            setattr(self, name, f)
 
     def __getattr__(self, name: str) -> Any:
         return self._replace(getattr(self._real, name))
 
     @property
-    def laneid(self) -> int:
-        return self._run.thread.lane  # type: ignore[no-any-return]
+    def laneid(self) -> Any:
+        return _INT32(self._run.thread.lane)
 
     def grid(self, ndim: int) -> Any:
         t = self._run.thread
-        at = tuple(b * n + i for b, n, i in zip(t.cta.index, self._run.block, t.tid))
+        at = tuple(_INT64(b * n + i) for b, n, i in zip(t.cta.index, self._run.block, t.tid))
         return at[0] if ndim == 1 else at[:ndim]
 
     def gridsize(self, ndim: int) -> Any:
-        size = tuple(g * b for g, b in zip(self._run.grid, self._run.block))
+        size = tuple(_INT64(g * b) for g, b in zip(self._run.grid, self._run.block))
         return size[0] if ndim == 1 else size[:ndim]
 
     # barriers
@@ -231,14 +241,14 @@ class CudaStandIn:
     def syncthreads(self) -> None:
         self._sync(None)
 
-    def syncthreads_count(self, predicate: Any) -> int:
-        return sum(bool(v) for v in self._sync(predicate))
+    def syncthreads_count(self, predicate: Any) -> Any:
+        return _INT32(sum(bool(v) for v in self._sync(predicate)))
 
-    def syncthreads_and(self, predicate: Any) -> int:
-        return int(all(bool(v) for v in self._sync(predicate)))
+    def syncthreads_and(self, predicate: Any) -> Any:
+        return _INT32(all(bool(v) for v in self._sync(predicate)))
 
-    def syncthreads_or(self, predicate: Any) -> int:
-        return int(any(bool(v) for v in self._sync(predicate)))
+    def syncthreads_or(self, predicate: Any) -> Any:
+        return _INT32(any(bool(v) for v in self._sync(predicate)))
 
     def _pause(self, why: str) -> None:
         Machine(self._run, None, [self._run.thread]).pause(why)
@@ -289,6 +299,7 @@ class CudaStandIn:
             c.base = c.base.join(clock)
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: int) -> Any:
+        value = from_python(value)
         met = self._meet(what, mask, value)
         if source in met or not 0 <= source < 32 or "races" not in self._run.checks:
             return met.get(source, value)
@@ -304,70 +315,47 @@ class CudaStandIn:
         return self._shuffle("shfl_sync", mask, value, int(lane) & 31)
 
     def shfl_up_sync(self, mask: Any, value: Any, delta: Any) -> Any:
-        return self._shuffle("shfl_up_sync", mask, value, self.laneid - int(delta))
+        return self._shuffle("shfl_up_sync", mask, value, self._run.thread.lane - int(delta))
 
     def shfl_down_sync(self, mask: Any, value: Any, delta: Any) -> Any:
-        return self._shuffle("shfl_down_sync", mask, value, self.laneid + int(delta))
+        return self._shuffle("shfl_down_sync", mask, value, self._run.thread.lane + int(delta))
 
     def shfl_xor_sync(self, mask: Any, value: Any, lane: Any) -> Any:
-        return self._shuffle("shfl_xor_sync", mask, value, self.laneid ^ int(lane))
+        return self._shuffle("shfl_xor_sync", mask, value, self._run.thread.lane ^ int(lane))
 
-    def all_sync(self, mask: Any, predicate: Any) -> bool:
-        return all(bool(v) for v in self._meet("all_sync", mask, predicate).values())
+    def all_sync(self, mask: Any, predicate: Any) -> Any:
+        return truth_of(all(bool(v) for v in self._meet("all_sync", mask, predicate).values()))
 
-    def any_sync(self, mask: Any, predicate: Any) -> bool:
-        return any(bool(v) for v in self._meet("any_sync", mask, predicate).values())
+    def any_sync(self, mask: Any, predicate: Any) -> Any:
+        return truth_of(any(bool(v) for v in self._meet("any_sync", mask, predicate).values()))
 
-    def eq_sync(self, mask: Any, predicate: Any) -> bool:
-        return len({bool(v) for v in self._meet("eq_sync", mask, predicate).values()}) == 1
+    def eq_sync(self, mask: Any, predicate: Any) -> Any:
+        return truth_of(len({bool(v) for v in self._meet("eq_sync", mask, predicate).values()}) == 1)
 
-    def ballot_sync(self, mask: Any, predicate: Any) -> int:
-        return sum(1 << lane for lane, v in self._meet("ballot_sync", mask, predicate).items() if v)
+    def ballot_sync(self, mask: Any, predicate: Any) -> Any:
+        return lane_mask(sum(1 << lane for lane, v in self._meet("ballot_sync", mask, predicate).items() if v))
 
-    def match_any_sync(self, mask: Any, value: Any) -> int:
-        return sum(1 << lane for lane, v in self._meet("match_any_sync", mask, value).items() if v == value)
+    def match_any_sync(self, mask: Any, value: Any) -> Any:
+        met = self._meet("match_any_sync", mask, value_of(value))
+        return lane_mask(sum(1 << lane for lane, v in met.items() if v == value_of(value)))
 
-    def match_all_sync(self, mask: Any, value: Any) -> tuple[int, bool]:
-        same = all(v == value for v in self._meet("match_all_sync", mask, value).values())
-        return (int(mask) & FULL_MASK if same else 0), same
+    def match_all_sync(self, mask: Any, value: Any) -> tuple[Any, Any]:
+        met = self._meet("match_all_sync", mask, value_of(value)).values()
+        same = all(v == value_of(value) for v in met)
+        return lane_mask(int(mask) & FULL_MASK if same else 0), truth_of(same)
 
-    def lanemask_lt(self) -> int:
-        return (1 << self.laneid) - 1
+    def lanemask_lt(self) -> Any:
+        return _UINT32((1 << self._run.thread.lane) - 1)
 
-    def activemask(self) -> int:
+    def activemask(self) -> Any:
         """The lane's own bit: which lanes are active together is not defined, and one alone is allowed."""
-        return 1 << self.laneid
+        return _UINT32(1 << self._run.thread.lane)
 
-    # arithmetic
-    @staticmethod
-    def _bits(x: Any) -> tuple[int, int]:
-        width = np.asarray(x).dtype.itemsize * 8
-        return int(x) & ((1 << width) - 1), width
 
-    def popc(self, x: Any) -> int:
-        return bin(self._bits(x)[0]).count("1")
+def truth_of(x: bool) -> Any:
+    return TRUE if x else FALSE
 
-    def clz(self, x: Any) -> int:
-        bits, width = self._bits(x)
-        return width - bits.bit_length()
 
-    def ffs(self, x: Any) -> int:
-        bits, _ = self._bits(x)
-        return (bits & -bits).bit_length()
-
-    def brev(self, x: Any) -> int:
-        bits, width = self._bits(x)
-        return int(f"{bits:0{width}b}"[::-1], 2)
-
-    @staticmethod
-    def fma(a: Any, b: Any, c: Any) -> Any:
-        kind = np.result_type(a, b, c)
-        return kind.type(np.longdouble(a) * np.longdouble(b) + np.longdouble(c))
-
-    @staticmethod
-    def cbrt(x: Any) -> Any:
-        return math.copysign(abs(x) ** (1 / 3), x)
-
-    @staticmethod
-    def selp(cond: Any, a: Any, b: Any) -> Any:
-        return a if cond else b
+def lane_mask(bits: int) -> Any:
+    """A mask of lanes, which Numba has as an Int32."""
+    return _INT32(wrapped(bits, Int32))

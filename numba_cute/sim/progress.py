@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic.number import Number, plain
 from .report import in_library
 
-_NUMBERS = (int, float, complex, np.generic, str, type(None))
+_NUMBERS = (Number, int, float, complex, np.generic, str, type(None))
 _MOST = 1 << 14
 
 
@@ -21,7 +22,7 @@ def goes_on(thread: Any, frame: FrameType | None) -> bool:
     state = []
     while frame is not None:
         if not in_library(frame.f_code):
-            numbers = [(k, v) for k, v in frame.f_locals.items() if isinstance(v, _NUMBERS)]
+            numbers = [(k, plain(v)) for k, v in frame.f_locals.items() if isinstance(v, _NUMBERS)]
             state.append((frame.f_code, frame.f_lasti, tuple(numbers)))
         frame = frame.f_back
     seen: set[int] = thread.states

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel's function with its surroundings replaced: numba.cuda by the stand-in, dispatchers by their Python.
+"""A kernel's function with its operators and surroundings replaced: Python's operators by Numba's, numba.cuda by the
+stand-in, dispatchers by their Python.
 
 Nothing here imports Numba: a kernel that uses it has brought it.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -15,11 +15,13 @@ import numpy as np
 
 from .. import seam
 from ..words import no_array
-from .lane_stand_in import LaneModule, LaneStandIn, LaneType, lane_builtins, lanes_type
-from .lanes import lanewise
+from .arithmetic.functions import python_functions
+from .arithmetic.modules import Module, replaced
+from .arithmetic.number import from_python
+from .jitted.rewrite import rewritten
+from .lane_stand_in import LaneStandIn
 from .numba_functions import declared
 from .numba_stand_in import CudaStandIn, NumbaType
-from .passing import PassingModule, passing_builtins, passing_type
 from .results import watched
 
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
@@ -77,8 +79,7 @@ class Rebuilder:
         self.run, self.unwrap = run, unwrap
         self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
-        self._number = LaneType if run.shared else NumbaType
-        self._builtins = lane_builtins() if run.shared else passing_builtins()
+        self._builtins = python_functions()
         self._functions: dict[int, Any] = {}
         self._globals: dict[int, dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
@@ -107,8 +108,10 @@ class Rebuilder:
             space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
             space["__builtins__"] = self._builtins
         cells = tuple(CellType() for _ in fn.__closure__ or ())
-        new = FunctionType(fn.__code__, space, fn.__name__, fn.__defaults__, cells or None)
-        new.__kwdefaults__ = fn.__kwdefaults__
+        defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
+        new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
+        named = fn.__kwdefaults__
+        new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
         self._functions[id(fn)] = new  # before its surroundings: it may call itself
         for name in names:
             if name in fn.__globals__:
@@ -127,37 +130,40 @@ class Rebuilder:
             return stub
         if isinstance(value, ModuleType):
             return self._module(value, names)
-        if isinstance(value, (int, float, str, BuiltinFunctionType)) or seam.is_traced(value):
-            if getattr(value, "__module__", "") != "math":
-                return watched(value)
-            return lanewise(value) if self.run.shared else getattr(PassingModule(math), value.__name__)
-        if isinstance(value, type) and issubclass(value, np.generic):
-            return lanes_type(value, value) if self.run.shared else passing_type(value)
+        if isinstance(value, (int, str)) or seam.is_traced(value):
+            return watched(value)
+        if isinstance(value, (float, np.generic)):
+            return from_python(value)
+        if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
+            isinstance(value, type) and issubclass(value, np.generic)
+        ):
+            return replaced(value, getattr(value, "__module__", "") == "math")
         if seam.is_struct_class(value):
             return self.struct_class(value)
         if isinstance(value, tuple) and type(value) is tuple:
             return tuple(self.replace(v, names) for v in value)
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.function(value.py_func)
-        found = declared(value, self.run.shared, self._number)
+        found = declared(value, NumbaType)
         if found is not None:
             return found
+        if isinstance(value, FunctionType) and value.__module__.split(".")[0] != "numba_cute":
+            return self.function(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
-            return self._number(str(value))
+            return NumbaType(str(value))
         if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
-            return self._number("bool")
+            return NumbaType("bool")
         return self.unwrap(value)
 
     def struct_class(self, cls: type) -> type:
-        """A user's struct class with its jitted methods rebuilt; the library's own are as they are."""
-        if cls.__module__.split(".")[0] == "numba_cute":
-            return cls
+        """A struct class with its jitted methods rebuilt: a subclass of it, after the rebuilt classes of its bases."""
         found = self._classes.get(cls)
         if found is None:
-            bases = tuple(self.struct_class(b) if seam.is_struct_class(b) else b for b in cls.__bases__)
+            bases = tuple(self.struct_class(b) for b in cls.__bases__ if seam.is_struct_class(b))
             members = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
-            found = self._classes[cls] = type(cls.__name__, bases, members)
+            found = self._classes[cls] = type(cls.__name__, (*bases, cls), members)
+            self._classes[found] = found
             for name, member in members.items():
                 mine = self._member(member)
                 if mine is not member:
@@ -167,7 +173,8 @@ class Rebuilder:
     def _member(self, member: Any) -> Any:
         """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
         if isinstance(member, FunctionType):
-            return member if seam.is_traced(member) else self.function(member)
+            made = member.__module__ == seam.__name__  # by seam.struct
+            return member if made or seam.is_traced(member) else self.function(member)
         if isinstance(member, (staticmethod, classmethod)):
             return type(member)(self._member(member.__func__))
         if isinstance(member, property):
@@ -180,7 +187,8 @@ class Rebuilder:
             return value
         copy: Any = object.__new__(self.struct_class(type(value)))
         for name, field in vars(value).items():
-            object.__setattr__(copy, name, self.own(field))
+            held = seam.current().hold(type(copy).__cute_types__.get(name), self.own(field))  # type: ignore[attr-defined]
+            object.__setattr__(copy, name, held)
         return copy
 
     def _module(self, module: ModuleType, names: frozenset[str]) -> Any:
@@ -189,7 +197,7 @@ class Rebuilder:
         if module.__name__.startswith("numba.cuda") and module.__name__.endswith(".cg"):
             return self.cuda.cg
         if module.__name__ in ("math", "numpy"):
-            return LaneModule(module) if self.run.shared else PassingModule(module)
+            return Module(module)
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
         if module.__name__.split(".")[0] == "numba_cute":
@@ -203,6 +211,11 @@ class Rebuilder:
 
 def _is_cuda(member: Any) -> bool:
     return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
+
+
+def from_python_float(value: Any) -> Any:
+    """A default: floats have their type, as those in the code have."""
+    return from_python(value) if isinstance(value, float) else value
 
 
 def _names(code: CodeType) -> frozenset[str]:

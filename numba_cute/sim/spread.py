@@ -10,6 +10,7 @@ import numpy as np
 
 from ..isa.instr import WARP, WGMMA_GROUP, Instr, Operand
 from ..seam import Regs
+from .arithmetic.number import plain
 from .undefined import POISON, Never, Partial, Undefined, Why
 from .unwritten import undefine
 
@@ -85,6 +86,7 @@ def _filled(o: Operand, value: Any, byte: int) -> Any:
 
 
 def _same(values: Any) -> bool:
+    values = [plain(v) for v in values]
     first = values[0]
     return all(v == first or (v != v and first != first) for v in values)
 

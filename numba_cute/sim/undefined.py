@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..dtypes import DType
+from ..dtypes import DType, from_numpy
 from ..seam import Leaf
+from .arithmetic.number import Number, elements, typed
 from .report import DivergenceError, Place, SimError, UninitializedReadError, place_of, who
 
 POISON = (0xFF, 0x7B, 0xFB)
@@ -165,7 +166,9 @@ class Partial:
         return len(self.array)
 
     def __getitem__(self, at: int) -> Any:
-        return Undefined(self.why[at], kind_of(self.array.dtype)) if at in self.why else self.array.tolist()[at]
+        if at in self.why:
+            return Undefined(self.why[at], kind_of(self.array.dtype))
+        return typed(from_numpy(self.array.dtype), elements(self.array[at : at + 1])[0])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -175,4 +178,6 @@ def kind_of(dtype: Any) -> str:
     """The kind of scalar that Python has for an element type."""
     if isinstance(dtype, DType):
         return {"uint": "int"}.get(dtype.kind, dtype.kind)
+    if isinstance(dtype, type) and issubclass(dtype, Number):
+        return kind_of(dtype.dtype)
     return {"b": "bool", "i": "int", "u": "int"}.get(np.dtype(dtype).kind, "float")

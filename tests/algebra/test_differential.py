@@ -119,13 +119,14 @@ def kernel_of(rows: list[Row]) -> tuple[Any, list[int]]:
     return space["kernel"], numbers
 
 
-def compare(rows: list[Row], out: np.ndarray, dynamic: bool) -> None:
-    """What the kernel wrote and noted against the host; `dynamic`: that holes were run-time values to it."""
+def compare(rows: list[Row], out: np.ndarray, simulated: bool = False) -> None:
+    """What the kernel wrote and noted against the host. simulated: run-time values were noted as numbers."""
     wrong = []
     for i, row in enumerate(rows):
-        expected = row.evaluate(Dyn if dynamic else int)
-        if traced_as[i] != {notation(expected)}:
-            wrong.append(f"{row.id}: noted {traced_as[i]}, the host {notation(expected)!r}")
+        expected = row.evaluate(Dyn)
+        noted = notation(known(expected) if simulated else expected)
+        if traced_as[i] != {noted}:
+            wrong.append(f"{row.id}: noted {traced_as[i]}, the host {noted!r}")
         numbers = leaves(known(expected))
         for t in range(THREADS):
             at_t = [int(x) for x in values_at(known(expected), t)] if t < domain(known(expected)) else []
@@ -190,7 +191,7 @@ def test_compiled_code_run_on_this_machine(group):
     kernel, numbers = kernel_of(rows)
     out = np.full((len(rows), THREADS, WIDTH), -(2**31) + 1, np.int32)
     compile_here(kernel, len(numbers))(out, THREADS, *numbers)
-    compare(rows, out, dynamic=True)
+    compare(rows, out)
 
 
 def ways():
@@ -212,7 +213,7 @@ def test_kernel(run, request, group):
     flat = out.reshape(-1)
 
     def check():
-        compare(rows, out, dynamic=run.name != "simulator")
+        compare(rows, out, simulated=run.name == "simulator")
 
     run(cuda.jit(kernel), 1, THREADS, (flat, *map(np.int32, numbers)), outputs=[flat], check=check)
 

@@ -139,7 +139,7 @@ class Comparing:
 
     def compare(self, op: str, a: Any, b: Any) -> Dyn:
         assert op == "<"
-        return Dyn(int(known(a) < known(b)))
+        return Dyn(known(a) < known(b))
 
     def select(self, cond: Any, a: Any, b: Any) -> Dyn:
-        return Dyn(int(known(a) if known(cond) else known(b)))
+        return Dyn(known(a) if known(cond) else known(b))

@@ -327,11 +327,11 @@ def out_of_bounds(x, out):
     mbarrier.mbarrier_init(1 << 17 if t == 40 else 1024 + 8 * t, 1)
 
 
-def divides(x, out):
+def indexes_a_tuple(x, out):
     t = cuda.threadIdx.x
     out[t] += 1
     cuda.syncthreads()
-    out[t] += 1 // (t - 50)
+    out[t] += (1, 2, 3)[t - 40]
 
 
 def misses_a_barrier(x, out):
@@ -341,7 +341,8 @@ def misses_a_barrier(x, out):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "error"), [(out_of_bounds, OutOfBoundsError), (divides, ZeroDivisionError), (misses_a_barrier, SimError)]
+    ("kernel", "error"),
+    [(out_of_bounds, OutOfBoundsError), (indexes_a_tuple, IndexError), (misses_a_barrier, SimError)],
 )
 def test_errors_are_those_of_single_lanes(monkeypatch, kernel, error):
     found = []

@@ -113,7 +113,7 @@ def test_a_debugger_stops_inside_a_kernel(monkeypatch, checks):
         simulate(kernel, checks=checks)[1, 32](np.arange(32, dtype=np.float32), out)
     finally:
         sys.settrace(tracer)
-    assert "(1, 2.0)" in said.getvalue() and "out[t] = x + a[31 - t]" in said.getvalue()
+    assert "(Int32(1), Float64(2.0))" in said.getvalue() and "out[t] = x + a[31 - t]" in said.getvalue()
     assert (out == np.arange(32) + 31).all()
 
 
