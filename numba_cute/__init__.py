@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
-from . import arch, math, nvgpu, pipeline, runtime, tilelang, utils
-from . import results as _results  # noqa: F401 - it marks what is called for its result alone
+from . import (
+    arch,
+    math,
+    nvgpu,
+    pipeline,
+    results as _results,  # noqa: F401 - it marks what is called for its result alone
+    runtime,
+    tilelang,
+    utils,
+)
 from .algebra import (
     coalesce,
     composition,
@@ -169,8 +177,7 @@ from .nvgpu.common import CacheEvictionPriority
 from .pointer import AddressSpace, Pointer, make_ptr, recast_ptr
 from .printing import pretty_str, print_tensor, printf
 from .promises import IntValue, SymInt, assume, sym_int, sym_int32, sym_int64
-from .seam import CuteError, const_expr, range_constexpr
-from .seam import const_expr as static
+from .seam import CuteError, const_expr, const_expr as static, range_constexpr
 from .sim import simulate
 from .storage import struct
 from .tensor import (

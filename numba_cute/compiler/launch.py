@@ -15,8 +15,7 @@ from typing import Any
 
 import numba.cuda.compiler as cuda_compiler
 import numba.cuda.dispatcher as cuda_dispatcher
-from cuda.core import LaunchConfig, ObjectCode
-from cuda.core import launch as core_launch
+from cuda.core import LaunchConfig, ObjectCode, launch as core_launch
 from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.cudadrv import devices, driver, nvvm

@@ -8,10 +8,7 @@ import dataclasses
 from typing import Any
 
 from .. import dtypes
-from ..isa import mbarrier as isa
-from ..isa import sync as isa_sync
-from ..isa import tcgen05 as isa_tcgen05
-from ..isa import tma as isa_tma
+from ..isa import mbarrier as isa, sync as isa_sync, tcgen05 as isa_tcgen05, tma as isa_tma
 from ..isa.cluster import mapa
 from ..isa.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.special import sreg

@@ -18,8 +18,7 @@ from .explain import not_started
 from .hazards import Access, Region, Rows
 from .inflight import Groups, Op
 from .memory import REGISTERS
-from .ordering import fence as fence_threads
-from .ordering import order
+from .ordering import fence as fence_threads, order
 from .progress import goes_on
 from .report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
 from .special import special_register

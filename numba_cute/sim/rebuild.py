@@ -173,8 +173,7 @@ class Rebuilder:
     def _member(self, member: Any) -> Any:
         """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
         if isinstance(member, FunctionType):
-            made = member.__module__ == seam.__name__  # by seam.struct
-            return member if made or seam.is_traced(member) else self.function(member)
+            return member if seam.is_made(member) or seam.is_traced(member) else self.function(member)
         if isinstance(member, (staticmethod, classmethod)):
             return type(member)(self._member(member.__func__))
         if isinstance(member, property):

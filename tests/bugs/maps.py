@@ -5,8 +5,7 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.isa import fence, mbarrier, sync, tma
-from numba_cute.isa import tensormap_update as update
+from numba_cute.isa import fence, mbarrier, sync, tensormap_update as update, tma
 from numba_cute.isa.tensormap import TensorMapRecord
 from numba_cute.isa.tensormap_bits import BYTES, pack
 from numba_cute.sim import RaceError, SimError

@@ -5,8 +5,7 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import fence, mbarrier, sync, tma
-from numba_cute.isa import tcgen05 as umma
+from numba_cute.isa import fence, mbarrier, sync, tcgen05 as umma, tma
 from numba_cute.isa.bits import encode_address
 from numba_cute.isa.umma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError

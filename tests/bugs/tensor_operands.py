@@ -4,8 +4,7 @@
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import mbarrier, sync
-from numba_cute.isa import tcgen05 as umma
+from numba_cute.isa import mbarrier, sync, tcgen05 as umma
 from numba_cute.isa.umma import tcgen05_mma_ts
 from numba_cute.sim import RaceError, SimError
 

@@ -15,11 +15,13 @@ import numpy as np
 from numba_cute import utils
 from numba_cute.runtime import from_dlpack
 
-from . import hopper_kernels as hopper
-from . import pair_kernels as pairs
-from . import scheduler_kernels as schedules
-from . import sync_kernels as syncs
-from . import umma_kernels as umma
+from . import (
+    hopper_kernels as hopper,
+    pair_kernels as pairs,
+    scheduler_kernels as schedules,
+    sync_kernels as syncs,
+    umma_kernels as umma,
+)
 from .hopper_kernels import WORDS
 
 COUNTS = np.array([3, 0, 1, 6], np.int32)

@@ -20,8 +20,7 @@ from numba_cute.isa.bits import WgmmaDescriptor, encode_address
 from numba_cute.isa.instr import WARP, WGMMA_GROUP, Instr, Kind, Operand
 
 from .program import Issue, Program, Uint32, Uint64, agreement, result_kinds, words_of
-from .values import ARCH, family, of_halves, store
-from .values import kernel_of as registers_alone
+from .values import ARCH, family, kernel_of as registers_alone, of_halves, store
 
 FLOATS = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f32": np.float32, "f64": np.float64,

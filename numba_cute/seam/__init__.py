@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seam between library code and what runs it.
+
+Library code is written once. It meets what runs it only here:
+
+* `traced` functions are plain Python over static structure. They run at compile time, once on symbolic leaves
+  (typing) and once on leaves that emit code (lowering); in the simulator and on the host they simply run.
+* `static` classes are immutable values: their static part lies in the Numba type, their run-time leaves in
+  registers. Methods and properties are traced.
+* `struct` classes are mutable and held by reference. Their methods hold run-time control flow and are jitted by
+  Numba as they stand; the simulator runs the same source. `traced` methods may stand beside them.
+
+A `Backend` is what a traced function asks for anything that is not arithmetic on leaves. There are three: the
+compiler's typing and lowering, and the simulator. `current()` is the one that runs now.
+"""
+
+from numba_cute.seam.backend import (
+    ARITHMETIC as ARITHMETIC,
+    COMPARISONS as COMPARISONS,
+    DIRECTED as DIRECTED,
+    ELEMENTWISE as ELEMENTWISE,
+    INTEGER as INTEGER,
+    LOGICAL as LOGICAL,
+    MATH as MATH,
+    UNARY_MATH as UNARY_MATH,
+    Backend as Backend,
+    Regs as Regs,
+    current as current,
+    current_or as current_or,
+    running as running,
+)
+from numba_cute.seam.error import (
+    CuteError as CuteError,
+)
+from numba_cute.seam.leaf import (
+    Leaf as Leaf,
+    divisor as divisor,
+    divisor_of as divisor_of,
+    is_exact as is_exact,
+    known as known,
+)
+from numba_cute.seam.marks import (
+    ArrayView as ArrayView,
+    StaticEnum as StaticEnum,
+    bind_fields as bind_fields,
+    const_expr as const_expr,
+    dataclass_transform as dataclass_transform,
+    field_names as field_names,
+    for_result as for_result,
+    is_for_result as is_for_result,
+    is_made as is_made,
+    is_static as is_static,
+    is_static_class as is_static_class,
+    is_struct_class as is_struct_class,
+    is_traced as is_traced,
+    range_constexpr as range_constexpr,
+    static as static,
+    struct as struct,
+    tell_marked as tell_marked,
+    traced as traced,
+)

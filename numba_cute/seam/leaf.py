@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values known only at run time, and what is known of them: their divisors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+class Leaf:
+    """A value known only at run time. Subclasses (the compiler's and the simulator's) give it operators; a plain int is
+    static.
+
+    divisor: an integer that is known to divide it (1: nothing is known). kept: whether equal leaves are one object, so
+    that what is computed of it may be remembered. exact: whether it is computed with as an int of any size.
+    """
+
+    __slots__ = ()
+    divisor: int = 1
+    kept: bool = False
+    exact: bool = False
+
+    def known(self) -> Any:
+        """The value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
+        return self
+
+
+def known(x: Any) -> Any:
+    """`x`, which may be a tuple, with what its leaves are worth where that is known: for addresses, which need no
+    types."""
+    if not isinstance(x, tuple):
+        return x.known() if isinstance(x, Leaf) else x
+    out: list[Any] | None = None
+    for i, y in enumerate(x):
+        if type(y) is int or y is None:
+            continue
+        found = known(y)
+        if found is not y:
+            out = list(x) if out is None else out
+            out[i] = found
+    return x if out is None else tuple(out)
+
+
+def is_exact(x: Any) -> bool:
+    """Whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
+    return not isinstance(x, Leaf) or x.exact
+
+
+def divisor(x: Any) -> int:
+    """What is known to divide `x`: a static integer's magnitude (0 for 0, which everything divides), a leaf's
+    `divisor`, 1 for anything else."""
+    if type(x) is int:
+        return abs(x)
+    return x.divisor if isinstance(x, Leaf) else 1
+
+
+_MOST = 1 << 30  # larger divisors prove nothing more, and a product of them may not fit the value's type
+
+
+def divisor_of(op: str, a: Any, b: Any) -> int:
+    """What divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_ or xor."""
+    x, y = divisor(a), divisor(b)
+    if op in ("add", "sub"):
+        found = math.gcd(x, y)
+    elif op == "mul":
+        found = x * y
+    elif op == "udiv":
+        found = x // b if type(b) is int and b > 0 and x % b == 0 else 1
+    elif op == "urem":
+        found = math.gcd(x, y)
+    elif op == "shl":
+        found = x << b if type(b) is int and 0 <= b < 32 else x
+    elif op == "and_":
+        found = max(x & -x, y & -y)
+    elif op in ("or_", "xor"):
+        found = math.gcd(x & -x, y & -y)
+    else:
+        found = 1
+    return (found if found <= _MOST else math.gcd(found, _MOST)) or 1

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decorators of library code, and the classes that they mark."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numba_cute.seam.backend import current_or
+from numba_cute.seam.error import CuteError
+from numba_cute.seam.leaf import Leaf
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing import dataclass_transform
+else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does nothing
+
+    def dataclass_transform(**_: Any) -> Callable[[T], T]:
+        return lambda fn: fn
+
+
+_MARKED: list[type] = []
+_told: list[Callable[[type], None]] = []
+
+
+def tell_marked(tell: Callable[[type], None]) -> None:
+    """Call `tell` with each `static` and `struct` class, those that there are and those to come."""
+    _told.append(tell)
+    for cls in _MARKED:
+        tell(cls)
+
+
+def _mark(cls: type) -> None:
+    _MARKED.append(cls)
+    for tell in _told:
+        tell(cls)
+
+
+def traced(fn: T) -> T:
+    """Mark a function as compile-time Python: kernels call it, and it runs while they are compiled."""
+    fn.__cute_traced__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def for_result(fn: T) -> T:
+    """Mark a function or method that does nothing but give its result: a kernel that drops an object so made is
+    wrong."""
+    fn.__cute_for_result__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def is_for_result(fn: Any) -> bool:
+    return getattr(fn, "__cute_for_result__", False) is True
+
+
+@dataclass_transform(frozen_default=True)
+def static(cls: type[T]) -> type[T]:
+    """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.
+
+    A kernel holds such an object with its static part in the type. Methods and properties are traced. Checks
+    belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it. Unless the
+    class says otherwise, kernels cannot ask for an object's truth value.
+    """
+    if "__dataclass_fields__" not in cls.__dict__:
+        cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
+    if not hasattr(cls, "__bool__"):
+        cls.__bool__ = _truth  # type: ignore[attr-defined]
+    for name, sign in (("__lt__", "<"), ("__le__", "<="), ("__gt__", ">"), ("__ge__", ">=")):
+        if getattr(cls, name) is getattr(object, name):
+            setattr(cls, name, _unordered(sign))
+    cls.__cute_static__ = True  # type: ignore[attr-defined]
+    _mark(cls)
+    return cls
+
+
+@traced
+def _truth(self: Any) -> bool:
+    """Whether an object of a `static` class is true: on the host as in Python; kernels must say what they mean."""
+    if current_or(None) is None:
+        return len(self) > 0 if hasattr(self, "__len__") else True
+    raise CuteError(
+        f"{type(self).__name__} {self!r} has no truth value: ask what is meant, as `x is None`, `x == y` or one of its "
+        "attributes"
+    )
+
+
+def _unordered(sign: str) -> Callable[..., Any]:
+    @traced
+    def compare(self: Any, other: Any) -> Any:
+        raise CuteError(
+            f"{self!r} {sign} {other!r}: a {type(self).__name__} has no order; compare a size or an attribute"
+        )
+
+    return compare
+
+
+@static
+class ArrayView:
+    """A Numba array that jitted code passed to traced code: element type, data address (generic), shape and strides
+    in elements, and whether it is read-only. Core functions that take tensors take these."""
+
+    dtype: Any
+    address: Any
+    shape: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    readonly: bool = False
+
+
+def is_traced(fn: Any) -> bool:
+    return getattr(fn, "__cute_traced__", False) is True
+
+
+def is_static_class(cls: Any) -> bool:
+    return isinstance(cls, type) and "__cute_static__" in cls.__dict__
+
+
+def is_struct_class(cls: Any) -> bool:
+    return isinstance(cls, type) and "__cute_struct__" in cls.__dict__
+
+
+_VERDICT = "__cute_all_static__"
+
+
+@traced
+def is_static(x: Any) -> bool:
+    """Whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time."""
+    if type(x) is int:
+        return True
+    if isinstance(x, (tuple, list)):
+        return all([type(y) is int or is_static(y) for y in x])
+    if isinstance(x, Leaf):
+        return False
+    held: dict[str, Any] = getattr(x, "__dict__", {})
+    if _VERDICT in held:  # what is immutable is looked through once
+        return bool(held[_VERDICT])
+    if not is_static_class(type(x)):
+        return not is_struct_class(type(x))
+    verdict = held[_VERDICT] = is_static([held.get(name) for name in field_names(type(x))])  # type: ignore[arg-type]
+    return verdict
+
+
+@functools.cache
+def field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls))
+
+
+@dataclass_transform()
+def struct(cls: type[T]) -> type[T]:
+    """Make a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
+
+    A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor
+    was given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
+    """
+    types = {}
+    for base in reversed(cls.__mro__):
+        types.update(inspect.get_annotations(base, eval_str=True))
+    fields = list(types)
+    defaults = {f: getattr(cls, f) for f in fields if hasattr(cls, f)}
+    required = [f for f in fields if f not in defaults]
+    order = required + [f for f in fields if f in defaults]
+    cls.__cute_fields__ = tuple(order)  # type: ignore[attr-defined]
+    cls.__cute_defaults__ = defaults  # type: ignore[attr-defined]
+    cls.__cute_types__ = types  # type: ignore[attr-defined]
+    if "__init__" not in cls.__dict__:
+        cls.__init__ = _struct_init  # type: ignore[method-assign]
+        cls.__signature__ = _fields_signature(order, defaults)  # type: ignore[attr-defined]
+    else:
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    cls.__setattr__ = _struct_setattr  # type: ignore[method-assign]
+    cls.__new__ = _struct_new  # type: ignore[method-assign,assignment]
+    cls.__cute_struct__ = True  # type: ignore[attr-defined]
+    _mark(cls)
+    return cls
+
+
+@traced
+def const_expr(value: T) -> T:
+    """`value`, which must be known when the kernel is compiled: `if const_expr(FLAG):` compiles one branch alone.
+
+    Of a tuple, a layout or any other object, all that it holds must be known.
+    """
+    if not is_static(value):
+        raise CuteError(f"const_expr({value!r}): the value is known only at run time")
+    return value
+
+
+@traced
+def range_constexpr(*args: int) -> range:
+    """`range(*args)` unrolled while the kernel is compiled: each copy of the body sees its index as a literal, so
+    that it can index registers and tuples. The bounds are ints known in the source: literals, globals, closure
+    variables, and arithmetic on them."""
+    return range(*args)
+
+
+class StaticEnum(enum.Enum):
+    """An enumeration whose members are compile-time values in kernels (Numba would keep only an integer)."""
+
+
+def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspect.Signature:
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature([inspect.Parameter(f, kind, default=defaults.get(f, empty)) for f in fields])
+
+
+def _struct_new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """The simulator has classes of its own, whose methods compute as a kernel does."""
+    own = getattr(current_or(None), "struct_class", None)
+    return object.__new__(cls if own is None else own(cls))
+
+
+def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
+    values = bind_fields(type(self), args, kwargs)
+    for name, value in values.items():
+        setattr(self, name, value)
+
+
+def _struct_setattr(self: Any, name: str, value: Any) -> None:
+    """A struct kept in a field is embedded there: a copy, as in a kernel, not another name for the same one."""
+    if name in type(self).__cute_fields__ and is_struct_class(type(value)):
+        copied = object.__new__(type(value))
+        for field in type(value).__cute_fields__:
+            setattr(copied, field, getattr(value, field))
+        value = copied
+    hold = getattr(current_or(None), "hold", None)
+    object.__setattr__(self, name, value if hold is None else hold(type(self).__cute_types__.get(name), value))
+
+
+def is_made(method: Any) -> bool:
+    """Whether `struct` made this method of a class."""
+    return method in (_struct_new, _struct_init, _struct_setattr)
+
+
+def bind_fields(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """A struct's field values from a constructor call, in field order."""
+    fields = cls.__cute_fields__
+    if len(args) > len(fields):
+        raise CuteError(f"{cls.__name__} has {len(fields)} fields ({', '.join(fields)}), got {len(args)} values")
+    values = dict(zip(fields, args))
+    for name, value in kwargs.items():
+        if name not in fields:
+            raise CuteError(f"{cls.__name__} has no field {name!r}; its fields are {', '.join(fields)}")
+        if name in values:
+            raise CuteError(f"{cls.__name__}: field {name!r} is given twice")
+        values[name] = value
+    for name in fields:
+        if name not in values:
+            if name not in cls.__cute_defaults__:
+                raise CuteError(f"{cls.__name__}: field {name!r} has no value")
+            values[name] = cls.__cute_defaults__[name]
+    return {name: values[name] for name in fields}
