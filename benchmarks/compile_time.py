@@ -32,7 +32,7 @@ def measure():
     from numba.cuda.core import event
 
     import numba_cute as cute
-    from numba_cute.compiler import ptxas
+    from numba_cute.compiler.host import ptxas
 
     import hopper_gemm
 

@@ -17,7 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numba_cute as cute
-from numba_cute.compiler import calls
+from numba_cute.compiler.bridge import calls
 from numba_cute.layout.pure import forget
 
 ROOT = Path(__file__).resolve().parents[1]

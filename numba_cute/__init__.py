@@ -1,46 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
-from . import (
-    arch,
-    math,
-    nvgpu,
-    pipeline,
-    results as _results,  # noqa: F401 - it marks what is called for its result alone
-    runtime,
-    tilelang,
-    utils,
-)
-from .algebra import (
-    coalesce,
-    composition,
-    cosize,
-    depth,
-    filter,
-    filter_zeros,
-    flat_divide,
-    flatten,
-    front,
-    group_modes,
-    is_static,
-    leading_dim,
-    local_partition,
-    local_tile,
-    logical_divide,
-    rank,
-    select,
-    shape,
-    size,
-    size_in_bytes,
-    slice_,
-    stride,
-    tiled_divide,
-    zipped_divide,
-)
-from .atom import Atom, make_atom
-from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, inspect, inspect_layouts, launch
-from .copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call, prefetch
-from .copy_atom import (
+from . import arch, math, nvgpu, pipeline, results as _results, runtime, tilelang, utils  # noqa: F401
+from .atoms.atom import Atom, make_atom
+from .atoms.copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call, prefetch
+from .atoms.copy_atom import (
     CopyAtom,
     ThrCopy,
     TiledCopy,
@@ -55,6 +19,9 @@ from .copy_atom import (
     make_tiled_copy_S,
     make_tiled_copy_tv,
 )
+from .atoms.gemm import gemm, mma_atom_call
+from .atoms.mma_atom import MmaAtom, ThrMma, TiledMma, make_mma_atom, make_tiled_mma
+from .compiler import Compiled, PerformanceWarning, cluster_shape, compile, inspect, inspect_layouts, launch
 from .dtypes import (
     BFloat16,
     Boolean,
@@ -80,12 +47,6 @@ from .dtypes import (
     Uint16,
     Uint32,
     Uint64,
-)
-from .fastdivmod import (
-    FastDivmodDivisor,
-    FastDivmodDivisorV2,
-    fast_divmod_create_divisor,
-    fast_divmod_create_divisor_v2,
 )
 from .layout import (
     ComposedLayout,
@@ -169,29 +130,46 @@ from .layout import (
     wrap,
     zipped_product,
 )
-from .linear import axpby, gemv
 from .math import *  # noqa: F403 - all of cute.math stands here too
-from .mma import MmaAtom, ThrMma, TiledMma, make_mma_atom, make_tiled_mma
-from .multiply import gemm, mma_atom_call
 from .nvgpu.common import CacheEvictionPriority
-from .pointer import AddressSpace, Pointer, make_ptr, recast_ptr
-from .printing import pretty_str, print_tensor, printf
-from .promises import IntValue, SymInt, assume, sym_int, sym_int32, sym_int64
 from .seam import CuteError, const_expr, const_expr as static, range_constexpr
 from .sim import simulate
-from .storage import struct
-from .tensor import (
-    Tensor,
-    domain_offset,
-    make_fragment,
-    make_fragment_like,
-    make_identity_tensor,
-    make_rmem_tensor,
-    make_rmem_tensor_like,
-    make_tensor,
-    recast_tensor,
+from .tensor.algebra import (
+    coalesce,
+    composition,
+    cosize,
+    depth,
+    filter,
+    filter_zeros,
+    flat_divide,
+    flatten,
+    front,
+    group_modes,
+    is_static,
+    leading_dim,
+    local_partition,
+    local_tile,
+    logical_divide,
+    rank,
+    select,
+    shape,
+    size,
+    size_in_bytes,
+    slice_,
+    stride,
+    tiled_divide,
+    zipped_divide,
 )
-from .vector import (
+from .tensor.blas import axpby, gemv
+from .tensor.fastdivmod import (
+    FastDivmodDivisor,
+    FastDivmodDivisorV2,
+    fast_divmod_create_divisor,
+    fast_divmod_create_divisor_v2,
+)
+from .tensor.pointer import AddressSpace, Pointer, make_ptr, recast_ptr
+from .tensor.printing import pretty_str, print_tensor, printf
+from .tensor.ssa import (
     ReductionKind,
     ReductionOp,
     TensorSSA,
@@ -203,6 +181,19 @@ from .vector import (
     ones_like,
     where,
     zeros_like,
+)
+from .tensor.storage import struct
+from .tensor.symbolic import IntValue, SymInt, assume, sym_int, sym_int32, sym_int64
+from .tensor.tensor import (
+    Tensor,
+    domain_offset,
+    make_fragment,
+    make_fragment_like,
+    make_identity_tensor,
+    make_rmem_tensor,
+    make_rmem_tensor_like,
+    make_tensor,
+    recast_tensor,
 )
 
 __version__ = "0.1.0"

@@ -19,7 +19,7 @@ import ml_dtypes
 from . import isa, seam
 from .dtypes import Float32
 from .seam import CuteError, StaticEnum, traced
-from .vector import TensorSSA, elementwise, where
+from .tensor.ssa import TensorSSA, elementwise, where
 
 __all__ = [
     "MathOperand", "RoundingMode", "abs", "absf", "absi", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2",

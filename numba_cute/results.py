@@ -13,10 +13,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from . import algebra, atom, copy_atom, layout, math, mma, nvgpu, pointer, seam, tensor, vector
+from . import layout, math, nvgpu, seam
+from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
-from .steps import AUDITS, Step
-from .words import dropped, matters
+from .seam.steps import AUDITS, Step
+from .seam.words import dropped, matters
+from .tensor import algebra, pointer, ssa as vector, tensor
 
 MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, tensor, vector)
 """Whose traced functions all do nothing but give a result."""

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, layout
-from .address import Address
-from .dlpack import inspect_array, on_host
 from .dtypes import DType, Int64, Scalar
 from .layout import Layout
-from .pointer import AddressSpace, Pointer, make_ptr
 from .seam import CuteError
-from .tensor import Tensor, extent
+from .tensor.address import Address
+from .tensor.dlpack import inspect_array, on_host
+from .tensor.pointer import AddressSpace, Pointer, make_ptr
+from .tensor.tensor import Tensor, extent
 
 __all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "unpack"]
 
@@ -127,17 +127,17 @@ def contents(tensor: Tensor) -> tuple[int, Any]:
         raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
     if on_host(owner):
         return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
-    from .compiler.memory import from_device
+    from .compiler.host.memory import from_device
 
     return address, from_device(address, nbytes)
 
 
 def known_to_cuda(address: int) -> bool | None:
     """Whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask."""
-    from .compiler import cudasim
+    from .compiler.host import cudasim
 
     if cudasim.enabled():
         return None
-    from .compiler import memory
+    from .compiler.host import memory
 
     return memory.known_to_cuda(address)

@@ -16,10 +16,10 @@ import llvmlite.binding as llvm
 from numba.cuda import dispatcher, types
 from numba.cuda.typing.typeof import Purpose, typeof
 
-from numba_cute.compiler import tree
-from numba_cute.compiler.launch import building
-from numba_cute.compiler.numba_types import Value
-from numba_cute.compiler.target import compiling_for
+from numba_cute.compiler.bridge import tree
+from numba_cute.compiler.bridge.numba_types import Value
+from numba_cute.compiler.host.launch import building
+from numba_cute.compiler.host.target import compiling_for
 
 SPECIAL = "llvm.nvvm.read.ptx.sreg.tid."
 PRELUDE = """

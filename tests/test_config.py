@@ -37,6 +37,6 @@ def test_unknown_settings_are_refused():
 
 def test_the_named_tool_is_used():
     with config.override(ptxas="/no/such/ptxas"), pytest.raises(cute.CuteError, match="/no/such/ptxas"):
-        from numba_cute.compiler import ptxas
+        from numba_cute.compiler.host import ptxas
 
         ptxas.assemble("", "sm_90a")

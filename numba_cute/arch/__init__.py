@@ -41,23 +41,9 @@ from .bulk import (
     griddepcontrol_launch_dependents,
     griddepcontrol_wait,
 )
-from .cache import (
-    createpolicy_cvt,
-    createpolicy_fractional,
-    createpolicy_range,
-)
-from .carry import (
-    add_cc,
-    addc,
-    mad_cc,
-    madc,
-    sub_cc,
-    subc,
-)
-from .clc import (
-    clc_response,
-    issue_clc_query,
-)
+from .cache import createpolicy_cvt, createpolicy_fractional, createpolicy_range
+from .carry import add_cc, addc, mad_cc, madc, sub_cc, subc
+from .clc import clc_response, issue_clc_query
 from .convert import (
     cvt_f4e2m1_f16_intrinsic,
     cvt_f32_tf32,
@@ -70,14 +56,7 @@ from .convert import (
     cvt_i8x4_to_bf16x4,
     cvt_i8x4_to_f32x4,
 )
-from .floats import (
-    exp2,
-    fma_bf16,
-    fma_f16,
-    fmax,
-    fmin,
-    rcp_approx,
-)
+from .floats import exp2, fma_bf16, fma_f16, fmax, fmin, rcp_approx
 from .index import (
     THREADS_PER_WARPGROUP,
     WARP_SIZE,
@@ -124,14 +103,7 @@ from .mbarrier import (
     mbarrier_try_wait,
     mbarrier_wait,
 )
-from .memory import (
-    alloc_smem,
-    get_dyn_smem,
-    get_dyn_smem_size,
-    load,
-    store,
-    store_async_dsmem,
-)
+from .memory import alloc_smem, get_dyn_smem, get_dyn_smem_size, load, store, store_async_dsmem
 from .packed import (
     add_packed_bf16x2,
     add_packed_bf16x2_f32x2_f32x2,

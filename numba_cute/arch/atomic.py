@@ -12,9 +12,9 @@ from typing import Any
 
 from .. import dtypes, isa, seam
 from ..dtypes import DType, Float32, Int32, Uint32
-from ..pointer import Pointer, check_writable, physical
 from ..seam import CuteError, traced
-from ..vector import bitcast
+from ..tensor.pointer import Pointer, check_writable, physical
+from ..tensor.ssa import bitcast
 from .memory import from_word, space_of, to_word
 
 _INTEGERS = (dtypes.Int32, dtypes.Uint32, dtypes.Int64, dtypes.Uint64)

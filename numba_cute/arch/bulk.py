@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import isa
-from ..pointer import shared_address
 from ..seam import CuteError, traced
+from ..tensor.pointer import shared_address
 
 
 @traced

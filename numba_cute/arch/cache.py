@@ -11,9 +11,9 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Float32, Uint32, Uint64
-from ..isa.cache import PRIORITIES, SECONDARY
-from ..pointer import AddressSpace, Pointer
+from ..isa.rows.cache import PRIORITIES, SECONDARY
 from ..seam import CuteError, traced
+from ..tensor.pointer import AddressSpace, Pointer
 
 
 def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:

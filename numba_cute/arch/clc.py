@@ -7,8 +7,8 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Int32
-from ..pointer import shared_address
 from ..seam import CuteError, traced
+from ..tensor.pointer import shared_address
 
 
 @traced

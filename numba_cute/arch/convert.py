@@ -12,7 +12,7 @@ from typing import Any
 from .. import isa, layout, seam
 from ..dtypes import BFloat16, DType, Float16, Float32, Int8, Uint8, Uint16, Uint32
 from ..seam import CuteError, traced
-from ..vector import TensorSSA, bitcast
+from ..tensor.ssa import TensorSSA, bitcast
 
 
 def _words(source: Any, bits: int, what: str) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
 from ..seam import CuteError, traced
-from ..vector import bitcast
+from ..tensor.ssa import bitcast
 
 
 def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:

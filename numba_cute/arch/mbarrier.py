@@ -12,8 +12,8 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Uint32
-from ..pointer import Pointer, shared_address
 from ..seam import CuteError, traced
+from ..tensor.pointer import Pointer, shared_address
 from .warp import as_bool
 
 MAX_COUNT = (1 << 20) - 1

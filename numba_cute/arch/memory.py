@@ -10,9 +10,9 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import DType, Float32, Int32, Uint8, Uint16, Uint32, Uint64
-from ..pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..seam import CuteError, traced
-from ..vector import bitcast
+from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
+from ..tensor.ssa import bitcast
 from .index import dynamic_smem_size
 
 _WORDS = {8: Uint16, 16: Uint16, 32: Uint32, 64: Uint64}

@@ -7,8 +7,8 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import DType, Uint32
-from ..pointer import AddressSpace, Pointer, shared_address
 from ..seam import CuteError, traced
+from ..tensor.pointer import AddressSpace, Pointer, shared_address
 
 _CAPACITY = {"sm_100": 512, "sm_103": 512, "sm_107": 512, "sm_101": 512, "sm_110": 512}
 _LEAST = 32

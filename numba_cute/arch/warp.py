@@ -9,7 +9,7 @@ from typing import Any
 from .. import isa, seam
 from ..dtypes import Float32, Int32, Uint32, Uint64
 from ..seam import CuteError, traced
-from ..vector import bitcast
+from ..tensor.ssa import bitcast
 
 FULL_MASK = 0xFFFFFFFF
 REDUX = {

@@ -16,7 +16,7 @@ from numba.cuda.core.ir import Loc
 
 from .. import config
 from ..seam import CuteError
-from ..words import READ_ONLY_ARRAY
+from ..seam.words import READ_ONLY_ARRAY
 
 _raised: list[CuteError] = []
 _READ_ONLY = re.compile("Cannot modify readonly array")

@@ -12,12 +12,14 @@ from numba.cuda.compiler import CUDACompiler, CUDANativeLowering
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import InlineClosureLikes
 
-from . import contexts, operations, ownership
-from .audit import Audit
-from .inlining import InlineClosures, InlineOverloaded
-from .methods import Methods
-from .passes import KeepConstants
-from .statements import Statements
+from . import ownership
+from .bridge import contexts
+from .inspection import operations
+from .passes.audit import Audit
+from .passes.inlining import InlineClosures, InlineOverloaded
+from .passes.keep_constants import KeepConstants
+from .passes.methods import Methods
+from .passes.statements import Statements
 
 _define_pipelines = CUDACompiler.define_pipelines
 

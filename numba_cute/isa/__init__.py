@@ -3,7 +3,8 @@
 
 from typing import TYPE_CHECKING
 
-from . import (  # noqa: F401 - importing a family declares its rows
+from .form.instr import TABLE, Instr, supports
+from .rows import (  # noqa: F401 - importing a family declares its rows
     approx,
     atomic,
     bitwise,
@@ -38,7 +39,6 @@ from . import (  # noqa: F401 - importing a family declares its rows
     wgmma_sparse,
     widen,
 )
-from .instr import TABLE, Instr, supports
 
 __all__ = ["TABLE", "Instr", "supports"]
 

@@ -12,18 +12,7 @@ from .coalescing import coalesce, flat_layout, merged
 from .divides import unpacked, zipped
 from .int_tuple import IntTuple, ceil_div_leaf, mul, product_each, text, wrap
 from .inverses import right_inverse
-from .layout import (
-    ComposedLayout,
-    Layout,
-    concat,
-    cosize,
-    domain,
-    make_layout,
-    on_outer,
-    outer_of,
-    rank,
-    size,
-)
+from .layout import ComposedLayout, Layout, concat, cosize, domain, make_layout, on_outer, outer_of, rank, size
 from .modes import append_ones
 from .ordered import make_ordered_layout
 from .pure import pure

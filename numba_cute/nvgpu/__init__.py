@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of NVIDIA GPUs: warp, warpgroup (wgmma) and cpasync (TMA)."""
 
-from ..copy_atom import CopyTraits as CopyUniversalTrait
-from ..mma import MmaTraits as MmaUniversalTrait
+from ..atoms.copy_atom import CopyTraits as CopyUniversalTrait
+from ..atoms.mma_atom import MmaTraits as MmaUniversalTrait
 from . import cpasync, warp, warpgroup
 from .common import (
     CacheEvictionPriority,
@@ -19,8 +19,8 @@ from .common import (
     normalize_field_to_ir_name,
 )
 from .copies import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp
-from .im2col import make_im2col_tma_atom_A
-from .mma_tile import make_tiled_tma_atom_A, make_tiled_tma_atom_B, make_tiled_tma_atom_C
+from .hopper.im2col import make_im2col_tma_atom_A
+from .hopper.mma_tile import make_tiled_tma_atom_A, make_tiled_tma_atom_B, make_tiled_tma_atom_C
 from .sparse import compress
 from .universal import MmaUniversalOp
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import transfer
-from ..copy_atom import CopyTraits
+from ..atoms.copy_atom import CopyTraits
 from ..dtypes import DType
 from ..layout import make_layout
 from ..seam import CuteError, StaticEnum, static
-from ..tensor import Tensor
-from ..vector import ReductionOp as ReductionOp
+from ..tensor import move as transfer
+from ..tensor.ssa import ReductionOp as ReductionOp
+from ..tensor.tensor import Tensor
 
 
 class OperandMajorMode(StaticEnum):

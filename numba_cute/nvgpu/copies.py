@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from .. import isa, seam, transfer
-from ..copy_atom import CopyTraits
+from .. import isa, seam
+from ..atoms.copy_atom import CopyTraits
 from ..dtypes import DType, Uint8, Uint16, Uint32, Uint64
-from ..pointer import AddressSpace, Pointer, physical
 from ..seam import CuteError, Regs, static
-from ..tensor import Tensor
+from ..tensor import move as transfer
+from ..tensor.pointer import AddressSpace, Pointer, physical
+from ..tensor.tensor import Tensor
 from .common import (
     CacheEvictionPriority,
     L2PrefetchSize,

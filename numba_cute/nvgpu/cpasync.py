@@ -13,13 +13,15 @@ from __future__ import annotations
 from typing import Any
 
 from .. import isa, layout
-from ..copy_atom import CopyAtom
+from ..atoms.copy_atom import CopyAtom
 from ..dtypes import Uint16
 from ..layout import make_layout
 from ..layout.pure import pure
 from ..seam import CuteError, traced
-from ..tensor import Tensor, domain_offset
-from .bulk import (
+from ..tensor.tensor import Tensor, domain_offset
+from .ampere.cp_async import CopyG2SOp
+from .common import CtaGroup, LoadCacheMode, ReductionOp
+from .hopper.bulk import (
     CopyBulkG2SMulticastOp,
     CopyBulkG2SOp,
     CopyBulkS2GByteMaskOp,
@@ -29,24 +31,22 @@ from .bulk import (
     CopyReduceBulkS2SOp,
     group_bulk_copy_modes,
 )
-from .common import CtaGroup, LoadCacheMode, ReductionOp
-from .cp_async import CopyG2SOp
-from .dsmem import CopyDsmemStoreOp
-from .im2col import (
+from .hopper.dsmem import CopyDsmemStoreOp
+from .hopper.im2col import (
     CopyBulkTensorIm2ColG2SMulticastOp,
     CopyBulkTensorIm2ColG2SOp,
     CopyBulkTensorIm2ColS2GOp,
     make_im2col_tma_atom,
 )
-from .tensor_map import (
+from .hopper.tensor_map import (
     copy_tensormap,
     cp_fence_tma_desc_release,
     fence_tma_desc_acquire,
     fence_tma_desc_release,
     update_tma_descriptor,
 )
-from .tma import TmaInfo, make_tiled_tma_atom
-from .tma_ops import (
+from .hopper.tma import TmaInfo, make_tiled_tma_atom
+from .hopper.tma_ops import (
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,

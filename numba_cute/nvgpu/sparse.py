@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa import sparse
+from ..isa.facts import sparse
 from ..seam import CuteError
 
 

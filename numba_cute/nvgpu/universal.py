@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .. import seam
+from ..atoms.mma_atom import Field, MmaTraits, register_fragment
 from ..dtypes import DType
 from ..layout import make_layout
-from ..mma import Field, MmaTraits, register_fragment
 from ..seam import CuteError, static
-from ..tensor import Tensor
-from ..vector import elementwise
+from ..tensor.ssa import elementwise
+from ..tensor.tensor import Tensor
 
 
 @static

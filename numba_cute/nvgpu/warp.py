@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import isa, seam
-from ..copy_atom import CopyAtom, CopyTraits
+from ..atoms.copy_atom import CopyAtom, CopyTraits
+from ..atoms.mma_atom import Field
 from ..dtypes import DType, Uint32
-from ..isa import atoms
+from ..isa.facts import atoms
 from ..layout import Layout, crd2idx, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
 from ..layout.pure import pure
-from ..mma import Field
-from ..pointer import AddressSpace, Pointer, access_alignment, physical
 from ..seam import CuteError, static
-from ..tensor import Tensor
-from .warp_mma import (
+from ..tensor.pointer import AddressSpace, Pointer, access_alignment, physical
+from ..tensor.tensor import Tensor
+from .ampere.warp_mma import (
     MXF8F6F4_SUPPORTED_PAIRS,
     MmaB1Op,
     MmaF8F6F4Op,
@@ -31,7 +31,7 @@ from .warp_mma import (
     MmaMXF8Op,
     MmaTF32Op,
 )
-from .warp_sparse import (
+from .ampere.warp_sparse import (
     MmaF8F6F4SparseOp,
     MmaF16BF16SparseOp,
     MmaFP8SparseOp,

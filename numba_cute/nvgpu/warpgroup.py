@@ -8,13 +8,13 @@ or the operands' memory is overwritten. All threads of the warpgroup call each o
 from __future__ import annotations
 
 from .. import isa
+from ..atoms.mma_atom import Field
 from ..dtypes import DType
 from ..layout import ComposedLayout, Swizzle, make_composed_layout, make_layout
-from ..mma import Field
 from ..seam import CuteError, StaticEnum, traced
 from .common import OperandMajorMode
-from .warpgroup_mma import MmaB1Op, MmaF8Op, MmaF16BF16Op, MmaI8Op, MmaTF32Op, OperandSource
-from .warpgroup_sparse import MmaF8SparseOp, MmaF16BF16SparseOp, MmaI8SparseOp, MmaTF32SparseOp
+from .hopper.warpgroup_mma import MmaB1Op, MmaF8Op, MmaF16BF16Op, MmaI8Op, MmaTF32Op, OperandSource
+from .hopper.warpgroup_sparse import MmaF8SparseOp, MmaF16BF16SparseOp, MmaI8SparseOp, MmaTF32SparseOp
 
 __all__ = [
     "Field",

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import layout
-from ..copy import copy, copy_atom_call
+from ..atoms.copy import copy, copy_atom_call
 from ..seam import CuteError, is_static
-from ..steps import AUDITS, Step
-from ..tensor import Tensor
+from ..seam.steps import AUDITS, Step
+from ..tensor.tensor import Tensor
 from .group import PipelineOp
 
 _COPIES = (copy, copy_atom_call)

@@ -8,12 +8,12 @@ import dataclasses
 from typing import Any
 
 from .. import dtypes
-from ..isa import mbarrier as isa, sync as isa_sync, tcgen05 as isa_tcgen05, tma as isa_tma
-from ..isa.cluster import mapa
-from ..isa.copy_async import cp_async_mbarrier_arrive_noinc
-from ..isa.special import sreg
-from ..pointer import AddressSpace, Pointer
+from ..isa.rows import mbarrier as isa, sync as isa_sync, tcgen05 as isa_tcgen05, tma as isa_tma
+from ..isa.rows.cluster import mapa
+from ..isa.rows.copy_async import cp_async_mbarrier_arrive_noinc
+from ..isa.rows.special import sreg
 from ..seam import CuteError, current, static, traced
+from ..tensor.pointer import AddressSpace, Pointer
 from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, arrivals
 from .known import check_mask, check_ranks, known_threads
 from .state import check_stages

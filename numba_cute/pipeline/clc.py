@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..isa.clc import RESPONSE_BYTES
-from ..isa.special import sreg
-from ..pointer import Pointer
+from ..isa.rows.clc import RESPONSE_BYTES
+from ..isa.rows.special import sreg
 from ..seam import CuteError, current, static, traced
+from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .group import WARP_SIZE, CooperativeGroup, PipelineOp
 from .initial_sync import publish

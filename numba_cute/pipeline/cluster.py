@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes, layout
-from ..isa.special import sreg_cluster
+from ..isa.rows.special import sreg_cluster
 from ..layout import Layout
 from ..seam import CuteError, current, is_static
 from .known import check_cluster, cluster_size

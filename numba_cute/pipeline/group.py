@@ -6,7 +6,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from ..isa.special import sreg, sreg_cluster
+from ..isa.rows.special import sreg, sreg_cluster
 from ..seam import CuteError, Leaf, StaticEnum, static
 
 WARP_SIZE = 32

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..isa import sync as isa_sync
-from ..isa.fence import fence_mbarrier_init
+from ..isa.rows import sync as isa_sync
+from ..isa.rows.fence import fence_mbarrier_init
 from ..seam import CuteError, traced
 from .barrier import sync
 from .group import Agent

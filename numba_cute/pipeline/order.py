@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from ..pointer import Pointer
 from ..seam import CuteError, current, struct, traced
+from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray
 from .group import CooperativeGroup, PipelineOp
 from .initial_sync import publish

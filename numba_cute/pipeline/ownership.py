@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ..steps import AUDITS, Step
+from ..seam.steps import AUDITS, Step
 from .clc import PipelineClcFetchAsync
 from .participants import foreign
 from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync

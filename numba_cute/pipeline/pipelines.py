@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import dtypes
 from ..arch.memory import alloc_smem
-from ..isa.special import sreg
-from ..pointer import Pointer
+from ..isa.rows.special import sreg
 from ..seam import CuteError, current, static, traced
+from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
 from .cluster import Cluster, check_modes, cluster_of
 from .group import (

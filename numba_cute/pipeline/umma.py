@@ -11,22 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..isa.special import sreg
-from ..isa.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
-from ..pointer import Pointer
+from ..isa.rows.special import sreg
+from ..isa.rows.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
 from ..seam import CuteError, current, static, traced
+from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .cluster import Cluster, check_modes, cluster_of, cluster_rank
-from .group import (
-    WARP_SIZE,
-    Agent,
-    CooperativeGroup,
-    PipelineOp,
-    arrivals,
-    arriving_once,
-    counted,
-    known_arrivals,
-)
+from .group import WARP_SIZE, Agent, CooperativeGroup, PipelineOp, arrivals, arriving_once, counted, known_arrivals
 from .initial_sync import publish
 from .known import check_arrivals, check_elected
 from .participants import PipelineConsumer, PipelineProducer, check_owner

@@ -29,9 +29,7 @@ from numba_cute.seam.backend import (
     current_or as current_or,
     running as running,
 )
-from numba_cute.seam.error import (
-    CuteError as CuteError,
-)
+from numba_cute.seam.error import CuteError as CuteError
 from numba_cute.seam.leaf import (
     Leaf as Leaf,
     divisor as divisor,

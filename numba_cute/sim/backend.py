@@ -14,20 +14,20 @@ import numpy as np
 
 from .. import seam
 from ..dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
-from ..isa.instr import THREAD, Instr, supports
+from ..isa.form.instr import THREAD, Instr, supports
 from ..seam import COMPARISONS, CuteError, Regs
-from .arithmetic.compute import limits, rounder
-from .arithmetic.number import CLASSES, Number, elements, leaf_type, typed
-from .arithmetic.operators import cast as numba_cast
-from .arithmetic.traced import compared, joined
-from .collective import issue_alone, issue_together, span
-from .elementwise import bits_as, compute, computed_in
-from .explain import registers_in_use
-from .machine import Machine
-from .memory import SMEM_BASE, SMEM_WINDOW
+from .checks.explain import registers_in_use
+from .checks.results import check_used
+from .hardware.collective import issue_alone, issue_together, span
+from .hardware.elementwise import bits_as, compute, computed_in
+from .hardware.machine import Machine
+from .hardware.memory import SMEM_BASE, SMEM_WINDOW
+from .hardware.tmem import check_loaded
+from .python.arithmetic.compute import limits, rounder
+from .python.arithmetic.number import CLASSES, Number, elements, leaf_type, typed
+from .python.arithmetic.operators import cast as numba_cast
+from .python.arithmetic.traced import compared, joined
 from .report import OutOfBoundsError
-from .results import check_used
-from .tmem import check_loaded
 
 _STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
 

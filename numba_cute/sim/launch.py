@@ -18,25 +18,25 @@ import numpy as np
 
 from .. import seam
 from ..dtypes import DType, Scalar
-from ..isa.instr import supports
-from ..isa.tensormap import TensorMapRecord
+from ..isa.facts.tensormap import TensorMapRecord
+from ..isa.form.instr import supports
 from ..seam import CuteError
-from ..words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
-from . import cooperative
-from .arithmetic.number import from_python
-from .arrays import Record, tracked
+from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .backend import SimBackend, cast
-from .checked_backend import CheckedBackend
+from .checks.checked_backend import CheckedBackend
 from .explore import explore
-from .grid import Cluster, Run, Thread, coordinates
-from .lane_backend import LaneBackend
-from .lane_memory import stepped
-from .memory import SMEM_BASE, SMEM_LIMIT, GlobalMemory
-from .rebuild import Rebuilder, python_function
-from .replayable import replayable, uses_library
+from .hardware import cooperative
+from .hardware.grid import Cluster, Run, Thread, coordinates
+from .hardware.memory import SMEM_BASE, SMEM_LIMIT, GlobalMemory
+from .hardware.tensor_maps import TensorMaps
+from .lanes.lane_backend import LaneBackend
+from .lanes.lane_memory import stepped
+from .lanes.replayable import replayable, uses_library
+from .python.arithmetic.number import from_python
+from .python.arrays import Record, tracked
+from .python.rebuild import Rebuilder, python_function
 from .report import OutOfBoundsError, SimError, SimWarning, in_library, place_of
 from .schedule import Choices
-from .tensor_maps import TensorMaps
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import arch, isa, seam
-from ..copy_atom import CopyAtom
+from ..atoms.copy_atom import CopyAtom
 from ..dtypes import Int32, Uint16, Uint32, Uint64
-from ..isa.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
+from ..isa.facts.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
 from ..nvgpu.common import LoadCacheMode
-from ..pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..seam import CuteError, traced
-from ..tensor import Tensor
+from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
+from ..tensor.tensor import Tensor
 
 __all__ = [
     "BYTES_PER_POINTER",

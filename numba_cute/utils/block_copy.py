@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..algebra import group_modes
-from ..copy import copy
-from ..copy_atom import CopyAtom
+from ..atoms.copy import copy
+from ..atoms.copy_atom import CopyAtom
 from ..nvgpu.cpasync import tma_partition
 from ..seam import CuteError, traced
-from ..tensor import Tensor
+from ..tensor.algebra import group_modes
+from ..tensor.tensor import Tensor
 
 
 @traced

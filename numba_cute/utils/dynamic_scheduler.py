@@ -11,15 +11,15 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32, Uint64
-from ..isa.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
-from ..isa.cluster import mapa, st_async_v4_b32
-from ..isa.counter import counter_add
-from ..isa.fence import fence_acq_rel, fence_proxy_async_shared_cta
-from ..isa.mbarrier import mbarrier_complete_tx
-from ..isa.sync import elect_sync
-from ..pointer import AddressSpace, Pointer, check_writable, shared_address
+from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
+from ..isa.rows.cluster import mapa, st_async_v4_b32
+from ..isa.rows.counter import counter_add
+from ..isa.rows.fence import fence_acq_rel, fence_proxy_async_shared_cta
+from ..isa.rows.mbarrier import mbarrier_complete_tx
+from ..isa.rows.sync import elect_sync
 from ..seam import CuteError, current, static, struct, traced
-from ..tensor import Tensor, make_tensor
+from ..tensor.pointer import AddressSpace, Pointer, check_writable, shared_address
+from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import runtime
 from ..dtypes import DType, Float8E4M3FN, Float8E5M2
 from ..seam import CuteError, traced
-from ..tensor import Tensor, recast_tensor
+from ..tensor.tensor import Tensor, recast_tensor
 
 _TORCH = {"Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2"}
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from .. import layout
-from ..copy_atom import TiledCopy
+from ..atoms.copy_atom import TiledCopy
+from ..atoms.mma_atom import TiledMma
 from ..layout import ComposedLayout, Layout
-from ..mma import TiledMma
 from ..seam import CuteError
 
 PALETTES: dict[str, tuple[str, ...]] = {

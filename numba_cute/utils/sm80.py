@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..copy_atom import CopyAtom, make_copy_atom
+from ..atoms.copy_atom import CopyAtom, make_copy_atom
+from ..atoms.mma_atom import TiledMma, make_tiled_mma
 from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
-from ..mma import TiledMma, make_tiled_mma
 from ..nvgpu import warp
 from ..nvgpu.common import CopyUniversalOp
 from ..seam import CuteError, traced

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..copy_atom import CopyAtom, make_copy_atom
+from ..atoms.copy_atom import CopyAtom, make_copy_atom
+from ..atoms.mma_atom import TiledMma, make_tiled_mma
 from ..dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Int8, TFloat32, Uint8
 from ..layout import ComposedLayout
-from ..mma import TiledMma, make_tiled_mma
 from ..nvgpu import warp, warpgroup
 from ..nvgpu.common import CopyUniversalOp
 from ..nvgpu.warpgroup import OperandMajorMode, OperandSource, SmemLayoutAtomKind

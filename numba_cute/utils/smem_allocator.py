@@ -8,11 +8,12 @@ import re
 import sys
 from typing import Any
 
-from .. import dtypes, layout, seam, storage
+from .. import dtypes, layout, seam
 from ..dtypes import DType
-from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, struct, traced
-from ..tensor import Tensor
+from ..tensor import storage
+from ..tensor.pointer import AddressSpace, Pointer
+from ..tensor.tensor import Tensor
 
 
 @struct

@@ -9,12 +9,12 @@ from typing import Any
 from .. import seam
 from ..arch.index import warp_idx
 from ..arch.warp import elect_one, sync_warp
-from ..copy_atom import CopyAtom
-from ..isa.tensormap_bits import BYTES
+from ..atoms.copy_atom import CopyAtom
+from ..isa.facts.tensormap_bits import BYTES
 from ..nvgpu import cpasync
-from ..pointer import AddressSpace, Pointer
 from ..seam import CuteError, StaticEnum, static
-from ..tensor import Tensor
+from ..tensor.pointer import AddressSpace, Pointer
+from ..tensor.tensor import Tensor
 
 
 class TensorMapUpdateMode(StaticEnum):

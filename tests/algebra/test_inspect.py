@@ -18,9 +18,10 @@ from numba import cuda
 from numba.cuda import types
 
 import numba_cute as cute
-from numba_cute.compiler import inspect_layouts, offline
-from numba_cute.compiler.ptx_lines import placed_instructions
-from numba_cute.compiler.target import compiling_for
+from numba_cute.compiler import inspect_layouts
+from numba_cute.compiler.host import offline
+from numba_cute.compiler.host.target import compiling_for
+from numba_cute.compiler.inspection.ptx_lines import placed_instructions
 from numba_cute.runtime import from_dlpack
 
 SMEM = cute.make_layout((64, 128))

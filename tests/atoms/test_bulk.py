@@ -10,8 +10,8 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, utils
-from numba_cute.isa.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
-from numba_cute.isa.reduction import combine
+from numba_cute.isa.facts.reduction import combine
+from numba_cute.isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
 from numba_cute.nvgpu import L2PrefetchSize, ReductionOp, cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError, traced

@@ -81,7 +81,7 @@ def test_an_operation_is_refused_for_each_target_that_it_does_not_claim(name, op
             arch = target
 
             def issue(self, instr, statics, operands):
-                from numba_cute.compiler.tracer import Tracer
+                from numba_cute.compiler.emit.tracer import Tracer
 
                 return Tracer.issue(self, instr, statics, operands)
 

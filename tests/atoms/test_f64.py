@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""f64 mma, whose accumulator ptxas loses unless it is hidden from it (isa/mma.py, `_OPAQUE`)."""
+"""f64 mma, whose accumulator ptxas loses unless it is hidden from it (isa/rows/mma.py, `_OPAQUE`)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, nvgpu, utils
 from numba_cute.dtypes import Int4, Uint4
-from numba_cute.isa import sparse
+from numba_cute.isa.facts import sparse
 from numba_cute.nvgpu import warp, warpgroup
 from numba_cute.seam import CuteError
 

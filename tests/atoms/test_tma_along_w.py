@@ -9,8 +9,8 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, utils
-from numba_cute.isa.tensormap import Im2colWide, TensorMapRecord
-from numba_cute.isa.tensormap_bits import pack, unpack
+from numba_cute.isa.facts.tensormap import Im2colWide, TensorMapRecord
+from numba_cute.isa.facts.tensormap_bits import pack, unpack
 from numba_cute.seam import CuteError, static, traced
 from numba_cute.sim import SimError
 

@@ -9,7 +9,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, nvgpu, utils
-from numba_cute.isa.tensormap import Im2col, TensorMapRecord
+from numba_cute.isa.facts.tensormap import Im2col, TensorMapRecord
 from numba_cute.nvgpu import ReductionOp, cpasync, warpgroup
 from numba_cute.runtime import make_fake_tensor
 from numba_cute.seam import CuteError, static, traced

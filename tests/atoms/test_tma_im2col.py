@@ -13,7 +13,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, nvgpu, utils
-from numba_cute.isa.tensormap import Im2col, TensorMapRecord
+from numba_cute.isa.facts.tensormap import Im2col, TensorMapRecord
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import CuteError, traced
 from numba_cute.sim import SimError

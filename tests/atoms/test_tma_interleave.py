@@ -14,7 +14,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, utils
-from numba_cute.isa.tensormap import TensorMapRecord
+from numba_cute.isa.facts.tensormap import TensorMapRecord
 from numba_cute.nvgpu import ReductionOp, cpasync
 from numba_cute.runtime import from_dlpack, make_fake_tensor
 from numba_cute.seam import CuteError, traced

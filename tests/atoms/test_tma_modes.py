@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.isa.reduction import combine
-from numba_cute.isa.tensormap import TENSOR_REDUCTIONS
+from numba_cute.isa.facts.reduction import combine
+from numba_cute.isa.facts.tensormap import TENSOR_REDUCTIONS
 from numba_cute.nvgpu import ReductionOp, cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError

@@ -9,8 +9,8 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, utils
-from numba_cute.isa.tensormap import TensorMapRecord
-from numba_cute.isa.tensormap_bits import pack, replace_field, unpack
+from numba_cute.isa.facts.tensormap import TensorMapRecord
+from numba_cute.isa.facts.tensormap_bits import pack, replace_field, unpack
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError, traced

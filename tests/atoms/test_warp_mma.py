@@ -12,14 +12,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa
-from numba_cute.dtypes import (
-    Float4E2M1FN,
-    Float6E2M3FN,
-    Float6E3M2FN,
-    Float8E8M0FNU,
-    Int4,
-    Uint4,
-)
+from numba_cute.dtypes import Float4E2M1FN, Float6E2M3FN, Float6E3M2FN, Float8E8M0FNU, Int4, Uint4
 from numba_cute.nvgpu import warp
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError

@@ -4,7 +4,7 @@
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa import cluster, fence, mbarrier, setmaxnreg, sync, tma
+from numba_cute.isa.rows import cluster, fence, mbarrier, setmaxnreg, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
 
 from .zoo import BAR, BUF, bug, fresh, get, put

@@ -4,7 +4,8 @@
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa import atom_dsmem_b32, clc, cluster, fence, mbarrier, sync, tma
+from numba_cute.isa import atom_dsmem_b32
+from numba_cute.isa.rows import clc, cluster, fence, mbarrier, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 
 from .barriers import ints

@@ -3,7 +3,7 @@
 
 from numba import cuda
 
-from numba_cute.isa import copy_async, fence, matrix, mbarrier, sync, tma
+from numba_cute.isa.rows import copy_async, fence, matrix, mbarrier, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 
 from .barriers import ints

@@ -7,7 +7,8 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.isa import bulk, fence, ld_global_nc_b32, mbarrier, tma
+from numba_cute.isa import ld_global_nc_b32
+from numba_cute.isa.rows import bulk, fence, mbarrier, tma
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import DeadlockError, RaceError
 

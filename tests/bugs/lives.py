@@ -4,7 +4,7 @@
 import numba
 from numba import cuda
 
-from numba_cute.isa import fence, mbarrier, setmaxnreg, sync, tma
+from numba_cute.isa.rows import fence, mbarrier, setmaxnreg, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
 
 from .barriers import ints

@@ -5,9 +5,9 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.isa import fence, mbarrier, sync, tensormap_update as update, tma
-from numba_cute.isa.tensormap import TensorMapRecord
-from numba_cute.isa.tensormap_bits import BYTES, pack
+from numba_cute.isa.facts.tensormap import TensorMapRecord
+from numba_cute.isa.facts.tensormap_bits import BYTES, pack
+from numba_cute.isa.rows import fence, mbarrier, sync, tensormap_update as update, tma
 from numba_cute.sim import RaceError, SimError
 
 from .zoo import BAR, BUF, bug, get

@@ -5,9 +5,9 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import fence, mbarrier, sync, tcgen05 as umma, tma
-from numba_cute.isa.bits import encode_address
-from numba_cute.isa.umma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
+from numba_cute.isa.facts.bits import encode_address
+from numba_cute.isa.rows import fence, mbarrier, sync, tcgen05 as umma, tma
+from numba_cute.isa.rows.umma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 
 from .zoo import BAR, BUF, bug, get, put

@@ -5,7 +5,7 @@ import numba
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa import cluster, fence, matrix, mbarrier, sync, tma
+from numba_cute.isa.rows import cluster, fence, matrix, mbarrier, sync, tma
 from numba_cute.sim import OutOfBoundsError, RaceError, SimError, UninitializedReadError
 
 from .barriers import ints

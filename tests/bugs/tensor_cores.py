@@ -5,8 +5,8 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import copy_async, fence, wgmma
-from numba_cute.isa.bits import WgmmaDescriptor
+from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.rows import copy_async, fence, wgmma
 from numba_cute.sim import RaceError
 
 from .zoo import BUF, bug, put

@@ -10,7 +10,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.isa import cluster, fence, mbarrier, sync, tma
+from numba_cute.isa.rows import cluster, fence, mbarrier, sync, tma
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import simulate
 

@@ -5,7 +5,7 @@ import numba
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa import sync
+from numba_cute.isa.rows import sync
 from numba_cute.sim import (
     BarrierError,
     DeadlockError,

@@ -5,8 +5,8 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.isa import bulk, fence, mbarrier, tma
-from numba_cute.isa.tensormap import TensorMapRecord
+from numba_cute.isa.facts.tensormap import TensorMapRecord
+from numba_cute.isa.rows import bulk, fence, mbarrier, tma
 from numba_cute.sim import DeadlockError, RaceError
 
 from .barriers import ints

@@ -8,7 +8,7 @@ from typing import Any
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import fence, mbarrier
+from numba_cute.isa.rows import fence, mbarrier
 from numba_cute.sim import simulate
 
 BAR, BUF, OUT = 1024, 2048, 6144

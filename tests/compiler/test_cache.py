@@ -92,7 +92,7 @@ def keys(tmp_path_factory):
         return json.loads(done.stdout)
 
     found = {"first": find("with", "plain", *OWN), "again": find("with", "plain", *OWN)}
-    with (library / "tensor.py").open("a") as file:
+    with (library / "runtime.py").open("a") as file:
         file.write("# another version\n")
     return {**found, "changed": find("with", "plain", *OWN), "without": find("without", "plain")}
 

@@ -10,7 +10,7 @@ from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute import arch, utils
-from numba_cute.compiler.launch import _value_args, required_smem
+from numba_cute.compiler.host.launch import _value_args, required_smem
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 

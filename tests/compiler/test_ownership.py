@@ -15,7 +15,7 @@ from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute import Int32, size
-from numba_cute.compiler.launch import CuteKernel
+from numba_cute.compiler.host.launch import CuteKernel
 from numba_cute.compiler.ownership import owns
 
 INT = (types.int64,)

@@ -8,11 +8,11 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import transfer
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
-from numba_cute.pointer import Pointer
 from numba_cute.runtime import from_dlpack, make_fake_tensor
 from numba_cute.seam import traced
+from numba_cute.tensor import move as transfer
+from numba_cute.tensor.pointer import Pointer
 
 
 def in_memory(align, swizzle=None, dtype=cute.Float16):

@@ -16,7 +16,7 @@ from numba_cute.dtypes import Scalar
 from numba_cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_tensor
 from numba_cute.seam import traced
 
-launch = importlib.import_module("numba_cute.compiler.launch")  # the package's name is the function
+launch = importlib.import_module("numba_cute.compiler.host.launch")  # the package's name is the function
 
 
 @cuda.jit

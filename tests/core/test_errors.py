@@ -8,8 +8,8 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
-from numba_cute.pointer import Pointer
 from numba_cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_tensor
+from numba_cute.tensor.pointer import Pointer
 
 K_MAJOR, MN_MAJOR = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
 SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM

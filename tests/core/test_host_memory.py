@@ -8,7 +8,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import runtime
-from numba_cute.compiler import tensormap
+from numba_cute.compiler.host import tensormap
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 

@@ -156,7 +156,7 @@ class OnDevice:
 
 
 def test_a_tensor_on_a_gpu_is_copied_to_be_printed(capsys, monkeypatch):
-    from numba_cute.compiler import memory
+    from numba_cute.compiler.host import memory
 
     asked = []
 

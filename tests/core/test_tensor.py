@@ -7,9 +7,9 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import runtime, seam
-from numba_cute.pointer import Pointer, access_alignment, advance, physical
 from numba_cute.seam import traced
-from numba_cute.tensor import like_layout
+from numba_cute.tensor.pointer import Pointer, access_alignment, advance, physical
+from numba_cute.tensor.tensor import like_layout
 
 
 class Wide(seam.Leaf):

@@ -11,7 +11,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import traced
-from numba_cute.vector import broadcast_shape, broadcast_strides, promote
+from numba_cute.tensor.ssa import broadcast_shape, broadcast_strides, promote
 
 from ..conftest import assert_close
 

@@ -9,9 +9,9 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import seam
-from numba_cute.pointer import Pointer
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
+from numba_cute.tensor.pointer import Pointer
 
 
 def gmem(dtype=cute.Float32):

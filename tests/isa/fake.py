@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numba_cute.isa.instr import Instr
+from numba_cute.isa.form.instr import Instr
 
 
 class Barrier:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
-from numba_cute.isa.instr import Assembly, Instr
+from numba_cute.isa.form.instr import Assembly, Instr
 
 _SLOT = re.compile(r"\$(\d+)")
 

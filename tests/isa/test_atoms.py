@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numba_cute.isa.atoms import CopyAtom, MmaAtom, elements, ldmatrix_b16, stmatrix_b16, wgmma_m64k16
+from numba_cute.isa.facts.atoms import CopyAtom, MmaAtom, elements, ldmatrix_b16, stmatrix_b16, wgmma_m64k16
 from numba_cute.layout.layout import make_layout
 from numba_cute.seam import CuteError
 

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 from hypothesis import given, strategies as st
 
-from numba_cute.isa.bits import BitField, Record, WgmmaDescriptor, bits, encode_address
+from numba_cute.isa.facts.bits import BitField, Record, WgmmaDescriptor, bits, encode_address
 from numba_cute.seam import CuteError
 
 sixteens = st.integers(0, (1 << 14) - 1).map(lambda x: 16 * x)

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from numba_cute import isa, seam
-from numba_cute.isa import TABLE, supports
-from numba_cute.isa.instr import ASYNC, WARP, f32, inout, instr, out, pred, smem, u32, u64
+from numba_cute.isa import TABLE, rows, supports
+from numba_cute.isa.form.instr import ASYNC, WARP, f32, inout, instr, out, pred, smem, u32, u64
 from numba_cute.seam import CuteError
 
 
@@ -174,8 +174,8 @@ def test_every_row_is_an_attribute_of_the_package_and_hides_no_module():
 
 def test_importing_the_package_imports_every_family():
     before = set(TABLE)
-    for module in pkgutil.iter_modules(isa.__path__):
-        importlib.import_module(f"numba_cute.isa.{module.name}")
+    for module in pkgutil.iter_modules(rows.__path__):
+        importlib.import_module(f"{rows.__name__}.{module.name}")
     assert set(TABLE) == before
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from numba_cute import isa
-from numba_cute.isa import sparse
-from numba_cute.isa.atoms import elements, ldmatrix_b16, wgmma_m64k16
-from numba_cute.isa.bits import WgmmaDescriptor
-from numba_cute.isa.reduction import combine
+from numba_cute.isa.facts import sparse
+from numba_cute.isa.facts.atoms import elements, ldmatrix_b16, wgmma_m64k16
+from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.facts.reduction import combine
 from numba_cute.seam import CuteError
 
 from .fake import CTA_STRIDE, Machine, TensorMap

@@ -8,8 +8,8 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, layout, pipeline, seam, utils
-from numba_cute.isa.bits import encode_address
-from numba_cute.isa.umma import Tcgen05Descriptor, Tcgen05Instruction
+from numba_cute.isa.facts.bits import encode_address
+from numba_cute.isa.rows.umma import Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.nvgpu import common, cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup
 

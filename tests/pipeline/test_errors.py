@@ -8,7 +8,7 @@ import numba_cute as cute
 from numba_cute import dtypes, pipeline, seam, utils
 from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, NamedBarrier, PipelineOp, PipelineTmaStore
 from numba_cute.pipeline.initial_sync import cluster_size
-from numba_cute.pointer import AddressSpace, Pointer
+from numba_cute.tensor.pointer import AddressSpace, Pointer
 
 ONE, TWO, MANY = (CooperativeGroup(Agent.Thread, n) for n in (1, 2, 64))
 BOTH_SIDES = pipeline.PipelineUserType.ProducerConsumer

@@ -10,9 +10,9 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, pipeline, seam, utils
-from numba_cute.isa import umma
-from numba_cute.isa.bits import encode_address
-from numba_cute.isa.umma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
+from numba_cute.isa.facts.bits import encode_address
+from numba_cute.isa.rows import umma
+from numba_cute.isa.rows.umma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, PipelineOp
 
 SLOW = pytest.mark.slow

@@ -14,10 +14,10 @@ from numba import cuda
 from numba.cuda.descriptor import cuda_target
 
 from numba_cute import dtypes
-from numba_cute.compiler.leaves import scalar_type
+from numba_cute.compiler.emit.leaves import scalar_type
 from numba_cute.sim import simulate
-from numba_cute.sim.arithmetic.number import Number, from_python
-from numba_cute.sim.arithmetic.overloads import TYPES
+from numba_cute.sim.python.arithmetic.number import Number, from_python
+from numba_cute.sim.python.arithmetic.overloads import TYPES
 
 NUMBA = {t: scalar_type(t) for t in TYPES}
 NAMES = {str(n): t for t, n in NUMBA.items()}

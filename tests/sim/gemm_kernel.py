@@ -10,9 +10,9 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import cluster, convert, fence, matrix, mbarrier, setmaxnreg, sync, tma, wgmma
-from numba_cute.isa.bits import WgmmaDescriptor
-from numba_cute.isa.tensormap import TensorMapRecord
+from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.facts.tensormap import TensorMapRecord
+from numba_cute.isa.rows import cluster, convert, fence, matrix, mbarrier, setmaxnreg, sync, tma, wgmma
 from numba_cute.sim import name_range, simulate
 
 BM, BN, BK, STAGES = 128, 256, 64, 3

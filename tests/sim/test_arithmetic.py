@@ -13,8 +13,8 @@ import pytest
 from numba import cuda
 
 from numba_cute import dtypes
-from numba_cute.sim.arithmetic import cases, compute, intrinsics
-from numba_cute.sim.arithmetic.overloads import CONVERSIONS, TYPES, unified
+from numba_cute.sim.python.arithmetic import cases, compute, intrinsics
+from numba_cute.sim.python.arithmetic.overloads import CONVERSIONS, TYPES, unified
 
 from .arithmetic_oracle import (
     NUMBA,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from numba_cute.isa import cluster, mbarrier, special, sync, tma, wgmma
+from numba_cute.isa.rows import cluster, mbarrier, special, sync, tma, wgmma
 from numba_cute.sim import (
     BarrierError,
     DeadlockError,

@@ -12,9 +12,9 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, seam
-from numba_cute.isa import copy_async, matrix, mbarrier, mma, sync
+from numba_cute.isa.rows import copy_async, matrix, mbarrier, mma, sync
 from numba_cute.sim import OutOfBoundsError, SimError, launch, simulate
-from numba_cute.sim.replayable import uses_library
+from numba_cute.sim.lanes.replayable import uses_library
 
 from . import gemm_kernel
 

@@ -6,8 +6,8 @@ import pytest
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import fence, mbarrier, sync, tma, wgmma
-from numba_cute.isa.bits import WgmmaDescriptor
+from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.rows import fence, mbarrier, sync, tma, wgmma
 from numba_cute.sim import OutOfBoundsError, RaceError, simulate
 
 BAR, BUF = 1024, 2048

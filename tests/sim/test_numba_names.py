@@ -15,7 +15,7 @@ from numba.cuda import bf16, fp16, libdevice
 import numba_cute as cute
 from numba_cute.seam import CuteError
 from numba_cute.sim import simulate
-from numba_cute.sim.numba_functions import declared
+from numba_cute.sim.python.numba_functions import declared
 
 NAMES = [n for n, f in vars(libdevice).items() if isinstance(f, FunctionType)]
 UNKNOWN = {f"{n}{s}" for n in ("j0", "j1", "jn", "y0", "y1", "yn") for s in ("", "f")}

@@ -7,7 +7,7 @@ import pytest
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa import cluster, copy_async, fence, mbarrier, sync, tma
+from numba_cute.isa.rows import cluster, copy_async, fence, mbarrier, sync, tma
 from numba_cute.sim import DeadlockError, SimError, simulate
 
 BAR, BUF = 1024, 2048

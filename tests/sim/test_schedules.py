@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from numba_cute.isa import mbarrier
-from numba_cute.sim import DeadlockError, OutOfBoundsError, SimError, grid, simulate
+from numba_cute.isa.rows import mbarrier
+from numba_cute.sim import DeadlockError, OutOfBoundsError, SimError, simulate
+from numba_cute.sim.hardware import grid
 
 BAR = 1024
 

@@ -6,8 +6,8 @@ import pytest
 from numba import cuda
 
 from numba_cute import dtypes
-from numba_cute.isa import fence, mbarrier, special, sync, tma
-from numba_cute.isa.tensormap import TensorMapRecord
+from numba_cute.isa.facts.tensormap import TensorMapRecord
+from numba_cute.isa.rows import fence, mbarrier, special, sync, tma
 from numba_cute.seam import CuteError
 from numba_cute.sim import OutOfBoundsError, simulate
 

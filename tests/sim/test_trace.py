@@ -10,7 +10,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import dtypes, seam
-from numba_cute.isa import fence, mbarrier, tma
+from numba_cute.isa.rows import fence, mbarrier, tma
 from numba_cute.sim import Trace, simulate
 
 BAR, BUF = 1024, 2048

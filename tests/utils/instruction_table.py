@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from numba_cute.isa.instr import TABLE, Instr
+from numba_cute.isa.form.instr import TABLE, Instr
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "nvgpu.md"
 BEGIN, END = "<!-- instructions -->\n", "<!-- end of instructions -->\n"

@@ -11,7 +11,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import nvgpu
-from numba_cute.isa.instr import TABLE
+from numba_cute.isa.form.instr import TABLE
 from tests.utils import instruction_table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -11,7 +11,7 @@ from numba import cuda
 
 from numba_cute import arch, isa, seam
 from numba_cute.isa import TABLE, supports
-from numba_cute.isa.instr import THREAD, Instr
+from numba_cute.isa.form.instr import THREAD, Instr
 
 from . import inputs
 from .program import Issue, Program, Uint32, Uint64, agreement, result_kinds, words_of

@@ -12,7 +12,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, isa, seam
 from numba_cute.isa import TABLE, supports
-from numba_cute.isa.instr import CP_ASYNC_GROUP, Instr
+from numba_cute.isa.form.instr import CP_ASYNC_GROUP, Instr
 from numba_cute.nvgpu import cpasync
 
 from . import inputs

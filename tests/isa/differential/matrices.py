@@ -16,8 +16,8 @@ from numba import cuda
 
 from numba_cute import arch, isa, seam
 from numba_cute.isa import TABLE, supports
-from numba_cute.isa.bits import WgmmaDescriptor, encode_address
-from numba_cute.isa.instr import WARP, WGMMA_GROUP, Instr, Kind, Operand
+from numba_cute.isa.facts.bits import WgmmaDescriptor, encode_address
+from numba_cute.isa.form.instr import WARP, WGMMA_GROUP, Instr, Kind, Operand
 
 from .program import Issue, Program, Uint32, Uint64, agreement, result_kinds, words_of
 from .values import ARCH, family, kernel_of as registers_alone, of_halves, store

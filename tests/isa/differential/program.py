@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from numba_cute import dtypes, recast_tensor, seam, simulate
-from numba_cute.isa.instr import Instr, Kind
+from numba_cute.isa.form.instr import Instr, Kind
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import Regs
-from numba_cute.vector import bitcast
+from numba_cute.tensor.ssa import bitcast
 
 from ...conftest import POISON, Gpu, Places, poison
 

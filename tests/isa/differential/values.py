@@ -10,7 +10,7 @@ from numba import cuda
 
 from numba_cute import arch, seam
 from numba_cute.isa import TABLE, supports
-from numba_cute.isa.instr import THREAD, WARP, Instr
+from numba_cute.isa.form.instr import THREAD, WARP, Instr
 
 from . import inputs
 from .program import Issue, Program, agreement, result_kinds, words_of

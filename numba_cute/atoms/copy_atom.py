@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copy instructions tiled over threads: CopyAtom, TiledCopy, ThrCopy, and how they are made.
+
+Nothing here knows a particular instruction. An operation (`op`) is a static object with `traits(dtype, bits)`,
+giving its thread-value layouts, and `issue(atom, src, dst, …)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from .. import layout
+from ..dtypes import DType
+from ..layout import ComposedLayout, Layout
+from ..layout.pure import pure
+from ..layout.recast import upcast
+from ..seam import CuteError, static, traced
+from ..tensor.tensor import Tensor, slice_tensor
+from .mma_atom import TiledMma
+
+
+@dataclass(frozen=True)
+class CopyTraits:
+    """One copy instruction: thr_id: logical to real threads; src, dst: from (thread, value) to elements, counted
+    alike on both sides; ref: the one of the two that tiled layouts describe (that of the registers)."""
+
+    thr_id: Layout
+    src: Layout
+    dst: Layout
+    ref: Layout
+
+
+@static
+class CopyAtom:
+    """One copy instruction on elements of `value_type`.
+
+    num_bits: of one copy (0: the operation decides). tensor_map: a TMA operation's map, else None; in a kernel its
+    address. tma_modes: which (flattened) modes of its tensor the map's dimensions are.
+    """
+
+    op: Any
+    value_type: DType
+    num_bits: int = 0
+    tensor_map: Any = None
+    tma_modes: tuple[int, ...] | None = None
+
+    def __cute_ir__(self) -> str:
+        """The operation, the elements' type, and how many bits one copy moves."""
+        bits = f",{self.num_bits} b" if self.num_bits else ""
+        return f"!cute_nvgpu.copy_atom<{type(self.op).__name__},{self.value_type.ptx}{bits}>"
+
+    @property
+    def traits(self) -> CopyTraits:
+        return self.op.traits(self.value_type, self.num_bits)  # type: ignore[no-any-return]
+
+    @property
+    def thr_id(self) -> Layout:
+        return self.traits.thr_id
+
+    @property
+    def layout_src_tv(self) -> Layout:
+        return self.traits.src
+
+    @property
+    def layout_dst_tv(self) -> Layout:
+        return self.traits.dst
+
+    def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
+        """The global memory behind a TMA atom (which keeps its tensor alive), on the host."""
+        source = getattr(self, "_source", None)
+        return [] if source is None else source.__cute_allocations__()  # type: ignore[no-any-return]
+
+
+@pure
+def thread_values(tiled: Any, layout_tv: Layout, ref: Layout, target: Layout) -> Any:
+    """A tiled layout ((tile), (rests)) as (thread, (atom values, repeated values), (rests)) for the side `target`."""
+    atom_shape = (layout.size(ref, (0,)), layout.size(ref, (1,)))
+    atoms = layout.zipped_divide(layout_tv, atom_shape)
+    to_target = layout.composition(layout.right_inverse(ref), target)
+    by_target = layout.composition(atoms, (to_target, None))
+    (s0, s1), (d0, d1) = by_target.shape, by_target.stride
+    zipped = Layout(tuple(zip(s0, s1)), tuple(zip(d0, d1)))
+    thrval = layout.coalesce(zipped, target_profile=(1, (1, 1)))
+    out = layout.composition(tiled, (thrval, None))
+    return _unfold(out)
+
+
+def _unfold(lay: Any) -> Any:
+    """((a, b), c) as (a, b, c)."""
+    if isinstance(lay, ComposedLayout):
+        return layout.make_composed_layout(lay.inner, lay.offset, _unfold(lay.outer))
+    return Layout((*lay.shape[0], lay.shape[1]), (*lay.stride[0], lay.stride[1]))
+
+
+@static
+class TiledCopy:
+    """A copy instruction tiled over threads and values.
+
+    layout_tv_tiled: from (thread, value) to the tile's elements, counted column-major. tiler_mn: the tile, a number or
+    layout for each mode.
+    """
+
+    atom: CopyAtom
+    layout_tv_tiled: Layout
+    tiler_mn: tuple[Any, ...]
+
+    def __cute_ir__(self) -> str:
+        tiler = ",".join(str(layout.shape(t)) for t in self.tiler_mn)
+        return f"!cute.tiled_copy<{self.atom.__cute_ir__()}, {self.layout_tv_tiled}, [{tiler}]>"
+
+    @property
+    def op(self) -> Any:
+        return self.atom.op
+
+    @property
+    def value_type(self) -> DType:
+        return self.atom.value_type
+
+    @property
+    def size(self) -> int:
+        """How many threads it takes."""
+        return layout.size(self.layout_tv_tiled, (0,))
+
+    @property
+    def thread_count(self) -> int:
+        return self.size
+
+    def _side(self, side: str, tiled: Any) -> Any:
+        t = self.atom.traits
+        return thread_values(tiled, self.layout_tv_tiled, t.ref, t.src if side == "S" else t.dst)
+
+    def _tiled_tv(self, side: str) -> Layout:
+        shape = tuple(layout.shape(x) for x in self.tiler_mn)
+        parts = self._side(side, layout.make_layout((shape, 1)))
+        return layout.slice_(parts, (None, None, 0))  # type: ignore[no-any-return]
+
+    def check_whole(self) -> None:
+        """An error unless the tile is made of whole atoms: layouts of a tile of parts exist, but no copy."""
+        ref = self.atom.traits.ref
+        for mode, name in ((0, "threads"), (1, "values a thread")):
+            have, unit = layout.size(self.layout_tv_tiled, (mode,)), layout.size(ref, (mode,))
+            if have % unit:
+                raise CuteError(
+                    f"copy: the tiled copy's layout_tv {self.layout_tv_tiled} has {have} {name}, which is not a "
+                    f"multiple of the copy atom's {unit}; use a smaller atom or a larger tile"
+                )
+
+    @property
+    def layout_src_tv_tiled(self) -> Layout:
+        return self._tiled_tv("S")
+
+    @property
+    def layout_dst_tv_tiled(self) -> Layout:
+        return self._tiled_tv("D")
+
+    def get_slice(self, thr_idx: Any) -> ThrCopy:
+        """What thread `thr_idx` (0 to size - 1) has to do."""
+        return ThrCopy(self, thr_idx)
+
+    def retile(self, src: Tensor) -> Tensor:
+        """A fragment in registers seen as (values of one copy, repetitions), as this copy takes it."""
+        return Tensor(src.iterator, retiled(src.layout, self.layout_tv_tiled, self.tiler_mn, self.atom.traits.ref))
+
+
+@static
+class ThrCopy:
+    """One thread's part of a TiledCopy; thr_idx counts the threads of that, from 0."""
+
+    tiled_copy: TiledCopy
+    thr_idx: Any
+
+    def __cute_ir__(self) -> str:
+        return "!cute.thr_copy" + self.tiled_copy.__cute_ir__().removeprefix("!cute.tiled_copy")
+
+    def _partition(self, side: str, tensor: Tensor) -> Tensor:
+        tiler = self.tiled_copy.tiler_mn
+        if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
+            raise CuteError(f"partition_{side}: {tensor!r} must be a tensor of at least {len(tiler)} modes")
+        parts = Tensor(tensor.iterator, self.tiled_copy._side(side, layout.zipped_divide(tensor.layout, tiler)))
+        rest = layout.shape(parts.layout)[2]
+        nones = (None,) * len(rest) if isinstance(rest, tuple) else None
+        return slice_tensor(parts, (self.thr_idx, None, nones))
+
+    def partition_S(self, src: Tensor) -> Tensor:  # noqa: N802 - CuTe's name
+        """This thread's part ((values of one copy, repetitions), rest…) of a source tensor."""
+        return self._partition("S", src)
+
+    def partition_D(self, dst: Tensor) -> Tensor:  # noqa: N802
+        """This thread's part ((values of one copy, repetitions), rest…) of a destination tensor."""
+        return self._partition("D", dst)
+
+    def retile(self, src: Tensor) -> Tensor:
+        """`TiledCopy.retile`."""
+        return self.tiled_copy.retile(src)
+
+
+@pure
+def retiled(lay: Layout, layout_tv: Layout, tiler: Any, ref: Layout) -> Layout:
+    """A fragment's layout (V, rest…) as ((atom values, repetitions), rest…)."""
+    threads = layout.size(layout_tv, (0,))
+    v = layout.size(lay, (0,))
+    tile_shape = tuple(layout.shape(x) for x in tiler)
+    inverse = layout.composition(layout.right_inverse(layout_tv), layout.make_layout(tile_shape))
+    frg_mn = upcast(inverse, threads * v)
+    frg_v = layout.zipped_divide(
+        layout.logical_product(layout.make_layout(v), layout.right_inverse(frg_mn)),
+        layout.make_layout(layout.size(ref, (1,))),
+    )
+    extents = layout.product_each(layout.shape(frg_mn))
+    tiled = layout.zipped_divide(lay, layout.prepend(extents, v))
+    values = layout.composition(tiled, (frg_v, None))
+    rest = layout.rank(values[1])
+    return layout.slice_(values, (None, (0, *(None,) * (rest - 1))))  # type: ignore[no-any-return]
+
+
+# Making them
+
+
+@traced
+def make_copy_atom(
+    op: Any,
+    copy_internal_type: DType,
+    num_bits_per_copy: int = 0,
+    *,
+    memory_order: Any = None,
+    memory_scope: Any = None,
+    l2_prefetch_size: Any = None,
+    l1c_evict_priority: Any = None,
+    load_cache_mode: Any = None,
+    store_cache_mode: Any = None,
+    shared_space: Any = None,
+    invariant: Any = None,
+    cache_policy: Any = None,
+) -> CopyAtom:
+    """The atom of a copy operation on elements of `copy_internal_type`; `num_bits_per_copy` is for those that can
+    choose (CopyUniversalOp: 8 to 256). The others set fields of the operation, such as CopyG2ROp's memory_order."""
+    given = {
+        "memory_order": memory_order, "memory_scope": memory_scope, "l2_prefetch_size": l2_prefetch_size,
+        "l1c_evict_priority": l1c_evict_priority, "load_cache_mode": load_cache_mode,
+        "store_cache_mode": store_cache_mode, "shared_space": shared_space, "invariant": invariant,
+        "cache_policy": cache_policy,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    if not hasattr(op, "traits"):
+        raise CuteError(f"make_copy_atom: op {op!r} is not a copy operation such as CopyUniversalOp()")
+    unknown = [name for name in options if name not in {f.name for f in fields(op)}]
+    if unknown:
+        raise CuteError(f"make_copy_atom: op {op!r} has no option {unknown[0]}; nvgpu.CopyG2ROp() has such options")
+    op = replace(op, **options) if options else op
+    if not isinstance(copy_internal_type, DType):
+        raise CuteError(f"make_copy_atom: copy_internal_type {copy_internal_type!r} is not an element type")
+    atom = CopyAtom(op, copy_internal_type, num_bits_per_copy)
+    atom.traits  # noqa: B018 - refuses what the operation cannot do
+    return atom
+
+
+@traced
+def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: Any) -> TiledCopy:
+    """Tile `atom` as `layout_tv` says: (thread, value) to elements of the tile `tiler_mn`, a number or layout for
+    each mode."""
+    tiler = tiler_mn if isinstance(tiler_mn, tuple) else (tiler_mn,)
+    return TiledCopy(atom, layout_tv, tuple(layout.make_layout(t) if isinstance(t, int) else t for t in tiler))
+
+
+@traced
+def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
+    """Tile `atom` over threads laid out by `thr_layout`, each with the block of values `val_layout`."""
+    tiler, tv = layout.make_layout_tv(thr_layout, val_layout)
+    return make_tiled_copy(atom, tv, tiler)
+
+
+def _by_mma(atom: CopyAtom, mma: TiledMma, tv: Layout, x: int, y: int) -> TiledCopy:
+    return make_tiled_copy(atom, tv, (mma.get_tile_size(x), mma.get_tile_size(y)))
+
+
+@traced
+def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802 - CuTe's name
+    """Tile `atom` so that each thread copies what `tiled_mma` takes for A."""
+    stored = tiled_mma.get_tile_size(2) // tiled_mma.atom.traits.sparsity
+    return make_tiled_copy(atom, tiled_mma.tv_layout_A_tiled, (tiled_mma.get_tile_size(0), stored))
+
+
+@traced
+def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802
+    """Tile `atom` so that each thread copies what `tiled_mma` takes for B."""
+    return _by_mma(atom, tiled_mma, tiled_mma.tv_layout_B_tiled, 1, 2)
+
+
+@traced
+def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:  # noqa: N802
+    """Tile `atom` so that each thread copies what `tiled_mma` leaves in C."""
+    return _by_mma(atom, tiled_mma, tiled_mma.tv_layout_C_tiled, 0, 1)
+
+
+@traced
+def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:  # noqa: N802
+    """Tile `atom` as the source side of `tiled_copy` is tiled."""
+    return make_tiled_copy(atom, tiled_copy.layout_src_tv_tiled, tiled_copy.tiler_mn)
+
+
+@traced
+def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:  # noqa: N802
+    """Tile `atom` as the destination side of `tiled_copy` is tiled."""
+    return make_tiled_copy(atom, tiled_copy.layout_dst_tv_tiled, tiled_copy.tiler_mn)
+
+
+@traced
+def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:  # noqa: N802
+    """The smallest tiled copy of C as `mma` leaves it: the values of one `atom` a thread. For epilogues that store
+    tile by tile."""
+    tv = mma.tv_layout_C_tiled
+    values = layout.size(atom.layout_src_tv, (1,))
+    if values > layout.size(tv, (1,)):
+        raise CuteError(f"make_tiled_copy_C_atom: atom copies {values} values, but a thread of mma has fewer: {tv}")
+    shape = (mma.get_tile_size(0), mma.get_tile_size(1))
+    part = layout.composition(tv, layout.make_layout((layout.size(tv, (0,)), values)))
+    tiler, tiled_tv = restrict(shape, part)
+    return TiledCopy(atom, tiled_tv, tiler)
+
+
+@pure
+def restrict(shape: Any, tv: Layout) -> tuple[Any, Layout]:
+    """The tiler that picks the elements of `shape` that `tv` reaches, and `tv` on that tile."""
+    tiler = []
+    for i in range(len(shape)):
+        along = layout.make_layout(shape, stride=tuple(int(j == i) for j in range(len(shape))))
+        tiler.append(layout.filter(layout.composition(along, tv)))
+    whole = layout.composition(layout.make_layout(shape), tuple(tiler))
+    return tuple(tiler), layout.composition(layout.left_inverse(whole), tv)
+
+
+@traced
+def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layout) -> TiledCopy:
+    """Tile `atom` by `atom_layout_tv`, from (thread, value) to offsets of `data_layout`, a static layout."""
+    one = layout.make_layout(1, stride=0)
+    inverse = layout.make_layout((layout.left_inverse(data_layout), one))
+    tv = layout.composition(inverse, atom_layout_tv)
+    back = layout.composition(layout.make_layout((data_layout, one)), tv[1])
+    if layout.coalesce(back) != layout.coalesce(atom_layout_tv[1]):
+        raise CuteError(f"make_cotiled_copy: atom_layout_tv {atom_layout_tv} reaches offsets outside {data_layout}")
+    shape = layout.product_each(data_layout.shape)
+    tiler, tiled_tv = restrict(shape if isinstance(shape, tuple) else (shape,), tv)
+    return TiledCopy(atom, tiled_tv, tiler)

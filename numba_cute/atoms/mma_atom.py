@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix instructions tiled over threads: MmaAtom, TiledMma, ThrMma.
+
+Nothing here knows a particular instruction. An operation (`op`) is a static object with `traits()`, giving its tile
+and thread-value layouts, `fragment(operand, tensor)`, giving what it takes for that operand, `fields`, what can be
+set on its atom, and `issue(d, a, b, accumulate, …)`, with the values of the fields after `accumulate` by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import layout, seam
+from ..dtypes import DType
+from ..layout import ComposedLayout, Layout
+from ..layout.pure import pure
+from ..seam import CuteError, StaticEnum, is_static, static, traced
+from ..tensor.pointer import AddressSpace, Pointer
+from ..tensor.tensor import Tensor, dense, make_rmem_tensor, slice_tensor
+
+
+@dataclass(frozen=True)
+class MmaTraits:
+    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; thr_id: logical to real threads; a, b,
+    c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A along K one is stored:
+    tensors and fragments of A are (M, K / sparsity)."""
+
+    shape_mnk: tuple[int, int, int]
+    thr_id: Layout
+    a: Layout
+    b: Layout
+    c: Layout
+    sparsity: int = 1
+
+
+class Field(StaticEnum):
+    """What `TiledMma.set` can change."""
+
+    ACCUMULATE = "accum_c"
+    NEGATE_A = "neg_a"
+    NEGATE_B = "neg_b"
+    SFA = "sf_a"
+    SFB = "sf_b"
+    METADATA = "metadata"
+
+
+_FIELDS = {
+    Field.ACCUMULATE: "accumulate",
+    Field.NEGATE_A: "negate_a",
+    Field.NEGATE_B: "negate_b",
+    Field.SFA: "sfa",
+    Field.SFB: "sfb",
+    Field.METADATA: "metadata",
+}
+"""The attribute of `MmaAtom` that each field is."""
+
+
+_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+"""Which of M, N, K the operands have."""
+
+
+@static
+class MmaAtom:
+    """One matrix instruction.
+
+    accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
+    takes the operand's negative (wgmma of floats). sfa, sfb: the thread's word of scale factors of A and B
+    (block-scaled operations). metadata: its word of A's metadata (sparse operations). These words are one for all
+    instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb (1, MMA_N, MMA_K)."""
+
+    op: Any
+    accumulate: Any = True
+    negate_a: bool = False
+    negate_b: bool = False
+    sfa: Any = None
+    sfb: Any = None
+    metadata: Any = None
+
+    @property
+    def traits(self) -> MmaTraits:
+        return self.op.traits()  # type: ignore[no-any-return]
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return self.traits.shape_mnk
+
+    @property
+    def thr_id(self) -> Layout:
+        return self.traits.thr_id
+
+    @property
+    def tv_layout_A(self) -> Layout:  # noqa: N802 - CuTe's name
+        return self.traits.a
+
+    @property
+    def tv_layout_B(self) -> Layout:  # noqa: N802
+        return self.traits.b
+
+    @property
+    def tv_layout_C(self) -> Layout:  # noqa: N802
+        return self.traits.c
+
+    def set(self, field: Field, value: Any) -> MmaAtom:
+        """The atom with `field` changed. (It is returned: atoms are immutable.)"""
+        return replace(self, **{self._attribute(field, "set"): value})
+
+    def get(self, field: Field) -> Any:
+        """The value of `field`."""
+        return getattr(self, self._attribute(field, "get"))
+
+    def _attribute(self, field: Field, what: str) -> str:
+        if not isinstance(field, Field) or field not in self.op.fields:
+            legal = ", ".join(f.name for f in self.op.fields)
+            raise CuteError(f"{what}: field {field!r} is none that {self.op!r} has: {legal}")
+        return _FIELDS[field]
+
+    def __cute_ir__(self) -> str:
+        """Types of A, B and C, shape, and the first GPUs that have it."""
+        op = self.op
+        types = [getattr(op, name, getattr(op, "abacc_dtype", None)) for name in ("a_type", "b_type", "accumulator")]
+        shape = ",".join(map(str, self.shape_mnk))
+        return f"!cute_nvgpu.mma_atom<{','.join(t.ptx for t in types if t is not None)},[{shape}]{_first_gpus(op)}>"
+
+    def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
+        """Issue it once, for the fragments at these coordinates: the first of a product adds to d only if
+        `accumulate`, the others always."""
+        accumulate = self.accumulate if first else True
+        fields = [f for f in self.op.fields if f is not Field.ACCUMULATE]
+        options = {_FIELDS[f]: self._word(f, at_b if f is Field.SFB else at_a) for f in fields}
+        self.op.issue(d, a, b, accumulate, **options)
+
+    def _word(self, field: Field, at: Any) -> Any:
+        """The field's value for the fragment at this coordinate."""
+        value = getattr(self, _FIELDS[field])
+        if not isinstance(value, Tensor):
+            return value
+        if layout.rank(value.layout) != (1 if at is None else len(at)):
+            raise CuteError(f"gemm: Field.{field.name} of shape {value.shape} must have a word for each fragment")
+        return (value if at is None else value[at])[0]
+
+
+def _first_gpus(op: Any) -> str:
+    """The GPUs that an instruction came with, as ",SM90"; nothing for what all have."""
+    if not hasattr(op, "row"):
+        return ""
+    row, _ = op.row(op.a_src.name == "RMEM") if hasattr(op, "a_src") else op.row()
+    return f",SM{re.sub(r'^sm_|[af]$', '', row.target.split('|')[0])}"
+
+
+@pure
+def thread_fragments(lay: Any, perm: Any, atom_tile: Any, tv: Layout, threads: Any) -> Any:
+    """An operand's layout (X, Y, …) as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …)))."""
+    if layout.rank(lay) < 2:
+        raise CuteError(f"partition: {lay} has one mode; a matrix operand has at least 2")
+    permuted = layout.logical_divide(lay, perm)
+    tiled = layout.zipped_divide(permuted, tuple(layout.make_layout(n) for n in atom_tile))
+    in_threads = layout.composition(tiled, (tv, None))
+    return _zipped(in_threads, (None, tuple(layout.make_layout(n) for n in threads)))
+
+
+def _zipped(lay: Any, tiler: Any) -> Any:
+    """((V, FrgV), ((ThrX, RestX), (ThrY, RestY), …)) of `lay` divided by `tiler`, as ((V, (Thr…)), (FrgV, (Rest…)))."""
+    if isinstance(lay, ComposedLayout):
+        return layout.make_composed_layout(lay.inner, lay.offset, _zipped(lay.outer, tiler))
+    divided = layout.logical_divide(lay, tiler)
+
+    def gather(t: Any) -> Any:
+        (v, frg), modes = t
+        return (v, (modes[0][0], modes[1][0])), (frg, (modes[0][1], modes[1][1], *modes[2:]))
+
+    return Layout(gather(divided.shape), gather(divided.stride))
+
+
+@pure
+def vmnk(thr_id: Layout, atom_layout: Layout) -> Layout:
+    return layout.tiled_product(thr_id, atom_layout)
+
+
+@pure
+def tiled_tv(tiled: Any, thr: Layout, other: int | None) -> Layout:
+    """(thread, value) of a whole tile: `tiled` with its logical threads numbered as the real ones."""
+    if other is not None:
+        x, y = layout.size(thr, (1,)), layout.size(thr, (2,))
+        pick = layout.make_layout((x, y), stride=(1, 0) if other == 2 else (0, 1))
+        tiled = layout.composition(tiled, ((None, (pick, None)), None))
+    n = layout.size(thr)
+    to_logical = layout.composition(
+        layout.make_layout((n, 1), stride=(1, 0)),
+        layout.right_inverse(layout.make_layout((thr, layout.complement(thr)))),
+    )
+    return layout.composition(tiled, (to_logical, None))
+
+
+@static
+class TiledMma:
+    """A matrix instruction tiled over warps or warpgroups, and over the values of each.
+
+    atom_layout_mnk: how many of its thread groups lie along M, N, K. permutation_mnk: for each of M, N, K the tile
+    (a number, a layout, or None for atom times threads) that is dealt out at once.
+    """
+
+    atom: MmaAtom
+    atom_layout_mnk: Layout
+    permutation_mnk: tuple[Any, Any, Any] = (None, None, None)
+
+    @property
+    def op(self) -> Any:
+        return self.atom.op
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return self.atom.shape_mnk
+
+    @property
+    def thr_id(self) -> Layout:
+        return self.atom.thr_id
+
+    @property
+    def thr_layout_vmnk(self) -> Layout:
+        return vmnk(self.thr_id, self.atom_layout_mnk)
+
+    @property
+    def size(self) -> int:
+        """How many threads it takes."""
+        return layout.size(self.thr_layout_vmnk)
+
+    @property
+    def thread_count(self) -> int:
+        return self.size
+
+    def _tile(self, mode: int, stored: int = 1) -> Any:
+        """What `mode` (0, 1, 2 of M, N, K) is divided by first, where one of `stored` elements is stored."""
+        perm = self.permutation_mnk[mode]
+        if perm is None:
+            return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored
+        if stored != 1:
+            n = layout.size(perm)  # a plain number is held as the layout n:1, which moves nothing
+            if layout.coalesce(perm) == layout.make_layout(n) and n % stored == 0:
+                return layout.make_layout(n // stored)
+            raise CuteError(f"permutation_mnk {self.permutation_mnk}: K of a sparse operand cannot be permuted")
+        return perm
+
+    def get_tile_size(self, mode_idx: int) -> int:
+        """Elements along mode 0, 1 or 2 (M, N, K) of the whole tile."""
+        return layout.size(self._tile(mode_idx))
+
+    def __cute_ir__(self) -> str:
+        return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"
+
+    def thrfrg(self, operand: str, lay: Any) -> Any:
+        """`thread_fragments` of operand "A", "B" or "C"."""
+        x, y = _MODES[operand]
+        thr = self.thr_layout_vmnk
+        tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+        stored = self.atom.traits.sparsity if operand == "A" else 1
+        atom_tile = (self.shape_mnk[x], self.shape_mnk[y] // stored)
+        threads = (layout.size(thr, (x + 1,)), layout.size(thr, (y + 1,)))
+        return thread_fragments(lay, (self._tile(x), self._tile(y, stored)), atom_tile, tv, threads)
+
+    def _tiled_tv(self, operand: str) -> Layout:
+        x, y = _MODES[operand]
+        stored = self.atom.traits.sparsity if operand == "A" else 1
+        ref = layout.make_layout((self.get_tile_size(x), self.get_tile_size(y) // stored))
+        other = {"A": 2, "B": 1, "C": None}[operand]
+        return tiled_tv(self.thrfrg(operand, ref), self.thr_layout_vmnk, other)
+
+    @property
+    def tv_layout_A_tiled(self) -> Layout:  # noqa: N802
+        return self._tiled_tv("A")
+
+    @property
+    def tv_layout_B_tiled(self) -> Layout:  # noqa: N802
+        return self._tiled_tv("B")
+
+    @property
+    def tv_layout_C_tiled(self) -> Layout:  # noqa: N802
+        return self._tiled_tv("C")
+
+    def get_slice(self, thr_idx: Any) -> ThrMma:
+        """What thread `thr_idx` (0 to size - 1) has to do."""
+        return ThrMma(self, thr_idx)
+
+    def _partition_shape(self, operand: str, shape: Any) -> Any:
+        """(V, rest…): V as the atom has it, and how often along each mode, however a permutation deals them out."""
+        parts = self.thrfrg(operand, layout.make_layout(shape))
+        values = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+        return (layout.shape(values)[1], *map(layout.size, layout.shape(parts)[1][1]))
+
+    def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
+        """The shape (V, MMA_M, MMA_K) of a thread's part of A."""
+        return self._partition_shape("A", shape_mk)
+
+    def partition_shape_B(self, shape_nk: Any) -> Any:  # noqa: N802
+        """The shape (V, MMA_N, MMA_K) of a thread's part of B."""
+        return self._partition_shape("B", shape_nk)
+
+    def partition_shape_C(self, shape_mn: Any) -> Any:  # noqa: N802
+        """The shape (V, MMA_M, MMA_N) of a thread's part of C."""
+        return self._partition_shape("C", shape_mn)
+
+    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+        """What the instruction takes for A: registers for a partition shape, or for a partitioned tensor what the
+        operation reads it as (matrix descriptors for shared memory)."""
+        return self.op.fragment("A", input)  # type: ignore[no-any-return]
+
+    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+        """The same for B."""
+        return self.op.fragment("B", input)  # type: ignore[no-any-return]
+
+    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+        """The accumulator in registers, for a partition shape or a partitioned tensor; its contents are undefined."""
+        return self.op.fragment("C", input)  # type: ignore[no-any-return]
+
+    def set(self, field: Field, value: Any) -> TiledMma:
+        """The tiled MMA with `field` changed. It is returned, not changed in place: tiled objects are immutable."""
+        return replace(self, atom=self.atom.set(field, value))
+
+    def get(self, field: Field) -> Any:
+        """The value of `field`."""
+        return self.atom.get(field)
+
+
+@static
+class ThrMma:
+    """One thread's part of a TiledMma; thr_idx counts the threads of that, from 0."""
+
+    tiled_mma: TiledMma
+    thr_idx: Any
+
+    def __cute_ir__(self) -> str:
+        return "!cute.thr_mma" + self.tiled_mma.__cute_ir__().removeprefix("!cute.tiled_mma")
+
+    def _partition(self, operand: str, tensor: Any) -> Any:
+        if not isinstance(tensor, Tensor):
+            raise CuteError(
+                f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes"
+            )
+        x, y = _MODES[operand]
+        parts = Tensor(tensor.iterator, self.tiled_mma.thrfrg(operand, tensor.layout))
+        coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
+        rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])
+        return slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))
+
+    def partition_A(self, input_mk: Any) -> Tensor:  # noqa: N802
+        """This thread's part (V, MMA_M, MMA_K, …) of A, a tensor (M, K, …)."""
+        return self._partition("A", input_mk)  # type: ignore[no-any-return]
+
+    def partition_B(self, input_nk: Any) -> Tensor:  # noqa: N802
+        """This thread's part (V, MMA_N, MMA_K, …) of B, a tensor (N, K, …)."""
+        return self._partition("B", input_nk)  # type: ignore[no-any-return]
+
+    def partition_C(self, input_mn: Any) -> Tensor:  # noqa: N802
+        """This thread's part (V, MMA_M, MMA_N, …) of C, a tensor (M, N, …)."""
+        return self._partition("C", input_mn)  # type: ignore[no-any-return]
+
+    def partition_E(self, words: Tensor) -> Tensor:  # noqa: N802
+        """This thread's words (1, MMA_M, MMA_K) of the metadata of a sparse A, a tensor (M / m, K / k, threads of an
+        atom) as `nvgpu.compress` gives it: what Field.METADATA takes."""
+        mma = self.tiled_mma
+        if mma.permutation_mnk[0] is not None or mma.permutation_mnk[2] is not None:
+            raise CuteError(f"partition_E: permutation_mnk {mma.permutation_mnk}: M and K must not be permuted")
+        thr = mma.thr_layout_vmnk
+        v, m, _, k = thr.get_flat_coord(self.thr_idx)
+        groups = (layout.size(thr, (1,)), layout.size(thr, (3,)))
+        mine = slice_tensor(
+            Tensor(words.iterator, layout.logical_divide(words.layout, groups)), ((m, None), (k, None), v)
+        )  # fmt: skip
+        return Tensor(mine.iterator, layout.prepend(mine.layout, layout.make_layout(1, stride=0)))
+
+    def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
+        return self.tiled_mma.partition_shape_A(shape_mk)
+
+    def partition_shape_B(self, shape_nk: Any) -> Any:  # noqa: N802
+        return self.tiled_mma.partition_shape_B(shape_nk)
+
+    def partition_shape_C(self, shape_mn: Any) -> Any:  # noqa: N802
+        return self.tiled_mma.partition_shape_C(shape_mn)
+
+    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+        return self.tiled_mma.make_fragment_A(input)
+
+    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+        return self.tiled_mma.make_fragment_B(input)
+
+    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+        return self.tiled_mma.make_fragment_C(input)
+
+
+@traced
+def make_mma_atom(op: Any) -> MmaAtom:
+    """The atom of a matrix operation such as `warpgroup.MmaF16BF16Op`."""
+    if not hasattr(op, "traits") or not hasattr(op, "fragment"):
+        raise CuteError(f"make_mma_atom: op {op!r} is not a matrix operation such as warpgroup.MmaF16BF16Op(…)")
+    return MmaAtom(op)
+
+
+@traced
+def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None) -> TiledMma:
+    """Tile a matrix operation over `atom_layout_mnk` groups of its threads along M, N, K.
+
+    permutation_mnk: None, or for each of M, N, K a number, a layout, or None."""
+    atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op_or_atom)
+    groups = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else layout.make_layout(atom_layout_mnk)
+    if layout.rank(groups) != 3 or not is_static((groups.shape, groups.stride)):
+        raise CuteError(f"make_tiled_mma: atom_layout_mnk {groups} must have 3 static modes (M, N, K)")
+    perm = (None, None, None) if permutation_mnk is None else permutation_mnk
+    if not isinstance(perm, tuple) or len(perm) != 3:
+        raise CuteError(f"make_tiled_mma: permutation_mnk {perm!r} must have 3 entries (M, N, K), each may be None")
+    return TiledMma(atom, groups, tuple(layout.make_layout(p) if isinstance(p, int) else p for p in perm))  # type: ignore[arg-type]
+
+
+def register_fragment(operand: str, input: Any, dtype: Any) -> Tensor:
+    """Registers for an operand: of a partition shape, K innermost for A and B, M innermost for C."""
+    shape = input.shape if isinstance(input, Tensor) else input
+    if not isinstance(shape, tuple) or len(shape) < 3:
+        raise CuteError(
+            f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it"
+        )
+    order = (1, 0) if operand in "AB" else (0, 1)
+    lay = operand_layout(shape, (*order, *range(2, len(shape) - 1)))
+    return make_rmem_tensor(lay, dtype)
+
+
+def fragment_registers(t: Tensor, dtype: DType, count: int, name: str) -> seam.Regs:
+    """The `count` consecutive registers of type `dtype` that one instruction takes for operand `name`."""
+    p = t.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or p.dtype != dtype:
+        raise CuteError(f"gemm: {name} {t!r} must be {dtype} in registers, as make_fragment_{name.upper()} makes it")
+    if not dense(t) or layout.cosize(t.layout) != count:
+        raise CuteError(f"gemm: {name} of layout {t.layout} must be {count} consecutive registers of one instruction")
+    return seam.Regs(p.address, dtype, p.offset, count)
+
+
+@pure
+def operand_layout(shape: Any, order: tuple[int, ...]) -> Layout:
+    """A compact layout of (V, rest…): V first, the others in `order`, whole modes at a time."""
+    sizes = tuple(map(layout.size, shape[1:]))
+    steps = layout.make_ordered_layout(sizes, order).stride
+    v = layout.size(shape[0])
+    modes = [layout.make_layout(shape[0])]
+    for s, d in zip(shape[1:], steps):
+        compact = layout.make_layout(s)
+        scaled = layout.transform_leaf(lambda x, d=d: x * d * v, compact.stride)
+        modes.append(Layout(s, scaled))
+    return layout.make_layout(tuple(modes))  # type: ignore[no-any-return]

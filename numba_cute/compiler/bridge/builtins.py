@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's built-in functions of this library's objects: what Python gives, or the object's own refusal.
+
+`if v:`, `not v`, `v and w`, `assert v` and `while v:` all ask `bool(v)`; `max(v, w)` compares and asks for the truth.
+So what a class says of itself in Python, and in the simulator, holds in kernels too. The question is answered before
+Numba's templates are asked: some of them take anything, and others fail on what they do not know.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numba import cuda
+from numba.cuda import types, typing
+from numba.cuda.typing.templates import AbstractTemplate
+
+from ... import seam
+from ...seam import CuteError
+from ...seam.words import no_array
+from ..emit.tracer import Tracer
+from ..errors import as_typing_error
+from . import calls, contexts
+from .numba_types import Value
+
+_Function = Callable[..., Any]
+_UNARY: tuple[_Function, ...] = (bool, operator.not_, abs, int, float)
+_OF_MANY: tuple[_Function, ...] = (max, min, sorted, sum, any, all)
+_OF_STATIC: tuple[_Function, ...] = (max, min, abs, sum)
+"""Whose results for static integers are static."""
+_UNKNOWN: tuple[_Function, ...] = (any, all)
+"""Which Numba does not know at all."""
+
+
+def _walked(x: Any) -> Any:
+    if hasattr(x, "__iter__"):  # its error says more than this one
+        iter(x)
+    raise CuteError(f"for … in {x!r}: a kernel's loop does not go over it; index it, i in cute.range_constexpr(…)")
+
+
+_FUNCTIONS: dict[Any, _Function] = {f: f for f in (*_UNARY, *_OF_MANY, operator.contains)}
+_FUNCTIONS["getiter"] = _walked
+
+
+def _atomic(name: str) -> _Function:
+    def call(tensor: Any, *args: Any) -> Any:
+        of_tensor = getattr(tensor, "__cute_atomic__", None)
+        if of_tensor is None:
+            raise CuteError(no_array(name, tensor))
+        return of_tensor(name, *args)
+
+    return call
+
+
+_ATOMICS = {stub: _atomic(name) for name, stub in vars(cuda.atomic).items() if not name.startswith("_")}
+_FUNCTIONS |= _ATOMICS
+
+
+def _holds_ours(ty: Any) -> bool:
+    return isinstance(ty, Value) or (isinstance(ty, types.BaseTuple) and any(map(_holds_ours, ty)))
+
+
+def _is_static(ty: Any) -> bool:
+    """Whether a type says an integer, or a tuple of them, whole."""
+    return isinstance(ty, types.IntegerLiteral) or (isinstance(ty, types.BaseTuple) and all(map(_is_static, ty)))
+
+
+def _runs(ty: Any) -> bool:
+    """Whether a part of such a value is known only at run time."""
+    if isinstance(ty, types.BaseTuple):
+        return any(map(_runs, ty))
+    return bool(ty.leaves) if isinstance(ty, Value) else not isinstance(ty, (types.Literal, types.NoneType))
+
+
+def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
+    """`fn` of what traced code sees; an error of Python's as the one of this library."""
+    objects = [calls.abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
+    try:
+        with seam.running(tracer):
+            result = fn(*objects)
+    except CuteError:
+        raise
+    except TypeError as e:
+        raise CuteError(f"{fn.__name__}({', '.join(map(repr, objects))}): {e}") from e
+    if fn is operator.contains and any(map(_runs, kinds)):  # two leaves are equal here only if they are one
+        raise CuteError(f"{objects[1]!r} in {objects[0]!r}: what is known only at run time cannot be looked for")
+    return result
+
+
+@contexts.call_rule
+def _resolve_function_type(func: Any, args: Any) -> Any:
+    key = getattr(func, "typing_key", func)
+    asked = isinstance(key, str) or callable(key)
+    static = asked and key in _OF_STATIC and bool(args) and all(map(_is_static, args))
+    fn = _FUNCTIONS.get(key) if asked and (static or any(map(_holds_ours, args))) else None
+    if fn is None or (key == "getiter" and isinstance(args[0], types.BaseTuple)):
+        return None
+    if isinstance(func, types.Function):
+        func._impl_keys[tuple(args)] = key  # as its own answer would have left it, for lowering
+    return _typed(fn, args)
+
+
+def _typed(fn: _Function, args: Any) -> Any:
+    try:
+        return typing.signature(calls.numba_type(_call(fn, args, (None,) * len(args), Tracer())), *args)
+    except CuteError as e:
+        raise as_typing_error(e) from e
+
+
+def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        tracer = Tracer(context, builder)
+        return calls.concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
+
+    contexts.lower(key or fn, *kinds)(lower)
+
+
+@contexts.template(operator.contains)
+class _Contains(AbstractTemplate):
+    """Numba asks for the types of `in` once more when it lowers it."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        return _typed(operator.contains, args) if any(map(_holds_ours, args)) else None
+
+
+class _Unknown(AbstractTemplate):
+    """For what Numba has no template for: nothing fits."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        return None
+
+
+for _fn in _UNKNOWN:
+    contexts.template(_fn)(type("_Unknown", (_Unknown,), {}))
+for _fn in _UNARY:
+    _lower(_fn, Value)
+for _fn in _OF_STATIC:
+    _lower(_fn, types.IntegerLiteral)
+    _lower(_fn, types.IntegerLiteral, types.IntegerLiteral)
+    _lower(_fn, types.IntegerLiteral, types.IntegerLiteral, types.VarArg(types.IntegerLiteral))
+for _key, _fn in _ATOMICS.items():
+    _lower(_fn, Value, types.VarArg(types.Any), key=_key)
+for _tuple in (types.UniTuple, types.Tuple):
+    for _fn in _OF_MANY:
+        _lower(_fn, _tuple)
+    for _item in (Value, types.Literal, types.Any):
+        _lower(operator.contains, _tuple, _item)

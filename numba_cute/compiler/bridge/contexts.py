@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How functions of this library are typed: Numba's typing context, and before its templates our own.
+
+Templates of operators and builtins that Numba has too (`+`, `len`, `bool`), and their lowering, are kept here rather
+than registered with Numba, where they would be tried, and named in errors, for every kernel of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core.base import OverloadSelector
+from numba.cuda.core.errors import NumbaNotImplementedError
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.target import CUDATypingContext
+
+from ..ownership import is_own_type
+
+_TEMPLATES: dict[Any, list[Any]] = {}
+_IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
+_CALLS: list[Callable[[Any, Any], Any]] = []
+_SETATTR: list[Callable[[Any, str, Any], Any]] = []
+
+
+def template(op: Any) -> Callable[[Any], Any]:
+    """Decorate a typing template of an operator or builtin that only functions of this library see."""
+
+    def register(cls: Any) -> Any:
+        cls.key = op
+        _TEMPLATES.setdefault(op, []).append(cls)
+        return cls
+
+    return register
+
+
+def lower(op: Any, *kinds: Any) -> Callable[[Any], Any]:
+    """Decorate the lowering of an operator or builtin for arguments of these kinds, one of them of this library, or
+    all of them literals."""
+
+    def register(implementation: Any) -> Any:
+        _IMPLEMENTATIONS.setdefault(op, OverloadSelector()).append(implementation, kinds)
+        return implementation
+
+    return register
+
+
+def call_rule(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Decorate what types a call before all templates: given the function (or its key) and the arguments' types it
+    gives a signature, or None for the templates."""
+    _CALLS.append(rule)
+    return rule
+
+
+def setattr_rule(rule: Callable[[Any, str, Any], Any]) -> Callable[[Any, str, Any], Any]:
+    """Decorate what types `target.attr = value` before Numba does: it gives a signature, or None for Numba's rule."""
+    _SETATTR.append(rule)
+    return rule
+
+
+class CuteTypingContext(CUDATypingContext):
+    """A view of Numba's typing context: the same state, with this library's templates before Numba's own."""
+
+    def __init__(self, shared: CUDATypingContext) -> None:
+        self.__dict__ = shared.__dict__
+
+    def _lookup_global(self, gv: Any) -> Any:
+        known = super()._lookup_global(gv)
+        try:
+            own = _TEMPLATES.get(gv)
+        except TypeError:  # unhashable
+            own = None
+        if own is None:
+            return known
+        function = _FUNCTIONS.get(gv)
+        if function is None or function[0] is not known:
+            joined = types.Function((*own, *(known.templates if known is not None else ())))
+            function = _FUNCTIONS[gv] = (known, joined)
+        return function[1]
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        for rule in _CALLS:
+            found = rule(func, args)
+            if found is not None:
+                return found
+        return super().resolve_function_type(func, args, kws)
+
+    def resolve_setattr(self, target: Any, attr: str, value: Any) -> Any:
+        for rule in _SETATTR:
+            found = rule(target, attr, value)
+            if found is not None:
+                return found
+        return super().resolve_setattr(target, attr, value)
+
+
+_FUNCTIONS: dict[Any, tuple[Any, Any]] = {}
+"""By operator: Numba's function type, and the one that has our templates too."""
+
+
+def typing_context() -> CuteTypingContext:
+    """The typing context of functions of this library."""
+    return CuteTypingContext(cuda_target.typing_context)
+
+
+class _OwnFirst:
+    """An operator's implementations: this library's, if its own types or literals are given, then Numba's."""
+
+    def __init__(self, own: Any, shared: Any) -> None:
+        self._own, self._shared = own, shared
+        self.append = shared.append
+
+    def find(self, args: Any) -> Any:
+        if any(map(is_own_type, args)) or all(map(_is_literal, args)):
+            try:
+                return self._own.find(args)
+            except NumbaNotImplementedError:
+                pass
+        return self._shared.find(args)
+
+
+def _is_literal(ty: Any) -> bool:
+    """Whether a type says a value, or a tuple of values, whole."""
+    return isinstance(ty, types.Literal) or (isinstance(ty, types.BaseTuple) and all(map(_is_literal, ty)))
+
+
+class _Implementations:
+    """Numba's table of implementations, with this library's before them."""
+
+    def __init__(self, shared: Any) -> None:
+        self._shared = shared
+
+    def __getitem__(self, key: Any) -> Any:
+        shared, own = self._shared[key], _IMPLEMENTATIONS.get(key)
+        return shared if own is None else _OwnFirst(own, shared)
+
+    def __delitem__(self, key: Any) -> None:
+        del self._shared[key]
+
+
+def adapt(targetctx: Any, typingctx: CuteTypingContext) -> None:
+    """Give a target context, a copy for one compilation, what functions of this library need."""
+    targetctx.typing_context = typingctx
+    targetctx._defns = _Implementations(targetctx._defns)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
+
+A spec is a nested tuple: ("leaf", numba type), ("tuple", specs), ("node", class, specs) for an instance of a
+`static` class, or ("const", type, object) for anything else, which must be hashable.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from numba.cuda import types
+
+from ... import dtypes, seam
+from ...isa.facts.tensormap import TensorMapRecord
+from ...seam import CuteError
+from ..emit.leaves import Number, RegFile, VectorLeaf, scalar_type
+from . import numba_types as nt
+
+Spec = tuple[Any, ...]
+
+
+def leaf_type(leaf: seam.Leaf) -> types.Type:
+    """The Numba type of a leaf, the compiler's own or a host one."""
+    if isinstance(leaf, Number):
+        return nt.multiple(leaf.type, leaf.divisor)
+    if isinstance(leaf, RegFile):
+        return nt.Registers(leaf.dtype, leaf.count)
+    if isinstance(leaf, VectorLeaf):
+        return nt.Vector(leaf.dtype, leaf.count)
+    if isinstance(leaf, dtypes.Scalar):
+        return nt.multiple(scalar_type(leaf.dtype), leaf.divisor)
+    if isinstance(leaf, TensorMapRecord):
+        return nt.TENSOR_MAP
+    raise CuteError(f"{leaf!r} ({type(leaf).__name__}) has no form in a kernel")
+
+
+def make_leaf(ty: types.Type, value: Any) -> seam.Leaf:
+    """A leaf of this Numba type; a tensor map is seen as its 64-bit address."""
+    if isinstance(ty, nt.Registers):
+        return RegFile(ty.dtype, ty.count, value)
+    if isinstance(ty, nt.Vector):
+        return VectorLeaf(ty.dtype, ty.count, value)
+    if isinstance(ty, nt.TensorMapType):
+        return Number(types.uint64, value)
+    return Number(ty.literal_type, value, ty.divisor) if isinstance(ty, nt.Multiple) else Number(ty, value)
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def fields_of(cls: type) -> tuple[str, ...]:
+    if cls not in _FIELDS:
+        _FIELDS[cls] = tuple(f.name for f in dataclasses.fields(cls) if f.metadata.get("kernel", True))
+    return _FIELDS[cls]
+
+
+def flatten(obj: Any, leaves: list[Any]) -> Spec:
+    """The spec of `obj`; its leaves are appended to `leaves` in order."""
+    if isinstance(obj, seam.Leaf):
+        leaves.append(obj)
+        return ("leaf", leaf_type(obj))
+    if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
+        return ("tuple", tuple(flatten(x, leaves) for x in obj))
+    if seam.is_static_class(type(obj)):
+        cls = type(obj)
+        return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
+    if seam.is_struct_class(type(obj)) or isinstance(obj, nt.StructProxy):
+        raise CuteError(f"{type(obj).__name__} is held by reference: it cannot be part of an immutable object")
+    try:
+        hash(obj)
+    except TypeError:
+        raise CuteError(f"{obj!r} ({type(obj).__name__}) cannot be held by a kernel: it is not hashable") from None
+    return ("const", type(obj), obj)
+
+
+def unflatten(spec: Spec, leaves: Any) -> Any:
+    """The object of a spec; `leaves` is an iterator."""
+    kind = spec[0]
+    if kind == "leaf":
+        return next(leaves)
+    if kind == "const":
+        return spec[2]
+    if kind == "tuple":
+        return tuple(unflatten(s, leaves) for s in spec[1])
+    obj = object.__new__(spec[1])
+    for name, s in zip(fields_of(spec[1]), spec[2]):
+        object.__setattr__(obj, name, unflatten(s, leaves))
+    for f in dataclasses.fields(spec[1]):
+        if not f.metadata.get("kernel", True):
+            object.__setattr__(obj, f.name, None)
+    return obj
+
+
+def leaf_types(spec: Spec) -> list[types.Type]:
+    kind = spec[0]
+    if kind == "leaf":
+        return [spec[1]]
+    if kind == "const":
+        return []
+    return [t for s in spec[-1] for t in leaf_types(s)]
+
+
+def join(a: Spec, b: Spec) -> Spec | None:
+    """The least spec that both convert to: where static ints differ, a run-time int. None if there is none."""
+    if a == b:
+        return a
+    ints = [_int_type(s) for s in (a, b)]
+    if all(ints):
+        known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
+        return ("leaf", nt.multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
+    if a[0] != b[0] or a[0] not in ("tuple", "node") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
+        return None
+    parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
+    return None if None in parts else (*a[:-1], tuple(parts))
+
+
+def _int_type(spec: Spec) -> types.Type | None:
+    if spec[0] == "const" and spec[1] is int:
+        return types.int32 if -(2**31) <= spec[2] < 2**31 else types.int64
+    if spec[0] == "leaf" and isinstance(spec[1], types.Integer):
+        return types.unliteral(spec[1])
+    return None
+
+
+def _divisor(spec: Spec) -> int:
+    return abs(spec[2]) if spec[0] == "const" else getattr(spec[1], "divisor", 1)
+
+
+def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
+    """Append what `obj` has in the places of the leaves of `spec`, which it converts to."""
+    if spec[0] == "leaf":
+        leaves.append(obj)
+    elif spec[0] == "tuple":
+        for x, s in zip(obj, spec[1]):
+            align(x, s, leaves)
+    elif spec[0] == "node":
+        for name, s in zip(fields_of(spec[1]), spec[2]):
+            align(getattr(obj, name), s, leaves)
+
+
+def plain(spec: Spec) -> Spec:
+    """The spec without what is known to divide its leaves: for what changes at run time."""
+    if spec[0] == "leaf":
+        return ("leaf", types.unliteral(spec[1])) if isinstance(spec[1], nt.Multiple) else spec
+    return spec if spec[0] == "const" else (*spec[:-1], tuple(map(plain, spec[-1])))

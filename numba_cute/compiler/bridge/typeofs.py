@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Numba types of this library's objects, as arguments, globals and closure variables.
+
+Each class is registered by itself, so that the types of anything else are found as Numba finds them, in the same time.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from numba.cuda.typing.typeof import typeof_impl
+
+from ... import dtypes, seam
+from ...seam import CuteError
+from . import tree
+from .numba_types import Value
+
+
+def _of_static(obj: Any, c: Any) -> Value:
+    """The type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every time."""
+    found = obj.__dict__.get("_cute_numba_type")
+    if found is None:
+        found = Value(tree.flatten(obj, []))
+        object.__setattr__(obj, "_cute_numba_type", found)
+    return found  # type: ignore[no-any-return]
+
+
+def _of_struct(obj: Any, c: Any) -> Value:
+    raise CuteError(
+        f"{type(obj).__name__} is held by reference and cannot be a kernel's argument: pass what its fields are made "
+        "from, and construct it in the kernel"
+    )
+
+
+def _of_constant(obj: Any, c: Any) -> Value:
+    return Value(tree.flatten(obj, []))
+
+
+def _register_marked(cls: type) -> None:
+    typeof_impl.register(cls)(_of_static if seam.is_static_class(cls) else _of_struct)
+
+
+def _is_compile_time(obj: Any) -> bool:
+    """Whether a function or class is one of this library's, or was marked by it."""
+    if isinstance(obj, type):
+        return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
+    return seam.is_traced(obj)
+
+
+def _extend(cls: type) -> None:
+    """Functions and classes of this library among all functions and classes."""
+    before: Callable[[Any, Any], Any] = typeof_impl.dispatch(cls)
+
+    def typeof_marked(obj: Any, c: Any) -> Any:
+        return _of_constant(obj, c) if _is_compile_time(obj) else before(obj, c)
+
+    typeof_impl.register(cls)(typeof_marked)
+
+
+seam.tell_marked(_register_marked)
+typeof_impl.register(dtypes.Scalar)(lambda obj, c: tree.leaf_type(obj))
+typeof_impl.register(dtypes.DType)(_of_constant)
+typeof_impl.register(seam.StaticEnum)(_of_constant)
+for _kind in (FunctionType, type, enum.EnumMeta):
+    _extend(_kind)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traced code as LLVM IR: leaves, their arithmetic and conversions, instructions."""

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Backend.elementwise`: one operation on each element of register vectors, as LLVM instructions, calls of libdevice
+(which every kernel is linked with), or rows of the instruction table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+
+from ... import dtypes
+from ...isa.form.instr import Instr
+from ...seam import COMPARISONS, DIRECTED, INTEGER, LOGICAL, MATH, CuteError
+from . import convert
+from .leaves import Number, VectorLeaf, scalar_type
+
+_FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_LIBDEVICE = {"abs": "fabs", "min": "fmin", "max": "fmax", "rem": "fmod", "roundeven": "rint"}
+"""Where libdevice's name differs."""
+
+
+def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[Any]) -> Any:
+    """See `seam.Backend.elementwise`."""
+    check(op, dtype)
+    vectors = [x for x in operands if isinstance(x, VectorLeaf)]
+    count = vectors[0].count if vectors else 1
+    result = dtypes.Boolean if op in COMPARISONS else dtype
+    if tracer.builder is None:
+        return VectorLeaf(result, count) if vectors else Number(scalar_type(result))
+    if dtype.is_float and dtype.width < 32 and op not in ("where",):
+        return _in_float32(tracer, op, dtype, operands)
+    lanes = []
+    for i, x in enumerate(operands):
+        want = dtypes.Boolean if op == "where" and i == 0 else dtype
+        if isinstance(x, VectorLeaf):
+            lanes.append(values(tracer, x))
+        else:
+            lanes.append([tracer.ir(x, scalar_type(want))] * count)
+    emit = _row(tracer, op) if isinstance(op, Instr) else _operation(tracer, op, dtype)
+    out = [emit(*each) for each in zip(*lanes)]
+    return packed(tracer, result, out) if vectors else Number(scalar_type(result), out[0])
+
+
+def check(op: Any, dtype: dtypes.DType) -> None:
+    """An error unless elements of `dtype` have the operation."""
+    if isinstance(op, Instr):
+        ok, kind = dtype.is_float and dtype.width <= 32, "floats of at most 32 bits"
+    elif op in MATH:
+        ok, kind = dtype.is_float, "floats"
+    elif op in INTEGER:
+        ok, kind = dtype.is_integer, "integers"
+    elif op in LOGICAL:
+        ok, kind = op == "where" or not dtype.is_float, "integers and bools"
+    else:
+        ok, kind = True, ""
+    if not ok:
+        name = getattr(op, "name", op)
+        raise CuteError(f"{name}: it is for {kind}, and the elements are {dtype}; convert with .to(…)")
+
+
+def _in_float32(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[Any]) -> Any:
+    """Exact for one sum, product or quotient: 24 bits are twice the 11 of f16 and 2 more, so that rounding twice does
+    no harm."""
+    wide = [
+        tracer.convert(x, dtype, dtypes.Float32, x.count) if isinstance(x, VectorLeaf) else tracer.cast(x, dtype)
+        for x in operands
+    ]
+    out = elementwise(tracer, op, dtypes.Float32, wide)
+    if op in COMPARISONS:
+        return out
+    if isinstance(out, VectorLeaf):
+        return tracer.convert(out, dtypes.Float32, dtype, out.count)
+    return tracer.cast(out, dtype)
+
+
+def values(tracer: Any, vector: VectorLeaf) -> list[Any]:
+    """The elements, each an LLVM value: bools as i1, 16-bit and 8-bit floats as their bits."""
+    words = tracer._words(vector)
+    out = [convert.element(tracer, words, vector.dtype, i) for i in range(vector.count)]
+    if vector.dtype.kind == "bool":
+        out = [tracer.builder.icmp_unsigned("!=", v, v.type(0)) for v in out]
+    return out
+
+
+def packed(tracer: Any, dtype: dtypes.DType, elements: Sequence[Any]) -> VectorLeaf:
+    """The other way."""
+    if dtype.kind == "bool":
+        elements = [tracer.builder.zext(v, ir.IntType(8)) for v in elements]
+    return tracer._pack(dtype, len(elements), convert.packed(tracer, elements, dtype))  # type: ignore[no-any-return]
+
+
+def _row(tracer: Any, row: Instr) -> Callable[..., Any]:
+    return lambda *xs: row(*(Number(types.float32, x) for x in xs)).ir
+
+
+def _operation(tracer: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+    """What emits the operation on LLVM values of one element."""
+    b = tracer.builder
+    if op == "where":
+        return lambda c, x, y: b.select(c, x, y)
+    if op in ("and", "or", "xor"):
+        return getattr(b, op if op == "xor" else op + "_")  # type: ignore[no-any-return]
+    if op == "not":
+        return b.not_  # type: ignore[no-any-return]
+    if dtype.is_float:
+        return _of_floats(b, op, dtype)
+    return _of_integers(b, op, dtype.kind == "int")
+
+
+def _call(b: Any, name: str, dtype: dtypes.DType) -> Callable[..., Any]:
+    def emit(*xs: Any) -> Any:
+        suffix = "" if dtype.width == 64 else "f"
+        ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
+        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}{suffix}"), xs)
+
+    return emit
+
+
+def _of_floats(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+    def constant(x: float) -> Any:
+        return ir.Constant(ir.DoubleType() if dtype.width == 64 else ir.FloatType(), x)
+
+    def mod(x: Any, y: Any) -> Any:
+        r = _call(b, "fmod", dtype)(x, y)
+        other_side = b.xor(b.fcmp_ordered("<", r, constant(0.0)), b.fcmp_ordered("<", y, constant(0.0)))
+        return b.select(b.and_(b.fcmp_ordered("!=", r, constant(0.0)), other_side), b.fadd(r, y), r)
+
+    magnitude = _call(b, "fabs", dtype)
+    special: dict[str, Callable[..., Any]] = {
+        "neg": lambda x: b.fsub(constant(-0.0), x),
+        "floordiv": lambda x, y: _call(b, "floor", dtype)(b.fdiv(x, y)),
+        "mod": mod,
+        "!=": lambda x, y: b.fcmp_unordered("!=", x, y),
+        "isnan": lambda x: b.fcmp_unordered("uno", x, x),
+        "isinf": lambda x: b.fcmp_ordered("==", magnitude(x), constant(float("inf"))),
+        "isfinite": lambda x: b.fcmp_ordered("<", magnitude(x), constant(float("inf"))),
+    }
+    if op in special:
+        return special[op]
+    if op in COMPARISONS:
+        return lambda x, y: b.fcmp_ordered(op, x, y)
+    if op in _FLOAT_OPS:
+        return getattr(b, _FLOAT_OPS[op])  # type: ignore[no-any-return]
+    if op in DIRECTED:
+        return _directed(b, op, dtype)
+    return _call(b, _LIBDEVICE.get(op, op), dtype)
+
+
+def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
+    """An operation rounded another way than to nearest: libdevice's fadd_rz, dadd_ru, fmaf_rd, fma_rz, ..."""
+    name, mode = op.split(".")
+    kind = "d" if dtype.width == 64 else "f"
+    name = ("fmaf" if kind == "f" else "fma") if name == "fma" else kind + name
+    suffix = {"rz": "rz", "rp": "ru", "rm": "rd"}[mode]
+
+    def emit(*xs: Any) -> Any:
+        ty = ir.FunctionType(xs[0].type, [x.type for x in xs])
+        return b.call(cgutils.get_or_insert_function(b.module, ty, f"__nv_{name}_{suffix}"), xs)
+
+    return emit
+
+
+def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
+    compare = b.icmp_signed if signed else b.icmp_unsigned
+
+    def rounds_up(x: Any, y: Any, r: Any) -> Any:
+        """Whether the quotient that C gives lies above Python's: a remainder, and operands of two signs."""
+        return b.and_(b.icmp_signed("!=", r, r.type(0)), b.icmp_signed("<", b.xor(x, y), x.type(0)))
+
+    def floordiv(x: Any, y: Any) -> Any:
+        if not signed:
+            return b.udiv(x, y)
+        q = b.sdiv(x, y)
+        return b.select(rounds_up(x, y, b.srem(x, y)), b.sub(q, q.type(1)), q)
+
+    def mod(x: Any, y: Any) -> Any:
+        if not signed:
+            return b.urem(x, y)
+        r = b.srem(x, y)
+        return b.select(rounds_up(x, y, r), b.add(r, y), r)
+
+    ops: dict[str, Callable[..., Any]] = {
+        "add": b.add,
+        "sub": b.sub,
+        "mul": b.mul,
+        "shl": b.shl,
+        "shr": b.ashr if signed else b.lshr,
+        "floordiv": floordiv,
+        "mod": mod,
+        "neg": lambda x: b.sub(x.type(0), x),
+        "abs": lambda x: b.select(compare("<", x, x.type(0)), b.sub(x.type(0), x), x),
+        "min": lambda x, y: b.select(compare("<", x, y), x, y),
+        "max": lambda x, y: b.select(compare(">", x, y), x, y),
+        "isnan": lambda x: ir.Constant(ir.IntType(1), 0),
+        "isinf": lambda x: ir.Constant(ir.IntType(1), 0),
+        "isfinite": lambda x: ir.Constant(ir.IntType(1), 1),
+    }
+    return ops[op] if op in ops else lambda x, y: compare(op, x, y)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cluster shapes, as a part of the kernel or of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from ...seam import CuteError
+
+LAUNCHES: list[tuple[tuple[int, int, int] | None, int | None]] = []
+"""Of the kernels being compiled, innermost last: the cluster shape and the most threads of a block; None if unknown."""
+
+
+def known_launch() -> tuple[tuple[int, int, int] | None, int | None]:
+    """What is known of the launch of the kernel that is being compiled (seam.Backend.known_launch)."""
+    return LAUNCHES[-1] if LAUNCHES else (None, None)
+
+
+def cluster_shape(*shape: int) -> Callable[[Any], Any]:
+    """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
+
+    A plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
+    as it is, and a second one is made of the same function: ``alone = cute.cluster_shape(1)(gemm)``. PTX
+    `.reqnctapercluster`, sm_90.
+    """
+    dims = checked_cluster(shape)
+
+    def mark(kernel: Any) -> Any:
+        function = getattr(kernel, "py_func", kernel)
+        if hasattr(function, "__cute_cluster__"):
+            function = _copied(function)
+            kernel = type(kernel)(function, kernel.targetoptions) if hasattr(kernel, "py_func") else function
+        function.__cute_cluster__ = dims
+        return kernel
+
+    return mark
+
+
+def _copied(f: Any) -> Any:
+    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    copy.__kwdefaults__, copy.__qualname__, copy.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
+    return copy
+
+
+def checked_cluster(shape: Any) -> tuple[int, int, int]:
+    """A cluster shape as three ints, or an error that says what is wrong with it."""
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
+        raise CuteError(f"cluster={shape!r}: up to three positive ints")
+    dims = (*dims, 1, 1)[:3]
+    if dims[0] * dims[1] * dims[2] > 16:
+        raise CuteError(f"cluster={shape!r}: {dims[0] * dims[1] * dims[2]} CTAs; the hardware has at most 16")
+    return dims

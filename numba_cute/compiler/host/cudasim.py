@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`NUMBA_ENABLE_CUDASIM=1`: `numba.cuda` is Numba's own simulator, which this library leaves as it is.
+
+There is no compiler to teach then, and nothing of Numba is touched; what needs the compiler refuses. The host's part
+of this library and `cute.simulate(kernel)` need nothing of Numba, and work as ever.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from numba.cuda.core import config  # by which numba.cuda itself decides what it is
+
+from ...seam import CuteError
+from . import cluster
+
+
+def enabled() -> bool:
+    """Say whether `numba.cuda` is Numba's simulator."""
+    return bool(config.ENABLE_CUDASIM)
+
+
+def cluster_shape(*shape: int) -> Callable[[Any], Any]:
+    """Decorate a kernel with its cluster shape, as `cluster.cluster_shape` does: `cute.simulate` reads it."""
+    mark = cluster.cluster_shape(*shape)
+
+    def marked(kernel: Any) -> Any:
+        plain = getattr(kernel, "py_func", kernel)
+        function = mark(plain)
+        if function is plain:
+            return kernel
+        if plain is kernel:
+            return function
+        other = copy.copy(kernel)  # Numba's simulated kernel: no dispatcher that could be made anew
+        other.fn = other.__wrapped__ = function
+        return other
+
+    return marked
+
+
+def _unavailable(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise CuteError(
+            f"cute.{name} needs the compiler, which NUMBA_ENABLE_CUDASIM=1 turns off: unset it, or run the kernel by "
+            "cute.simulate(kernel)[grid, block](…)"
+        )
+
+    return refuse
+
+
+compile = _unavailable("compile")
+inspect = _unavailable("inspect")
+inspect_layouts = _unavailable("inspect_layouts")
+launch = _unavailable("launch")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compile`: a kernel for any target, with no GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba.cuda.dispatcher as cuda_dispatcher
+from numba.cuda import types
+from numba.cuda.core import sigutils
+from numba.cuda.typing.typeof import Purpose, typeof
+
+from ...seam import CuteError
+from ..inspection.operations import Recorder, recording
+from . import ptxas
+from .launch import building, required_smem
+from .result import Compiled, warn_if_slow
+from .target import compiling_for, parse_arch
+
+
+def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
+    """Compile a kernel for a target, whatever GPU is here or none.
+
+    kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple (arrays, CuTe tensors and
+    TMA atoms, numbers), or a Numba signature. arch: "sm_80" to "sm_120a". An error names what the target lacks.
+    A note of the assembler that means lost speed becomes a PerformanceWarning.
+    """
+    py_func, argtypes, options = _taken(kernel, args, arch, "compile")
+    with compiling_for(arch) as cc:
+        return _compile(py_func, argtypes, options, arch, cc)
+
+
+def frontend(kernel: Any, args: Any, arch: str) -> Any:
+    """Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
+    py_func, argtypes, options = _taken(kernel, args, arch, "inspect_layouts")
+    with compiling_for(arch) as cc, building(py_func):
+        return _lowered(py_func, argtypes, options, cc)
+
+
+def _taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
+    """A kernel's function, its arguments' types and its options."""
+    parse_arch(arch)
+    py_func = getattr(kernel, "py_func", kernel)
+    if not callable(py_func):
+        raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
+    return py_func, _argument_types(args), dict(getattr(kernel, "targetoptions", {}))
+
+
+def _argument_types(args: Any) -> tuple[types.Type, ...]:
+    is_types = isinstance(args, tuple) and args and all(isinstance(a, types.Type) for a in args)
+    if is_types or (not isinstance(args, tuple) and sigutils.is_signature(args)):
+        return tuple(sigutils.normalize_signature(args)[0])
+    if not isinstance(args, (tuple, list)):
+        raise CuteError(f"args={args!r}: compile takes a tuple of example arguments, or a Numba signature")
+    return tuple(typeof(a, Purpose.argument) for a in args)
+
+
+def _lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
+    debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
+    nvvm_options: dict[str, Any] = {
+        "fastmath": options.get("fastmath", False),
+        "opt": 3 if options.get("opt", True) else 0,
+    }
+    if debug:
+        nvvm_options["g"] = None
+    return cuda_dispatcher.compile_cuda(
+        py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
+        fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
+    )  # fmt: skip
+
+
+def _ptx(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
+    """A kernel's symbol and its PTX."""
+    with building(py_func, options.get("launch_bounds")):
+        cres = _lowered(py_func, argtypes, options, cc)
+        function = cres.library.get_function(cres.fndesc.llvm_func_name)
+        cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
+        cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
+        return function.name, "\n".join(cres.library.get_asm_strs(cc=cc))
+
+
+def ptx_with_lines(kernel: Any, args: Any, arch: str, what: str) -> tuple[Recorder, str, str]:
+    """The operations of a kernel, its symbol, and its PTX with line info; arguments as for `compile`."""
+    py_func, argtypes, options = _taken(kernel, args, arch, what)
+    with compiling_for(arch) as cc, recording(py_func) as recorder:
+        return (recorder, *_ptx(py_func, argtypes, {**options, "lineinfo": True, "debug": False}, cc))
+
+
+def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
+    name, ptx = _ptx(py_func, argtypes, options, cc)
+    cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
+    result = Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
+    warn_if_slow(py_func.__name__, result.notes)
+    return result

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target being compiled for. Numba asks the current GPU; here one can be named instead, with no GPU at all."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import Any
+
+import numba.cuda.api as cuda_api
+import numba.cuda.dispatcher as cuda_dispatcher
+from numba.cuda.core import targetconfig
+
+from ...seam import CuteError
+
+ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
+
+
+class _Offline:
+    """What Numba's device functions ask of "the current device"."""
+
+    def __init__(self, cc: tuple[Any, ...]) -> None:
+        self.compute_capability = cc
+
+
+_offline: list[_Offline] = []
+
+
+def _current_device() -> Any:
+    return _offline[-1] if _offline else cuda_api.get_current_device()
+
+
+# Overloaded device functions ask for the current device's target while a kernel is compiled for another one.
+cuda_dispatcher.get_current_device = _current_device
+
+
+def parse_arch(arch: str) -> tuple[Any, ...]:
+    """("sm_90a") as Numba's compute capability (9, 0, "a")."""
+    match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", arch) if isinstance(arch, str) else None
+    if match is None or arch not in ARCHES:
+        raise CuteError(f"arch {arch!r}: not a known target; use one of {', '.join(ARCHES)}")
+    return (int(match[1]), int(match[2]), match[3])
+
+
+def arch_name(cc: Any) -> str:
+    """Numba's compute capability as a target; on a GPU Numba compiles for its "a" variant from 9.0 on."""
+    major, minor = cc[0], cc[1]
+    suffix = cc[2] if len(cc) == 3 else ("a" if (major, minor) >= (9, 0) else "")
+    return f"sm_{major}{minor}{suffix}"
+
+
+@contextmanager
+def compiling_for(arch: str):
+    """Compile for `arch` whatever GPU is here, or none."""
+    _offline.append(_Offline(parse_arch(arch)))
+    try:
+        yield _offline[-1].compute_capability
+    finally:
+        _offline.pop()
+
+
+def current_arch() -> str:
+    """The target of the function that is being compiled now."""
+    flags = targetconfig.ConfigStack.top_or_none()
+    if flags is not None and getattr(flags, "compute_capability", None):
+        return arch_name(flags.compute_capability)
+    return arch_name(_current_device().compute_capability)

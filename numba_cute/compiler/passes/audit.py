@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a typed function does, step by step, for the core's own checks of it (`steps.AUDITS`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+
+from ... import seam
+from ...seam import CuteError, steps
+from ..bridge import calls
+from ..bridge.numba_types import BoundTraced, StructProxy, StructRef, Value
+from ..emit.tracer import Tracer
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class Audit(AnalysisPass):  # type: ignore[misc]
+    _name = "numba_cute_audit"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if any(isinstance(t, Value) for t in state.typemap.values()):
+            try:
+                with seam.running(Tracer()):
+                    for audit in steps.AUDITS:
+                        audit(_steps(state.func_ir, state.typemap), lambda var: _value(state.typemap, var))
+            except CuteError as e:
+                raise CuteError(f"{e}\n  in {state.func_ir.loc.filename}") from None
+        return False
+
+
+def _value(typemap: Any, var: str) -> Any:
+    """The object that traced code would see in a variable, without its run-time values; None if it cannot."""
+    ty = typemap.get(var)
+    if not isinstance(ty, (Value, StructRef)):
+        return None
+    try:
+        return calls.abstract(ty, None, Tracer())
+    except CuteError:
+        return None
+
+
+def _steps(func_ir: Any, typemap: Any) -> list[steps.Step]:
+    bound = {
+        inst.target.name: inst.value.value.name
+        for block in func_ir.blocks.values()
+        for inst in block.find_insts(ir.Assign)
+        if isinstance(inst.value, ir.Expr) and inst.value.op == "getattr"
+        if isinstance(typemap.get(inst.target.name), BoundTraced)
+    }
+    regions = _regions(func_ir)
+    steps = []
+    for at in sorted(func_ir.blocks):
+        for inst in func_ir.blocks[at].body:
+            if not (isinstance(inst, ir.Assign) and inst.target.name in bound) and not isinstance(inst, ir.Del):
+                steps.append(_step(inst, typemap, bound, regions[at]))
+    return steps
+
+
+def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.Step:
+    uses = {v.name for v in inst.list_vars()}
+    uses |= {bound[v] for v in uses if v in bound}
+    line, target = inst.loc.line, ""
+    if isinstance(inst, ir.Assign):
+        target, value = inst.target.name, inst.value
+        uses.discard(target)
+        if isinstance(value, ir.Var):
+            return steps.Step("alias", target, value.name, None, (), {}, uses, region, line)
+        if isinstance(value, ir.Expr) and value.op == "getattr":
+            return steps.Step("get", target, value.value.name, value.attr, (), {}, uses, region, line)
+        if isinstance(value, ir.Expr) and value.op == "call":
+            func, args = value.func.name, tuple(v.name for v in value.args)
+            named = {k: v.name for k, v in value.kws}
+            if func in bound:
+                return steps.Step("call", target, bound[func], typemap[func].attr, args, named, uses, region, line)
+            called = _value(typemap, func)
+            if callable(called) and not isinstance(called, StructProxy):
+                return steps.Step("call", target, None, called, args, named, uses, region, line)
+    return steps.Step("other", target, None, None, (), {}, uses, region, line)
+
+
+def _regions(func_ir: Any) -> dict[int, int]:
+    """For each block the first of those that always run one after the other with it."""
+    into: dict[int, list[int]] = {}
+    out = {at: list(block.terminator.get_targets()) for at, block in func_ir.blocks.items()}
+    for at, targets in out.items():
+        for t in targets:
+            into.setdefault(t, []).append(at)
+    first = {}
+    for at in sorted(func_ir.blocks):
+        seen, b = {at}, at
+        while len(into.get(b, ())) == 1 and len(out[into[b][0]]) == 1 and into[b][0] not in seen:
+            b = into[b][0]
+            seen.add(b)
+        first[at] = b
+    return first

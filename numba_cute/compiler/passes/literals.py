@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic on ints that only typing knows to be static, such as the result of `cute.size(tensor)`, is static too, and
+so are sums of tuples of them.
+
+What the source alone tells is folded before typing (see `passes`); here an operator on Numba's literals gives one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from numba.cuda import types, typing
+from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
+from numba.cuda.typing.templates import AbstractTemplate
+
+from ..bridge import contexts
+
+_WIDEST = 1 << 63
+
+
+def _register(op: Callable[..., Any], kinds: tuple[Any, ...]) -> None:
+    @contexts.template(op)
+    class Template(AbstractTemplate):
+        prefer_literal = True
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if len(args) != len(kinds) or not all(map(isinstance, args, kinds)):
+                return None
+            try:
+                value = op(*(a.literal_value for a in args))
+            except (ArithmeticError, ValueError):  # Numba says what is wrong at run time
+                return None
+            if type(value) not in (int, bool) or not -_WIDEST <= value < _WIDEST:
+                return None
+            return typing.signature(types.literal(value), *args)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        ty = sig.return_type
+        return context.get_constant(types.unliteral(ty), ty.literal_value)
+
+    contexts.lower(op, *kinds)(lower)
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor"):
+    _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _register(getattr(operator, _name), (types.IntegerLiteral, types.IntegerLiteral))
+_register(operator.neg, (types.IntegerLiteral,))
+_register(operator.not_, (types.BooleanLiteral,))
+
+
+@contexts.template(len)
+class _TupleLength(AbstractTemplate):
+    """A tuple's length is part of its type."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
+            return None
+        return typing.signature(types.literal(len(args[0])), *args)
+
+
+@contexts.template(operator.add)
+class _TupleAdd(TupleAdd):
+    """`(1, *layout.shape)` is a sum of tuples: its static elements stay static."""
+
+    prefer_literal = True
+
+
+@contexts.template(tuple)
+class _TupleConstructor(TupleConstructor):
+    prefer_literal = True

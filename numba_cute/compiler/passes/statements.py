@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements of kernels that use this library which Numba takes though their types say that they are wrong: assertions
+that are false, and atomics on arrays that may only be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+
+from ...seam import CuteError
+from ...seam.words import READ_ONLY_ARRAY
+from ..bridge.numba_types import Value
+from .assertions import check_assertions
+
+_ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.startswith("_"))
+
+
+def check_atomics(func_ir: Any, typemap: Any) -> None:
+    """An error if an atomic writes an array that is read-only."""
+    for block in func_ir.blocks.values():
+        for inst in block.find_insts(ir.Assign):
+            call = inst.value
+            if not isinstance(call, ir.Expr) or call.op != "call" or not call.args:
+                continue
+            array = typemap[call.args[0].name]
+            if not isinstance(array, types.Array) or array.mutable:
+                continue
+            if getattr(typemap[call.func.name], "typing_key", None) in _ATOMICS:
+                raise CuteError(f"{READ_ONLY_ARRAY}\n  in line {inst.loc.line} of {inst.loc.filename}")
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class Statements(AnalysisPass):  # type: ignore[misc]
+    _name = "numba_cute_statements"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if any(isinstance(t, Value) for t in state.typemap.values()):
+            check_assertions(state.func_ir, state.typemap)
+            check_atomics(state.func_ir, state.typemap)
+        return False

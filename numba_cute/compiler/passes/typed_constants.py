@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants that only types tell, as the result of `cute.size(tensor)`: the bounds of loops that are to be unrolled.
+
+The function is typed for them, so far as it can be, on a copy in SSA form, so that each use has the type of what
+reaches it alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
+from numba.cuda.core.ssa import reconstruct_ssa
+from numba.cuda.core.typed_passes import type_inference_stage
+
+from ...seam import CuteError
+from ..errors import lies_before
+from .constants import NotConstant
+from .definitions import Place, statements
+
+
+class Refused(Exception):
+    """Typing does not reach a variable: another statement is wrong, as the error in `args` says."""
+
+
+class TypedConstants:
+    """The values of variables whose types are literals where a statement uses them. It is of one state of the IR."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+        self._found: dict[Place, dict[str, Any]] = {}
+
+    def of(self, var: Any, use: Place) -> Any:
+        """The value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
+        mistake before it stopped typing, Refused with that."""
+        if use not in self._found:
+            self._found[use] = self._values(use)
+        found = self._found[use].get(var.name)
+        if isinstance(found, Refused):
+            raise found
+        if found is None:
+            raise NotConstant
+        return found
+
+    def _values(self, use: Place) -> dict[str, Any]:
+        """The values of what one statement reads: ints, None where there is none, or what is wrong before it."""
+        func_ir = _copied(self._state.func_ir)
+        read = _name_what_is_read(func_ir.blocks[use.label], use.index)
+        merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
+        func_ir.blocks = rename_labels(func_ir.blocks)
+        func_ir = reconstruct_ssa(func_ir)
+        assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
+        typed = self._typed(func_ir)
+        out: dict[str, Any] = {}
+        for name, alias in read.items():
+            ty = typed.typemap.get(alias.name)
+            if isinstance(ty, types.IntegerLiteral) and _is_settled(alias.name, typed.typemap, assigned):
+                out[name] = ty.literal_value
+            else:  # it may be that typing came no further than to a mistake
+                before = [e for e in typed.typing_errors if lies_before(e, alias.loc)]
+                out[name] = Refused(before[0]) if before and ty in (None, types.unknown) else None
+        return out
+
+    def _typed(self, func_ir: Any) -> Any:
+        state = self._state
+        try:
+            return type_inference_stage(
+                state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
+            )
+        except Exception as e:  # what Numba does not hold back: a module has no such name, an index none such type
+            raise Refused(CuteError(str(e) or type(e).__name__)) from e
+
+
+def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
+    """Give each variable that a statement reads a second name right before it, which SSA leaves as it is."""
+    inst = block.body[index]
+    names = {v.name for v in inst.value.list_vars()}
+    named = {name: block.scope.redefine("$numba_cute_read", inst.loc) for name in sorted(names)}
+    block.body[index:index] = [ir.Assign(block.scope.get_exact(name), alias, inst.loc) for name, alias in named.items()]
+    return named
+
+
+def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
+    """Whether all that a variable comes from has a type: a value that is not typed yet may differ from those that meet
+    it in a phi."""
+    seen, todo = {name}, [name]
+    while todo:
+        at = todo.pop()
+        if typemap.get(at) in (None, types.unknown):
+            return False
+        value = assigned.get(at)
+        uses = [value] if isinstance(value, ir.Var) else value.list_vars() if isinstance(value, ir.Expr) else ()
+        new = {v.name for v in uses if isinstance(v, ir.Var)} - seen
+        seen |= new
+        todo.extend(new)
+    return True
+
+
+def _copied(func_ir: Any) -> Any:
+    """A function's IR whose statements and expressions may be changed without changing this one's."""
+    new = func_ir.copy()
+    for block in new.blocks.values():
+        block.body = [copied_statement(inst) for inst in block.body]
+    return new
+
+
+def copied_statement(inst: Any) -> Any:
+    """A statement of its own, its expression and that one's arguments too."""
+    new = copy.copy(inst)
+    if isinstance(getattr(new, "value", None), ir.Expr):
+        new.value = copy.copy(new.value)
+        new.value._kws = dict(new.value._kws)
+    return new

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unrolling of `for i in range_constexpr(...)` in Numba IR, before SSA: the body is copied, one copy an index.
+
+Before SSA a variable may be assigned many times, so copies that follow each other mean what the loop meant; SSA
+then gives each copy its own literal index. `break`, `continue`, `return` and nested loops work: blocks are copied
+whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import compute_cfg_from_blocks, compute_use_defs
+from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, replace_vars_stmt
+
+from ... import seam
+from ...seam import CuteError
+from ..errors import located
+from .constants import Constants, NotConstant
+from .definitions import Place
+from .typed_constants import Refused, TypedConstants, copied_statement
+
+LIMIT = 4096
+
+
+def unroll_one(func_ir: Any, known: Constants, typed: TypedConstants) -> bool:
+    """Unroll the outermost `range_constexpr` loop, so that an inner bound may be an outer index's copy; False if there
+    is none.
+
+    known, typed: the values of variables as the function is now, from the source and (slower) from their types.
+    """
+    for label in sorted(func_ir.blocks):
+        found = _call(func_ir.blocks[label], label, known, typed)
+        if found is not None:
+            _unroll(func_ir, label, *found)
+            return True
+    return False
+
+
+def tidy(func_ir: Any) -> None:
+    """Make one block of copies that follow each other: Numba's analyses are quadratic in the number of blocks."""
+    merge_adjacent_blocks(func_ir.blocks)
+    func_ir.blocks = rename_labels(func_ir.blocks)
+
+
+def _call(block: Any, label: int, known: Constants, typed: TypedConstants) -> tuple[int, range] | None:
+    """The position in the block of a `range_constexpr(...)` call, and its range."""
+    for at, inst in enumerate(block.body):
+        expr = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(expr, ir.Expr) and expr.op == "call" and _is_range(expr, Place(label, at), known):
+            return at, _indices(expr, Place(label, at), known, typed)
+    return None
+
+
+def _is_range(expr: Any, place: Place, known: Constants) -> bool:
+    try:
+        return known.of(expr.func, place) is seam.range_constexpr
+    except NotConstant:
+        return False
+
+
+def _indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
+    """The indices of a loop, from the arguments of its `range_constexpr`."""
+    try:
+        bounds = [_bound(a, place, known, typed) for a in expr.args]
+    except Refused as e:
+        raise e.args[0] from None
+    except NotConstant:
+        raise _refusal(
+            "its arguments must be static ints (literals, globals, closure variables, arithmetic on them, sizes of "
+            "static layouts), the same on every path to the loop; use range() for a run-time count", expr,
+        ) from None  # fmt: skip
+    if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
+        raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
+    if len(bounds) == 3 and bounds[2] == 0:
+        raise _refusal("its step is 0; a loop needs one that is not", expr)
+    indices = range(*bounds)
+    if len(indices) > LIMIT:
+        raise _refusal(f"{len(indices)} copies; the limit is {LIMIT}", expr)
+    return indices
+
+
+def _refusal(why: str, expr: Any) -> CuteError:
+    return located(CuteError(f"range_constexpr: {why}"), expr.loc)
+
+
+def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> int:
+    try:
+        value = known.of(var, place)
+    except NotConstant:
+        value = typed.of(var, place)
+    if not isinstance(value, int):
+        raise NotConstant
+    return int(value)
+
+
+def _unroll(func_ir: Any, entry: int, at: int, indices: range) -> None:
+    blocks = func_ir.blocks
+    before = blocks[entry]
+    cfg = compute_cfg_from_blocks(blocks)
+    header = before.terminator.get_targets()[0]
+    loop = cfg.loops().get(header) if isinstance(before.terminator, ir.Jump) else None
+    if loop is None:
+        raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
+    chain = _headers(blocks, header)
+    head = blocks[chain[-1]]
+    first, after = head.terminator.truebr, head.terminator.falsebr
+    body = sorted(_iteration(cfg, loop, first) - set(chain))
+    own = _own_variables(blocks, header, {*body, *chain})
+    step = max(blocks) + 1
+    exit_label = (len(indices) + 1) * step
+    for k, index in enumerate(indices):
+        relabel = {label: (k + 1) * step + label for label in body}
+        relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(indices) else exit_label))
+        names = {name: head.scope.redefine(name, head.loc) for name in own}
+        blocks[(k + 1) * step + header] = _opening(head, index, relabel[first], names)
+        for label in body:
+            blocks[relabel[label]] = _copied(blocks[label], relabel, names)
+    blocks[exit_label] = _opening(head, None, after, {})
+    for label in [*chain, *body]:
+        del blocks[label]
+    before.body = _without_iterator(before.body[:-1], at)
+    before.append(ir.Jump(step + header if indices else exit_label, before.loc))
+    func_ir.blocks = rename_labels(blocks)
+
+
+def _headers(blocks: dict[int, Any], header: int) -> list[int]:
+    """The loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before it."""
+    chain = [header]
+    while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
+        chain.append(blocks[chain[-1]].terminator.target)
+    if not isinstance(blocks[chain[-1]].terminator, ir.Branch):
+        raise CuteError("range_constexpr: this loop has a form that cannot be unrolled")
+    return chain
+
+
+def _iteration(cfg: Any, loop: Any, first: int) -> set[int]:
+    """The blocks of one iteration: the loop's, and those before a `break` or `return`, which no graph counts as the
+    loop's since they do not come back: what is reached from the loop's body alone."""
+    found = set(loop.body)
+    todo = [to for label in loop.body for to, _ in cfg.successors(label)]
+    while todo:
+        label = todo.pop()
+        inside = label not in found and first in cfg.dominators()[label]
+        if inside and all(before in found for before, _ in cfg.predecessors(label)):
+            found.add(label)
+            todo.extend(to for to, _ in cfg.successors(label))
+    return found
+
+
+def _own_variables(blocks: dict[int, Any], header: int, inside: set[int]) -> list[str]:
+    """Variables that live within one iteration: each copy gets its own, so that its constants are constants."""
+    flow = compute_use_defs(blocks)
+    defined = set().union(*(flow.defmap[label] for label in inside))
+    for label in blocks.keys() - inside:
+        defined -= flow.usemap[label]
+    return sorted(defined - _needed_at(flow, blocks, header, inside))
+
+
+def _needed_at(flow: Any, blocks: dict[int, Any], header: int, inside: set[int]) -> set[str]:
+    """The variables whose value at the loop's header some block of the loop uses: those carried between iterations."""
+    needed: dict[int, set[str]] = {label: set() for label in inside}
+    changed = True
+    while changed:
+        changed = False
+        for label in sorted(inside, reverse=True):
+            after = (needed[t] for t in blocks[label].terminator.get_targets() if t in inside)
+            now = flow.usemap[label] | (set().union(*after) - flow.defmap[label])
+            if now != needed[label]:
+                needed[label], changed = now, True
+    return needed[header]
+
+
+def _without_iterator(body: list[Any], at: int) -> list[Any]:
+    """The entry block's statements but for the call, the iterator made from it, and copies of that."""
+    gone, kept = {body[at].target.name}, []
+    for i, inst in enumerate(body):
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        source = value.value if isinstance(value, ir.Expr) and value.op == "getiter" else value
+        if i == at or (isinstance(source, ir.Var) and source.name in gone):
+            gone.add(inst.target.name)
+        else:
+            kept.append(inst)
+    return kept
+
+
+def _opening(head: Any, index: int | None, target: int, names: dict[str, Any]) -> Any:
+    """The loop's header in one copy: the item is a literal (or, on the way out, nothing)."""
+    new = ir.Block(head.scope, head.loc)
+    item: set[str] = set()
+    for inst in head.body[:-1]:
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, ir.Expr) and value.op in ("iternext", "pair_second"):
+            continue
+        if isinstance(value, ir.Expr) and value.op == "pair_first":
+            item.add(inst.target.name)
+            if index is not None:
+                new.append(_renamed(ir.Assign(ir.Const(index, inst.loc), inst.target, inst.loc), names))
+        elif index is None and isinstance(value, ir.Var) and value.name in item:
+            item.add(inst.target.name)
+        else:
+            new.append(_renamed(inst, names))
+    new.append(ir.Jump(target, head.loc))
+    return new
+
+
+def _copied(block: Any, relabel: dict[int, int], names: dict[str, Any]) -> Any:
+    new = ir.Block(block.scope, block.loc)
+    for inst in block.body:
+        new.append(_renamed(_relabelled(inst, relabel), names))
+    return new
+
+
+def _renamed(inst: Any, names: dict[str, Any]) -> Any:
+    """A copy of a statement with its variables renamed."""
+    new = copied_statement(inst)
+    replace_vars_stmt(new, names)
+    return new
+
+
+def _relabelled(inst: Any, relabel: dict[int, int]) -> Any:
+    if isinstance(inst, ir.Jump):
+        return ir.Jump(relabel.get(inst.target, inst.target), inst.loc)
+    if isinstance(inst, ir.Branch):
+        true, false = (relabel.get(t, t) for t in (inst.truebr, inst.falsebr))
+        return ir.Branch(inst.cond, true, false, inst.loc)
+    return inst

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the elements of a matrix operand lie in shared memory: the canonical layouts of the PTX ISA.
+
+See "Shared Memory Matrix Layout" and "Strides" under wgmma. Memory is seen as chunks of 16 bytes: T elements along
+the major dimension. The swizzle permutes chunks by their address: within a period of 8 * swizzle bytes, address bits
+4 and up are XORed with bits 7 and up.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...seam import CuteError
+
+CHUNK = 16
+K_MAJOR, MN_MAJOR = 0, 1
+"""Major-ness, as the instruction's transpose bits have it."""
+
+
+@lru_cache(maxsize=1024)
+def chunk_offsets(
+    major: int, swizzle: int, leading: int, stride: int, mn: int, k: int, elem_bytes: int
+) -> NDArray[np.int64]:
+    """The byte offset of each chunk of an (mn, k) operand before swizzling: shape (mn, k / T) if K-major,
+    (k, mn / T) if MN-major, with T = 16 / elem_bytes.
+
+    swizzle: 0, 32, 64 or 128 bytes; W = max(swizzle, 16) / 16 chunks make a row. Where the strides (bytes) step:
+
+    | major | swizzle | leading | stride |
+    | --- | --- | --- | --- |
+    | K | any | next W chunks along k | next 8 rows of mn |
+    | MN | no | next 8 rows of k | next chunk along mn |
+    | MN | yes | next W chunks along mn | next 8 rows of k |
+
+    The PTX ISA says that swizzled K-major operands do not use the leading offset: their k is 2 chunks, W 2 or more. B
+    of a sparse wgmma has 4 chunks, which with W 2 (a swizzle of 32 bytes) take it: seen on an H200, 2026-11-21.
+    """
+    width = max(swizzle // CHUNK, 1)
+    per_chunk = CHUNK // elem_bytes
+    rows, chunks = (mn, k // per_chunk) if major == K_MAJOR else (k, mn // per_chunk)
+    row, chunk = np.arange(rows, dtype=np.int64)[:, None], np.arange(chunks, dtype=np.int64)[None, :]
+    next_rows, next_chunks = (stride, leading) if major == K_MAJOR or swizzle else (leading, stride)
+    along = chunk % width * CHUNK + chunk // width * next_chunks
+    offsets = row % 8 * (width * CHUNK) + row // 8 * next_rows + along
+    offsets.setflags(write=False)
+    return offsets
+
+
+def swizzle_addresses(addresses: NDArray[np.int64], swizzle: int) -> NDArray[np.int64]:
+    """Addresses (bytes) as the swizzle of `swizzle` bytes (0, 32, 64, 128) permutes them: an involution."""
+    if swizzle not in (0, 32, 64, 128):
+        raise CuteError(f"swizzle is {swizzle}: it must be 0, 32, 64 or 128 bytes")
+    mask = max(swizzle // CHUNK, 1) - 1
+    return addresses ^ ((addresses >> 7 & mask) << 4)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="valid-type"
+"""Asynchronous copies of a few bytes by each thread (PTX ISA, "cp.async", non-bulk), in the generic proxy.
+
+A copy belongs to the open group of its thread: `cp_async_commit_group` closes it, `cp_async_wait_group` waits; then a
+barrier, before other threads read. Or `cp_async_mbarrier_arrive` lets an mbarrier tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...seam import CuteError
+from ..form.instr import CP_ASYNC_GROUP, gmem, instr, pred, smem, u32, u64
+from ..form.machine import Machine
+
+_REF = "data-movement-and-conversion-instructions-cp-async"
+_COPY: dict[str, Any] = {"target": "sm_80", "done_by": CP_ASYNC_GROUP, "ref": _REF}
+
+
+def _cases() -> Iterator[dict[str, Any]]:
+    for prefetch in (0, 64, 128, 256):
+        ahead = f".L2::{prefetch}B" if prefetch else ""
+        for cache, sizes in (("ca", (4, 8, 16)), ("cg", (16,))):
+            for nbytes in sizes:
+                yield {"cache": cache, "nbytes": nbytes, "prefetch": prefetch, "ahead": ahead}
+
+
+def _copy(m: Machine, dst: int, src: int, nbytes: int, filled: int) -> None:
+    """`filled` bytes come from memory; the others are zero."""
+    for what, value in (("dst", dst), ("src", src)):
+        if value % nbytes and (what == "dst" or filled):
+            raise CuteError(f"cp.async: {what} is {value:#x}: it must be a multiple of the {nbytes} bytes copied")
+    if filled > nbytes:
+        raise CuteError(f"cp.async: src_size is {filled}: it must be at most the {nbytes} bytes copied")
+    data = np.zeros(nbytes, np.uint8)
+
+    def effect() -> None:
+        if filled:
+            data[:filled] = m.read_global(src, filled)
+        m.write(dst, data)
+
+    m.later(effect, writes=[(dst, nbytes)])
+
+
+_COPIES = "cp.async.{cache}.shared::cta.global{ahead} [$dst], [$src], {nbytes}"
+_HINTED = "cp.async.{cache}.shared::cta.global.L2::cache_hint{ahead} [$dst], [$src], {nbytes}"
+
+
+@instr(_COPIES + ";", **_COPY, over=_cases())
+def cp_async(m: Machine, dst: smem, src: gmem, *, nbytes: int) -> None:
+    """Copy `nbytes` (4, 8, 16) from global to shared memory, some time later. cache: "ca" (all levels) or, of 16
+    bytes, "cg" (L2 alone); prefetch: 0, 64, 128, 256 bytes fetched into L2. Both addresses are multiples of `nbytes`.
+    Any thread, which then commits the group and waits."""
+    _copy(m, dst, src, nbytes, nbytes)
+
+
+@instr(_COPIES + ", $src_size;", **_COPY, over=_cases())
+def cp_async_zfill(m: Machine, dst: smem, src: gmem, src_size: u32, *, nbytes: int) -> None:
+    """`cp_async` that reads the first `src_size` bytes (0 to nbytes) alone and writes zeros for the others; with 0 it
+    reads nothing, so that `src` may be any address."""
+    _copy(m, dst, src, nbytes, src_size)
+
+
+@instr(_COPIES + ", $ignore;", **_COPY, over=_cases())
+def cp_async_ignore(m: Machine, dst: smem, src: gmem, ignore: pred, *, nbytes: int) -> None:
+    """`cp_async` that reads nothing and writes zeros where `ignore` is true."""
+    _copy(m, dst, src, nbytes, 0 if ignore else nbytes)
+
+
+@instr(_HINTED + ", $policy;", **_COPY, over=_cases())
+def cp_async_hint(m: Machine, dst: smem, src: gmem, policy: u64, *, nbytes: int) -> None:
+    """`cp_async` with an L2 cache policy (of `createpolicy_l2`)."""
+    _copy(m, dst, src, nbytes, nbytes)
+
+
+@instr(_HINTED + ", $src_size, $policy;", **_COPY, over=_cases())
+def cp_async_zfill_hint(m: Machine, dst: smem, src: gmem, src_size: u32, policy: u64, *, nbytes: int) -> None:
+    """`cp_async_zfill` with an L2 cache policy (of `createpolicy_l2`)."""
+    _copy(m, dst, src, nbytes, src_size)
+
+
+@instr(_HINTED + ", $ignore, $policy;", **_COPY, over=_cases())
+def cp_async_ignore_hint(m: Machine, dst: smem, src: gmem, ignore: pred, policy: u64, *, nbytes: int) -> None:
+    """`cp_async_ignore` with an L2 cache policy (of `createpolicy_l2`)."""
+    _copy(m, dst, src, nbytes, 0 if ignore else nbytes)
+
+
+@instr("cp.async.commit_group;", target="sm_80", ref=f"{_REF}-commit-group")
+def cp_async_commit_group(m: Machine) -> None:
+    """Close the group of all cp.async that this thread issued since the last one. The thread that issued them."""
+    m.commit(CP_ASYNC_GROUP)
+
+
+@instr("cp.async.wait_group {n};", target="sm_80", ref=f"{_REF}-wait-group", over=[{"n": n} for n in range(64)])
+def cp_async_wait_group(m: Machine, *, n: int) -> None:
+    """Wait until at most the `n` latest groups of this thread are incomplete. The thread sees its own copies; others
+    see them after a barrier."""
+    m.wait(CP_ASYNC_GROUP, n)
+
+
+@instr("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$bar];", target="sm_80", ref=f"{_REF}-mbarrier-arrive")
+def cp_async_mbarrier_arrive_noinc(m: Machine, bar: smem) -> None:
+    """Arrive at `bar` once, when all cp.async that this thread issued so far are complete; the count that the barrier
+    was made with includes this arrival. Any thread; it does not wait."""
+    m.arrive_when_done(CP_ASYNC_GROUP, m.mbar(bar), True)
+
+
+@instr("cp.async.mbarrier.arrive.shared::cta.b64 [$bar];", target="sm_80", ref=f"{_REF}-mbarrier-arrive")
+def cp_async_mbarrier_arrive(m: Machine, bar: smem) -> None:
+    """Keep the current phase of `bar` open until all cp.async that this thread issued so far are complete: it adds one
+    to the pending count now and arrives then, so that the thread must also arrive itself. It does not wait."""
+    m.arrive_when_done(CP_ASYNC_GROUP, m.mbar(bar), False)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bulk copies of consecutive bytes by the TMA unit, without a tensor map. sm_90.
+
+One thread calls `cute.copy` with these (`if arch.elect_one(): …`): it issues a copy of `num_bits_per_copy`, a multiple
+of 128, from and to addresses that are multiples of 16 bytes. What comes into shared memory completes its bytes on
+`tma_bar_ptr`; what leaves for global memory belongs to the thread's bulk group (`arch.cp_async_bulk_commit_group`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import isa, layout
+from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...dtypes import DType, Uint16, Uint32
+from ...isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
+from ...layout import coalesce, make_layout
+from ...layout.pure import pure
+from ...seam import CuteError, static, traced
+from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
+from ...tensor.tensor import Tensor
+from ..common import ReductionOp
+
+
+@pure
+def _traits(values: int) -> CopyTraits:
+    tv = make_layout((1, values), stride=(0, 1))
+    return CopyTraits(make_layout(1), tv, tv, tv)
+
+
+class BulkCopy:
+    """What the operations share."""
+
+    multicast = False
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        if num_bits <= 0 or num_bits % 128:
+            raise CuteError(
+                f"{type(self).__name__}: num_bits_per_copy {num_bits} must be a positive multiple of 128 (16 bytes)"
+            )
+        return _traits(num_bits // dtype.width)  # type: ignore[no-any-return]
+
+
+def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:
+    """The address of a tensor of consecutive bytes."""
+    p = t.iterator
+    generic = (AddressSpace.generic,) if space is AddressSpace.gmem else ()
+    if not isinstance(p, Pointer) or p.space not in (space, *generic):
+        raise CuteError(f"copy: {name} {t!r} must lie in {space.name} for this bulk copy")
+    flat = coalesce(t.layout)
+    if layout.size(flat) > 1 and flat.stride not in (1, (1,)):
+        raise CuteError(
+            f"copy: {name} {t!r} must be consecutive for a bulk copy; group_bulk_copy_modes does not move it"
+        )
+    if p.swizzle is not None and p.swizzle.bits:
+        raise CuteError(f"copy: {name} {t!r} is swizzled; a bulk copy moves bytes as they lie")
+    if access_alignment(p) % 16:
+        raise CuteError(f"copy: {name} {t!r} must be aligned to 16 bytes; give assumed_align or byte_alignment")
+    return physical(p)
+
+
+def _plain(pairs: Any) -> list[tuple[Tensor, Tensor]]:
+    if any(p is not None for _, _, p in pairs):
+        raise CuteError("copy: pred is not for bulk copies; branch around the call")
+    return [(s, d) for s, d, _ in pairs]
+
+
+def _barrier(bar: Any, what: str) -> Any:
+    if bar is None:
+        raise CuteError(f"copy: {what} needs tma_bar_ptr, the mbarrier that its bytes complete on")
+    return shared_address(bar, "copy: tma_bar_ptr")
+
+
+def _no_barrier(bar: Any, mask: Any) -> None:
+    if bar is not None or mask is not None:
+        raise CuteError("copy: tma_bar_ptr and mcast_mask are for loads; wait for a bulk store by its bulk group")
+
+
+def _issue(name: str, policy: Any, *operands: Any, statics: dict[str, str] | None = None) -> None:
+    """One row of the table, with a cache policy if there is one."""
+    if policy is None:
+        getattr(isa, name)(*operands, **(statics or {}))
+    else:
+        getattr(isa, f"{name}_hint")(*operands, policy, **(statics or {}))
+
+
+def _size(atom: CopyAtom) -> Any:
+    return Uint32(atom.num_bits // 8)
+
+
+def _in(s: Tensor, d: Tensor) -> tuple[Any, Any]:
+    return _bytes_at(d, AddressSpace.smem, "dst"), _bytes_at(s, AddressSpace.gmem, "src")
+
+
+def _out(s: Tensor, d: Tensor) -> tuple[Any, Any]:
+    return _bytes_at(d, AddressSpace.gmem, "dst"), _bytes_at(s, AddressSpace.smem, "src")
+
+
+@static
+class CopyBulkG2SOp(BulkCopy):
+    """Bulk copy from global to shared memory. One thread. PTX cp.async.bulk, sm_90."""
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        if mask is not None:
+            raise CuteError("copy: mcast_mask needs an atom of CopyBulkG2SMulticastOp()")
+        at = _barrier(bar, "a bulk load")
+        for s, d in _plain(pairs):
+            _issue("cp_async_bulk_g2s", policy, *_in(s, d), _size(atom), at)
+
+    def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
+        """Fetch the bytes into L2. One thread. PTX cp.async.bulk.prefetch, sm_90."""
+        for t in tensors:
+            isa.cp_async_bulk_prefetch(_bytes_at(t, AddressSpace.gmem, "src"), _size(atom))
+
+
+@static
+class CopyBulkG2SMulticastOp(BulkCopy):
+    """Bulk copy from global memory to the same place in several blocks of a cluster, and on their barriers. One
+    thread. PTX cp.async.bulk.multicast, sm_90."""
+
+    multicast = True
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        if mask is None:
+            raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
+        at = _barrier(bar, "a bulk load")
+        for s, d in _plain(pairs):
+            _issue("cp_async_bulk_g2s_multicast", policy, *_in(s, d), _size(atom), at, Uint16(mask))
+
+
+@static
+class CopyBulkS2GOp(BulkCopy):
+    """Bulk copy from shared to global memory. One thread, after the writers' proxy fences and a barrier.
+    PTX cp.async.bulk, sm_90."""
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        _no_barrier(bar, mask)
+        for s, d in _plain(pairs):
+            _issue("cp_async_bulk_s2g", policy, *_out(s, d), _size(atom))
+
+
+@static
+class CopyBulkS2GByteMaskOp(BulkCopy):
+    """`CopyBulkS2GOp` that writes of each 16 bytes those whose bit is set in `mcast_mask` (16 bits, lowest first).
+    One thread. PTX cp.async.bulk.cp_mask, sm_100."""
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        _no_barrier(bar, None)
+        if mask is None:
+            raise CuteError("copy: CopyBulkS2GByteMaskOp needs mcast_mask, the bytes of each 16 that it writes")
+        for s, d in _plain(pairs):
+            _issue("cp_async_bulk_s2g_mask", policy, *_out(s, d), _size(atom), Uint16(mask))
+
+
+def _kind(op: Any, atom: CopyAtom, table: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """The row's parameters for a reduction of the atom's elements."""
+    name, dtype = op.reduction_kind.value, atom.value_type
+    bitwise = name in ("and", "or", "xor") and dtype.is_integer
+    ptx = f"b{dtype.width}" if bitwise else dtype.ptx
+    if ptx not in table.get(name, ()):
+        types = ", ".join(table[name]) if name in table else "no type"
+        raise CuteError(f"{type(op).__name__}: {name} of {dtype}: the instruction has it for {types}")
+    return {"op": name, "type": ptx}
+
+
+@static
+class CopyReduceBulkS2GOp(BulkCopy):
+    """Bulk copy from shared to global memory that combines each element with what is there, atomically and in no
+    order. One thread, after the writers' proxy fences and a barrier. PTX cp.reduce.async.bulk, sm_90."""
+
+    reduction_kind: ReductionOp = ReductionOp.ADD
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        _no_barrier(bar, mask)
+        kind = _kind(self, atom, GLOBAL_REDUCTIONS)
+        for s, d in _plain(pairs):
+            _issue("cp_reduce_async_bulk_s2g", policy, *_out(s, d), _size(atom), statics=kind)
+
+
+@static
+class _ToPeer(BulkCopy):
+    """Bulk copies to the shared memory of another block of the cluster, and on its barrier. With `peer`, its rank,
+    destination and barrier are this block's addresses, and are mapped to it; without, they are the peer's already."""
+
+    peer: Any = None
+
+    def _of_peer(self, address: Any) -> Any:
+        return address if self.peer is None else isa.mapa(address, Uint32(self.peer))
+
+    def issue_to_peer(
+        self, row: str, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **kind: str
+    ) -> None:
+        name = type(self).__name__
+        if mask is not None or policy is not None:
+            raise CuteError(f"copy: mcast_mask and cache_policy are not for {name}, which writes to one block")
+        at = self._of_peer(_barrier(bar, "a copy to a peer"))
+        for s, d in _plain(pairs):
+            to = self._of_peer(_bytes_at(d, AddressSpace.smem, "dst"))
+            getattr(isa, row)(to, _bytes_at(s, AddressSpace.smem, "src"), _size(atom), at, **kind)
+
+
+@static
+class CopyBulkS2SOp(_ToPeer):
+    """Bulk copy from this block's shared memory to that of another block of the cluster, and on its barrier. peer: that
+    block's rank, to which `dst` and `tma_bar_ptr` are then mapped (None: they are its addresses). One thread, after the
+    writers' proxy fences and a barrier. PTX cp.async.bulk, sm_90."""
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        self.issue_to_peer("cp_async_bulk_s2s", atom, pairs, bar, mask, policy)
+
+
+@static
+class CopyReduceBulkS2SOp(_ToPeer):
+    """`CopyBulkS2SOp` that combines each element with what the peer has, atomically. PTX cp.reduce.async.bulk,
+    sm_90."""
+
+    reduction_kind: ReductionOp = ReductionOp.ADD
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        kind = _kind(self, atom, PEER_REDUCTIONS)
+        self.issue_to_peer("cp_reduce_async_bulk_s2s", atom, pairs, bar, mask, policy, **kind)
+
+
+@traced
+def group_bulk_copy_modes(src: Tensor, dst: Tensor) -> tuple[Tensor, Tensor]:
+    """Both tensors with all modes grouped into one, as bulk copies take them."""
+    return _grouped(src), _grouped(dst)
+
+
+def _grouped(t: Tensor) -> Tensor:
+    return Tensor(t.iterator, layout.group_modes(t.layout, 0, layout.rank(t.layout)))

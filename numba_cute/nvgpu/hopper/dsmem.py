@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores to a peer's shared memory that complete on its barrier. sm_90."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import isa, seam
+from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...dtypes import DType, Uint32
+from ...layout import coalesce, make_layout, size
+from ...layout.pure import pure
+from ...seam import CuteError, static
+from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
+from ...tensor.tensor import Tensor
+
+_ROWS = {32: "st_async_b32", 64: "st_async_v2_b32", 128: "st_async_v4_b32"}
+
+
+@pure
+def _traits(values: int) -> CopyTraits:
+    tv = make_layout((1, values), stride=(0, 1))
+    return CopyTraits(make_layout(1), tv, tv, tv)
+
+
+@static
+class CopyDsmemStoreOp:
+    """Store 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) of each thread's registers to shared memory of a block
+    of the cluster, some time later; the bytes complete on `tma_bar_ptr` there.
+
+    Destination and barrier are this block's addresses with `peer` (a rank in the cluster) given, and are mapped to it;
+    without, they must be the peer's (`arch.mapa`). Any thread. PTX st.async, sm_90."""
+
+    peer: Any = None
+
+    def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
+        bits = num_bits_per_copy or max(32, dtype.width)
+        if bits not in _ROWS or bits % dtype.width:
+            raise CuteError(
+                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits_per_copy} with {dtype} elements: use 32, 64 or 128 bits"
+            )
+        return _traits(bits // dtype.width)  # type: ignore[no-any-return]
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        if bar is None:
+            raise CuteError("copy: CopyDsmemStoreOp needs tma_bar_ptr, the barrier that its bytes complete on")
+        if mask is not None or policy is not None:
+            raise CuteError("copy: mcast_mask and cache_policy are not for CopyDsmemStoreOp, which writes to one block")
+        at = self._of_peer(shared_address(bar, "copy: tma_bar_ptr"))
+        for s, d, p in pairs:
+            if p is None:
+                self._store(atom, s, d, at)
+            else:
+                seam.current().when(p, lambda s=s, d=d: self._store(atom, s, d, at))  # type: ignore[misc]
+
+    def _of_peer(self, address: Any) -> Any:
+        return address if self.peer is None else isa.mapa(address, Uint32(self.peer))
+
+    def _store(self, atom: CopyAtom, src: Tensor, dst: Tensor, bar: Any) -> None:
+        bits = atom.num_bits or max(32, atom.value_type.width)
+        p, q = src.iterator, dst.iterator
+        if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem:
+            raise CuteError(f"copy: src {src!r} must be in registers for CopyDsmemStoreOp; load it first")
+        if not isinstance(q, Pointer) or q.space is not AddressSpace.smem:
+            raise CuteError(f"copy: dst {dst!r} must lie in shared memory")
+        for t, name in ((src, "src"), (dst, "dst")):
+            flat = coalesce(t.layout)
+            if size(flat) > 1 and flat.stride not in (1, (1,)):
+                raise CuteError(f"copy: {name} {t!r} must be {bits // 8} consecutive bytes; partition it so")
+        if access_alignment(q) % (bits // 8):
+            raise CuteError(
+                f"copy: dst {dst!r} is not known to be aligned to {bits // 8} bytes; allocate it with byte_alignment, "
+                "or use a narrower num_bits_per_copy"
+            )
+        count = bits // p.dtype.width
+        vector = seam.current().vector(seam.Regs(p.address, p.dtype, p.offset, count))
+        words = seam.current().bitcast(vector, Uint32)
+        lanes = [seam.current().lane(words, i) for i in range(bits // 32)]
+        row = getattr(isa, _ROWS[bits])
+        row(self._of_peer(physical(q)), lanes if len(lanes) > 1 else lanes[0], bar)

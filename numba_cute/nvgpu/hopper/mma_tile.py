@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TMA atoms for the operands of a matrix instruction: the tile is as the instruction takes it apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import layout
+from ...dtypes import DType
+from ...layout import Layout
+from ...seam import CuteError
+from ...tensor.tensor import Tensor
+from .tma import TmaInfo, global_pointer, one_stage, split_swizzle, tma_info
+
+_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+_SHARED_ALONG = {"A": 2, "B": 1}
+"""The mode of (V, M, N, K) along which blocks need the same tile."""
+
+
+def mma_tile(tiled_mma: Any, operand: str, tile: Layout, smem: Layout) -> tuple[Layout, Layout]:
+    """The coordinates of an operand's tile in the order of shared memory, and that layout without its stages: whole,
+    (X, Y), or as the first thread of `tiled_mma` takes it apart, (MMA, MMA_X, MMA_Y)."""
+    frg = tiled_mma.thrfrg(operand, tile)[1]
+    parts = layout.make_layout((frg[0], *(frg[1][i] for i in range(layout.rank(frg[1])))))
+    for coords in (parts, tile):
+        plain = one_stage(smem, layout.rank(coords))
+        if layout.rank(plain) == layout.rank(coords) and layout.size(plain) == layout.size(coords):
+            return coords, plain
+    raise CuteError(
+        f"make_tiled_tma_atom_{operand}: smem_layout {smem} must hold a tile of shape {tile.shape}, or its parts "
+        f"(MMA, MMA_{operand}, …) of shape {parts.shape}; further modes are stages"
+    )
+
+
+def _atom(
+    operand: str, op: Any, gmem_tensor: Tensor, smem_layout: Any, mma_tiler_mnk: Any, tiled_mma: Any,
+    cluster_shape_vmnk: Any, internal_type: DType | None,
+) -> TmaInfo:  # fmt: skip
+    what = f"make_tiled_tma_atom_{operand}"
+    if not hasattr(op, "issue_tma") or not hasattr(tiled_mma, "thrfrg"):
+        raise CuteError(f"{what}: op {op!r} must be a TMA operation and tiled_mma {tiled_mma!r} a TiledMma")
+    if not isinstance(mma_tiler_mnk, tuple) or len(mma_tiler_mnk) != 3:
+        raise CuteError(f"{what}: mma_tiler_mnk {mma_tiler_mnk!r} must be (M, N, K)")
+    ptr = global_pointer(gmem_tensor)
+    x, y = _MODES[operand]
+    identity = layout.make_identity_layout(gmem_tensor.shape)
+    tile = layout.composition(identity, (mma_tiler_mnk[x], mma_tiler_mnk[y]))
+    swizzle, plain = split_swizzle(smem_layout)
+    tile, plain = mma_tile(tiled_mma, operand, tile, plain)
+    shared = 1
+    if op.multicast and cluster_shape_vmnk is not None and operand in _SHARED_ALONG:
+        shared = int(layout.size(cluster_shape_vmnk[_SHARED_ALONG[operand]]))
+    options = {"swizzle": swizzle}
+    return tma_info(op, gmem_tensor, ptr, smem_layout, plain, tile, shared, internal_type, None, options)
+
+
+def make_tiled_tma_atom_A(  # noqa: N802 - CuTe's name
+    op: Any,
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    mma_tiler_mnk: Any,
+    tiled_mma: Any,
+    cluster_shape_vmnk: Any = None,
+    *,
+    internal_type: DType | None = None,
+) -> TmaInfo:
+    """The TMA atom that loads tiles of operand A, (M, K), as `tiled_mma` takes them from shared memory.
+
+    smem_layout: of a tile (M, K), or of its parts (MMA, MMA_M, MMA_K); further modes are stages. mma_tiler_mnk: the
+    tile (M, N, K). cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast. Call it
+    on the host; pass both results to the kernel."""
+    return _atom("A", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+
+
+def make_tiled_tma_atom_B(  # noqa: N802
+    op: Any,
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    mma_tiler_mnk: Any,
+    tiled_mma: Any,
+    cluster_shape_vmnk: Any = None,
+    *,
+    internal_type: DType | None = None,
+) -> TmaInfo:
+    """`make_tiled_tma_atom_A` for operand B, (N, K); blocks of the cluster along M share a tile."""
+    return _atom("B", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+
+
+def make_tiled_tma_atom_C(  # noqa: N802
+    op: Any,
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    mma_tiler_mnk: Any,
+    tiled_mma: Any,
+    cluster_shape_vmnk: Any = None,
+    *,
+    internal_type: DType | None = None,
+) -> TmaInfo:
+    """`make_tiled_tma_atom_A` for C or D, (M, N): loads or stores; no block shares a tile."""
+    return _atom("C", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changing tensor maps in a kernel: copy one to memory, change its tensor, release it, acquire it, use it.
+
+In global memory: `copy_tensormap`, `update_tma_descriptor`, `fence_tma_desc_release` by one thread, then
+`fence_tma_desc_acquire` by the warp that copies with it. Through shared memory: the map is copied and updated there,
+and `cp_fence_tma_desc_release` by the whole warp brings it to global memory. Then
+`cute.copy(…, tma_desc_ptr=pointer)`. Maps in memory take 128 bytes, at multiples of 128.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import isa, layout, seam
+from ...atoms.copy_atom import CopyAtom
+from ...dtypes import Int64, Uint32, Uint64
+from ...isa.facts.tensormap_bits import BYTES
+from ...layout import Layout
+from ...seam import CuteError, traced
+from ...tensor.pointer import AddressSpace, Pointer, check_writable
+from ...tensor.tensor import Tensor
+
+_GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
+
+
+def _check_atom(atom: Any, what: str) -> None:
+    if not isinstance(atom, CopyAtom) or atom.tensor_map is None:
+        raise CuteError(f"{what}: tma_atom {atom!r} is not a TMA atom; make it with cpasync.make_tiled_tma_atom")
+
+
+def _place(ptr: Any, what: str, name: str, *spaces: AddressSpace) -> Any:
+    """The address that a pointer to a tensor map holds."""
+    if not isinstance(ptr, Pointer) or ptr.space not in spaces:
+        where = " or ".join(dict.fromkeys(s.name for s in spaces))
+        raise CuteError(f"{what}: {name} {ptr!r} must be a Pointer to {where} memory")
+    if ptr.alignment % BYTES:
+        raise CuteError(
+            f"{what}: {name} {ptr!r} must be aligned to {BYTES} bytes; allocate it so, and say it with assumed_align "
+            "or byte_alignment"
+        )
+    return ptr.address
+
+
+@traced
+def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
+    """Copy the atom's tensor map to 128 bytes of global or shared memory. One thread; before the map is used from
+    there it is released and acquired. 8 loads and 8 stores of 16 bytes."""
+    _check_atom(tma_atom, "copy_tensormap")
+    to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
+    check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
+    b = seam.current()
+    words = seam.Regs(b.registers(Uint32, 4), Uint32, 0, 4)
+    for at in range(0, BYTES, 16):
+        b.copy_to_regs("generic", tma_atom.tensor_map + at, words, 16)
+        b.copy_from_regs(words, tensormap_ptr.space.name, to + at, 16)
+
+
+@traced
+def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr: Pointer) -> None:
+    """Give the tensor map at `tma_desc_ptr` (global or shared memory) the address, shape and strides of `gmem_tensor`;
+    all else stays as it is. One thread.
+
+    tma_atom: the atom whose map was copied there: gmem_tensor has the modes of the tensor it was made for, the same
+    element type, and the same mode of stride 1. PTX tensormap.replace, sm_90a, and sm_100f and later families."""
+    what = "update_tma_descriptor"
+    _check_atom(tma_atom, what)
+    address = _place(tma_desc_ptr, what, "tma_desc_ptr", AddressSpace.smem, *_GLOBAL)
+    check_writable(tma_desc_ptr, f"{what}: tma_desc_ptr")
+    space = "smem" if tma_desc_ptr.space is AddressSpace.smem else "gmem"
+    shape, stride = _modes(tma_atom, gmem_tensor, what)
+    source = gmem_tensor.iterator
+    if tma_atom.op.writes:
+        check_writable(source, f"{what}: gmem_tensor of {type(tma_atom.op).__name__}")
+    size = source.dtype.bytes
+
+    def replace(field: str, value: Any, **ord: int) -> None:
+        getattr(isa, f"tensormap_replace_{field}_{space}")(address, value, **ord)
+
+    replace("global_address", Uint64(source.address))
+    for i, n in enumerate(shape):
+        replace("global_dim", Uint32(n), ord=i)
+    for i, d in enumerate(stride[1:]):
+        replace("global_stride", Uint64(Int64(d) * size), ord=i)
+
+
+def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
+    """The tensor's extents and strides in the order of the map's dimensions."""
+    order = atom.tma_modes
+    ok = isinstance(t, Tensor) and isinstance(t.iterator, Pointer) and isinstance(t.layout, Layout)
+    if not ok or t.iterator.space not in _GLOBAL:
+        raise CuteError(f"{what}: gmem_tensor {t!r} must be a tensor in global memory")
+    if t.iterator.dtype != atom.value_type:
+        raise CuteError(f"{what}: gmem_tensor has {t.iterator.dtype} elements, but the atom copies {atom.value_type}")
+    shape = layout.flatten_to_tuple(t.shape)
+    stride = layout.flatten_to_tuple(t.stride)
+    if order is None:
+        raise CuteError(
+            f"{what}: tma_atom {atom!r} is of an im2col or interleaved map, which takes no other tensor; make another "
+            "atom on the host"
+        )
+    if max(order) >= len(shape):
+        raise CuteError(
+            f"{what}: gmem_tensor {t.layout} does not have the modes of the tensor that the atom was made for"
+        )
+    first = stride[order[0]]
+    if type(first) is not int or first != 1:
+        raise CuteError(
+            f"{what}: gmem_tensor {t.layout} must have the static stride 1 in mode {order[0]}, as the tensor that the "
+            "atom was made for"
+        )
+    return [shape[i] for i in order], [stride[i] for i in order]
+
+
+@traced
+def fence_tma_desc_acquire(tma_desc_ptr: Pointer) -> None:
+    """Let this thread's later copies see the tensor map at `tma_desc_ptr` (global memory) as it is now. Before its
+    first use, and after each change. Every thread that copies with it. PTX fence.proxy.tensormap acquire, sm_90."""
+    isa.fence_proxy_tensormap_acquire(
+        Uint64(_place(tma_desc_ptr, "fence_tma_desc_acquire", "tma_desc_ptr", *_GLOBAL)), scope="gpu"
+    )
+
+
+@traced
+def fence_tma_desc_release() -> None:
+    """Release this thread's changes of tensor maps in global memory to those that acquire them. PTX
+    fence.proxy.tensormap release, sm_90."""
+    isa.fence_proxy_tensormap_release(scope="gpu")
+
+
+@traced
+def cp_fence_tma_desc_release(tma_desc_global_ptr: Pointer, tma_desc_shared_ptr: Pointer) -> None:
+    """Copy a tensor map from shared to global memory and release it to those that acquire it. A whole converged warp.
+    PTX tensormap.cp_fenceproxy, sm_90."""
+    what = "cp_fence_tma_desc_release"
+    to = _place(tma_desc_global_ptr, what, "tma_desc_global_ptr", *_GLOBAL)
+    check_writable(tma_desc_global_ptr, f"{what}: tma_desc_global_ptr")
+    source = _place(tma_desc_shared_ptr, what, "tma_desc_shared_ptr", AddressSpace.smem)
+    isa.tensormap_cp_fenceproxy(Uint64(to), source, scope="gpu")

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations that copy boxes by a tensor map: loads, multicast loads, stores, reductions. sm_90."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+from ... import isa, seam
+from ...arch.warp import elect_one
+from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...dtypes import DType, Uint16, Uint32
+from ...isa.facts.tensormap import COORDINATE_BITS
+from ...layout import make_layout
+from ...layout.pure import pure
+from ...seam import CuteError, static
+from ...tensor.pointer import AddressSpace, Pointer, shared_address
+from ...tensor.tensor import Tensor
+from ..common import CtaGroup, ReductionOp
+
+
+@pure
+def _box_traits(elements: int) -> CopyTraits:
+    tv = make_layout((1, elements), stride=(0, 1))
+    return CopyTraits(make_layout(1), tv, tv, tv)
+
+
+def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
+    if not isinstance(t.iterator, tuple):
+        raise CuteError(f"copy: {what} {t!r} must be a part of the tensor that make_tiled_tma_atom gave")
+    return t.iterator
+
+
+def _shared(t: Tensor, what: str) -> Any:
+    p = t.iterator
+    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem:
+        raise CuteError(f"copy: {what} {t!r} must lie in shared memory")
+    if p.alignment % 128:
+        raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=1024")
+    return p.address
+
+
+def _no_predicate(pairs: Any) -> None:
+    if any(p is not None for _, _, p in pairs):
+        raise CuteError("copy: pred is not for TMA, which leaves out what lies outside the tensor by itself")
+
+
+def _barrier(bar: Any, group: CtaGroup) -> Any:
+    """The barrier that a load completes its bytes on: of a pair, the first block's."""
+    if bar is None:
+        raise CuteError("copy: a TMA load needs tma_bar_ptr, the mbarrier that its bytes complete on")
+    bar = shared_address(bar, "copy: tma_bar_ptr")
+    if group is CtaGroup.ONE:
+        return bar
+    return isa.mapa(bar, Uint32(isa.sreg_cluster(register="cluster_ctarank")) & 0xFFFFFFFE)
+
+
+@static
+class TmaCopyOp:
+    """What copies by a tensor map share. interleaved: set by what makes the atom. writes: global memory."""
+
+    interleaved: bool = field(default=False, kw_only=True, repr=False)
+
+    multicast = False
+    im2col = False
+    writes = False
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        what = type(self).__name__
+        if num_bits == 0:
+            maker = "make_im2col_tma_atom" if self.im2col else "make_tiled_tma_atom"
+            raise CuteError(f"{what}: a TMA atom is made by cpasync.{maker}, on the host")
+        return _box_traits(num_bits // dtype.width)  # type: ignore[no-any-return]
+
+    def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
+        """The operands that say where in the tensor `t` begins, and its rank."""
+        at = _coordinates(t, what)
+        return {"at": at}, len(at)
+
+
+def _whole_chunks(atom: CopyAtom, op: TmaCopyOp, args: list[Any], what: str) -> None:
+    """An error if a box is known to begin where TMA cannot: the coordinates along the contiguous mode."""
+    width = atom.value_type.width
+    for *_, place, _ in args:
+        first = place["at"][0]
+        if not op.interleaved and isinstance(first, int) and first * width % COORDINATE_BITS:
+            raise CuteError(
+                f"copy: {what} begins at element {first} of the tensor's contiguous mode, {first * width} bits from "
+                f"its beginning; it must be a multiple of {COORDINATE_BITS // 8} bytes, else the GPU ends the kernel "
+                f"with an illegal instruction; use a multiple of {max(1, COORDINATE_BITS // width)} elements"
+            )
+
+
+def _begins_inside(op: TmaCopyOp, args: list[Any]) -> None:
+    """An error if a store is known to begin before the tensor: only loads may."""
+    for *_, place, _ in args:
+        if not op.im2col and any(isinstance(c, int) and c < 0 for c in place["at"]):
+            raise CuteError(
+                f"copy: dst begins at coordinates {tuple(place['at'])} (innermost first) of the tensor; a TMA store or "
+                f"reduction may end outside of the tensor but not begin before it, else the GPU ends the kernel with "
+                f"an illegal instruction; use coordinates of 0 or more"
+            )
+
+
+def _row(stem: str, op: TmaCopyOp, *, multicast: bool = False, pair: bool = False, hint: bool = False) -> Any:
+    """The row of the table for this form of an instruction."""
+    return getattr(isa, stem + "_im2col" * op.im2col + "_multicast" * multicast + "_pair" * pair + "_hint" * hint)
+
+
+def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    """Issue the loads by one lane of the warp."""
+    name = type(op).__name__
+    if not isinstance(op.cta_group, CtaGroup):
+        raise CuteError(f"{name}: cta_group {op.cta_group!r} is not a member of CtaGroup")
+    if mask is not None and not op.multicast:
+        if isinstance(mask, int) and mask:
+            raise CuteError(f"copy: mcast_mask needs an atom of {name.removesuffix('Op')}MulticastOp()")
+        mask = None  # 0 says that nothing is multicast: one kernel then serves atoms of either kind
+    if mask is None and op.multicast:
+        raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
+    _no_predicate(pairs)
+    bar = _barrier(bar, op.cta_group)
+    args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
+    _whole_chunks(atom, op, args, "src")
+    extra = {} if mask is None else {"cta_mask": Uint16(mask)}
+    if policy is not None:
+        extra["policy"] = policy
+    row = _row(
+        "cp_async_bulk_tensor_g2s", op, multicast=mask is not None, pair=op.cta_group is CtaGroup.TWO,
+        hint=policy is not None,
+    )  # fmt: skip
+
+    def issue() -> None:
+        for dst, place, rank in args:
+            row(dst=dst, map=atom.tensor_map, bar=bar, rank=rank, **place, **extra)
+
+    seam.current().when(elect_one(), issue)
+
+
+def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: Any = None) -> None:
+    args = [op.place(t, "src") for t in tensors]
+    _whole_chunks(atom, op, args, "src")
+    row = _row("cp_async_bulk_prefetch_tensor", op, hint=policy is not None)
+    extra = {} if policy is None else {"policy": policy}
+
+    def issue() -> None:
+        for place, rank in args:
+            row(map=atom.tensor_map, rank=rank, **place, **extra)
+
+    seam.current().when(elect_one(), issue)
+
+
+def _issue_stores(
+    operation: Any, stem: str, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **how: Any
+) -> None:
+    """Issue the stores by one lane of the warp."""
+    if bar is not None or mask is not None:
+        raise CuteError("copy: tma_bar_ptr and mcast_mask are for TMA loads; wait for a store by its bulk group")
+    _no_predicate(pairs)
+    args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
+    _whole_chunks(atom, operation, args, "dst")
+    _begins_inside(operation, args)
+    row = _row(stem, operation, hint=policy is not None)
+    extra = {} if policy is None else {"policy": policy}
+
+    def issue() -> None:
+        for src, place, rank in args:
+            row(map=atom.tensor_map, src=src, rank=rank, at=place["at"], **how, **extra)
+
+    seam.current().when(elect_one(), issue)
+
+
+class Load(TmaCopyOp):
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        _issue_loads(self, atom, pairs, bar, mask, policy)
+
+    def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
+        _issue_prefetches(self, atom, tensors)
+
+
+@static
+class CopyBulkTensorTileG2SOp(Load):
+    """TMA load of a box of a tensor from global to shared memory. cta_group: CtaGroup.TWO completes the bytes on the
+    barrier of the first block of a pair (sm_100a). PTX cp.async.bulk.tensor, sm_90."""
+
+    cta_group: CtaGroup = CtaGroup.ONE
+
+
+@static
+class CopyBulkTensorTileG2SMulticastOp(Load):
+    """TMA load of a box to the same place in several blocks of a cluster. cta_group: CtaGroup.TWO completes the bytes
+    on the barriers of the first blocks of the receivers' pairs (sm_100a). PTX cp.async.bulk.tensor, sm_90."""
+
+    cta_group: CtaGroup = CtaGroup.ONE
+
+    multicast = True
+
+
+class Store(TmaCopyOp):
+    writes = True
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        _issue_stores(self, "cp_async_bulk_tensor_s2g", atom, pairs, bar, mask, policy)
+
+
+@static
+class CopyBulkTensorTileS2GOp(Store):
+    """TMA store of a box from shared memory to a tensor in global memory. PTX cp.async.bulk.tensor, sm_90."""
+
+
+@static
+class CopyReduceBulkTensorTileS2GOp(TmaCopyOp):
+    """TMA store that combines each element with what is there, atomically and in no order. PTX
+    cp.reduce.async.bulk.tensor, sm_90.
+
+    Types: ADD takes integers of 32 and 64 bits, f32, f16 and bf16; MIN and MAX the same integers, f16 and bf16; INC and
+    DEC Uint32; AND, OR and XOR integers of 32 and 64 bits. Others are refused when the atom is made.
+    """
+
+    reduction_kind: ReductionOp = ReductionOp.ADD
+
+    writes = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reduction_kind, ReductionOp):
+            raise CuteError(
+                f"CopyReduceBulkTensorTileS2GOp: reduction_kind {self.reduction_kind!r} is not a member of ReductionOp"
+            )
+        if self.reduction_kind is ReductionOp.MUL:
+            raise CuteError("CopyReduceBulkTensorTileS2GOp: reduction_kind MUL: TMA cannot multiply; it has all others")
+
+    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+        stem, kind = "cp_reduce_async_bulk_tensor_s2g", self.reduction_kind.value
+        _issue_stores(self, stem, atom, pairs, bar, mask, policy, op=kind)

@@ -1,0 +1,479 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mbarriers, the CTA's named barriers and the cluster's barrier, exact (PTX ISA, "mbarrier", "bar")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...isa.form.instr import MBARRIER
+from ..checks.clocks import FULL, INIT, READS, Gather
+from ..checks.hazards import Access, Region, barrier_is_born
+from ..checks.ordering import CLUSTER, published
+from ..report import BarrierError, DivergenceError, Place, count, who
+
+MAX_COUNT = (1 << 20) - 1
+"""The greatest expected count, and the bound of the pending bytes either way (PTX ISA, "mbarrier": contents)."""
+
+
+class MBarrier:
+    """The state of one mbarrier: its phase as a full number, pending arrivals and pending bytes."""
+
+    __slots__ = ("address", "cta", "expected", "pending", "tx", "phase", "waiters", "announced", "delivered",
+                 "arrivals", "before", "live", "born", "agent", "near", "far", "done", "seen", "unseen",
+                 "senders", "late", "users")  # fmt: skip
+
+    def __init__(self, address: int, cta: Any) -> None:
+        self.address, self.cta, self.live = address, cta, False
+        self.expected = self.pending = self.tx = self.phase = 0
+        self.waiters: list[Any] = []
+        self.announced = self.delivered = 0  # bytes in this phase
+        self.arrivals: list[tuple[Any, Place, int]] = []  # in this phase: thread, place, count
+        self.before: list[tuple[Any, Place, int]] = []  # in the phase before
+        self.born: Any = None  # the access that initialised it
+        self.agent = -1
+        self.near: Any = None  # what arrivals of this CTA publish, and what peers may have overwritten
+        self.far: Any = None  # what arrivals of peers publish at cluster scope
+        self.done: Any = None  # both, as of the last completed phase
+        self.seen = 0  # the completed phases that somebody has waited for
+        self.senders: dict[Any, int] = {}  # threads whose copies signal it, and the last phase in which they did
+        self.late: set[tuple[str, int]] = set()  # lines that wait a phase late
+        self.users: dict[int, tuple[Any, int, Place, str]] = {}  # by agent: who used it last, when, where, and how
+        self.unseen = 0  # how many phases completed before anybody waited for the one before
+
+    def __str__(self) -> str:
+        return f"mbarrier {self.cta.name(self.address)}"
+
+    def begin(self, expected: int) -> None:
+        self.live = True
+        self.seen = 0
+        self.expected = self.pending = expected
+        self.tx = self.phase = self.announced = self.delivered = 0
+        self.arrivals, self.before = [], []
+        self.users = {}
+
+    def will_send(self, threads: Any) -> None:
+        """What these threads have issued in this phase is to signal it."""
+        self.senders.update(dict.fromkeys(threads, self.phase))
+
+    def used(self, m: Any, how: str) -> None:
+        """A thread has arrived or has waited: it must be known to whoever ends the barrier."""
+        if self.near is not None and not m.deferred:
+            for t in m.threads:
+                self.users[t.clock.agent] = t, t.clock.epoch, m.place, how
+
+    def settle(self, run: Any, by: str) -> None:
+        """Complete the phase if nothing is pending, and wake those that wait."""
+        if self.pending or self.tx:
+            return
+        late = run.cluster.inflight.credits(self, self.phase)
+        if late:
+            sent = self.delivered + late
+            raise BarrierError(
+                f"{self}: too few bytes announced: phase {self.phase} completes (by {by}) after "
+                f"{self.delivered} bytes, "
+                f"but copies of {count(late, 'byte')} more were issued to it and are in flight; the expected bytes "
+                f"(tx_count) are {self.announced}, the copies deliver {sent}: {sent - self.announced} bytes too many"
+            )
+        if self.seen < self.phase and "phases" in run.checks:
+            self.unseen += 1
+            run.suspicions.append(
+                f"{self}: phase {self.phase} completes (by {by}), but nobody has waited for phase {self.phase - 1}: "
+                f"whoever waits for it now cannot tell the two apart"
+            )
+        self.phase += 1
+        if self.near is not None:
+            near = self.near.freeze().knowing(self.agent, self.phase)
+            self.done = near, self.far.freeze()
+        self.pending = self.expected
+        self.announced = self.delivered = 0
+        self.before, self.arrivals = self.arrivals or self.before, []
+        waiters, self.waiters = self.waiters, []
+        for t in waiters:
+            run.cluster.wake(t)
+
+    def access(self, m: Any) -> Access:
+        """What a copy does that this phase counts: known to who has waited for the phase."""
+        return Access(m, self.agent, self.agent + 1, self.phase + 1, MBARRIER, self)
+
+    def missing(self) -> str:
+        """What the current phase still lacks, in words."""
+        lacks = []
+        if self.pending:
+            lacks.append(f"{self.pending} of {count(self.expected, 'arrival')} missing")
+        if self.tx > 0:
+            lacks.append(
+                f"{count(self.tx, 'byte')} missing: {self.announced} announced (expect_tx), {self.delivered} delivered"
+            )
+        if self.tx < 0:
+            lacks.append(
+                f"{count(-self.tx, 'byte')} too many: {self.announced} announced (expect_tx), "
+                f"{self.delivered} delivered"
+            )
+        return "; ".join(lacks) or "nothing is missing"
+
+
+class BarrierHandle:
+    """An mbarrier as one issue of an instruction sees it (isa.machine.Barrier)."""
+
+    __slots__ = ("bar", "machine")
+
+    def __init__(self, bar: MBarrier, machine: Any) -> None:
+        self.bar, self.machine = bar, machine
+
+    def live(self, what: str, asynchronous: bool = False) -> MBarrier:
+        """The barrier, if it is one; an error if it was never initialised, or invalidated, or if that is not yet
+        known here."""
+        m = self.machine
+        if self.bar.live and self.bar.born is not None and not m.deferred:
+            if self.bar.born.cluster is m.cta.cluster and not barrier_is_born(self.bar, m, asynchronous):
+                raise self._unborn(what, asynchronous)
+            if m.cta is not self.bar.cta and not asynchronous:
+                self.bar.cta.touched(m)
+        if not self.bar.live:
+            raise BarrierError(
+                f"{self.bar} is not initialised: {m.describe()} {what} at {m.place}; one thread must mbarrier_init it "
+                f"first, then fence (fence_mbarrier_init) and a CTA or cluster barrier"
+            )
+        return self.bar
+
+    def _unborn(self, what: str, asynchronous: bool) -> BarrierError:
+        m, born = self.machine, self.bar.born
+        if asynchronous and all(born.known(t, READS) for t in m.clocks()):
+            lacks = "its initialisation is not visible to the async proxy: missing fence.mbarrier_init"
+            mend = "the initialising thread executes fence_mbarrier_init (mbarrier_init_fence) after it"
+        else:
+            lacks = "nothing orders that after its initialisation"
+            mend = "fence_mbarrier_init in the initialising thread, then a barrier of the CTA or cluster"
+        return BarrierError(
+            f"{self.bar}: {m.row.name} of {m.describe()} {what} at {m.place}, but {lacks}\n"
+            f"  it was initialised by {who(born.threads)} at {born.place}; {mend}"
+        )
+
+    def _fail(self, what: str) -> BarrierError:
+        return BarrierError(f"{self.bar}: {what}; {self.machine.describe()} at {self.machine.place}")
+
+    def init(self, expected: int) -> None:
+        if not 1 <= expected <= MAX_COUNT:
+            raise self._fail(f"arrival count {expected} is not in 1 to {MAX_COUNT}")
+        if self.bar.live:
+            raise self._fail("initialised again while it is a barrier; mbarrier_inval it first")
+        self.bar.begin(expected)
+        self.machine.run.events += 1
+        self._born()
+
+    def _born(self) -> None:
+        bar, m = self.bar, self.machine
+        if m.run.races is None:
+            return
+        cluster, c = m.cta.cluster, m.threads[0].clock
+        bar.agent = cluster.new_agent()
+        bar.near, bar.far, bar.done = Gather(cluster.clock0), Gather(cluster.clock0), None
+        bar.born = Access(m, c.agent, c.agent + 1, c.epoch, None, bar)
+        region = Region(bar.address, bar.address + 8)
+        m.run.races.check(m, bar.cta.smem.shadow, region, True, by=m.run.races.add(bar.born))
+        c.epoch += 1
+
+    def inval(self) -> None:
+        bar = self.live("invalidates it")
+        if bar.waiters:
+            raise self._fail(f"invalidated while {who(bar.waiters)} wait for it")
+        m = self.machine
+        if m.run.races is not None:
+            for agent, (t, epoch, place, how) in bar.users.items():
+                if not all(c.knows(READS, agent, epoch) for c in m.clocks()):
+                    raise self._fail(
+                        f"invalidated, but nothing orders that after {who([t])} {how} at {place}; let all that use it "
+                        f"meet first (cuda.syncthreads())"
+                    )
+        bar.live = False
+        if m.run.races is not None:
+            m.run.races.check(m, bar.cta.smem.shadow, Region(bar.address, bar.address + 8), True)
+        if bar.born is not None:  # its memory is free, also for the next barrier there
+            bar.born.on = None
+
+    def expect_arrival(self) -> None:
+        """The current phase wants one arrival more."""
+        bar = self.live("arrives")
+        if bar.pending >= MAX_COUNT:
+            raise self._fail(f"{bar.pending + 1} pending arrivals exceed the range of {MAX_COUNT}")
+        bar.pending += 1
+
+    def arrive(self, n: int = 1, tx: int = 0, publish: bool = True) -> int:
+        bar, m = self.live("arrives"), self.machine
+        if tx:
+            self.expect_tx(tx)
+        if not 1 <= n <= bar.pending:
+            before = ", ".join(f"thread {t.index} at {p}" for t, p, _ in bar.arrivals[-4:])
+            raise self._fail(
+                f"{count(n, 'arrival')} in phase {bar.phase}, which has {bar.pending} of {bar.expected} pending: more "
+                f"arrivals than the barrier was initialised for" + (f" (so far: {before})" if before else "")
+            )
+        token = bar.phase
+        if bar.near is not None and publish:
+            self._publish(bar)
+        bar.pending -= n
+        bar.arrivals.append((m.threads[0], m.place, n))
+        bar.used(m, "arrives")
+        m.run.events += 1
+        bar.settle(m.run, f"an arrival at {m.place}" if not bar.pending else "")
+        return token
+
+    def arrive_drop(self) -> None:
+        bar = self.live("arrives for the last time")
+        if bar.expected == 1:
+            raise self._fail("mbarrier.arrive_drop of the last participant: no phase would ever want an arrival again")
+        bar.expected -= 1
+        self.arrive()
+
+    def _publish(self, bar: MBarrier) -> None:
+        """What the arriving threads have done becomes known to those who wait (PTX ISA: .release, and its scope)."""
+        m = self.machine
+        text = m.row.ptx if m.row is not None else ""
+        clocks = m.clocks()
+        if ".relaxed" in text:
+            self._publish_fenced(bar)
+            return
+        if m.cta is bar.cta:
+            bar.near.add(clocks)
+        elif ".release.cluster" in text:
+            bar.far.add(clocks)
+        else:  # CTA scope, but another CTA: what was read may be overwritten (see mbarrier_arrive_peer), no more
+            bar.near.add(clocks, (READS,))
+
+    def _publish_fenced(self, bar: MBarrier) -> None:
+        """A relaxed operation releases no more than what fences before it published (PTX ISA, "Release patterns")."""
+        for t in self.machine.threads:
+            for reach, clock in published(t.clock):
+                if self.machine.cta is bar.cta:
+                    bar.near.clock = bar.near.clock.join(clock)
+                if reach >= CLUSTER:
+                    bar.far.clock = bar.far.clock.join(clock)
+
+    def _acquire(self, bar: MBarrier) -> None:
+        m = self.machine
+        near, far = bar.done
+        m.acquire(near)
+        m.acquire(far if m.row is not None and ".acquire.cluster" in m.row.ptx else far.only((READS,)))
+
+    def expect_tx(self, tx: int) -> None:
+        bar = self.live("expects bytes")
+        bar.announced += tx
+        self._add(bar, tx)
+
+    def complete_tx(self, tx: int) -> None:
+        bar = self.live("delivers bytes")
+        bar.delivered += tx
+        if bar.near is not None and not self.machine.deferred:  # by a thread, not by a copy
+            self._publish_fenced(bar)
+        self._add(bar, -tx)
+        bar.settle(self.machine.run, f"the bytes of the copy at {self.machine.place}")
+
+    def _add(self, bar: MBarrier, tx: int) -> None:
+        if abs(bar.tx + tx) > MAX_COUNT:
+            raise self._fail(f"{bar.tx + tx} pending bytes exceed the range of +-{MAX_COUNT}")
+        bar.tx += tx
+        self.machine.run.events += 1
+
+    def phase_done(self, parity: int) -> bool:
+        if parity not in (0, 1):
+            raise self._fail(f"waits for parity {parity}, which is neither 0 nor 1")
+        bar = self.live("waits")
+        done = (bar.phase & 1) != parity
+        if bar.near is not None and "phases" in self.machine.run.checks:
+            self._late(bar, parity)
+        if done:
+            bar.seen = bar.phase
+            for t in self.machine.threads:
+                t.gave_up = None
+            bar.used(self.machine, "waits")
+            if bar.done is not None:
+                self._acquire(bar)
+        return done
+
+    def _late(self, bar: MBarrier, parity: int) -> None:
+        """A warning if the phase that is meant, by what the thread knows, is followed by a completed one already."""
+        m = self.machine
+        known = min(t.base.at(READS, bar.agent) for t in m.clocks())
+        meant = known - 1 if (known - 1) & 1 == parity else known
+        if bar.phase > meant + 1 and (m.place.file, m.place.line) not in bar.late:
+            bar.late.add((m.place.file, m.place.line))
+            blocks = (bar.phase - meant) % 2 == 0
+            m.run.suspicions.append(
+                f"{bar}: {m.describe()} waits a whole phase late at {m.place}\n"
+                f"  by what it knows it means phase {meant} (parity {parity}), but {bar.phase} phases have completed, "
+                f"and a parity cannot tell them apart: it "
+                f"{'waits for one that has yet to come' if blocks else 'takes one for another'}\n"
+                f"  mend: let nobody complete the next phase before all who wait for this one have seen it: they "
+                f"arrive at a barrier (empty) that the next phase's arrivals wait for"
+            )
+
+
+class Rally:
+    """One use of a named barrier: it ends when `expected` threads have arrived."""
+
+    __slots__ = ("id", "expected", "arrived", "waiting", "done", "values", "who", "gather", "places")
+
+    def __init__(self, id: int, expected: int | None) -> None:
+        self.id, self.expected, self.arrived, self.done = id, expected, 0, False
+        self.places: list[Any] = []  # where each of `who` arrived
+        self.waiting: list[Any] = []
+        self.who: list[Any] = []
+        self.values: list[Any] = []  # of syncthreads_count and the like
+        self.gather: Any = None  # what the threads that arrive publish
+
+
+class NamedBarriers:
+    """The 16 barriers of a CTA."""
+
+    def __init__(self, cta: Any) -> None:
+        self.cta = cta
+        self.open: dict[int, Rally] = {}
+        self.last: dict[int, tuple[Rally, int, int]] = {}  # the use before: its rally, agent and number
+        self.lines: dict[Any, tuple[Rally | None, Any, Any]] = {}  # by warp: the use, and who came first, and where
+
+    def arrive(self, m: Any, id: int, expected: int | None, wait: bool, value: Any = None) -> Rally:
+        """Arrive with all of `m`'s threads, and wait for the others if `wait`."""
+        if not 0 <= id <= 15:
+            raise BarrierError(f"named barrier {id} is not in 0 to 15; {m.describe()} at {m.place}")
+        if expected is not None and (expected < 1 or expected % 32):
+            raise BarrierError(f"named barrier {id}: {expected} threads is no multiple of 32; at {m.place}")
+        size = -(-len(m.cta.threads) // 32) * 32
+        if expected is not None and expected > size:
+            raise BarrierError(
+                f"named barrier {id}: {m.describe()} waits for {expected} threads at {m.place}, but the block has "
+                f"{len(m.cta.threads)}"
+            )
+        rally = self.open.get(id)
+        if rally is None:
+            rally = self.open[id] = Rally(id, expected)
+        if rally.expected != expected:
+            raise BarrierError(
+                f"named barrier {id}: {m.describe()} arrives for {expected or 'all'} threads at {m.place}, but "
+                f"{who(rally.who)} arrived for {rally.expected or 'all'} at {rally.places[0]}"
+            )
+        if m.run.races is not None:
+            self._check_reuse(m, rally)
+            rally.gather = rally.gather or Gather(m.cta.cluster.clock0)
+            rally.gather.add([t.clock for t in m.threads])
+        rally.arrived += len(m.threads)
+        rally.who.extend(m.threads)
+        rally.places.append(m.place)
+        rally.values.append(value)
+        if expected is not None and rally.arrived > expected:
+            raise BarrierError(f"named barrier {id}: {rally.arrived} threads arrived for {expected}; at {m.place}")
+        m.run.events += 1
+        self.check(rally)
+        if wait and not rally.done:
+            t = m.run.thread
+            rally.waiting.append(t)
+            t.suspend("syncthreads" if expected is None else f"named barrier {id}", rally, m)
+        if wait and rally.gather is not None:
+            m.acquire(rally.gather.freeze())
+        return rally
+
+    def check_together(self, m: Any) -> None:
+        """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
+        rally, warp, place = self.open.get(0), m.threads[0].warp, m.place
+        found, first, at = self.lines.get(warp, (None, None, None))
+        if rally is None or found is not rally:
+            if rally is None:
+                rally = self.open[0] = Rally(0, None)
+            self.lines[warp] = rally, m.threads[0], place
+        elif (at.file, at.line) != (place.file, place.line):
+            raise DivergenceError(
+                f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"
+                f"  but {who([first])} of the same warp is at another one, at {at}\n"
+                f"  mend: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
+            )
+
+    def _check_reuse(self, m: Any, rally: Rally) -> None:
+        """Who arrives must know that the use before has ended, or both could become one."""
+        last = self.last.get(rally.id)
+        again = rally.arrived and any(t in rally.who for t in m.threads)
+        if again:
+            before, how = rally, "has arrived there already, and that use has not ended"
+        elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
+            before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
+        else:
+            return
+        name = "syncthreads (named barrier 0)" if rally.expected is None else f"named barrier {rally.id}"
+        raise BarrierError(
+            f"{name}: {m.describe()} arrives at {m.place}, but {how}\n"
+            f"  that use: {who(before.who)} for {before.expected or 'all'} threads, at {before.places[0]}\n"
+            f"  mend: give each purpose a barrier id of its own, or let whoever arrives wait first for something that "
+            f"those of the use before signal after it"
+        )
+
+    def check(self, rally: Rally) -> None:
+        """End the rally if all have come. Threads that exited count as come where all of the CTA are meant."""
+        need = self.cta.live if rally.expected is None else rally.expected
+        if rally.arrived < need or not rally.arrived:
+            return
+        rally.done = True
+        del self.open[rally.id]
+        if rally.gather is not None:
+            _, agent, n = self.last.get(rally.id) or (None, self.cta.cluster.new_agent(), 0)
+            self.last[rally.id] = rally, agent, n + 1
+            rally.gather.know(agent, n + 1, (READS, FULL))
+        for t in rally.waiting:
+            self.cta.cluster.wake(t)
+
+    def thread_exited(self) -> None:
+        for rally in [r for r in self.open.values() if r.expected is None]:
+            self.check(rally)
+
+
+class ClusterBarrier:
+    """barrier.cluster: every thread of the cluster arrives once, then waits once."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.cluster = cluster
+        self.phase = 0
+        self.arrived = 0
+        self.waiting: list[Any] = []
+        self.gather: Any = None  # what the threads that arrive publish
+        self.done: Any = None
+
+    def _publish(self, m: Any, release: bool) -> None:
+        """Arriving publishes all (.release), or only that the thread runs, and what its fences did (.relaxed)."""
+        self.gather = self.gather or Gather(self.cluster.clock0)
+        for t in m.threads:
+            self.gather.add([t.clock], None if release else (INIT,))
+            for reach, clock in published(t.clock) if not release else ():
+                if reach >= CLUSTER:
+                    self.gather.clock = self.gather.clock.join(clock)
+
+    def arrive(self, m: Any, release: bool = True) -> None:
+        for t in m.threads:
+            if t.cluster_phase is not None:
+                raise BarrierError(
+                    f"barrier.cluster: {who([t])} arrives twice without waiting in between; at {m.place}"
+                )
+            t.cluster_phase = self.phase
+        if m.run.races is not None:
+            self._publish(m, release)
+        self.arrived += len(m.threads)
+        m.run.events += 1
+        self.check()
+
+    def check(self) -> None:
+        if self.arrived and self.arrived >= len(self.cluster.live):
+            self.phase += 1
+            self.arrived = 0
+            self.done = self.gather.freeze() if self.gather else None
+            waiting, self.waiting = self.waiting, []
+            for t in waiting:
+                self.cluster.wake(t)
+
+    def wait(self, m: Any) -> None:
+        for t in m.threads:
+            if t.cluster_phase is None:
+                raise BarrierError(f"barrier.cluster: {who([t])} waits without having arrived; at {m.place}")
+        token = m.threads[0].cluster_phase
+        while self.phase == token:
+            self.waiting.append(m.run.thread)
+            m.run.thread.suspend("barrier.cluster.wait", self, m)
+        for t in m.threads:
+            t.cluster_phase = None
+        if self.done is not None:
+            m.acquire(self.done)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cooperative grids: clusters that wait for the whole grid stand still while the others run up to the same point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from greenlet import greenlet
+
+from ..checks.clocks import Clock, Gather
+from ..report import DeadlockError, SimError, count, who
+
+_MOST = 3  # clusters described in one report
+
+
+class GridGroup:
+    """What `cuda.cg.this_grid()` gives."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def sync(self) -> int:
+        """Wait for all threads of the grid; orders their memory accesses."""
+        t = self._run.thread
+        t.cta.cluster.at_grid.append(t)
+        t.suspend("grid sync", self, None)
+        return 0
+
+
+class CooperativeGroups:
+    """`numba.cuda.cg`."""
+
+    def __init__(self, run: Any) -> None:
+        self._group = GridGroup(run)
+
+    def this_grid(self) -> GridGroup:
+        return self._group
+
+
+def execute(clusters: Iterable[Callable[[], Any]], start: Any) -> None:
+    """Run clusters one after the other, but all of them up to each sync of the grid first. clusters: each gives the
+    next cluster that is to run, or None."""
+    standing: list[tuple[Any, Any]] = []
+    ended = 0
+    try:
+        for make in clusters:
+            cluster = make()
+            if cluster is None:
+                continue
+            cluster.company = True
+            runner = greenlet(cluster.execute)
+            runner.switch(start)
+            if runner.dead:
+                ended += 1
+            else:
+                standing.append((cluster, runner))
+        while standing:
+            if any(cluster.parked for cluster, _ in standing):
+                ended += _resume(standing)
+                continue
+            if ended:
+                waits = standing[0][0]
+                raise DeadlockError(
+                    f"deadlock in kernel {waits.run.kernel}: {count(len(standing), 'cluster')} wait for the grid "
+                    f"(cg.this_grid().sync) at {waits.at_grid[0].place}, but {ended} of the grid have ended without; "
+                    f"all threads must call it equally often"
+                )
+            for cluster, _ in standing:
+                left = [t for t in cluster.threads if t not in cluster.live]
+                if left:
+                    raise DeadlockError(
+                        f"deadlock in kernel {cluster.run.kernel}: {who(left)} of block {left[0].cta.index} ended "
+                        f"without the sync of the grid (cg.this_grid().sync) at {cluster.at_grid[0].place}, where the "
+                        f"others wait; all threads of the grid must call it equally often"
+                    )
+            _meet([cluster for cluster, _ in standing])
+            for _, runner in standing:
+                runner.switch()
+            ended = sum(runner.dead for _, runner in standing)
+            standing = [s for s in standing if not s[1].dead]
+    finally:
+        for _, runner in standing:
+            runner.throw()
+
+
+def _resume(standing: list[tuple[Any, Any]]) -> int:
+    """Let the clusters go on that poll for what others do; gives how many end. An error if nothing comes of it."""
+    parked = [s for s in standing if s[0].parked]
+    run = parked[0][0].run
+    before = run.events, run.steps
+    for cluster, runner in parked:
+        runner.switch()
+        if runner.dead:
+            standing.remove((cluster, runner))
+    ended = sum(runner.dead for _, runner in parked)
+    still = [cluster for cluster, _ in parked if cluster.parked]
+    if not ended and still and (run.events, run.steps) == before:
+        raise _stuck(still)
+    return ended
+
+
+def _stuck(clusters: list[Any]) -> SimError:
+    """No cluster goes on: what the first waits for, and then what others do."""
+    error = clusters[0].dead_end()
+    rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
+    said = [f"  block {c.ctas[0].index} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
+    if len(clusters) > _MOST:
+        said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
+    error.args = ("\n".join([error.args[0], *said]),)
+    return error
+
+
+def _meet(clusters: list[Any]) -> None:
+    """All threads of the grid have come: each knows what all did, and may go on."""
+    known: Clock | None = None
+    for c in clusters if clusters[0].run.races is not None else ():
+        gather = Gather(c.clock0)
+        gather.add([t.clock for t in c.threads])
+        known = gather.freeze() if known is None else known.join(gather.freeze())
+    for c in clusters:
+        for t in c.threads if known is not None else ():
+            t.clock.base = t.clock.base.join(known)
+        c.ready.extend(c.at_grid)
+        c.at_grid = []

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a deadlock: who waits for what and where, what is missing, and who was to deliver it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..report import DeadlockError, Place, count, who
+from .barrier import ClusterBarrier, MBarrier, Rally
+
+_MOST = 4  # places named in one list
+Places = dict[Any, Place]
+
+
+def deadlock(cluster: Any) -> DeadlockError:
+    """Describe a cluster in which no thread can go on and nothing is in flight."""
+    stuck = sorted(cluster.live, key=lambda t: (t.cta.rank, t.index))
+    blocks = ", ".join(str(c.index) for c in cluster.ctas)
+    lines = [
+        f"deadlock in kernel {cluster.run.kernel}, block{'s' if cluster.size > 1 else ''} {blocks}: "
+        f"{count(len(stuck), 'thread')} can never go on, and nothing is in flight"
+    ]
+    places = {t: t.place for t in stuck}
+    groups: dict[Any, list[Any]] = {}
+    for t in stuck:
+        wait = _wait(t)
+        on = getattr(wait.on, "bar", wait.on)
+        one = on if isinstance(on, (MBarrier, Rally)) else type(on)
+        groups.setdefault((_rank(on, wait.why), id(one), wait.why, places[t]), []).append(t)
+    follows = _follow([threads for _, threads in groups.items()])
+    ordered = [g for _, g in sorted(zip(follows, groups.items()), key=lambda f: (f[0], f[1][0][0]))]
+    for (_, _, why, place), threads in ordered:
+        lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
+        lines += [f"    {line}" for line in _cause(threads, why, places)]
+        bar = getattr(_wait(threads[0]).on, "bar", None)
+        if isinstance(bar, MBarrier) and threads is ordered[0][1]:  # what follows from the cause needs no mending
+            lines.append(f"    mend: {_mend(bar, places)}")
+    cycle = _cycle([threads for _, threads in ordered])
+    if cycle:
+        lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
+    lines += [f"  before that: {text}" for text in dict.fromkeys(cluster.run.suspicions[-_MOST:])]
+    return DeadlockError("\n".join(lines))
+
+
+def _deliverers(threads: list[Any]) -> set[Any]:
+    """Who could end the wait of these threads: those who have signalled the barrier before, or have not come."""
+    on = _wait(threads[0]).on
+    on = getattr(on, "bar", on)
+    if isinstance(on, MBarrier):
+        return {t for t, _, _ in (*on.before, *on.arrivals)} | set(on.senders)
+    if isinstance(on, Rally):
+        return set(threads[0].cta.threads) - set(on.who)
+    if isinstance(on, ClusterBarrier):
+        return {t for t in on.cluster.live if t.cluster_phase != on.phase}
+    return set(on.absent()) if hasattr(on, "absent") else set()
+
+
+def _follow(groups: list[list[Any]]) -> list[bool]:
+    """Of each group, whether its wait follows from that of another: those known to end it wait there, and not the other
+    way round."""
+    wants = [_known(g) for g in groups]
+    after = [{j for j, h in enumerate(groups) if j != i and wants[i] & set(h)} for i in range(len(groups))]
+    for _ in groups:  # until all that follow one another are found
+        after = [a.union(*(after[j] for j in a)) for a in after]
+    return [any(i not in after[j] for j in a) for i, a in enumerate(after)]
+
+
+def _known(threads: list[Any]) -> set[Any]:
+    """Who is known to be wanted: those who signalled the barrier in the phase (the use) before, but not in this one."""
+    on = _wait(threads[0]).on
+    on = getattr(on, "bar", on)
+    if isinstance(on, MBarrier):
+        earlier = {t for t, _, _ in on.before} - {t for t, _, _ in on.arrivals}
+        return earlier | {t for t, phase in on.senders.items() if phase < on.phase}
+    if isinstance(on, Rally):
+        last = threads[0].cta.named.last.get(on.id)
+        return set(last[0].who) - set(on.who) if last is not None else set()
+    return _deliverers(threads)
+
+
+def _cycle(groups: list[list[Any]]) -> list[list[Any]]:
+    """Groups that wait for one another in a circle; none if there is no such."""
+    wants = [_deliverers(g) for g in groups]
+    after = [[j for j, h in enumerate(groups) if j != i and wants[i] & set(h)] for i in range(len(groups))]
+    for start in range(len(groups)):
+        path = [start]
+        while path[-1] not in path[:-1] and after[path[-1]]:
+            path.append(after[path[-1]][0])
+        if path[-1] in path[:-1]:
+            return [groups[i] for i in path[path.index(path[-1]) : -1]]
+    return []
+
+
+def _wait(t: Any) -> Any:
+    """What a thread waits for: if others run an instruction for it, what that waits for."""
+    wait = t.wait
+    while getattr(wait.on, "by", None) not in (None, t):
+        t = wait.on.by
+        wait = t.wait
+    return wait
+
+
+def _rank(on: Any, why: str) -> int:
+    """What to report first: what is most likely the cause."""
+    if why.startswith("setmaxnreg"):
+        return 0
+    if isinstance(on, MBarrier):
+        return 1 if on.tx else 2
+    return 3 if isinstance(on, Rally) else 4
+
+
+def _cause(threads: list[Any], why: str, places: Places) -> list[str]:
+    on = _wait(threads[0]).on
+    on = getattr(on, "bar", on)
+    if isinstance(on, MBarrier):
+        return _mbarrier(on, why, places)
+    if isinstance(on, Rally):
+        have = set(on.who)
+        absent = [t for t in threads[0].cta.threads if t not in have]
+        need = on.expected or len(threads[0].cta.threads)
+        return [f"for {why}: {on.arrived} of {need} threads have arrived; " + _missing(absent, places)]
+    if isinstance(on, ClusterBarrier):
+        absent = [t for t in places if t.cluster_phase != on.phase]
+        return [f"for {why}: {count(on.arrived, 'thread')} arrived; " + _missing(absent, places)]
+    if hasattr(on, "absent"):
+        meets = {id(m): m for m in (_wait(t).on for t in threads)}
+        absent = [t for m in meets.values() for t in m.absent()]
+        return [f"for {why}, which all lanes of a {on.unit.kind} execute together; " + _missing(absent, places)]
+    polled = threads[0].polled if why.startswith("an atomic") else None
+    if polled is None:
+        return [f"for {why}"]
+    memory, address = polled
+    return [f"for {why}, at {memory.name(address - getattr(memory, 'address', 0))}"]
+
+
+def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
+    lines = [f"for {bar} ({why}), phase {bar.phase} (parity {bar.phase & 1}) to complete: {bar.missing()}"]
+    if bar.arrivals:
+        lines.append("arrived in this phase: " + _arrivals(bar.arrivals, places))
+        here = {t for t, _, _ in bar.arrivals}
+        absent = [a for a in bar.before if a[0] not in here]
+        if absent and bar.pending:
+            lines.append("in the phase before, but not in this one: " + _arrivals(absent, places))
+    elif bar.before:
+        lines.append("nobody has arrived in this phase; in an earlier one: " + _arrivals(bar.before, places))
+    else:
+        lines.append("nobody ever arrived")
+        lines += _namesakes(bar)
+    if bar.unseen:
+        lines.append(
+            f"{count(bar.unseen, 'phase')} completed before anybody waited for the one before: more arrive in a round "
+            f"than the {bar.expected} it was initialised for"
+        )
+    return lines
+
+
+def _namesakes(bar: MBarrier) -> list[str]:
+    """Who signalled the barrier at this address in another CTA of the cluster, and so perhaps not the one meant."""
+    peers = [c.mbarriers[bar.address] for c in bar.cta.cluster.ctas if c is not bar.cta and bar.address in c.mbarriers]
+    own = [(t, place) for peer in peers for t, place, _ in (*peer.before, *peer.arrivals) if t.cta is peer.cta]
+    if not own:
+        return []
+    t, place = own[0]
+    return [f"{who([t])} arrived at the same address of its own CTA, at {place.short}: a peer's needs mapa"]
+
+
+def _mend(bar: MBarrier, places: Places) -> str:
+    if bar.tx:
+        return (
+            f"announce the {bar.delivered} bytes that the copies deliver in a phase (tx_count, expect_tx), or issue "
+            f"the copies that are missing"
+        )
+    gone = [t for t, _, _ in bar.before if t not in places]
+    if bar.pending and len(gone) >= bar.pending:
+        return (
+            f"{who(gone)} ended before this phase: let them go on for as many rounds as the others, or arrive for the "
+            f"last time with mbarrier_arrive_drop"
+        )
+    return (
+        f"let as many threads arrive in each phase as the barrier was initialised for ({bar.expected}): a consumer "
+        f"releases what it has read, a producer commits or announces its bytes"
+    )
+
+
+def _arrivals(arrivals: list[tuple[Any, Place, int]], places: Places) -> str:
+    by: dict[Place, list[Any]] = {}
+    for t, place, _ in arrivals:
+        by.setdefault(place, []).append(t)
+    out = []
+    for place, threads in list(by.items())[:_MOST]:
+        now = sorted({places[t].short if t in places else "" for t in threads})
+        out.append(f"{who(threads)} at {place.short} (" + (f"now at {', '.join(now)}" if now[-1] else "exited") + ")")
+    return "; ".join(out)
+
+
+def _missing(absent: list[Any], places: Places) -> str:
+    """Threads that have not come, and where they are."""
+    by: dict[str, list[Any]] = {}
+    for t in absent:
+        by.setdefault(f"now at {places[t].short}" if t in places else "exited", []).append(t)
+    words = [f"{who(threads)} ({where})" for where, threads in list(by.items())[:_MOST]]
+    return "missing: " + "; ".join(words) if words else "none is missing"

@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads, warps, CTAs and clusters, and the scheduler that runs one cluster: one greenlet a thread.
+
+A thread runs until it must wait; nothing else interrupts it, so that a run is deterministic. A seed changes which
+ready thread goes next. When no thread can run, work in flight completes, one operation at a time; when there is none
+either, the kernel is dead and the report says why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from greenlet import greenlet
+
+from ...isa.form.instr import CTA, WARP, WARPGROUP
+from ..checks.clocks import READS, Clock, ThreadClock
+from ..checks.explain import may_still_touch
+from ..checks.hazards import Access, Races
+from ..lanes.fragment import Fragment, Log
+from ..report import BarrierError, Place, SimError, count, place_of
+from ..schedule import schedule
+from .barrier import ClusterBarrier, MBarrier, NamedBarriers
+from .deadlock import deadlock
+from .inflight import Groups, InFlight
+from .memory import REGISTERS, GlobalMemory, SharedMemory
+from .tensor_maps import TensorMaps
+from .tmem import check_freed
+
+IDLE_TURNS = 20_000
+"""How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
+PARK_TURNS = 1_000
+"""The same until the other clusters of the grid are tried."""
+YIELDS = 4
+"""How many threads that pause may go on before the others while nothing happens: copies wait until no thread can."""
+BUSY_TURNS = 500_000
+"""The same while only they themselves change memory, and no other thread goes on or ends (a spin without progress)."""
+
+
+class Unit:
+    """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
+
+    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose", "registers", "loading")
+
+    def __init__(self, kind: str, threads: list[Thread]) -> None:
+        self.kind, self.threads = kind, threads
+        self.meets: dict[Any, Any] = {}
+        self.groups: dict[str, Groups] = {}
+        self.busy: dict[int, list[Any]] = {}  # register slabs that wgmma still uses
+        self.loose: dict[int, Any] | None = None  # register slabs touched since the last wgmma.fence
+
+        self.registers: int | None = None  # of each thread, once setmaxnreg was executed
+        self.loading: dict[int, list[Any]] = {}  # by thread: registers that a load from tensor memory has to write
+
+    def fenced(self) -> None:
+        """A wgmma.fence: what registers held and were read for is ordered before the wgmmas that follow."""
+        self.loose = {}
+
+
+class Wait:
+    """Why a thread does not run."""
+
+    __slots__ = ("why", "on", "machine", "ready")
+
+    def __init__(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None) -> None:
+        self.why, self.on, self.machine, self.ready = why, on, machine, ready
+
+
+class Thread:
+    """One CUDA thread."""
+
+    __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
+                 "cluster_phase", "files", "polls", "fragment", "carry", "statics",
+                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states")  # fmt: skip
+
+    def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
+        self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
+        self.warp: Unit
+        self.warpgroup: Unit | None = None
+        self.greenlet: Any = None
+        self.wait: Wait | None = None
+        self.fragment: Any = None  # those it runs together with, if there are any (see `fragment`)
+        self.groups: dict[str, Groups] = {}
+        self.clock: Any = None  # what it knows (see `clocks`), if races are checked
+        self.cluster_phase: int | None = None
+        self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
+        self.polled: Any = None  # what the atomic is at that it repeats: (memory, address)
+        self.gave_up: Any = None  # the barrier that it tested last, if its phase was not seen to complete, and where
+        self.files: dict[Any, int] = {}  # register files of each kind given so far
+        self.carry: Any = None  # the register of add_cc and its like
+        self.statics: tuple[Any, int] = (None, 0)  # the traced call that last asked for static memory, and how often
+        self.unwritten: dict[int, Any] = {}  # its register files with undefined elements (see `unwritten`)
+        self.undefined: Any = None  # why operands of the instruction that it comes to are (see `spread`)
+        self.received: Any = None  # the same of what it gave
+        self.locals: list[Any] = []  # local arrays of which tensors were made
+        self.states: set[int] = set()  # in which it has paused (see `progress`)
+
+    def unit(self, issuer: str, what: str) -> Unit:
+        """Those with whom this thread issues an instruction of that issuer."""
+        if issuer == WARP:
+            return self.warp
+        if issuer == WARPGROUP:
+            if self.warpgroup is None:
+                raise SimError(
+                    f"{what} is issued by a warpgroup of 128 threads, but thread {self.index} is in an incomplete one: "
+                    f"the block has {count(len(self.cta.threads), 'thread')}; use a multiple of 128"
+                )
+            return self.warpgroup
+        return self.cta.unit if issuer == CTA else self.cta.cluster.unit
+
+    def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
+        """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
+        if self.fragment is not None and self.fragment.by_turns is not None:
+            raise SimError(f"{why}: one lane of those that run together cannot wait alone")
+        self.wait = Wait(why, on, machine, ready)
+        if self.cta.cluster.run.trace is not None:
+            self.cta.cluster.run.trace.waits(self)
+        self.cta.cluster.scheduler.switch()
+
+    @property
+    def place(self) -> Place:
+        """Where the thread is suspended."""
+        return place_of(self.greenlet.gr_frame)
+
+
+class Cta:
+    """A CTA: its threads, shared memory and barriers."""
+
+    def __init__(self, cluster: Cluster, rank: int, index: tuple[int, int, int], run: Run) -> None:
+        self.cluster, self.rank, self.index = cluster, rank, index
+        bx, by, bz = run.block
+        self.threads = [Thread(self, n, (n % bx, n // bx % by, n // (bx * by))) for n in range(bx * by * bz)]
+        self.live = len(self.threads)
+        self.smem = SharedMemory(self, run.smem)
+        self.mbarriers: dict[int, MBarrier] = {}
+        self.named = NamedBarriers(self)
+        self.unit = Unit(CTA, self.threads)
+        self.warps = [self._unit(WARP, at, 32) for at in range(0, self.live, 32)]
+        self.warpgroups = [self._unit(WARPGROUP, at, 128) for at in range(0, self.live - 127, 128)]
+        self.names: list[tuple[int, int, str]] = []
+        self.touches: dict[int, Any] = {}  # by peers and copies: the last of each agent
+        self.slabs: dict[Any, list[Any]] = {}
+        self.tmem: Any = None
+
+    @property
+    def default_registers(self) -> int:
+        """The most that each thread may have at the start: as many as a kernel that uses setmaxnreg is given."""
+        return min(256, REGISTERS // len(self.threads) // 8 * 8)
+
+    def registers_without(self, unit: Unit) -> int:
+        """What the other warpgroups hold."""
+        return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
+
+    def _unit(self, kind: str, at: int, size: int) -> Unit:
+        unit = Unit(kind, self.threads[at : at + size])
+        for t in unit.threads:
+            if kind == WARP:
+                t.warp = unit
+            else:
+                t.warpgroup = unit
+        return unit
+
+    def mbarrier(self, address: int) -> MBarrier:
+        bar = self.mbarriers.get(address)
+        if bar is None:
+            if address % 8:
+                raise BarrierError(f"mbarrier {self.name(address)}: its address is no multiple of 8")
+            bar = self.mbarriers[address] = MBarrier(address, self)
+        return bar
+
+    def touched(self, m: Any, access: Any = None) -> None:
+        """A peer, or a copy, uses this CTA's shared memory: the CTA must know of it before it exits."""
+        t = m.threads[0]
+        if access is None:
+            access = Access(m, t.clock.agent, t.clock.agent + 1, t.clock.epoch, None, None)
+        if not self.live and "exits" in self.cluster.run.checks:
+            raise may_still_touch(self, access)
+        self.touches[access.lo] = access
+
+    def untouched(self) -> None:
+        """The CTA exits: report those who may still use its shared memory."""
+        clocks = {id(t.clock.base): t.clock for t in self.threads}.values()
+        for a in self.touches.values():
+            if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in self.threads):
+                raise may_still_touch(self, a)
+
+    def note(self, address: int, nbytes: int, name: str) -> None:
+        if (address, nbytes, name) not in self.names:
+            self.names.append((address, nbytes, name))
+
+    def name(self, address: int) -> str:
+        """A shared address in words: the smallest named range that holds it, and the address."""
+        held = [(n, a, name) for a, n, name in self.names if a <= address < a + n]
+        where = f"{address:#x}" + (f" of CTA {self.rank}" if self.cluster.size > 1 else "")
+        if not held:
+            return f"at {where}"
+        nbytes, start, name = min(held, key=lambda h: h[0])
+        bar = self.mbarriers.get(address)
+        offset = address - start
+        inside = f"[{offset // 8}]" if bar is not None and nbytes > 8 else f" + {offset} bytes" if offset else ""
+        return f"{name}{inside} ({where})"
+
+
+_SERIALS = itertools.count(1)
+"""Numbers for the launches of this process (%gridid)."""
+
+
+class Run:
+    """One launch: what all its clusters share, and the thread that runs now."""
+
+    def __init__(
+        self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
+        cluster: tuple[int, int, int], smem: int, seed: int | None, mode: str, memory: GlobalMemory,
+        maps: TensorMaps, checks: frozenset[str],
+    ) -> None:  # fmt: skip
+        self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
+        self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
+        self.trace: Any = None
+        self.clustered = True  # whether the launch names a cluster
+        self.shared = False  # whether the lanes of a warp run together: see launch.may_share
+        self.computed = self.repeated = 0  # values of lanes, the first time and again (see fragment.WORTH)
+        self.seed = seed
+        self.rng = random.Random(seed) if seed is not None else None
+        self.choices: Any = None  # see schedule.Choices
+        self.thread: Any = None
+        self.cluster: Any = None
+        self.waiting: deque[Any] = deque()  # coordinates of the clusters that have not started
+        self.events = 0  # counts everything that may let a polling thread go on
+        self.steps = 0  # counts what polling threads do by themselves (see `progress`)
+        self.clock = 0
+        self.serial = next(_SERIALS)
+        self.checks = checks
+        self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
+        self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
+        self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
+        self.races = Races("uninitialised" in checks) if "races" in checks else None
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        """Take the next cluster that has not started; with a seed sometimes none, as where others were faster."""
+        if not self.waiting or (self.rng is not None and self.rng.random() < 0.25):
+            return None
+        x, y, z = (i * c for i, c in zip(self.waiting.popleft(), self.cluster_shape))
+        return x, y, z
+
+    def next_cluster(self) -> Any:
+        """The coordinates of the cluster that starts next: the first that waits, or another by choice."""
+        count = len(self.waiting)
+        at = (0, 1, count - 1)[self.choices.among(min(count, 3))] if self.choices is not None else 0
+        self.waiting.rotate(-at)
+        found = self.waiting.popleft()
+        self.waiting.rotate(at)
+        return found
+
+
+class Cluster:
+    """The CTAs that run at once, their greenlets and what they wait for."""
+
+    def __init__(self, run: Run, coord: tuple[int, int, int]) -> None:
+        self.run, self.coord = run, coord
+        cx, cy, cz = run.cluster_shape
+        self.size = cx * cy * cz
+        self.inflight = InFlight()
+        self.ctas = []
+        for rank in range(self.size):
+            at = (rank % cx, rank // cx % cy, rank // (cx * cy))
+            index = tuple(c * n + i for c, n, i in zip(coord, run.cluster_shape, at))
+            self.ctas.append(Cta(self, rank, index, run))  # type: ignore[arg-type]
+        self.threads = [t for c in self.ctas for t in c.threads]
+        self.unit = Unit("cluster", self.threads)
+        self.agents = len(self.threads)  # those given out
+        self.clock0 = Clock.zero(self, self.agents + 64)
+        if run.races is not None:
+            for agent, t in enumerate(self.threads):
+                t.clock = ThreadClock(agent, self.clock0)
+        self.live = set(self.threads)
+        self.barrier = ClusterBarrier(self)
+        self.ready: Any = schedule([] if run.shared else self.threads, run.seed, run.choices)
+        self.polled: list[Thread] = []
+        self.pollers: list[Thread] = []
+        self.at_grid: list[Thread] = []  # those that wait for the whole grid
+        self.scheduler: Any = None
+        self._start: Any = None
+        self._idle = (0, 0)
+        self.refused: list[tuple[int, int]] = []  # responses that no cluster was left to cancel: their (agent, epoch)
+        self.company = False  # whether there are other clusters that may run while this one waits for them
+        self.parked = False
+        self._yields = (0, 0)  # how often threads that paused went on at once since something happened: (events, count)
+        self._busy = 0  # turns of polling threads since another went on, or one ended
+
+    def execute(self, start: Callable[[Thread], Callable[[], list[Thread]]]) -> None:
+        """Run every thread to its end; `start(thread)` gives what it executes, which gives the threads that end."""
+        run = self.run
+        run.cluster = self
+        self.scheduler, self._start = greenlet.getcurrent(), start
+        for threads in [w.threads for c in self.ctas for w in c.warps] if run.shared else ():
+            self.spawn(threads, threads, Log())
+        for thread in self.threads if not run.shared else ():
+            thread.greenlet = greenlet(start(thread))
+        try:
+            while self.live:
+                t = self._next()
+                if t is None:
+                    if self._advance():
+                        continue
+                    if self.parked:  # others may do what these threads wait for: see cooperative.execute
+                        self.scheduler.parent.switch()
+                        run.cluster, self.parked, self._idle = self, False, (run.events, 0)
+                        continue
+                    if not self.at_grid or sum(len(self._with(t)) for t in self.at_grid) < len(self.live):
+                        raise self.dead_end()
+                    self.scheduler.parent.switch()  # see cooperative.execute
+                    run.cluster = self
+                    continue
+                run.thread = t
+                if run.trace is not None and t.wait is not None:
+                    run.trace.resumes(t)
+                t.wait = None
+                runs = t.greenlet
+                ended = runs.switch()
+                if runs.dead:
+                    for t in ended:
+                        self._exited(t)
+            self.inflight.flush()
+            self._check_end()
+        except SimError:
+            raise
+        except Exception as e:
+            if run.races is not None and run.races.suspect is not None:
+                raise run.races.suspect from e  # garbage that was read is the likely cause
+            raise
+        finally:
+            self._kill()
+
+    def _next(self) -> Thread | None:
+        if not self.ready:
+            return None
+        run = self.run
+        if run.mode == "random" and run.rng is not None and run.rng.random() < 0.05:
+            self.inflight.complete_some(run.rng)
+        return self.ready.next()  # type: ignore[no-any-return]
+
+    def _advance(self) -> bool:
+        """No thread is ready: let something happen."""
+        still: list[Thread] = []
+        for t in self.polled:
+            (self.ready if t.wait is None or t.wait.ready is None or t.wait.ready() else still).append(t)
+        self.polled = still
+        if self.ready:
+            return True
+        done = self.inflight.complete_copy(self.run.rng)
+        if not self.pollers:
+            return done
+        turns = self._idle[1] + len(self.pollers) if self._idle[0] == self.run.events else 0
+        self._idle = (self.run.events, turns)
+        self._busy = 0 if done else self._busy + len(self.pollers)
+        if turns > (PARK_TURNS if self.company else IDLE_TURNS) or self._busy > BUSY_TURNS:
+            self.parked = self.company and self._busy <= BUSY_TURNS
+            return False
+        self.ready.extend(self.pollers)
+        self.pollers = []
+        return True
+
+    def spawn(self, threads: list[Thread], warp: list[Thread], log: Log) -> None:
+        """Let some lanes of a warp run on a greenlet of their own, from where `log` ends."""
+        f = Fragment(self, threads, warp, log)
+        for t in threads:
+            t.fragment = f
+        threads[0].greenlet = greenlet(self._start(threads[0]), self.scheduler)
+        self.ready.append(threads[0])
+
+    @staticmethod
+    def _with(t: Thread) -> list[Thread]:
+        """The threads on the greenlet of one."""
+        return t.fragment.members if t.fragment is not None else [t]
+
+    def paused(self, t: Thread) -> None:
+        """A thread lets others run, and goes on after them all, or in an order other than the usual one among them."""
+        since, count = self._yields
+        self._yields = (self.run.events, count + 1 if since == self.run.events else 1)
+        if self._yields[1] <= YIELDS and self.ready and self.ready.again():
+            self.ready.append(t)
+        else:
+            self.pollers.append(t)
+
+    def dead_end(self) -> SimError:
+        for t in self.live:  # those that wait together wait for the same
+            leader = self._with(t)[0]
+            t.wait, t.greenlet = leader.wait, leader.greenlet
+        return deadlock(self)
+
+    def new_agent(self) -> int:
+        self.agents += 1
+        return self.agents - 1
+
+    def wake(self, t: Thread) -> None:
+        self._busy = 0
+        if self.run.trace is not None:
+            self.run.trace.wakes(t, self.run.thread)
+        self.ready.append(t)
+
+    def wake_others(self, threads: Iterable[Thread]) -> None:
+        """Wake those of `threads` that do not run now."""
+        me = self.run.thread
+        for t in threads:
+            if t is not me and (t.fragment is None or t is t.fragment.members[0]):
+                self.wake(t)
+
+    def _exited(self, t: Thread) -> None:
+        self.live.discard(t)
+        self._busy = 0
+        t.cta.live -= 1
+        if not t.cta.live and "exits" in self.run.checks and self.run.races is not None:
+            t.cta.untouched()
+        self.run.events += 1
+        t.cta.named.thread_exited()
+        self.barrier.check()
+
+    def _check_end(self) -> None:
+        if self.run.races is not None and self.run.races.suspect is not None:
+            raise self.run.races.suspect
+        for cta in self.ctas:
+            for bar in cta.mbarriers.values():
+                if bar.live and bar.tx:
+                    raise BarrierError(f"{bar}: the kernel ended in phase {bar.phase} with {bar.missing()}")
+            check_freed(cta)
+
+    def _kill(self) -> None:
+        for t in self.threads:
+            if t.greenlet is not None and not t.greenlet.dead and t.greenlet:
+                self.run.thread = t
+                t.greenlet.throw()
+            t.greenlet = None
+        self.run.thread = None
+
+
+def coordinates(shape: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """All coordinates of a shape, x fastest."""
+    return [(int(x), int(y), int(z)) for z, y, x in np.ndindex(shape[2], shape[1], shape[0])]

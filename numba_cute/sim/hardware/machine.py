@@ -1,0 +1,485 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine that the bodies of the instruction table run on (isa.machine.Machine): one object for each issue."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
+from ...isa.form.machine import Bytes
+from ..checks.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
+from ..checks.explain import not_started
+from ..checks.hazards import Access, Region, Rows
+from ..checks.ordering import fence as fence_threads, order
+from ..checks.progress import goes_on
+from ..report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
+from .barrier import BarrierHandle
+from .inflight import Groups, Op
+from .memory import REGISTERS
+from .special import special_register
+from .tmem import TensorMemoryHandle
+
+_PEER = 24
+"""shared::cluster addresses of a peer hold its rank + 1 from this bit on; a shared::cta address is one's own."""
+
+
+POLLS = 64
+"""Reads of one place in a row from which on a thread counts as polling."""
+
+
+class Machine:
+    """One issue of one row by `threads`."""
+
+    __slots__ = ("run", "row", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued", "saved",
+                 "op", "map_at", "_place")  # fmt: skip
+
+    def __init__(self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None) -> None:
+        self.run, self.row, self.threads, self.unit = run, row, threads, unit
+        self.lanes = len(threads)
+        self.cta = threads[0].cta
+        self.cta_rank = self.cta.rank
+        self.deferred = False  # the effect of an operation in flight is being done
+        self.issued: Any = None  # what a deferred operation's issuers knew
+        self.saved: Any = None  # shared memory as an operation has read it, whose effect is still to come
+        self.op: Any = None  # the asynchronous operation that this issue began
+        self.eager = False  # registers were gathered as copies, so that the effect must be done now
+        self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
+        self._place: Place | None = None
+
+    @property
+    def place(self) -> Place:
+        """The user's line that issues this."""
+        if self._place is None:
+            self._place = place_of(sys._getframe(1))
+        return self._place
+
+    def describe(self) -> str:
+        return who(self.threads)
+
+    def clocks(self) -> Any:
+        """What the issuing threads know (or knew when they issued what is deferred)."""
+        return self.issued or [t.clock for t in self.threads]
+
+    def acquire(self, clock: Any) -> None:
+        """The threads come to know all that `clock` knows."""
+        for t in self.threads:
+            t.clock.base = t.clock.base.join(clock)
+
+    def uniform(self, operand: Any) -> Any:
+        if not isinstance(operand, np.ndarray):
+            return operand
+        first = operand[0]
+        if not (operand == first).all():
+            at = int(np.flatnonzero(operand != first)[0])
+            name = self.row.name if self.row else "instruction"
+            raise DivergenceError(
+                f"{name}: its threads must agree on an operand, but {who(self.threads[:1])} gives {first} and "
+                f"{who(self.threads[at : at + 1])} gives {operand[at]}, at {self.place}"
+            )
+        return first.item()
+
+    # threads
+    def sreg(self, name: str) -> Any:
+        values = [special_register(self.run, t, name.removeprefix("%")) for t in self.threads]
+        return values[0] if self.lanes == 1 and self.unit is None else np.array(values)
+
+    def block(self, ready: Callable[[], bool], why: str, on: Any = None) -> None:
+        thread = self.run.thread
+        bar = getattr(on, "bar", None)
+        while not ready():
+            if bar is not None:
+                bar.waiters.append(thread)
+                thread.suspend(why, on, self)
+            else:
+                thread.cta.cluster.polled.append(thread)
+                thread.suspend(why, on, self, ready)
+
+    def pause(self, why: str, on: Any = None) -> None:
+        thread = self.run.thread
+        if thread.fragment is not None and thread.fragment.pauses(why):
+            return
+        if on is not None and self.run.races is not None:
+            thread.gave_up = on.bar, self.place
+        if goes_on(thread, sys._getframe(1)):
+            self.run.steps += 1
+        thread.cta.cluster.paused(thread)
+        thread.suspend(f"{why}, again and again", on, self)
+
+    def polls(self, address: Any) -> None:
+        """A plain read: of the same place again and again it is a loop that waits for others, who get their turn."""
+        polls = self.run.thread.polls
+        polls[1] = polls[1] + 1 if polls[0] == address else 0
+        polls[0] = address
+        if polls[1] >= POLLS:
+            self.pause(f"a loop that reads {address:#x}" if isinstance(address, int) else "a loop that reads")
+
+    def barrier(self, id: int, threads: int | None, wait: bool) -> None:
+        self.cta.named.arrive(self, id, threads, wait)
+
+    def need_cluster(self, what: str) -> None:
+        if not self.run.clustered:
+            raise SimError(
+                f"{what} in a launch that names no cluster: the GPU ends the kernel with an illegal instruction (seen "
+                f"on an H200); launch with cluster=, or give the kernel @cute.cluster_shape; {self.place}"
+            )
+
+    def cluster_arrive(self, release: bool = True) -> None:
+        self.cta.cluster.barrier.arrive(self, release)
+
+    def cluster_wait(self) -> None:
+        self.cta.cluster.barrier.wait(self)
+
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        refused = self.cta.cluster.refused
+        if self.run.races is not None:
+            if any(t.base.at(READS, agent) >= epoch for t in self.clocks() for agent, epoch in refused):
+                raise SimError(
+                    f"clusterlaunchcontrol.try_cancel: {self.describe()} asks again at {self.place}, after it has seen "
+                    f"a response that none was left; leave the loop at the first such response"
+                )
+        found = self.run.cancel_cluster()
+        if found is None and self.op is not None:
+            refused.extend((h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases))
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def tmem(self) -> TensorMemoryHandle:
+        return TensorMemoryHandle(self)
+
+    def set_registers(self, count: int) -> None:
+        if count % 8 or not 24 <= count <= 256:
+            raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
+        unit, cta = self.unit, self.cta
+        grows = self.row is not None and "_inc" in self.row.name
+        if unit.registers is not None and (count < unit.registers) == grows and count != unit.registers:
+            raise SimError(
+                f"setmaxnreg: {self.describe()} {'raises' if grows else 'lowers'} its registers from {unit.registers} "
+                f"to {count} at {self.place}; use the other of setmaxnreg.inc and .dec"
+            )
+        if grows:
+            others = [g for g in cta.warpgroups if g is not unit]
+            held = ", ".join(f"{g.registers or cta.default_registers} each in {who(g.threads)}" for g in others)
+            why = f"setmaxnreg.inc to {count} registers (of the block's {REGISTERS}; {held})"
+            self.block(lambda: cta.registers_without(unit) + 128 * count <= REGISTERS, why)
+        unit.registers = count
+
+    # memory
+    def _peer(self, rank: int | None) -> Any:
+        if rank is None or rank == self.cta_rank:
+            return self.cta
+        ctas = self.cta.cluster.ctas
+        if not 0 <= rank < len(ctas):
+            raise OutOfBoundsError(
+                f"CTA {rank} is outside the cluster, which has {len(ctas)} CTAs: {self.describe()} at {self.place}"
+            )
+        return ctas[rank]
+
+    def mbar(self, address: int, cta: int | None = None) -> BarrierHandle:
+        owner = self._peer(cta)
+        if address not in owner.mbarriers:
+            owner.smem.check(address, 8, self)
+        return BarrierHandle(owner.mbarrier(address), self)
+
+    def mapa(self, address: int, cta: int) -> int:
+        rank: int = self._peer(cta).rank
+        return (address & ((1 << _PEER) - 1)) | (rank + 1) << _PEER
+
+    def owner(self, cluster_address: int) -> tuple[int, int]:
+        rank = cluster_address >> _PEER
+        return (rank - 1 if rank else self.cta_rank), cluster_address & ((1 << _PEER) - 1)
+
+    def _check(self, owner: Any, region: Region, write: bool, atomic: str | None = None) -> None:
+        """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
+        if owner.smem.shadow is not None and not self.deferred:
+            if owner is not self.cta:
+                first = owner.threads[0].clock.agent
+                if not all(t.base.at(INIT, first) or t.base.at(READS, first) for t in self.clocks()):
+                    raise not_started(self, owner)
+                owner.touched(self)
+            self.run.races.check(self, owner.smem.shadow, region, write, atomic=atomic)
+
+    def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
+        """Shared memory of a CTA of the cluster, checked for this access."""
+        owner = self._peer(rank)
+        owner.smem.check(address, nbytes, self)
+        self._check(owner, Region(address, address + nbytes), write)
+        if self.run.trace is not None and not self.deferred:
+            self.run.trace.accessed(self, "shared", address, nbytes, write)
+        return owner.smem.data[address : address + nbytes]  # type: ignore[no-any-return]
+
+    def read(self, address: int, nbytes: int, *, cta: int | None = None, proxy: str | None = None) -> Bytes:
+        if self.saved is not None and (address, nbytes) in self.saved:
+            return self.saved[address, nbytes]  # type: ignore[no-any-return]
+        return self.shared(self.cta_rank if cta is None else cta, address, nbytes, False)
+
+    def write(self, address: int, data: Bytes, *, cta: int | None = None, proxy: str | None = None) -> None:
+        self.shared(self.cta_rank if cta is None else cta, address, len(data), True)[...] = data
+
+    def read_rows(self, addresses: NDArray[np.int64], nbytes: int) -> Bytes:
+        smem = self.cta.smem
+        smem.check_rows(addresses, nbytes, self)
+        self._check(self.cta, Rows(addresses, nbytes), False)
+        return smem.data.reshape(-1, nbytes)[addresses // nbytes]  # type: ignore[no-any-return]
+
+    def write_rows(self, addresses: NDArray[np.int64], data: Bytes) -> None:
+        nbytes = data.shape[1]
+        smem = self.cta.smem
+        smem.check_rows(addresses, nbytes, self)
+        self._check(self.cta, Rows(addresses, nbytes), True)
+        smem.data.reshape(-1, nbytes)[addresses // nbytes] = data
+
+    def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
+        a = self.run.memory.at(address, nbytes, self, write)
+        if self.run.races is not None:
+            a.check(self, address, nbytes, write, by=self.asynchronous(None))
+        return a.data[address - a.address : address - a.address + nbytes]  # type: ignore[no-any-return]
+
+    def asynchronous(self, atomic: str | None) -> int | None:
+        """The access of the operation whose effect is being done, if one is; atomic: its scope."""
+        by = self.op.global_access if self.op else None
+        if by is not None:
+            self.run.races.accesses[by].atomic = atomic
+        return by
+
+    def read_constant(self, address: int, nbytes: int) -> Bytes:
+        if self.run.races is not None:
+            a = self.run.memory.at(address, nbytes, self)
+            at = address - a.address
+            self.run.races.never_written(self, a.shadow, Region(at, at + nbytes))
+        return self._global(address, nbytes, False)
+
+    def read_global(self, address: int, nbytes: int) -> Bytes:
+        return self._global(address, nbytes, False)
+
+    def write_global(self, address: int, data: Bytes) -> None:
+        self._global(address, len(data), True)[...] = data
+
+    def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
+        a = self.run.memory.at(address, nbytes, self, True)
+        if self.run.races is not None:
+            a.check(self, address, nbytes, True, by=self.asynchronous("gpu"), atomic="gpu")
+        part = a.data[address - a.address : address - a.address + nbytes]
+        old = part.copy()
+        part[...] = change(old)
+        return old  # type: ignore[no-any-return]
+
+    def atomic(
+        self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
+        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
+    ) -> Bytes:  # fmt: skip
+        if change is None:
+            self.polls(address)  # which may let others change what is then read
+        if shared:
+            owner = self._peer(cta)
+            owner.smem.check(address, nbytes, self)
+            self._check(owner, Region(address, address + nbytes), change is not None, atomic=scope)
+            part = owner.smem.data[address : address + nbytes]
+        else:
+            owner = None
+            a = self.run.memory.at(address, nbytes, self, change is not None)
+            if self.run.races is not None:
+                a.check(self, address, nbytes, change is not None, atomic=scope)
+            part = a.data[address - a.address : address - a.address + nbytes]
+        order(self, (owner, address), sem, scope, reads=reads, writes=change is not None)
+        old = part.copy()
+        if change is None:
+            return old  # type: ignore[no-any-return]
+        part[...] = change(old)
+        if (part == old).all():  # nothing changed, so this may be a loop that polls
+            self.threads[0].polled = owner or a, address
+            self.pause("an atomic that changes nothing")
+        else:
+            self.run.events += 1
+        return old  # type: ignore[no-any-return]
+
+    def tensor_map(self, address: int) -> Any:
+        return self.run.maps.bind(address, self)
+
+    def map_proxy(self, event: str, address: int | None) -> None:
+        self.run.maps.event(event, address, self)
+
+    # asynchronous work
+    def groups(self, kind: str) -> Groups:
+        """The commit groups of this kind that this issue belongs to."""
+        holder = self.unit if kind == WGMMA_GROUP else self.threads[0]
+        found = holder.groups.get(kind)
+        if found is None:
+            found = holder.groups[kind] = self.cta.cluster.inflight.new_groups(kind, self.cta.cluster)
+        return found  # type: ignore[no-any-return]
+
+    def later(
+        self, effect: Callable[[], None], *, bars: list[tuple[Any, int]] | None = None,
+        reads: list[tuple[Any, int]] | None = None, writes: list[tuple[Any, int]] | None = None,
+    ) -> None:  # fmt: skip
+        bars = bars or []
+        for handle, _ in bars:
+            handle.live("names it", asynchronous=True)
+            handle.bar.will_send(self.threads)
+        kind = self.row.done_by if self.row else None
+        held = [(*self._held(a, n), True) for a, n in reads or ()]
+        held += [(*self._held(a, n), False) for a, n in writes or ()]
+        self._place = self.place  # while the issuing frame is there
+        groups = self.groups(kind) if kind not in (None, MBARRIER) else None
+        op = self.op = Op(self, effect, bars, held, groups)
+        if self.run.races is not None:
+            self._check_held(op)
+            if self.lanes == 1:
+                self.issued = [self.threads[0].clock.frozen()]
+        inflight = self.cta.cluster.inflight
+        if groups is not None:
+            if self.eager:
+                groups.complete_all()
+            groups.open.append(op)
+        elif kind == MBARRIER:
+            inflight.copies.append(op)
+        if kind is None or self.eager or (self.run.mode == "eager" and kind != CP_ASYNC_GROUP):
+            if kind == MBARRIER:
+                inflight.copies.remove(op)
+            op.complete()
+
+    def _held(self, address: Any, nbytes: int) -> tuple[Any, Region]:
+        if isinstance(address, np.ndarray):
+            rank = int(address[0]) >> _PEER
+            return self._peer(rank - 1 if rank else None), Rows(address & ((1 << _PEER) - 1), nbytes)
+        rank, at = self.owner(address)
+        cta = self._peer(rank)
+        cta.smem.check(at, nbytes, self)
+        return cta, Region(at, at + nbytes)
+
+    def _check_held(self, op: Op) -> None:
+        """Check and remember the shared memory that an operation uses, and how its end becomes known."""
+        races = self.run.races
+        kind = op.groups.kind if op.groups else MBARRIER
+        if op.groups is not None:
+            agents, epoch = op.groups.agents, op.groups.epoch
+            reading = races.add(Access(self, agents[0], agents[0] + 1, epoch, kind, None))
+            op.global_access = races.add(Access(self, agents[1], agents[1] + 1, epoch, kind, None))
+            by = {}
+        else:
+            by = {h.bar: races.add(h.bar.access(self)) for h, _ in op.bars}
+            reading = op.global_access = next(iter(by.values()), None)
+        # each write has its own barrier (of a CTA pair's, in the other CTA)
+        bars = iter(op.bars if len(op.bars) == sum(not reads for *_, reads in op.held) else ())
+        if self.map_at is not None and op.global_access is not None:
+            self.run.memory.at(self.map_at, 128, self).reads(self, self.map_at, 128, op.global_access)
+        for cta, region, reads in op.held:
+            told = None if reads else next(bars, None)
+            mine = reading if told is None else by[told[0].bar]
+            races.check(self, cta.smem.shadow, region, not reads, by=mine)
+            if mine is not None:
+                cta.touched(self, races.accesses[mine])
+
+    def commit(self, group: str) -> None:
+        self.groups(group).commit()
+
+    def arrive_when_done(self, group: str, barrier: Any, counted: bool) -> None:
+        groups, bar = self.groups(group), barrier.live("arrives")
+        ops, epoch = list(groups), groups.mark()
+        self._place = self.place  # while the issuing frame is there
+        bar.will_send(self.threads)
+        if not counted:
+            barrier.expect_arrival()
+
+        def effect() -> None:
+            for op in ops:
+                op.complete()
+            if bar.near is not None:
+                for agent in groups.agents:
+                    bar.near.know(agent, epoch, (READS, FULL))
+            barrier.arrive(publish=False)
+
+        inflight = self.cta.cluster.inflight
+        inflight.copies.append(Op(self, effect, [], [], None))
+        if self.run.mode == "eager":
+            inflight.copies.pop().complete()
+
+    def wait(self, group: str, pending: int, *, read: bool = False) -> None:
+        groups = self.groups(group)
+        groups.wait(pending, read)
+        if self.run.races is not None:
+            epoch = groups.done(pending)
+            agents = groups.agents[:1] if read else groups.agents
+            # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
+            rows = (READS, FULL) if group == CP_ASYNC_GROUP else (READS, FULL, SMEM, GMEM)
+            for t in self.threads if epoch > 0 else ():
+                for agent in agents:
+                    t.clock.base = t.clock.base.knowing(agent, epoch, rows)
+        if group == WGMMA_GROUP and self.unit.busy:
+            for key, spans in list(self.unit.busy.items()):
+                self.unit.busy[key] = [s for s in spans if s.epoch > groups.done(pending)]
+                if not self.unit.busy[key]:
+                    del self.unit.busy[key]
+
+    def accumulate(self, registers: Any) -> Any:
+        self.hold(registers, False)
+        return registers
+
+    def hold(self, registers: Any, keeps: bool) -> None:
+        """Registers that a wgmma uses until its group is done; with `keeps` it only reads them."""
+        slab = getattr(registers, "base", None)
+        if slab is None or self.eager or self.unit is None or "registers" not in self.run.checks:
+            return
+        loose = self.unit.loose
+        if loose is None or id(slab) in loose:
+            what = "an operand's registers" if keeps else "the accumulator's registers"
+            since = "" if loose is None else f" since {what} were last touched"
+            raise RaceError(
+                f"missing wgmma.fence: {self.row.name if self.row else ''} is issued by {self.describe()} at "
+                f"{self.place}, but the warpgroup executed no wgmma.fence{since}; call it (warpgroup.fence, "
+                f"wgmma_fence) before the first wgmma that uses them"
+            )
+        size = slab.itemsize
+        start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
+        nbytes = registers.shape[1] * registers.itemsize
+        epoch = self.groups(WGMMA_GROUP).epoch
+        span = Held(slab, start // size, (start + nbytes) // size, self, epoch, keeps)
+        self.unit.busy.setdefault(id(slab), []).append(span)
+
+    def fence(self, kind: str) -> None:
+        if kind == "wgmma" and self.unit is not None:
+            self.unit.fenced()
+        if kind.startswith("acq_rel."):
+            self.run.events += 1
+        if kind.startswith("tcgen05."):
+            self.tmem.fence(kind)
+        if self.run.races is None:
+            return
+        if kind.startswith("acq_rel.") and self.lanes > 1:  # a barrier of the warp
+            self.meet()
+            return
+        for t in self.threads:
+            if kind.startswith("acq_rel."):
+                fence_threads(t, kind.removeprefix("acq_rel."))
+            for row in _FENCES.get(kind, ()):
+                t.clock.fence(row)
+
+    def meet(self) -> None:
+        """A barrier among the issuing threads."""
+        gather = Gather(self.threads[0].clock.base)
+        gather.add([t.clock for t in self.threads])
+        self.acquire(gather.freeze())
+
+
+_FENCES = {
+    "proxy.async": (SMEM, GMEM),
+    "proxy.async.shared": (SMEM,),
+    "proxy.async.global": (GMEM,),
+    "mbarrier_init": (INIT,),
+}
+
+
+class Held(NamedTuple):
+    """Registers [start, end) of a slab that the wgmma of issue `by` uses until its group, number `epoch`, is waited
+    for; with `keeps` it only reads them."""
+
+    slab: Any
+    start: int
+    end: int
+    by: Machine
+    epoch: int
+    keeps: bool

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy arrays as kernels see them where lanes run together: an element read or written is a step (`fragment`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import DType, from_numpy
+from ..hardware.machine import Machine
+from ..python.arithmetic.compute import converter
+from ..python.arithmetic.number import Number, leaf_type
+from ..python.arrays import DeviceArray, Record, element_value, place, typed_element
+from .lanes import Apart, Lanes
+
+_get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
+
+
+def _varies(at: Any) -> bool:
+    """Whether an index differs between lanes."""
+    return any(type(i) is Lanes for i in at) if isinstance(at, tuple) else type(at) is Lanes
+
+
+def _held(dtype: Any) -> DType:
+    """The type of an array's elements in kernels."""
+    return leaf_type(from_numpy(dtype))
+
+
+def _lane_values(value: Any, dtype: Any) -> Any:
+    """What numbers are worth as elements of an array: for lanes a list."""
+    if type(value) is not Lanes:
+        if not isinstance(value, (int, float, Number, np.generic)):
+            raise TypeError("an element is set to a number")
+        return element_value(value, dtype)
+    numbers = [element_value(x, dtype) for x in value.numbers] if _converts(value, dtype) else value.list
+    return np.array(numbers, dtype)
+
+
+def _converts(value: Lanes, dtype: Any) -> bool:
+    return value.dtype is None or converter(value.dtype, _held(dtype)) is not None
+
+
+class Stepped(DeviceArray):
+    """An array of global or shared memory."""
+
+    _run: Any = None
+
+    def __array_finalize__(self, base: Any) -> None:
+        if isinstance(base, Stepped):
+            self._run = base._run
+
+    def __getitem__(self, at: Any) -> Any:
+        at = place(at)
+        index = at if isinstance(at, tuple) else (at,)
+        whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
+        if whole and self.dtype.names:
+            return Record(self, at)
+        f = self._run.thread.fragment
+        if _varies(at):
+            return f.step(self._gather, f, index)
+        return f.step(self._read, f, at) if whole else _get(self, at)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        f = self._run.thread.fragment
+        f.step(self._set, f, place(at), value)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        raise TypeError("arithmetic on whole arrays is not a step")
+
+    def _places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The index of one element in each lane."""
+        if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
+            raise TypeError("an index of lanes names elements")
+        return tuple(np.array(i.list) if type(i) is Lanes else i for i in index)
+
+    def _read(self, f: Any, at: Any) -> Any:
+        Machine(self._run, None, f.threads).polls((id(self), at))
+        return typed_element(_get(self, at))
+
+    def _gather(self, f: Any, index: tuple[Any, ...]) -> Any:
+        return f.of_array(from_numpy(self.dtype), _get(bare(self), self._places(index)))
+
+    def _set(self, f: Any, at: Any, value: Any) -> None:
+        if _varies(at):
+            _set(self, self._places(at if isinstance(at, tuple) else (at,)), _lane_values(value, self.dtype))
+            return
+        if type(value) is Lanes:
+            value = value.numbers[-1]  # the lanes write in order
+        _set(self, at, element_value(value, self.dtype))
+
+
+def bare(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, Stepped) else x
+
+
+def stepped(a: Any, run: Any) -> Any:
+    """The array as a kernel gets it."""
+    if not run.shared or isinstance(a, Stepped):
+        return a
+    out = a.view(Stepped)
+    out._run = run
+    return out
+
+
+class LaneArray(Apart):
+    """`cuda.local.array`: one array for each lane of a warp. data: (32, *shape)."""
+
+    __slots__ = ("run", "data")
+    __array_ufunc__ = None
+
+    def __init__(self, run: Any, data: Any) -> None:
+        self.run, self.data = run, data
+
+    shape = property(lambda self: self.data.shape[1:])
+    ndim = property(lambda self: self.data.ndim - 1)
+    size = property(lambda self: self.data[0].size)
+    dtype = property(lambda self: self.data.dtype)
+
+    def __len__(self) -> int:
+        return int(self.data.shape[1])
+
+    def of(self, thread: Any) -> Any:
+        """The array of one thread."""
+        return self.data[thread.lane]
+
+    def _at(self, at: Any) -> tuple[Any, Any]:
+        """The fragment, and the index of one element in each lane."""
+        f = self.run.thread.fragment
+        at = place(at)
+        index = at if isinstance(at, tuple) else (at,)
+        if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
+            raise TypeError(f"index {at} of a local array is no element")
+        lanes = np.array(f.lanes)
+        return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
+
+    def __getitem__(self, at: Any) -> Any:
+        f, index = self._at(at)
+        return f.step(lambda: f.of_array(from_numpy(self.dtype), self.data[index]))
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        f, index = self._at(at)
+        f.step(self._set, index, value)
+
+    def _set(self, index: Any, value: Any) -> None:
+        self.data[index] = _lane_values(value, self.dtype)

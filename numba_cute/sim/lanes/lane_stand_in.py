@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`numba.cuda` as kernels see it where lanes run together (see `fragment`)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ...dtypes import DType, Int32, Int64, Uint32
+from ..hardware.cooperative import GridGroup
+from ..hardware.machine import Machine
+from ..python.arithmetic.compute import wrapped
+from ..python.arithmetic.operators import type_of_class
+from ..python.numba_stand_in import FULL_MASK, CudaStandIn, lane_mask, truth_of
+from .lane_memory import LaneArray, bare, stepped
+from .lanes import Lanes
+
+
+class _Index:
+    """threadIdx, or the block's part of it: `read(thread)` gives three numbers, of a type."""
+
+    def __init__(self, run: Any, read: Callable[[Any], Any], dtype: DType = Int32) -> None:
+        self._run, self._read, self._dtype = run, read, dtype
+
+    def _along(self, axis: int) -> Any:
+        f = self._run.thread.fragment
+        key = (self, axis)
+        found = f.memory.get(key)
+        if found is None:
+            found = f.memory[key] = f.of(self._dtype, [self._read(t)[axis] for t in f.threads])
+        return found
+
+    x = property(lambda self: self._along(0))
+    y = property(lambda self: self._along(1))
+    z = property(lambda self: self._along(2))
+
+
+class _Shared:
+    def __init__(self, alone: Any, run: Any) -> None:
+        self._alone, self._run = alone, run
+
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        return stepped(self._alone.array(shape, dtype, alignment, depth=2), self._run)
+
+
+class _Local:
+    def __init__(self, alone: Any, run: Any) -> None:
+        self._alone, self._run = alone, run
+
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        f = self._run.thread.fragment
+        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        return f.step(lambda: LaneArray(self._run, self._alone.array((32, *shape), dtype, alignment)))
+
+
+class _Atomic:
+    """Each lane's atomic in turn."""
+
+    def __init__(self, alone: Any, run: Any) -> None:
+        self._alone, self._run = alone, run
+
+    def __getattr__(self, name: str) -> Any:
+        plain = getattr(self._alone, name)
+        run = self._run
+
+        def call(array: Any, *operands: Any) -> Any:
+            f = run.thread.fragment
+            return f.step(f.each, plain, bare(array), *operands)
+
+        setattr(self, name, call)
+        return call
+
+
+class _GridGroup(GridGroup):
+    def sync(self) -> int:
+        return int(self._run.thread.fragment.step(super().sync))
+
+
+class _CooperativeGroups:
+    def __init__(self, run: Any) -> None:
+        self._group = _GridGroup(run)
+
+    def this_grid(self) -> GridGroup:
+        return self._group
+
+
+class LaneStandIn(CudaStandIn):
+    """`CudaStandIn` for all lanes of the fragment that runs now."""
+
+    def __init__(self, run: Any, real: Any, replace: Any) -> None:
+        super().__init__(run, real, replace)
+        self.threadIdx = _Index(run, lambda t: t.tid)
+        self._at = _Index(run, lambda t: [b * n + i for b, n, i in zip(t.cta.index, run.block, t.tid)], Int64)
+        self._lane = _Index(run, lambda t: (t.lane, 0, 0))
+        self.shared = _Shared(self.shared, run)
+        self.local = _Local(self.local, run)
+        self.atomic = _Atomic(self.atomic, run)
+        self.cg = _CooperativeGroups(run)
+
+    @property
+    def laneid(self) -> Any:
+        return self._lane.x
+
+    def grid(self, ndim: int) -> Any:
+        return self._at.x if ndim == 1 else (self._at.x, self._at.y, self._at.z)[:ndim]
+
+    def lanemask_lt(self) -> Any:
+        f = self._run.thread.fragment
+        return f.of(Uint32, [(1 << lane) - 1 for lane in f.lanes])
+
+    def activemask(self) -> Any:
+        f = self._run.thread.fragment
+        return f.of(Uint32, [1 << lane for lane in f.lanes])
+
+    def _sync(self, value: Any) -> list[Any]:
+        f = self._run.thread.fragment
+        return f.step(self._sync_lanes, f, value)  # type: ignore[no-any-return]
+
+    def _sync_lanes(self, f: Any, value: Any) -> list[Any]:
+        m = Machine(self._run, None, f.threads)
+        return [x for v in m.cta.named.arrive(m, 0, None, True, f.lists(value)).values for x in v]
+
+    def _pause(self, why: str) -> None:
+        self._run.thread.fragment.step(super()._pause, why)
+
+    def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
+        f = self._run.thread.fragment
+        return f.step(self._meet_lanes, f, what, mask, value)  # type: ignore[no-any-return]
+
+    def _meet_lanes(self, f: Any, what: str, mask: Any, value: Any) -> dict[int, Any]:
+        mask = int(mask) & FULL_MASK  # lanes of another mask part here
+        if not all(mask >> lane & 1 for lane in f.lanes):
+            f.alike(Lanes(f, None, [mask >> lane & 1 for lane in f.lanes]))
+        return self._exchange(f.threads, what, mask, f.lists(value))
+
+    def _shuffle(self, what: str, mask: Any, value: Any, source: Any) -> Any:
+        f = self._run.thread.fragment
+        dtype = value.dtype or Int64 if type(value) is Lanes else type_of_class(type(value))
+        if dtype is None:
+            raise TypeError(f"{what}: {value!r} is no number")
+        met = self._meet(what, mask, value)
+        return f.of(dtype, [met.get(s, v) for s, v in zip(source, f.lists(value))])
+
+    def _sources(self, of: Callable[[int, int], int], operand: Any) -> list[int]:
+        """The lanes that are asked, from each lane's own and its operand."""
+        f = self._run.thread.fragment
+        return [of(lane, int(x)) for lane, x in zip(f.lanes, f.lists(operand))]
+
+    def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
+        return self._shuffle("shfl_sync", mask, value, self._sources(lambda _, at: at & 31, lane))
+
+    def shfl_up_sync(self, mask: Any, value: Any, delta: Any) -> Any:
+        return self._shuffle("shfl_up_sync", mask, value, self._sources(operator.sub, delta))
+
+    def shfl_down_sync(self, mask: Any, value: Any, delta: Any) -> Any:
+        return self._shuffle("shfl_down_sync", mask, value, self._sources(operator.add, delta))
+
+    def shfl_xor_sync(self, mask: Any, value: Any, lane: Any) -> Any:
+        return self._shuffle("shfl_xor_sync", mask, value, self._sources(operator.xor, lane))
+
+    def match_any_sync(self, mask: Any, value: Any) -> Any:
+        f = self._run.thread.fragment
+        met = self._meet("match_any_sync", mask, value)
+        found = [sum(1 << lane for lane, x in met.items() if x == v) for v in f.lists(value)]
+        return f.of(Int32, [wrapped(bits, Int32) for bits in found])
+
+    def match_all_sync(self, mask: Any, value: Any) -> tuple[Any, Any]:
+        met = list(self._meet("match_all_sync", mask, value).values())
+        same = all(v == met[0] for v in met)
+        return lane_mask(int(mask) & FULL_MASK if same else 0), truth_of(same)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a kernel's code may be run again from its start (see `fragment`): it must leave no trace but by what the
+simulator counts as steps, and not catch what is raised to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import enum
+import functools
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...seam import is_static_class, is_struct_class
+
+_CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
+_LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",
+                   "locals", "vars", "setattr", "delattr", "id", "hash"}  # fmt: skip
+_MADE = {"__repr__", "__str__", "__hash__", "__eq__", "__setattr__", "__delattr__"}  # as dataclasses make them
+_LIBRARIES = ("numba", "numba_cute", "numpy", "math", "cmath", "operator", "ml_dtypes", "typing")
+_VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndarray, enum.Enum, type(None),
+           type(Ellipsis), slice)  # fmt: skip
+
+
+def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> bool:
+    """Whether a kernel with these arguments is such code, as far as can be seen."""
+    look = _Look()
+    return look.function(kernel) and all(look.value(a, frozenset()) for a in args)
+
+
+def uses_library(kernel: FunctionType) -> bool:
+    """Whether it calls this library at all. Python on plain numbers is no faster for many lanes at once than for each:
+    sharing pays for instructions and layouts."""
+    look = _Look()
+    look.function(kernel)
+    return look.library
+
+
+class _Look:
+    """Looks through all that a function refers to. library: whether that is something of numba_cute."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, Any] = {}
+        self.library = False
+
+    def function(self, fn: FunctionType) -> bool:
+        if _library(fn.__module__ or ""):
+            return fn.__name__ not in _LEAVES_A_TRACE
+        if id(fn) in self.seen:
+            return True
+        self.seen[id(fn)] = fn
+        ok, names = _code(fn.__code__, frozenset(fn.__code__.co_freevars))
+        if not ok:
+            return False
+        held = [fn.__globals__[n] for n in names if n in fn.__globals__]
+        for cell in fn.__closure__ or ():
+            try:
+                held.append(cell.cell_contents)
+            except ValueError:  # an empty cell
+                continue
+        held += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
+        return all(self.value(v, names) for v in held)
+
+    def value(self, value: Any, names: frozenset[str]) -> bool:
+        """Whether a value cannot be changed but by steps. names: the attributes that the code mentions."""
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
+        self.library = self.library or home.split(".")[0] == "numba_cute"
+        if isinstance(value, (tuple, frozenset)):
+            return all(self.value(v, names) for v in value)
+        if isinstance(value, _VALUES):
+            return True
+        if isinstance(value, ModuleType):
+            return _library(value.__name__) or all(self.value(getattr(value, n, None), names) for n in names)
+        if isinstance(value, BuiltinFunctionType):
+            return isinstance(value.__self__, ModuleType) and (
+                value.__self__.__name__ == "builtins" or _library(value.__self__.__name__)
+            )
+        if isinstance(getattr(value, "py_func", None), FunctionType):
+            return self.function(value.py_func)
+        if isinstance(value, FunctionType):
+            return self.function(value)
+        if isinstance(value, type):
+            return self.type(value)
+        if _library(type(value).__module__):
+            return True
+        if is_static_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
+            return self.type(type(value)) and all(self.value(v, names) for v in vars(value).values())
+        return False
+
+    def type(self, cls: type) -> bool:
+        """A class: its methods."""
+        if id(cls) in self.seen:
+            return True
+        self.seen[id(cls)] = cls
+        for base in cls.__mro__:
+            if base.__module__ != "builtins" and not _library(base.__module__):
+                for name, member in vars(base).items():
+                    if name in _MADE:
+                        continue
+                    fn = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+                    if isinstance(fn, FunctionType) and not self.function(fn):
+                        return False
+        return True
+
+
+def _frozen(cls: type) -> bool:
+    return dataclasses.is_dataclass(cls) and bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+
+
+def _library(module: str) -> bool:
+    return module.split(".")[0] in _LIBRARIES
+
+
+@functools.lru_cache(maxsize=1024)
+def _code(code: CodeType, outside: frozenset[str]) -> tuple[bool, frozenset[str]]:
+    """Whether code (and the code inside it) leaves no trace and catches nothing, and the names that it mentions.
+    outside: its variables that belong to functions around it."""
+    names = set(code.co_names)
+    ok = not names & _LEAVES_A_TRACE
+    for i in dis.get_instructions(code) if ok else ():
+        if i.opname in _CATCHES or (i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in outside):
+            ok = False
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            inner, more = _code(const, outside)
+            ok, names = ok and inner, names | more
+    return ok, frozenset(names)

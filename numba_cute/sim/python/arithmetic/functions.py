@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python's own functions as kernels see them: of numbers they give what Numba's give."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ....dtypes import Boolean, DType, Float64, Int64
+from ....seam import CuteError
+from ...checks.undefined import Undefined
+from ...lanes.lanes import Lanes, lanewise
+from . import cases
+from .compute import convert, float_divmod, quotient, rounder, wrapped
+from .number import CLASSES, Number
+from .operators import BINARY, cast, casts, type_of_class, value_of
+from .overloads import unified
+
+
+def passing(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` of numbers: of what is undefined it gives that, and of lanes a result each."""
+    each = lanewise(f)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for a in args:
+            if type(a) is Undefined:
+                return a
+        return each(*args, **kwargs)
+
+    return call
+
+
+def _types(args: tuple[Any, ...]) -> list[DType] | None:
+    """The types of arguments; None if one is no number."""
+    found = [type_of_class(type(a)) for a in args]
+    return None if None in found else found  # type: ignore[return-value]
+
+
+def _typed(result: DType, value: Any) -> Any:
+    return CLASSES[result].make(value)
+
+
+# ------------------------------------------------------------------ types
+
+
+class _Conversions(dict[type, Callable[[Any], Any]]):
+    """By a number's class, what converts it; what is no number goes to the type itself."""
+
+    def __init__(self, real: Any, to: Callable[[DType], DType]) -> None:
+        super().__init__()
+        self.real, self.to = real, to
+
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        found = self[kind] = self._found(kind)
+        return found
+
+    def _found(self, kind: type) -> Callable[[Any], Any]:
+        to = self.to
+        if kind is Undefined:
+            return lambda x: x
+        if kind is Lanes:
+            return lambda x: cast(x, to(x.dtype or Int64))
+        src = type_of_class(kind)
+        if src is None or kind in (int, bool) and self.real in (int, bool):
+            return self.real  # type: ignore[no-any-return]
+        return casts(to(src))[kind]
+
+
+class TypeOf(type):
+    """The metaclass of what stands for a type of numbers: called, it converts as Numba does."""
+
+    real: Any
+    table: _Conversions
+
+    def __call__(cls, value: Any = 0, *more: Any) -> Any:
+        return cls.real(value, *more) if more else cls.table[type(value)](value)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.real, name)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        x = x.list[0] if type(x) is Lanes and x.dtype is None else x
+        dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
+        if dtype is None:
+            return isinstance(x, cls.real)
+        kinds = {int: ("int", "uint"), float: ("float",), bool: ("bool",)}.get(cls.real)
+        return dtype.kind in kinds if kinds else issubclass(dtype.numpy, cls.real)
+
+    def __subclasscheck__(cls, x: Any) -> bool:
+        return issubclass(x, cls.real)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or cls.real is other
+
+    def __hash__(cls) -> int:
+        return hash(cls.real)
+
+
+@functools.cache
+def type_of(real: Any) -> Any:
+    """What stands in a kernel for a type of Python's or NumPy's numbers; any other type is itself."""
+    python: dict[Any, tuple[Any, Callable[[DType], DType]]] = {
+        int: (np.int64, cases.integer), float: (np.float64, cases.real), bool: (np.bool_, lambda _: Boolean),
+    }  # fmt: skip
+    found = type_of_class(real)
+    if found is None:
+        return real
+    dtype, to = python.get(real, (real, lambda _: found))
+    space = {"real": real, "table": _Conversions(real, to), "numpy": dtype, "dtype": np.dtype(dtype)}
+    return TypeOf(real.__name__, (), space)
+
+
+class _TypeOfTypes(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1:
+            x = args[0]
+            dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
+            return type_of(type(x) if dtype is None else dtype.numpy)  # type: ignore[arg-type]
+        return type(*args, **kwargs)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, type)
+
+
+class Type(metaclass=_TypeOfTypes):
+    """`type` as kernels see it: of numbers it gives what converts to theirs."""
+
+
+# ------------------------------------------------------------------ functions
+
+
+def _abs(x: Any) -> Any:
+    dtype = type_of_class(type(x))
+    case = None if dtype is None or type(x) is int else cases.function("abs", dtype)
+    if case is None or dtype is None:
+        return builtins.abs(x)
+    operand = case.operands[0]
+    magnitude = builtins.abs(convert(value_of(x), dtype, operand))
+    return _typed(operand, wrapped(magnitude, operand) if operand.is_integer else magnitude)
+
+
+def _extreme(name: str, better: str) -> Callable[..., Any]:
+    """`min` or `max`: of all operands' unified type; of a NaN, whichever stood first."""
+    python = getattr(builtins, name)
+
+    @passing
+    def of_numbers(*args: Any) -> Any:
+        best, dtype = args[0], type_of_class(type(args[0]))
+        for x in args[1:]:
+            other = type_of_class(type(x))
+            joint = unified(dtype, other) if dtype is not None and other is not None else None
+            if joint is None:
+                raise CuteError(f"{name}: {best!r} and {x!r} have no type in common")
+            best, dtype = cast(best, joint), joint
+            x = cast(x, joint)
+            best = x if BINARY[better](x, best) else best
+        return best
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        numbers = len(values) > 0 and all(
+            type(v) in (Lanes, Undefined) or type_of_class(type(v)) is not None for v in values
+        )
+        if not numbers or kwargs or all(type(v) is int for v in values):
+            return python(*args, **kwargs)
+        return of_numbers(*values)
+
+    return call
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    types = _types((a, b))
+    case = None if types is None else cases.function("divmod", *types)
+    if case is None or types is None:
+        return builtins.divmod(a, b)
+    if type(a) is int and type(b) is int:
+        return BINARY["floordiv"](a, b), BINARY["mod"](a, b)
+    operand = case.operands[0]
+    x, y = (convert(value_of(v), t, operand) for v, t in zip((a, b), types))
+    if operand.is_float:
+        return tuple(_typed(operand, v) for v in float_divmod(x, y, rounder(operand)))
+    make = CLASSES[operand].make
+    return BINARY["floordiv"](make(x), make(y)), BINARY["mod"](make(x), make(y))
+
+
+def rounded_half_even(x: float) -> float:
+    """llvm.rint."""
+    return float(np.rint(x))
+
+
+def _round(x: Any, digits: Any = None) -> Any:
+    types = _types((x,) if digits is None else (x, digits))
+    if types is None:
+        return builtins.round(x) if digits is None else builtins.round(x, digits)
+    case = cases.function("round", *types)
+    assert case is not None and isinstance(case.result, DType)
+    value = convert(value_of(x), types[0], case.operands[0])
+    if digits is None:
+        return _typed(Int64, convert(rounded_half_even(value), case.operands[0], Int64))
+    return _typed(case.result, _to_digits(value, int(digits), rounder(case.result)))
+
+
+def _to_digits(x: float, digits: int, near: Callable[[float], float]) -> float:
+    """As Numba rounds to so many digits behind the point."""
+    if not math.isfinite(x):
+        return x
+    ten = CLASSES[Float64].make(10.0)
+
+    def power(n: int) -> float:
+        return float(BINARY["pow"](ten, n))
+
+    if digits < 0:
+        return near(rounded_half_even(near(quotient(x, power(-digits)))) * power(-digits))
+    first, second = (power(digits - 22), 1e22) if digits > 22 else (power(digits), 1.0)
+    y = x * first * second
+    return x if math.isinf(y) else near(quotient(quotient(rounded_half_even(near(y)), second), first))
+
+
+class Range:
+    """`range` of run-time numbers: its indices have their type."""
+
+    def __init__(self, dtype: DType, values: Any) -> None:
+        self.dtype, self.values = dtype, values
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(CLASSES[self.dtype].make, self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __contains__(self, x: Any) -> bool:
+        return value_of(x) in self.values
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(CLASSES[self.dtype].make, reversed(self.values))
+
+
+def _range(*args: Any) -> Any:
+    if all(type(x) is int for x in args):
+        return builtins.range(*args)  # its indices too are static here
+    types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]
+    case = None if None in types else cases.function("range", *types)  # type: ignore[arg-type]
+    if case is None:
+        return builtins.range(*args)
+    assert isinstance(case.result, DType)
+    return Range(case.result, builtins.range(*(operator.index(cast(x, case.result)) for x in args)))
+
+
+def _len(x: Any) -> Any:
+    return _typed(Int64, len(x)) if isinstance(x, np.ndarray) else len(x)
+
+
+def _pow(base: Any, exponent: Any, *modulus: Any) -> Any:
+    return pow(base, exponent, *modulus) if modulus else BINARY["pow"](base, exponent)
+
+
+def _sum(items: Any, start: Any = 0) -> Any:
+    for x in items:
+        start = BINARY["add"](start, x)
+    return start
+
+
+def python_functions() -> dict[str, Any]:
+    """What stands for Python's builtins in a kernel."""
+    space = dict(vars(builtins))
+    space |= {kind.__name__: type_of(kind) for kind in (int, float, bool)}
+    space |= {
+        "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _len, "sum": _sum,
+        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": _range, "type": Type, "pow": _pow,
+    }  # fmt: skip
+    return space

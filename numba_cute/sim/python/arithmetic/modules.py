@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`math` and NumPy as kernels see them: functions of numbers, by Numba's types. What the GPU computes by libdevice is
+computed in float64 here, and rounded."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ....dtypes import Boolean, DType, Float16, Float32, Float64, Int32, from_numpy
+from . import cases
+from .compute import convert, float_power, remainder, rounder
+from .functions import passing, type_of
+from .number import CLASSES, Number, from_python, leaf_type
+from .operators import cast, type_of_class, value_of
+
+
+def _safe(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `math`, with IEEE's results where Python raises."""
+
+    def call(*xs: float) -> Any:
+        try:
+            return f(*xs)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    return call
+
+
+def _gamma(x: float) -> float:
+    if x == 0:
+        return math.copysign(math.inf, x)
+    return _safe(math.gamma)(x)
+
+
+def _log_gamma(x: float) -> float:
+    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+
+
+def _ldexp(x: float, n: int) -> float:
+    try:
+        return math.ldexp(x, n)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def _remainder(x: float, y: float) -> float:
+    return math.nan if y == 0 or math.isinf(x) else math.remainder(x, y)
+
+
+_NUMPY_NAMES = {
+    **{n: n for n in ("cosh", "degrees", "expm1", "log1p", "radians", "sinh", "tanh", "tan", "sin", "cos", "ceil",
+                      "floor", "sqrt", "log", "log2", "log10", "exp", "exp2", "fabs", "trunc", "hypot", "copysign",
+                      "nextafter", "isnan", "isinf", "isfinite", "modf")},
+    **{n: "arc" + n[1:] for n in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "atan2")},
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{n: getattr(np, name) for n, name in _NUMPY_NAMES.items()},
+    "erf": math.erf, "erfc": math.erfc, "gamma": _gamma, "lgamma": _log_gamma, "ldexp": _ldexp, "frexp": math.frexp,
+    "fmod": remainder, "remainder": _remainder, "math.pow": float_power,
+}  # fmt: skip
+
+
+def _nextafter(dtype: DType, x: float, y: float) -> float:
+    return float(np.nextafter(dtype.numpy(x), dtype.numpy(y)))
+
+
+def _typed(result: DType | tuple[DType, ...], value: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(map(_typed, result, value))
+    if result.is_float:
+        return CLASSES[result].make(rounder(result)(float(value)))
+    return CLASSES[result].make(value.item() if isinstance(value, np.generic) else value)
+
+
+def _of_math(name: str, python: Any) -> Callable[..., Any]:
+    """A function of `math` on numbers."""
+    f = _FUNCTIONS[name]
+
+    def call(*args: Any) -> Any:
+        types = [type_of_class(type(a)) for a in args]
+        case = cases.function(name, *types) if None not in types else None  # type: ignore[arg-type]
+        if case is None:
+            return python(*args)
+        values = [convert(value_of(a), t, want) for a, t, want in zip(args, types, case.operands)]  # type: ignore[arg-type]
+        if name == "nextafter":
+            return _typed(case.result, _nextafter(case.operands[0], *values))
+        with np.errstate(all="ignore"):
+            out = f(*(float(v) if w is not Int32 else v for v, w in zip(values, case.operands)))
+        return _typed(case.result, out)
+
+    return passing(call)
+
+
+# ------------------------------------------------------------------ NumPy
+
+_SAME = ("floor", "ceil", "trunc", "absolute", "negative", "square", "sign", "positive", "conjugate", "reciprocal")
+"""Of one number, in its own type."""
+_LOGIC = ("isnan", "isinf", "isfinite", "signbit", "logical_not", "logical_and", "logical_or", "logical_xor", "equal",
+          "not_equal", "less", "less_equal", "greater", "greater_equal")  # fmt: skip
+_FLOATING = ("true_divide", "divide", "arctan2", "hypot", "copysign", "logaddexp", "logaddexp2", "nextafter", "ldexp")
+"""Of two numbers, as floats."""
+
+
+def _floating(t: DType) -> DType:
+    """The floats in which NumPy's functions, as Numba has them, compute a type."""
+    if t.is_float:
+        return Float64 if t is Float64 else Float32
+    return Float32 if t.width <= 8 or t.width == 16 else Float64
+
+
+def _meet(a: DType, b: DType) -> DType:
+    """The type in which two operands of a ufunc meet: of a float and an integer the float's."""
+    if a.is_float != b.is_float:
+        return _floating(a if a.is_float else b)
+    if a.is_float:
+        return _floating(a if a.width >= b.width else b)
+    return leaf_type(from_numpy(np.promote_types(a.numpy, b.numpy)))
+
+
+def _ufunc_type(name: str, types: list[DType]) -> tuple[DType, DType]:
+    """(the result's type, the one in which it is computed)."""
+    operand = functools.reduce(_meet, types) if len(types) > 1 else types[0]
+    if len(types) == 1 and operand is Float16:
+        operand = Float32
+    if name in _LOGIC:
+        return Boolean, operand
+    if operand.is_float or name in _SAME or len(types) > 1 and name not in _FLOATING:
+        return operand, operand
+    return _floating(operand), _floating(operand)
+
+
+def _of_ufunc(f: Any) -> Callable[..., Any]:
+    """A ufunc on numbers."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        types = [type_of_class(type(a)) for a in args]
+        if None in types or kwargs or not isinstance(f, np.ufunc):
+            return f(*args, **kwargs)
+        result, operand = _ufunc_type(f.__name__, types)  # type: ignore[arg-type]
+        values = [operand.numpy(value_of(cast(a, operand))) for a in args]
+        with np.errstate(all="ignore"):
+            return cast(from_python(f(*values)), result)
+
+    return passing(call)
+
+
+class Module:
+    """`math` or NumPy: functions and types of numbers as kernels have them; the rest as it is."""
+
+    def __init__(self, real: ModuleType) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        found = replaced(getattr(self._real, name), self._real is math)
+        setattr(self, name, found)
+        return found
+
+
+def replaced(value: Any, of_math: bool) -> Any:
+    """What stands for a member of `math` or NumPy."""
+    if isinstance(value, float):
+        return from_python(value)
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return type_of(value)  # type: ignore[arg-type]
+    if of_math and callable(value):
+        name = "math.pow" if value is math.pow else value.__name__
+        return _of_math(name, value) if name in _FUNCTIONS else passing(_plain(value))
+    return _of_ufunc(value) if isinstance(value, np.ufunc) else value
+
+
+def _plain(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that Numba does not have, on Python's numbers."""
+    return lambda *args: from_python(f(*(a.value if isinstance(a, Number) else a for a in args)))

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy arrays as kernels see them: an element that is read has its type, and what is written is converted to it as
+Numba does. While races are checked each such access is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import from_numpy
+from ..checks.hazards import Box, Region, Shadow
+from ..checks.undefined import Undefined, used
+from ..hardware.machine import Machine
+from ..report import OutOfBoundsError
+from .arithmetic.compute import convert
+from .arithmetic.number import CLASSES, Number, elements, leaf_type
+from .arithmetic.operators import type_of_class, value_of
+
+_get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
+_MAKE: dict[type, Any] = {}
+"""By NumPy's type of scalars, what makes a number of one."""
+
+
+def typed_element(x: Any) -> Any:
+    """A scalar of NumPy's with its type; anything else as it is."""
+    make = _MAKE.get(type(x))
+    if make is None:
+        if not isinstance(x, np.generic) or type_of_class(type(x)) is None:
+            return x
+        make = _MAKE[type(x)] = CLASSES[leaf_type(from_numpy(x.dtype))].make
+    return make(x.item() if x.dtype.kind in "biuf" else elements(np.array([x]))[0])
+
+
+def place(at: Any) -> Any:
+    """An index with Python's ints for numbers."""
+    if isinstance(at, tuple):
+        return tuple(i.__index__() if isinstance(i, Number) else i for i in at)
+    return at.__index__() if isinstance(at, Number) else at
+
+
+def element_value(value: Any, dtype: Any) -> Any:
+    """What a number is worth as an element of an array, as Numba casts it; what is no number as it is."""
+    if isinstance(value, Record):
+        return value.void()
+    src = type_of_class(type(value))
+    if src is None or dtype.names:
+        return value
+    dst = leaf_type(from_numpy(dtype))
+    return convert(value_of(value), src, dst)
+
+
+class DeviceArray(np.ndarray[Any, Any]):
+    """An array in a kernel."""
+
+    def __getitem__(self, at: Any) -> Any:
+        at = place(at)
+        out = _get(self, at)
+        if isinstance(out, np.ndarray):
+            return out
+        return typed_element(out) if not self.dtype.names else Record(self, at)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        _set(self, place(at), element_value(value, self.dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of an array of records."""
+        if name not in (self.dtype.names or ()):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+class Record:
+    """An element of an array of records: its fields are attributes and items, which are read and written in place."""
+
+    __slots__ = ("_array", "_at")
+
+    def __init__(self, array: Any, at: Any) -> None:
+        object.__setattr__(self, "_array", array)
+        object.__setattr__(self, "_at", at)
+
+    def _field(self, name: Any) -> tuple[Any, str]:
+        names = self._array.dtype.names
+        name = names[name] if not isinstance(name, str) else name
+        if name not in names:
+            raise AttributeError(f"the record has no field {name!r}, only {', '.join(names)}")
+        return self._array[name], name
+
+    def __getitem__(self, name: Any) -> Any:
+        return self._field(name)[0][self._at]
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        self._field(name)[0][self._at] = value
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def void(self) -> Any:
+        """The whole record, as NumPy has it."""
+        return _get(self._array.view(np.ndarray), self._at)
+
+
+class Tracked(DeviceArray):
+    """An array of global memory, or of the shared memory of `_cta`."""
+
+    _run: Any = None
+    _cta: Any = None
+    _at: Any = None
+
+    def __array_finalize__(self, base: Any) -> None:
+        if isinstance(base, Tracked):
+            self._run, self._cta = base._run, base._cta
+
+    def __getitem__(self, at: Any) -> Any:
+        at = place(at)
+        try:
+            out = _get(self, at)
+        except IndexError as e:
+            raise self._outside(at, e) from None
+        if isinstance(out, np.ndarray):
+            return out
+        if self.dtype.names:
+            return Record(self, at)
+        self.access(at, False)
+        return typed_element(out)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        at = place(at)
+        try:
+            _get(self, at)
+        except IndexError as e:
+            raise self._outside(at, e) from None
+        if type(value) is Undefined:
+            raise used(value, f"is stored to {'shared' if self._cta is not None else 'global'} memory")
+        if isinstance(value, Record) and isinstance(value._array, Tracked):
+            value._array.access(value._at, False)
+        self.access(at, True)
+        if isinstance(value, Tracked):
+            value.access(..., False)
+        _set(self, at, element_value(value, self.dtype))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """What is computed from it is no longer memory that threads share."""
+        for x in inputs:
+            if isinstance(x, Tracked):
+                x.access(..., False)
+        for x in kwargs.get("out", ()):
+            if isinstance(x, Tracked):
+                x.access(..., True)
+        if "out" in kwargs:
+            kwargs["out"] = tuple(_plain(x) for x in kwargs["out"])
+        return getattr(ufunc, method)(*(_plain(x) for x in inputs), **kwargs)
+
+    def _machine(self) -> Machine:
+        return Machine(self._run, None, [self._run.thread])
+
+    def _outside(self, at: Any, e: IndexError) -> OutOfBoundsError:
+        m = self._machine()
+        return OutOfBoundsError(
+            f"array: {m.describe()} of block {m.cta.index} uses index {at} of an array of shape {self.shape} at "
+            f"{m.place}; guard it with the array's size ({e})"
+        )
+
+    def address(self, at: Any) -> int:
+        """The address of one element: in shared memory of its CTA, or in this process."""
+        if self._at is None:
+            self._at = (int(self.ctypes.data) - (self._cta.smem.start if self._cta else 0), self.strides, self.shape)
+        start, strides, shape = self._at
+        for i, stride, n in zip(at if isinstance(at, tuple) else (at,), strides, shape):
+            i = int(i)
+            start += (i + n if i < 0 else i) * stride
+        return start  # type: ignore[no-any-return]
+
+    def access(self, at: Any, write: bool, atomic: str | None = None) -> Machine:
+        """Check an access to the element (or part) at an index."""
+        at = place(at)
+        m = self._machine()
+        index = at if isinstance(at, tuple) else (at,)
+        region: Region
+        if len(index) == self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
+            start = self.address(at)
+            shadow, origin = self._shadow(start, m)
+            region = Region(start - origin, start - origin + self.itemsize)
+        else:
+            part = _get(self, at).view(np.ndarray)
+            if part.size == 0:
+                return m
+            start = int(part.ctypes.data) - (self._cta.smem.start if self._cta else 0)
+            shadow, origin = self._shadow(start, m)
+            region = Box(start - origin, part.shape, part.strides, part.itemsize)
+        if not write:
+            m.polls(start)
+        m.run.races.check(m, shadow, region, write, atomic=atomic)
+        if m.run.trace is not None:
+            m.run.trace.accessed(m, "shared" if self._cta is not None else "global", start, region.nbytes, write)
+        return m
+
+    def _shadow(self, address: int, m: Machine) -> tuple[Shadow, int]:
+        if self._cta is not None:
+            return self._cta.smem.shadow, 0
+        held = self._run.memory.at(address, 1, m)
+        return held.shadow, held.address
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, DeviceArray) else x
+
+
+def tracked(a: Any, run: Any, cta: Any = None) -> Any:
+    """The array as a kernel gets it."""
+    if isinstance(a, DeviceArray):
+        return a
+    if run.races is None:
+        return a.view(DeviceArray)
+    out = a.view(Tracked)
+    out._run, out._cta = run, cta
+    return out

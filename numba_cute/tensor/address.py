@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of arrays, as tensors and pointers of the host hold them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dtypes import Int64, Scalar
+from ..seam import CuteError
+from .dlpack import on_host
+
+
+class Address(Scalar):
+    """An address in global memory. It keeps the array alive whose memory that is, and so does what is computed from it.
+
+    owner: what `dlpack.inspect_array` found it in; None if it was given as a number.
+    """
+
+    __slots__ = ("owner",)
+
+    def __init__(self, value: int, owner: Any = None, divisor: int = 1) -> None:
+        super().__init__(Int64, value, divisor)
+        self.owner = owner
+
+    def __add__(self, o: Any) -> Any:
+        return self._moved(super().__add__(o))
+
+    __radd__ = __add__
+
+    def __sub__(self, o: Any) -> Any:
+        return self._moved(super().__sub__(o))
+
+    def _moved(self, found: Any) -> Any:
+        return Address(found.value, self.owner, found.divisor) if isinstance(found, Scalar) else found
+
+    def assumed(self, divisor: int) -> Scalar:
+        super().assumed(divisor)
+        return Address(self.value, self.owner, math.lcm(self.divisor, divisor))
+
+    def checked(self, simulated: bool = False) -> Any:
+        """The address, for a kernel that is launched: an error if the memory is not where the kernel runs."""
+        if simulated and self._on_gpu():
+            raise CuteError(
+                f"{self._whose()} lies on a GPU, and the simulator runs on the host: pass a copy (copy_to_host(), "
+                "torch's x.cpu())"
+            )
+        if not simulated and self._on_host():
+            raise CuteError(
+                f"{self._whose()} lies in the host's memory, which a GPU cannot read: copy it there "
+                "(cuda.to_device(x), torch's x.cuda()) and make the tensor of the copy, or of managed or pinned memory"
+            )
+        return super().checked(simulated)
+
+    def captured(self, simulated: bool = False) -> Any:
+        """The address as a constant of a kernel: an error if it is not one of memory of the GPU."""
+        if self._on_host():
+            raise CuteError(
+                f"{self._whose()} lies in the host's memory, and is captured as a global or closure variable: its "
+                "address would be a constant of the kernel, which a GPU cannot read; pass the tensor as an argument"
+            )
+        return self.checked(simulated) if simulated else self.value
+
+    def _on_gpu(self) -> bool:
+        return self.owner is not None and not on_host(self.owner)
+
+    def _on_host(self) -> bool:
+        """Whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows it."""
+        if not self.value or self._on_gpu():
+            return False
+        from ..runtime import known_to_cuda  # which needs this module
+
+        known = known_to_cuda(self.value)
+        return known is False if self.owner is None else known is not True
+
+    def _whose(self) -> str:
+        if self.owner is None:
+            return f"what a pointer to {self.value:#x} points at"
+        held = self.owner[0] if isinstance(self.owner, tuple) else self.owner
+        return f"a tensor of {type(held).__module__.split('.')[0]}'s {type(held).__name__}"

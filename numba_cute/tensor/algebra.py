@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layout algebra over tensors: each function takes a layout (or a shape), or a tensor and then works on its
+layout, keeping the iterator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .. import layout
+from ..layout import ComposedLayout, Layout
+from ..layout.divides import numbers_threads, projected
+from ..seam import CuteError, traced
+from .tensor import Tensor, check_coord, has_none, slice_tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _unwrap(x: Any) -> Any:
+    """The layout in a tensor; the shape of anything else that has one (a TiledMma has a thread layout)."""
+    if isinstance(x, (Layout, ComposedLayout, tuple, int)):
+        return x
+    inner = getattr(x, "layout", None)
+    return inner if isinstance(inner, (Layout, ComposedLayout)) else x
+
+
+def _query(fn: F) -> F:
+    """`fn` of a layout, for tensors too."""
+
+    @functools.wraps(fn)
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return fn(_unwrap(a), *args, **kwargs)
+
+    return traced(call)  # type: ignore[return-value]
+
+
+def _transform(fn: F) -> F:
+    """`fn` from a layout to a layout, for tensors too."""
+
+    @functools.wraps(fn)
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(a, Tensor):
+            return fn(a, *args, **kwargs)
+        return Tensor(a.iterator, fn(a.layout, *args, **kwargs))
+
+    return traced(call)  # type: ignore[return-value]
+
+
+rank = _query(layout.rank)
+depth = _query(layout.depth)
+cosize = _query(layout.cosize)
+shape = _query(layout.shape)
+stride = _query(layout.stride)
+front = _query(layout.front)
+is_static = _query(layout.is_static)
+leading_dim = _query(layout.leading_dim)
+
+flatten = _transform(layout.flatten)
+coalesce = _transform(layout.coalesce)
+group_modes = _transform(layout.group_modes)
+select = _transform(layout.select)
+filter = _transform(layout.filter)
+filter_zeros = _transform(layout.filter_zeros)
+composition = _transform(layout.composition)
+logical_divide = _transform(layout.logical_divide)
+zipped_divide = _transform(layout.zipped_divide)
+tiled_divide = _transform(layout.tiled_divide)
+flat_divide = _transform(layout.flat_divide)
+
+
+@traced
+def size(a: Any, mode: Any = ()) -> Any:
+    """Elements of a shape, layout or tensor, or of one mode (a path); threads of a tiled copy or MMA."""
+    threads = getattr(a, "thread_count", None)
+    if threads is not None:
+        return threads
+    return layout.size(_unwrap(a), mode) if mode != () else layout.size(_unwrap(a))
+
+
+@traced
+def size_in_bytes(dtype: Any, a: Any) -> Any:
+    """Bytes that a layout (or tensor) of `dtype` elements spans, up to its last element; 0 for None."""
+    return layout.size_in_bytes(dtype, _unwrap(a))
+
+
+@traced
+def slice_(src: Any, coord: Any) -> Any:
+    """The modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
+    if isinstance(src, Tensor):
+        return slice_tensor(src, check_coord(coord, src.layout))
+    return layout.slice_(src, coord)
+
+
+@traced
+def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+    """The tile of `input` at `coord`, of modes (the tile's…, the modes of `coord` marked None…).
+
+    tiler: a tile for each mode. coord: which tile, mode by mode; None keeps the mode of tiles. proj: marks with 1 the
+    modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK;
+    what coord has beyond it, as of batches, stays.
+    """
+    if proj is not None:
+        tiler, coord = layout.dice(tiler, proj), projected(coord, proj)
+    tiled = _opened(zipped_divide(input, tiler))
+    tile_modes = (None,) * layout.rank(shape(tiled)[0])
+    rest = shape(tiled)[1]
+    if isinstance(coord, tuple):
+        if len(coord) > layout.rank(rest):
+            raise CuteError(f"local_tile: coord {coord} has more modes than the {layout.rank(rest)} of tiles, {rest}")
+        coord = coord + (None,) * (layout.rank(rest) - len(coord))
+    return _index(tiled, (tile_modes, coord))
+
+
+@traced
+def local_partition(target: Any, tiler: Any, index: Any, proj: Any = None) -> Any:
+    """What thread `index` of the threads laid out by `tiler` takes of `target`: one element of each tile of the
+    shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
+    threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)
+    numbers_threads(threads)
+    if proj is not None:
+        threads = layout.dice(threads, proj)
+    tiled = _opened(zipped_divide(target, layout.product_each(threads.shape)))
+    coord = threads.get_flat_coord(index)
+    tile_rank = layout.rank(shape(tiled)[0])
+    coord = coord if isinstance(coord, tuple) else (coord,)
+    coord = coord + (None,) * (tile_rank - len(coord))
+    return _index(tiled, (coord, (None,) * layout.rank(shape(tiled)[1])))
+
+
+@_transform
+def _opened(lay: Any) -> Any:
+    """Both modes of a zipped divide as tuples, so that slices can open them."""
+    if isinstance(lay, ComposedLayout):
+        return layout.make_composed_layout(lay.inner, lay.offset, _opened(lay.outer))
+    return Layout(tuple(map(layout.wrap, lay.shape)), tuple(map(layout.wrap, lay.stride)))
+
+
+def _index(a: Any, coord: Any) -> Any:
+    if isinstance(a, Tensor):
+        return slice_tensor(a, coord) if has_none(coord) else a[coord]
+    return layout.slice_(a, coord)

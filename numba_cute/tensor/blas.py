@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear algebra of one thread on whole tensors of static shape. (Products of matrices: `nvgpu.MmaUniversalOp`.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import layout
+from ..seam import CuteError, traced
+from .ssa import elementwise
+from .tensor import Tensor, static_size
+
+
+def _check(what: str, **tensors: Any) -> None:
+    for name, t in tensors.items():
+        if not isinstance(t, Tensor):
+            raise CuteError(f"{what}: {name} {t!r} is not a tensor")
+        static_size(t, what)
+
+
+@traced
+def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
+    """y = alpha * x + beta * y, element by element; computed in the type in which x and y meet. Any thread."""
+    _check("axpby", x=x, y=y)
+    if layout.size(x.shape) != layout.size(y.shape):
+        raise CuteError(f"axpby: x has shape {x.shape} and y {y.shape}; they must have as many elements")
+    total = x.load().reshape(y.shape) * alpha + y.load() * beta
+    y.store(total.to(y.element_type))
+
+
+@traced
+def gemv(alpha: Any, a: Tensor, x: Tensor, beta: Any, y: Tensor) -> None:
+    """y = alpha * (a @ x) + beta * y, with a (M, K), x (K) and y (M); in the type in which they meet. Any thread."""
+    _check("gemv", a=a, x=x, y=y)
+    if layout.rank(a.layout) != 2:
+        raise CuteError(f"gemv: a has shape {a.shape}; it must be (M, K)")
+    m, k = int(layout.size(a.shape[0])), int(layout.size(a.shape[1]))
+    if (layout.size(y.shape), layout.size(x.shape)) != (m, k):
+        raise CuteError(f"gemv: a has shape {a.shape}, x {x.shape} and y {y.shape}; they must be (M, K), (K) and (M)")
+    matrix, vector = a.load().reshape((m, k)), x.load().reshape(k)
+    product = matrix[None, 0] * vector[0]
+    for i in range(1, k):
+        product = elementwise("fma", matrix[None, i], vector[i], product)
+    total = product * alpha + y.load().reshape((m,)) * beta
+    y.store(total.reshape(y.shape).to(y.element_type))

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an array of another library lies: through NumPy's, CUDA's and DLPack's protocols, with no import of it."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType
+from ..seam import CuteError
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """address: bytes, of the first element; strides: elements; owner: what must live on while it is used; readonly:
+    whether its elements may only be read."""
+
+    dtype: DType
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    owner: Any
+    readonly: bool = False
+
+
+_BY_NAME = {np.dtype(d.numpy).name: d for d in dtypes.WHOLE if d is not dtypes.TFloat32}
+_BY_NAME["float4_e2m1fn_x2"] = dtypes.Float4E2M1FN  # torch: two to a byte, the first in the low bits
+_UNPACKED = {np.dtype(d.numpy).name: d for d in dtypes.NARROW}
+
+
+def _dtype(x: Any) -> DType:
+    """By name, as NumPy, ml_dtypes, torch ("torch.bfloat16") and jax call it."""
+    name = str(getattr(x, "name", None) or x).removeprefix("torch.")
+    if name in _UNPACKED:
+        raise CuteError(
+            f"from_dlpack: an array of {name} has a whole byte for each element of {_UNPACKED[name].width} bits; "
+            f"pack it: cute.recast_tensor(from_dlpack(cute.runtime.pack(x)), cute.{_UNPACKED[name]})"
+        )
+    if name not in _BY_NAME:
+        raise CuteError(f"from_dlpack: dtype {x} has no CuTe element type; known are {', '.join(sorted(_BY_NAME))}")
+    return _BY_NAME[name]
+
+
+def inspect_array(x: Any) -> ArrayInfo:
+    """What `x` is, by the first protocol that it has."""
+    if isinstance(x, np.ndarray):
+        info = _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
+        return dataclasses.replace(info, readonly=not x.flags.writeable)
+    if callable(getattr(x, "data_ptr", None)) and callable(getattr(x, "stride", None)):  # torch
+        info = ArrayInfo(_dtype(x.dtype), int(x.data_ptr()), tuple(map(int, x.shape)), tuple(map(int, x.stride())), x)
+        return _by_nibbles(info) if info.dtype is dtypes.Float4E2M1FN else info
+    interface = getattr(x, "__cuda_array_interface__", None)
+    if interface is not None:
+        named = hasattr(x, "dtype")  # bfloat16 and fp8 have no typestr
+        dtype = _dtype(x.dtype if named else np.dtype(interface["typestr"]))
+        info = _in_elements(dtype, interface["data"][0], interface["shape"], interface.get("strides"), x)
+        return dataclasses.replace(info, readonly=bool(interface["data"][1]))
+    if hasattr(x, "__dlpack__"):
+        return _from_capsule(x)
+    raise CuteError(
+        f"from_dlpack: {type(x).__name__} is no array; it needs __dlpack__, __cuda_array_interface__ or to be of NumPy"
+    )
+
+
+def _by_nibbles(info: ArrayInfo) -> ArrayInfo:
+    """An array of pairs of 4-bit elements as one of the elements: the contiguous mode holds twice as many."""
+    if 1 not in info.strides:
+        raise CuteError(
+            f"from_dlpack: an array of strides {info.strides} holds two 4-bit elements in each byte, along no mode: "
+            "one stride must be 1"
+        )
+    packed = max(i for i, d in enumerate(info.strides) if d == 1)
+    shape = tuple(2 * s if i == packed else s for i, s in enumerate(info.shape))
+    strides = tuple(1 if i == packed else 2 * d for i, d in enumerate(info.strides))
+    return dataclasses.replace(info, shape=shape, strides=strides)
+
+
+def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: Any) -> ArrayInfo:
+    if strides is None:
+        strides, step = [], dtype.bytes
+        for s in reversed(shape):
+            strides.insert(0, step)
+            step *= s
+    if any(d % dtype.bytes for d in strides):
+        raise CuteError(
+            f"from_dlpack: strides {tuple(strides)} bytes are not multiples of {dtype}'s {dtype.bytes} bytes"
+        )
+    return ArrayInfo(dtype, int(address), tuple(map(int, shape)), tuple(int(d) // dtype.bytes for d in strides), owner)
+
+
+class _DLTensor(ctypes.Structure):
+    """dlpack.h, DLTensor, at the start of a DLManagedTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _Versioned(ctypes.Structure):
+    """dlpack.h, DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _DLTensor),
+    ]
+
+
+_READ_ONLY = 1
+"""dlpack.h, DLPACK_FLAG_BITMASK_READ_ONLY."""
+_VERSION = (1, 0)
+"""The first of DLPack that says so."""
+_CODES: dict[tuple[int, int], Any] = {(4, 16): ml_dtypes.bfloat16, (6, 8): np.bool_}
+_CODES.update({(10, 8): ml_dtypes.float8_e4m3fn, (12, 8): ml_dtypes.float8_e5m2})
+_CODES.update({(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)})
+_CODES.update({(1, 8 * n): np.dtype(f"u{n}") for n in (1, 2, 4, 8)})
+_CODES.update({(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)})
+"""dlpack.h, DLDataTypeCode, and bits."""
+_PACKED_FLOAT4 = (17, 4, 2)
+"""kDLFloat4_e2m1fn, bits, lanes: two to a byte."""
+
+_CUDA = 2
+
+
+def _from_capsule(x: Any) -> ArrayInfo:
+    capsule = _capsule(x)
+    t, readonly = _opened(capsule)
+    packed = (t.code, t.bits, t.lanes) == _PACKED_FLOAT4
+    found = np.uint8 if packed else _CODES.get((t.code, t.bits)) if t.lanes == 1 else None
+    if found is None:
+        raise CuteError(f"from_dlpack: DLPack type code {t.code}, {t.bits} bits, {t.lanes} lanes has no element type")
+    shape = tuple(t.shape[i] for i in range(t.ndim))
+    address = int(t.data or 0) + int(t.byte_offset)
+    dtype = _dtype(np.dtype(found))
+    strides = tuple(t.strides[i] for i in range(t.ndim)) if t.strides else None
+    if strides is None:
+        info = _in_elements(dtype, address, shape, None, (x, capsule))
+    else:
+        info = ArrayInfo(dtype, address, shape, strides, (x, capsule))
+    info = dataclasses.replace(info, readonly=readonly)
+    return _by_nibbles(dataclasses.replace(info, dtype=dtypes.Float4E2M1FN)) if packed else info
+
+
+def _capsule(x: Any) -> Any:
+    """What `x` gives, of the newest version that it knows: older ones cannot say that it is read-only."""
+    on = {"stream": -1} if int(x.__dlpack_device__()[0]) == _CUDA else {}
+    try:
+        return x.__dlpack__(max_version=_VERSION, **on)
+    except TypeError:  # it is of before versions
+        return x.__dlpack__(**on)
+
+
+def _opened(capsule: Any) -> tuple[Any, bool]:
+    """A capsule's DLTensor, and whether it is read-only."""
+    api = ctypes.pythonapi
+    api.PyCapsule_GetPointer.restype, api.PyCapsule_GetName.restype = ctypes.c_void_p, ctypes.c_char_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    name = api.PyCapsule_GetName(capsule)
+    at = api.PyCapsule_GetPointer(capsule, name)
+    if name == b"dltensor_versioned":
+        held = ctypes.cast(at, ctypes.POINTER(_Versioned)).contents
+        return held.tensor, bool(held.flags & _READ_ONLY)
+    return ctypes.cast(at, ctypes.POINTER(_DLTensor)).contents, False
+
+
+def on_host(owner: Any) -> bool:
+    """Whether what `inspect_array` found lies in the host's memory."""
+    if isinstance(owner, tuple):  # what came as a capsule
+        return int(owner[0].__dlpack_device__()[0]) != _CUDA
+    if isinstance(owner, np.ndarray):
+        return True
+    cuda = getattr(owner, "is_cuda", None)  # torch
+    return not (hasattr(owner, "__cuda_array_interface__") if cuda is None else cuda)

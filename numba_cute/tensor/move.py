@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moving elements between memories and registers, as wide as layouts and alignments prove."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import layout, seam
+from ..dtypes import Uint8, Uint16, Uint32
+from ..layout import Layout
+from ..layout.pure import pure
+from ..seam import CuteError
+from .pointer import AddressSpace, Pointer, access_alignment, advance, check_writable, physical
+
+WIDEST = 16
+"""Bytes of the widest access of a thread (PTX ISA, "Vectors": .v4.b32)."""
+
+
+def move(
+    src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int = WIDEST, pred: Any = None, access: Any = None
+) -> None:  # fmt: skip
+    """Copy every element from `src` to `dst` in coordinate order, in accesses of at most `limit` bytes.
+
+    pred: None, or a function from the element's index to a condition; then at most one vector shares a condition,
+    whose first element decides. access: what moves a vector, `access(src, dst, elements)`, if not plain loads and
+    stores.
+    """
+    check_writable(dst, "copy")
+    access = access or _access
+    for lay in (slayout, dlayout):
+        if not seam.is_static(lay.shape):
+            raise CuteError(f"copy: shape {lay.shape} must be static; slice a static tile first")
+    count = int(layout.size(slayout))
+    if count != layout.size(dlayout):
+        raise CuteError(f"copy: src has {count} elements, {slayout}, but dst has {layout.size(dlayout)}, {dlayout}")
+    if src.dtype.width != dst.dtype.width:
+        raise CuteError(f"copy: {src.dtype} cannot be copied to {dst.dtype}; convert with dst.store(src.load().to(…))")
+    width = vector_width(src, slayout, dst, dlayout, limit)
+    for at in first_of_vectors(slayout, dlayout, width, count):
+        a = advance(src, layout.crd2idx(at, slayout))
+        b = advance(dst, layout.crd2idx(at, dlayout))
+        if pred is None:
+            access(a, b, width)
+        else:
+            seam.current().when(pred(at), lambda a=a, b=b: access(a, b, width))  # type: ignore[misc]
+
+
+@pure
+def first_of_vectors(slayout: Any, dlayout: Any, width: int, count: int) -> tuple[int, ...]:
+    """The index of the first element of each vector: those of a vector need not follow each other in coordinate order,
+    where the contiguous mode is not the first."""
+    if width > 1:
+        vector = layout.composition(layout.max_common_layout(slayout, dlayout), layout.make_layout(width))
+        if layout.coalesce(vector) != layout.make_layout(width):
+            rest = layout.complement(vector, count)
+            return tuple(int(layout.crd2idx(i, rest)) for i in range(count // width))
+    return tuple(range(0, count, width))
+
+
+def vector_width(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int) -> int:
+    """Elements per access: contiguous and in the same order on both sides, aligned, at most `limit` bytes."""
+    bits = src.dtype.width
+    width = int(layout.max_common_vector(slayout, dlayout)) if _plain(slayout) and _plain(dlayout) else 1
+    width = math.gcd(width, max(1, limit * 8 // bits), int(layout.size(slayout)))
+    if bits == 6:  # in memory they lie closer than in registers
+        return 1
+    for ptr, lay in ((src, slayout), (dst, dlayout)):
+        if ptr.space is AddressSpace.rmem:
+            continue
+        step = math.gcd(
+            8 * access_alignment(ptr), seam.divisor(_within(ptr)) * bits, *(d * bits for d in _strides(lay, width))
+        )
+        while width > 1 and step % (width * bits):
+            width //= 2
+    return width
+
+
+def _within(ptr: Pointer) -> Any:
+    """Elements from the pointer's address on (of memory)."""
+    return ptr.offset if ptr.dtype.width < 8 else 0
+
+
+def _plain(lay: Any) -> bool:
+    return isinstance(lay, Layout)
+
+
+def _strides(lay: Any, width: int) -> list[int]:
+    """What divides the strides between vectors of `width` elements."""
+    if width == 1:
+        return []
+    flat = layout.coalesce(lay)
+    shape = flat.shape if isinstance(flat.shape, tuple) else (flat.shape,)
+    stride = flat.stride if isinstance(flat.stride, tuple) else (flat.stride,)
+    return [width if type(d) is int and d == 1 else layout.get_divisibility(d) for s, d in zip(shape, stride) if s != 1]
+
+
+def _access(src: Pointer, dst: Pointer, width: int) -> None:
+    b = seam.current()
+    regs, bits = AddressSpace.rmem, width * src.dtype.width
+    if src.space is regs and dst.space is regs or bits < 8:
+        dst.store_vector(src.load_vector(width))
+    elif src.space is regs:
+        _from_regs(seam.Regs(src.address, src.dtype, src.offset, width), dst, bits // 8)
+    elif dst.space is regs:
+        _to_regs(src, seam.Regs(dst.address, dst.dtype, dst.offset, width), bits // 8)
+    elif bits >= 32 or src.dtype.width < 8:  # whole registers: a vector of narrow elements would be accessed in halves
+        span = seam.Regs(b.registers(src.dtype, width), src.dtype, 0, width)
+        _to_regs(src, span, bits // 8)
+        _from_regs(span, dst, bits // 8)
+    else:
+        dst.store_vector(src.load_vector(width))
+
+
+def _to_regs(src: Pointer, dst: seam.Regs, size: int) -> None:
+    b = seam.current()
+    if src.dtype.width >= 8:
+        b.copy_to_regs(src.space.name, physical(src), dst, size)
+        return
+    whole = _whole(size)
+    b.copy_to_regs(src.space.name, physical(src), whole, size)
+    b.unvector(b.bitcast(b.vector(whole), dst.dtype), dst)
+
+
+def _from_regs(src: seam.Regs, dst: Pointer, size: int) -> None:
+    b = seam.current()
+    if src.dtype.width >= 8:
+        b.copy_from_regs(src, dst.space.name, physical(dst), size)
+        return
+    whole = _whole(size)
+    b.unvector(b.bitcast(b.vector(src), whole.dtype), whole)
+    b.copy_from_regs(whole, dst.space.name, physical(dst), size)
+
+
+def _whole(size: int) -> seam.Regs:
+    """New registers for elements narrower than a byte that take so many bytes together."""
+    dtype = {1: Uint8, 2: Uint16}.get(size, Uint32)
+    count = size // dtype.bytes
+    return seam.Regs(seam.current().registers(dtype, count), dtype, 0, count)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed pointers: an address, what it points at, and what is known of its alignment and swizzle."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from .. import dtypes, seam
+from ..dtypes import DType
+from ..seam import CuteError, static, traced
+from .address import Address
+
+
+class AddressSpace(seam.StaticEnum):
+    """Where a pointer points. The values are those of LLVM's NVPTX address spaces, registers aside."""
+
+    generic = 0
+    gmem = 1
+    smem = 3
+    rmem = 5
+    tmem = 6
+
+
+ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
+
+
+@static
+class Pointer:
+    """A pointer to elements of one type.
+
+    dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for
+    rmem the register file's handle. offset: elements from there, in rmem and where they are narrower than a byte (what
+    makes whole bytes is in the address). alignment: bytes, a power of two
+    that divides the address. swizzle: applied to the byte address when the pointer is followed, never to `address`.
+    readonly: whether nothing may be written there, as to an array that is not writeable.
+    """
+
+    dtype: DType
+    space: AddressSpace
+    address: Any
+    offset: Any = 0
+    alignment: int = 1
+    swizzle: Any = None
+    readonly: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dtype, DType):
+            raise CuteError(f"Pointer: dtype {self.dtype!r} is not an element type; use one like cute.Float32")
+        if not isinstance(self.space, AddressSpace):
+            raise CuteError(f"Pointer: space {self.space!r} is not a member of cute.AddressSpace")
+        a = self.alignment
+        if not isinstance(a, int) or a < 1 or a & (a - 1):
+            raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other points at the same place in the same way; a register file is only itself."""
+        if not isinstance(other, Pointer):
+            return NotImplemented
+        same = self.address is other.address or self.space is not AddressSpace.rmem and self.address == other.address
+        return bool(same and all(getattr(self, f) == getattr(other, f) for f in _BESIDES_ADDRESS))
+
+    @property
+    def value_type(self) -> DType:
+        return self.dtype
+
+    @property
+    def memspace(self) -> AddressSpace:
+        return self.space
+
+    @property
+    def max_alignment(self) -> int:
+        return self.alignment
+
+    def toint(self) -> Any:
+        """The byte address, before the swizzle."""
+        return self.address
+
+    def align(self, min_align: int) -> Pointer:
+        """The first address from here on that is a multiple of `min_align` bytes."""
+        if min_align < 1 or min_align & (min_align - 1):
+            raise CuteError(f"align: min_align {min_align} bytes is not a power of two")
+        if self.alignment >= min_align:
+            return self
+        address = (self.address + (min_align - 1)) & -min_align
+        return dataclasses.replace(self, address=address, alignment=min_align)
+
+    def __add__(self, offset: Any) -> Pointer:
+        return advance(self, offset)
+
+    def __sub__(self, offset: Any) -> Pointer:
+        return self + (0 - offset)
+
+    def load(self) -> Any:
+        """The element pointed at."""
+        return self.load_vector(1)[0]
+
+    def store(self, value: Any) -> None:
+        """Set the element pointed at."""
+        self.store_vector((value,))
+
+    def load_vector(self, count: int) -> tuple[Any, ...]:
+        """`count` consecutive elements, in one access where the alignment allows."""
+        b = seam.current()
+        if self.space is AddressSpace.rmem:
+            return tuple(b.read(seam.Regs(self.address, self.dtype, self.offset + i, 1)) for i in range(count))
+        if self.dtype.width < 8:
+            return tuple(_load_bits(self + i) for i in range(count))
+        return b.load(self.dtype, self.space.name, physical(self), count, access_alignment(self))
+
+    def store_vector(self, values: tuple[Any, ...]) -> None:
+        """Set consecutive elements, in one access where the alignment allows."""
+        check_writable(self, "store")
+        b = seam.current()
+        if self.space is AddressSpace.rmem:
+            for i, v in enumerate(values):
+                b.write(seam.Regs(self.address, self.dtype, self.offset + i, 1), v)
+        elif self.dtype.width < 8:
+            for i, v in enumerate(values):
+                _store_bits(self + i, v)
+        else:
+            b.store(self.dtype, self.space.name, physical(self), values, access_alignment(self))
+
+    def __repr__(self) -> str:
+        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
+        readonly = ", read-only" if self.readonly else ""
+        return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}{readonly}>"
+
+    @property
+    def notation(self) -> str:
+        """What it points at, in CuTe's notation: f16, smem, align<16>, S<3,4,3>."""
+        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
+        constant = "const " if self.readonly else ""
+        return f"{constant}{self.dtype.ptx}, {self.space.name}, align<{self.alignment}>{swizzle}"
+
+    def __cute_ir__(self) -> str:
+        return f"!cute.ptr<{self.notation}>"
+
+
+_BESIDES_ADDRESS = tuple(f.name for f in dataclasses.fields(Pointer) if f.name != "address")
+
+
+def check_writable(ptr: Any, what: str) -> None:
+    """An error if `ptr` points to memory that is known to be read-only. what: who would write."""
+    if isinstance(ptr, Pointer) and ptr.readonly:
+        raise CuteError(
+            f"{what}: {ptr!r} points to read-only memory (an array that is not writeable); write to another, or pass a "
+            "copy, as np.array(x) makes one"
+        )
+
+
+@traced
+def advance(ptr: Pointer, offset: Any) -> Pointer:
+    """`ptr + offset`, `offset` in elements. Its alignment is what is known to divide the offset."""
+    if isinstance(offset, int) and offset == 0:
+        return ptr
+    if ptr.space is AddressSpace.rmem:
+        return dataclasses.replace(ptr, offset=ptr.offset + seam.known(offset))
+    if ptr.dtype.width < 8:
+        return _advance_within_bytes(ptr, ptr.offset + seam.known(offset))
+    return _advance_bytes(ptr, offset, ptr.dtype.bytes)
+
+
+def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
+    """`ptr` moved by `units` of `size` bytes."""
+    units, start = seam.known(units), seam.known(ptr.address)
+    if seam.is_exact(units):
+        address = start + units * size
+    elif ADDRESS_BITS[ptr.space.name] == 64:
+        address = ptr.address + dtypes.Int64(units) * size
+    else:  # the address keeps its type, whatever the offset's: it may be carried round a loop
+        address = dtypes.Uint32(ptr.address + dtypes.Int32(units) * size)
+    align = math.gcd(ptr.alignment, seam.divisor(units) * size)
+    return Pointer(ptr.dtype, ptr.space, address, ptr.offset, align, ptr.swizzle, ptr.readonly)
+
+
+def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
+    """A pointer to elements narrower than a byte, `offset` of them beyond its address: what makes whole bytes, as far
+    as that is known, goes into the address."""
+    few = 8 // math.gcd(8, ptr.dtype.width)  # elements in the fewest whole bytes
+    size = few * ptr.dtype.width // 8
+    if isinstance(offset, int):
+        whole, offset = divmod(offset, few)
+    elif seam.divisor(offset) % few == 0:
+        whole, offset = offset // few, 0
+    else:
+        whole = 0
+    moved = _advance_bytes(ptr, whole, size) if not isinstance(whole, int) or whole else ptr
+    return dataclasses.replace(moved, offset=offset)
+
+
+def physical(ptr: Pointer) -> Any:
+    """The byte address that an access through `ptr` touches: swizzled."""
+    address = seam.known(ptr.address)
+    if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
+        address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
+    if ptr.swizzle is None or ptr.swizzle.bits == 0:
+        return address
+    running = seam.current_or(None)
+    return ptr.swizzle(address) if running is None else running.swizzled(ptr.swizzle, address)
+
+
+_BITS = {4: dtypes.Uint4, 6: dtypes.Uint6}
+
+
+def _bytes_of(ptr: Pointer) -> tuple[list[Any], Any]:
+    """The addresses of the bytes (one, or two where an element may lie across) that hold the element pointed at, and
+    by how many bits it is shifted there."""
+    width = ptr.dtype.width
+    bits = ptr.offset * width
+    first = physical(ptr)
+    if 8 % width == 0:
+        return [first], bits & 7
+    last = dataclasses.replace(
+        ptr, dtype=_BITS[width], offset=0, address=ptr.address + _wide(ptr, bits + width - 1 >> 3)
+    )
+    return [first, physical(last)], bits & 7
+
+
+def _load_bits(ptr: Pointer) -> Any:
+    """An element narrower than a byte."""
+    b, width = seam.current(), ptr.dtype.width
+    addresses, shift = _bytes_of(ptr)
+    word = 0
+    for i, address in enumerate(addresses):  # where both are the same byte, the second lies above the element
+        word = word | dtypes.Uint32(b.load(dtypes.Uint8, ptr.space.name, address, 1, 1)[0]) << 8 * i
+    bits = (word >> shift) & (1 << width) - 1
+    return b.lane(b.bitcast(b.pack(_BITS[width], (bits,)), ptr.dtype), 0)
+
+
+def _store_bits(ptr: Pointer, value: Any) -> None:
+    """Set an element narrower than a byte, leaving its neighbours as they are: not atomically."""
+    b, width = seam.current(), ptr.dtype.width
+    addresses, shift = _bytes_of(ptr)
+    bits = dtypes.Uint32(b.lane(b.bitcast(b.pack(ptr.dtype, (value,)), _BITS[width]), 0)) << shift
+    mask = dtypes.Uint32((1 << width) - 1) << shift
+
+    def merge(address: Any, by: int) -> None:
+        old = dtypes.Uint32(b.load(dtypes.Uint8, ptr.space.name, address, 1, 1)[0])
+        new = (old & (((mask >> by) & 255) ^ 255)) | ((bits >> by) & 255)
+        b.store(dtypes.Uint8, ptr.space.name, address, (dtypes.Uint8(new),), 1)
+
+    merge(addresses[0], 0)
+    if len(addresses) > 1:
+        b.when(b.compare(">", mask >> 8, 0), lambda: merge(addresses[1], 8))
+
+
+def _wide(ptr: Pointer, offset: Any) -> Any:
+    """Bytes to add to the address, in its own width."""
+    if seam.is_exact(offset):
+        return offset
+    return (dtypes.Int64 if ADDRESS_BITS[ptr.space.name] == 64 else dtypes.Uint32)(offset)
+
+
+def access_alignment(ptr: Pointer) -> int:
+    """Bytes by which the accessed address is aligned: a swizzle moves the bits from `base` on."""
+    align = ptr.alignment
+    if ptr.dtype.width < 8:
+        whole, rest = divmod(seam.divisor(ptr.offset) * ptr.dtype.width, 8)
+        align = 1 if rest else math.gcd(align, whole)
+    if ptr.swizzle is None or ptr.swizzle.bits == 0:
+        return align
+    return min(align, 1 << ptr.swizzle.base)
+
+
+@traced
+def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -> Pointer:
+    """The same address with another element type or swizzle (`swizzle_` None keeps none, as a fresh view)."""
+    if not isinstance(ptr, Pointer):
+        raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
+    dtype = ptr.dtype if dtype is None else dtype
+    if not isinstance(dtype, DType):
+        raise CuteError(f"recast_ptr: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    within = ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0)
+    if within and dtype.width != ptr.dtype.width:
+        raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte: no {dtype} starts there")
+    return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_)
+
+
+@traced
+def make_ptr(
+    dtype: DType,
+    value: Any,
+    mem_space: AddressSpace = AddressSpace.generic,
+    assumed_align: int | None = None,
+) -> Pointer:
+    """A pointer from a byte address (`value`); `assumed_align` (bytes) defaults to the element's size."""
+    if mem_space is AddressSpace.rmem:
+        raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")
+    size = max(1, dtype.width // 8)
+    align = size if assumed_align is None else assumed_align
+    if align % size:
+        raise CuteError(f"make_ptr: assumed_align {align} bytes is not a multiple of {dtype}'s {size} bytes")
+    if type(value) is int and value % align:
+        raise CuteError(f"make_ptr: address {value:#x} is not a multiple of assumed_align = {align} bytes")
+    if seam.current_or(None) is None and type(value) is int:
+        value = Address(value) if ADDRESS_BITS[mem_space.name] == 64 else dtypes.Int32(value)
+    return Pointer(dtype, mem_space, value, 0, align)
+
+
+@traced
+def shared_address(x: Any, what: str) -> Any:
+    """The shared-memory address in `x`, a Pointer to smem or an address as an integer."""
+    if not isinstance(x, Pointer):
+        return x
+    if x.space is not AddressSpace.smem:
+        raise CuteError(f"{what}: {x!r} must point to shared memory (AddressSpace.smem)")
+    return x.address

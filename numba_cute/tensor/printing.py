@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Printing: `printf` from kernels, and `print_tensor` from kernels and the host."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .. import layout, seam
+from ..dtypes import Boolean, DType, Float64, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, from_numpy
+from ..layout.int_tuple import text
+from ..runtime import contents
+from ..seam import CuteError, traced
+from .pointer import AddressSpace, Pointer
+from .ssa import TensorSSA
+from .tensor import Tensor, element
+
+_CONVERSION = re.compile(r"%(?:(%)|([-+ #0]*)(\*|\d*)(\.(?:\*|\d*))?(hh|ll|[hlqjztL]?)([a-zA-Z]))")
+_SPEC = re.compile(r"([-+ #0]*\d*(?:\.\d+)?)([duxXoeEfFgGi]?)")
+_BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}")
+_FLOATS, _SIGNED, _UNSIGNED = "eEfFgG", "di", "uoxX"
+_BITS = {"hh": 8, "h": 16, "": 0}
+"""By a conversion's length; all others are 64."""
+_MOST = 32
+"""Values that one call of vprintf takes (CUDA C++ programming guide, "Formatted output")."""
+
+Piece = Any
+"""A text, or a (conversion of C's, the value that it prints)."""
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, np.number, seam.Leaf)) and not isinstance(x, bool)
+
+
+def _flat(x: Any) -> list[Any]:
+    """What one argument is printed as: a static thing as text, the rest as numbers."""
+    if isinstance(x, tuple):
+        out: list[Any] = ["("]
+        for i, v in enumerate(x):
+            out += [","] * (i > 0) + _flat(v)
+        return [*out, ")"]
+    if isinstance(x, TensorSSA):
+        return _flat(tuple(x[i] for i in range(int(layout.size(x.shape)))))
+    if isinstance(x, (Tensor, Pointer)):
+        return [repr(x)]
+    return [x] if _is_number(x) else [str(x)]
+
+
+def _dtype(x: Any) -> DType:
+    """The type of a number. One of Python's is static, but in the simulator, and as wide as it must be."""
+    if isinstance(x, np.generic):
+        return from_numpy(x.dtype)
+    if type(x) is int:
+        return Int32 if -(1 << 31) <= x < 1 << 31 else Int64 if x < 1 << 63 else Uint64
+    return Float64 if type(x) is float else seam.current().type_of(x)
+
+
+def _kind(x: Any) -> str:
+    """What an argument is, in words."""
+    if not _is_number(x):
+        return "text" if isinstance(x, str) else f"a {type(x).__name__}"
+    dtype = _dtype(x)
+    return "a float" if dtype.is_float else "a bool" if dtype.kind == "bool" else "an integer"
+
+
+def _conversion(flags: str, length: str, letter: str, x: Any) -> Piece:
+    """A conversion of C's for a number that fits it, which is brought to the width that C expects."""
+    dtype, cast = _dtype(x), seam.current().cast
+    if letter in _FLOATS:
+        return f"%{flags}{letter.replace('F', 'f')}", cast(x, Float64)
+    bits = _BITS.get(length, 64)
+    if bits in (8, 16):
+        signed = letter in _SIGNED
+        x = cast(x, (Int8 if signed else Uint8) if bits == 8 else Int16 if signed else Uint16)
+    wide = dtype.width == 64 and not bits or bits == 64
+    if letter in _UNSIGNED or letter == "c":
+        return f"%{flags}{'ll' if wide else ''}{letter}", cast(x, Uint64 if wide else Uint32)
+    if dtype is Uint64:
+        return f"%{flags}llu", cast(x, Uint64)
+    wide = wide or dtype is Uint32 and not bits  # whole, where C's int would be negative
+    return f"%{flags}{'lld' if wide else 'd'}", cast(x, Int64 if wide else Int32)
+
+
+def _shown(x: Any, spec: str = "") -> Piece:
+    """A number as `{}` prints it, by a format like ".3f" or "08x" if one is given."""
+    dtype, found = _dtype(x), _SPEC.fullmatch(spec)
+    if found is None or found[2] and (found[2] in _FLOATS) != dtype.is_float:
+        raise CuteError(f"printf: {{:{spec}}} is no format of {_kind(x)}; give a width and one of d, u, x, e, f, g")
+    if dtype.kind == "bool" and not spec:
+        return "%s", seam.current().cast(x, Boolean)
+    letter = found[2] or ("f" if dtype.is_float else "u" if dtype.kind == "uint" else "d")
+    return _conversion(found[1], "", letter, x)
+
+
+def _braced(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
+    """What a format with `{}` prints."""
+    out: list[Piece] = []
+    rest, last = list(args), 0
+    for match in _BRACES.finditer(fmt):
+        out.append(fmt[last : match.start()])
+        last = match.end()
+        field = match.group()
+        if field in ("{{", "}}"):
+            out.append(field[0])
+            continue
+        if field != "{}" and not field.startswith("{:"):
+            raise CuteError(f"printf: {field} in {fmt!r}: values are printed in their order, by {{}} or as {{:.3f}}")
+        if not rest:
+            raise CuteError(f"printf: {fmt!r} has more {{}} than the {len(args)} values given")
+        x = rest.pop(0)
+        parts = [int(x)] if isinstance(x, bool) and field != "{}" else _flat(x)
+        out += [part if isinstance(part, str) else _shown(part, field[2:-1]) for part in parts]
+    if rest:
+        raise CuteError(f"printf: {fmt!r} has no {{}} for the last {len(rest)} of the {len(args)} values given")
+    return [*out, fmt[last:]]
+
+
+def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
+    """What a format with C's conversions prints; each must fit its value."""
+    texts = _CONVERSION.split(fmt)[:: 1 + _CONVERSION.groups]
+    for wrong in [t[t.index("%") :] for t in texts if "%" in t] + [f.group() for f in _of_values(fmt) if not _known(f)]:
+        raise CuteError(
+            f"printf: {wrong.strip()!r} in {fmt!r} is no conversion of a kernel's printf, which has diouxXc, eEfFgG, s "
+            "and p; write %% for the sign, or use {}"
+        )
+    if len(_of_values(fmt)) != len(args):
+        raise CuteError(f"printf: {fmt!r} takes {len(_of_values(fmt))} values, and {len(args)} are given")
+    out: list[Piece] = [texts[0]]
+    rest = list(enumerate(args, 1))
+    for after, found in zip(texts[1:], _CONVERSION.finditer(fmt)):
+        if found[1] is not None:
+            out += ["%", after]
+            continue
+        nth, x = rest.pop(0)
+        out += [_converted(found, x, f"value {nth} of {fmt!r}"), after]
+    return out
+
+
+def _is_c(fmt: str) -> bool:
+    """Whether a format is one of C's: beside braces, "100% of" is no conversion with a blank for its sign."""
+    found = _of_values(fmt)
+    return any(" " not in f[2] for f in found) or bool(found) and not _BRACES.search(fmt)
+
+
+def _of_values(fmt: str) -> list[re.Match[str]]:
+    """The conversions in a format, %% aside."""
+    return [found for found in _CONVERSION.finditer(fmt) if found[1] is None]
+
+
+def _known(found: re.Match[str]) -> bool:
+    return found[6] in (*_FLOATS, *_SIGNED, *_UNSIGNED, "c", "s", "p")
+
+
+def _converted(found: re.Match[str], x: Any, which: str) -> Piece:
+    """A value as a conversion of C's prints it. which: the value, for messages."""
+    _, flags, width, precision, length, letter = found.groups()
+    how = flags + width + (precision or "")
+    if "*" in how:
+        raise CuteError(f"printf: {found.group()}: a width or precision is a number in the format, not {which}")
+    if isinstance(x, bool) and letter != "s":
+        x = int(x)
+    kind = _kind(x)
+    if letter in _FLOATS:
+        if kind != "a float":
+            raise CuteError(f"printf: {found.group()} takes a float, and {which} is {kind}; write {_fitting(kind)}")
+    elif letter == "s":
+        parts = _flat(x)
+        if not all(isinstance(part, str) for part in parts):
+            raise CuteError(
+                f"printf: {found.group()} takes what is known while compiling, and {which} is {kind}; write "
+                f"{_fitting(kind)}, or a format with {{}}"
+            )
+        return f"%{how}s" % "".join(parts)
+    elif letter == "p":
+        of_memory = isinstance(x, Pointer) and x.space is not AddressSpace.rmem
+        if not of_memory and kind != "an integer":
+            raise CuteError(f"printf: {found.group()} takes a pointer or an address, and {which} is {kind}")
+        return "0x%llx", seam.current().cast(x.address if of_memory else x, Uint64)
+    elif letter == "c" and isinstance(x, str) and len(x) == 1:
+        return x
+    elif kind not in ("an integer", "a bool"):
+        raise CuteError(f"printf: {found.group()} takes an integer, and {which} is {kind}; write {_fitting(kind)}")
+    return _conversion(how, length, letter, x)
+
+
+def _fitting(kind: str) -> str:
+    """The conversions of C's for what a value is."""
+    return {"a float": "%f, %e or %g", "an integer": "%d, %u or %x", "a bool": "%d", "text": "%s"}.get(kind, "{}")
+
+
+def _print(pieces: list[Piece]) -> None:
+    """Print texts and values, as many with each call as it takes."""
+    fmt = ""
+    values: list[Any] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            fmt += piece.replace("%", "%%")
+            continue
+        if len(values) == _MOST:
+            seam.current().printf(fmt, values)
+            fmt, values = "", []
+        fmt += piece[0]
+        values.append(piece[1])
+    seam.current().printf(fmt, values)
+
+
+@traced
+def printf(*args: Any) -> None:
+    """Print from a kernel, a line for each thread that calls it. Any thread.
+
+    args: a format and its values. The format has "{}" for values of any type: numbers, tuples, register vectors, what
+    is static ("{:.3f}" and "{:08x}" say how), or C's conversions: d i u o x X c of integers, e f g of floats, s of what
+    is static, p of pointers. Each must fit its value, which is printed whole whatever its width: h and hh cut it.
+    Without a format each value is printed. A newline is added unless it ends with one. A line of more than 32 values is
+    printed in several pieces, between which other threads may print.
+    """
+    if not args or not isinstance(args[0], str):
+        args = (" ".join(["{}"] * len(args)), *args)
+    fmt, values = args[0], args[1:]
+    fmt = fmt if fmt.endswith("\n") else fmt + "\n"
+    _print((_in_c if _is_c(fmt) else _braced)(fmt, values))
+
+
+@traced
+def pretty_str(arg: Any) -> str:
+    """What `arg` is (a layout, tensor, atom, tuple, ...), in CuTe's notation."""
+    return text(arg) if isinstance(arg, tuple) else str(arg)
+
+
+@traced
+def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
+    """Print a tensor of static shape: its type and layout, then its elements, a line for each row of mode 0 (mode 1
+    along the line; further modes one block after the other). In a kernel by each thread that calls it; on the host of a
+    tensor `from_dlpack`, copied from the GPU if it is there. verbose: the coordinate of each element too."""
+    if not isinstance(tensor, Tensor):
+        raise CuteError(f"print_tensor: {tensor!r} is not a tensor")
+    if seam.current_or(None) is None:
+        print(_on_host(tensor, verbose))
+        return
+    if not seam.is_static(tensor.shape):
+        raise CuteError(f"print_tensor: the shape {tensor.shape} must be static; slice a static tile first")
+    _print([repr(tensor) + "\n"])
+    for coords in _rows(tensor):
+        pieces: list[Piece] = []
+        for c in coords:
+            x = element(tensor, c)
+            for part in _flat(x.load() if isinstance(x, Pointer) else x):
+                pieces += [part] if isinstance(part, str) else [" ", _shown(part)]
+            pieces += [f" @{c}"] if verbose else []
+        _print([*pieces, "\n"])
+
+
+def _rows(tensor: Tensor) -> list[list[Any]]:
+    """The coordinates of each printed line."""
+    sizes = [int(layout.size(tensor.layout, (i,))) for i in range(layout.rank(tensor.layout))]
+    if len(sizes) == 1:
+        return [[(j,) for j in range(sizes[0])]]
+    lines = []
+    for rest in np.ndindex(*reversed(sizes[2:])):
+        lines += [[(i, j, *reversed(rest)) for j in range(sizes[1])] for i in range(sizes[0])]
+    return lines
+
+
+def _on_host(tensor: Tensor, verbose: bool) -> str:
+    lines = [repr(tensor)]
+    if isinstance(tensor.iterator, Pointer):
+        start, raw = contents(tensor)
+    for coords in _rows(tensor):
+        parts = []
+        for c in coords:
+            p = element(tensor, c)
+            value = _number_at(p, start, raw) if isinstance(p, Pointer) else text(p)
+            parts.append(f"{value}" + (f" @{c}" if verbose else ""))
+        lines.append(" ".join(parts))
+    return "\n".join(lines)
+
+
+def _number_at(p: Pointer, start: int, raw: Any) -> Any:
+    """The element that `p` points at, in the bytes from address `start` on."""
+    at, width = int(p.address) - start, p.dtype.width
+    if width >= 8:
+        return raw[at : at + p.dtype.bytes].view(p.dtype.numpy)[0]
+    first = 8 * at + int(p.offset) * width
+    bits = int.from_bytes(raw[first // 8 : first // 8 + 2].tobytes(), "little") >> first % 8
+    return np.array([bits & ((1 << width) - 1)], np.uint8).view(p.dtype.numpy)[0]

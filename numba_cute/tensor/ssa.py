@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Register vectors: what `Tensor.load` gives and `Tensor.store` takes, and their arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes, layout, seam
+from ..dtypes import Boolean, DType, Float32, Int32
+from ..seam import CuteError, StaticEnum, static, traced
+
+
+class ReductionOp(StaticEnum):
+    """How a reduction combines what is there with what comes."""
+
+    ADD = "add"
+    MUL = "mul"
+    MIN = "min"
+    MAX = "max"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+ReductionKind = ReductionOp
+"""The CuTe DSL's name for what a reducing copy does."""
+
+
+@static
+class TensorSSA:
+    """An immutable vector in registers: `vector` holds the elements of a tensor of `shape` in colexicographic
+    order, each of type `dtype`.
+
+    `+ - * / // % **`, comparisons, and `& | ^ << >> ~` work element by element, with another vector (the shapes are
+    broadcast, the types promoted) or a scalar, which takes the vector's type (but a float meeting integers makes them
+    Float32). `//` and `%` round towards minus infinity, as Python does. `v[i, j]` is one element, `v[None, j]` the
+    vector of the modes marked None; coordinates are static.
+    """
+
+    vector: Any
+    shape: Any
+    dtype: DType
+
+    @property
+    def element_type(self) -> DType:
+        return self.dtype
+
+    def to(self, dtype: DType) -> TensorSSA:
+        """Each element converted: to nearest even where it must be rounded, from floats to integers towards zero, to
+        8-bit floats saturating, to Boolean whether it is not zero."""
+        if not isinstance(dtype, DType):
+            raise CuteError(f"to: dtype {dtype!r} is not an element type; use one like cute.BFloat16")
+        if dtype not in dtypes.ALL:
+            raise CuteError(f"to: {dtype} is an operand of matrix instructions alone, no element type")
+        if dtype == self.dtype:
+            return self
+        count = int(layout.size(self.shape))
+        return TensorSSA(seam.current().convert(self.vector, self.dtype, dtype, count), self.shape, dtype)
+
+    def bitcast(self, dtype: DType) -> TensorSSA:
+        """The same bits as elements of another type of the same width."""
+        if not isinstance(dtype, DType) or dtype.width != self.dtype.width:
+            raise CuteError(f"bitcast: from {self.dtype} to {dtype!r}; the widths must be the same")
+        return TensorSSA(seam.current().bitcast(self.vector, dtype), self.shape, dtype)
+
+    def reshape(self, shape: Any) -> TensorSSA:
+        """The same elements in colexicographic order under another shape of the same size."""
+        if not seam.is_static(shape) or layout.size(shape) != layout.size(self.shape):
+            raise CuteError(f"reshape: shape {shape} has not the {layout.size(self.shape)} elements of {self.shape}")
+        return TensorSSA(self.vector, shape, self.dtype)
+
+    def broadcast_to(self, target_shape: Any) -> TensorSSA:
+        """Modes of one element repeated to those of `target_shape`; missing last modes count as of one element."""
+        if layout.unwrap(target_shape) == layout.unwrap(self.shape):
+            return TensorSSA(self.vector, target_shape, self.dtype)
+        strides = broadcast_strides(self.shape, target_shape)
+        return self._take(layout.Layout(target_shape, strides), 0, target_shape)
+
+    def _take(self, lay: Any, offset: int, shape: Any) -> TensorSSA:
+        indices = tuple(int(offset + layout.crd2idx(i, lay)) for i in range(int(layout.size(lay))))
+        return TensorSSA(seam.current().take(self.vector, indices), shape, self.dtype)
+
+    def __getitem__(self, coord: Any) -> Any:
+        lay = layout.make_layout(self.shape)
+        if not seam.is_static(coord):
+            raise CuteError(
+                f"TensorSSA[{coord}]: the coordinate must be static, for registers cannot be indexed at run time; "
+                "use range_constexpr, or keep the values in a tensor"
+            )
+        if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
+            raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
+        if coord is None or layout.has_underscore(coord):
+            rest, offset = layout.slice_and_offset(coord, lay)
+            return self._take(rest, int(offset), rest.shape)
+        index = int(layout.crd2idx(coord, lay))
+        if not 0 <= index < layout.size(lay):
+            raise CuteError(f"TensorSSA[{coord}]: outside of the shape {self.shape}")
+        return seam.current().lane(self.vector, index)
+
+    def reduce(self, op: ReductionOp, init_val: Any, reduction_profile: Any = 0) -> Any:
+        """The elements combined by `op` with `init_val`: all of them to a scalar, or, with a profile like (None, 1),
+        the modes not marked None, to a vector of the others' shape. In pairs, as a tree; 16-bit and 8-bit floats in
+        Float32, rounded once."""
+        if not isinstance(op, ReductionOp) or op in (ReductionOp.INC, ReductionOp.DEC):
+            raise CuteError(f"reduce: op {op!r} is none of ReductionOp.ADD, MUL, MIN, MAX, AND, OR, XOR")
+        narrow = self.dtype.is_float and self.dtype.width < 32
+        source = self.to(Float32) if narrow else self
+        if not layout.has_underscore(reduction_profile):
+            out = source._tree(op.value, 1, tuple(range(int(layout.size(self.shape)))))
+            b = seam.current()
+            total = b.elementwise(op.value, source.dtype, b.lane(out.vector, 0), init_val)
+            return b.cast(total, self.dtype) if narrow else total
+        lay = layout.make_layout(self.shape)
+        kept = layout.slice_and_offset(_marked(reduction_profile, keep=True), lay)[0]
+        gone = layout.slice_and_offset(_marked(reduction_profile, keep=False), lay)[0]
+        offsets = [int(layout.crd2idx(i, kept)) for i in range(int(layout.size(kept)))]
+        steps = [int(layout.crd2idx(i, gone)) for i in range(int(layout.size(gone)))]
+        parts = source._tree(op.value, len(offsets), tuple(s + k for s in steps for k in offsets))
+        result = elementwise(op.value, TensorSSA(parts.vector, kept.shape, source.dtype), init_val)
+        return result.to(self.dtype)
+
+    def _tree(self, op: str, width: int, indices: tuple[int, ...]) -> TensorSSA:
+        """Groups of `width` elements, at `indices` one group after the other, combined into one group."""
+        b, dtype = seam.current(), self.dtype
+        count, vector = len(indices) // width, b.take(self.vector, indices)
+        left_over = []
+        while count > 1:
+            half = count // 2
+            if count % 2:
+                left_over.append(b.take(vector, range(2 * half * width, count * width)))
+            low, high = b.take(vector, range(half * width)), b.take(vector, range(half * width, 2 * half * width))
+            vector, count = b.elementwise(op, dtype, low, high), half
+        for rest in left_over:
+            vector = b.elementwise(op, dtype, vector, rest)
+        return TensorSSA(vector, width, dtype)
+
+    def __add__(self, o: Any) -> Any:
+        return elementwise("add", self, o)
+
+    def __radd__(self, o: Any) -> Any:
+        return elementwise("add", o, self)
+
+    def __sub__(self, o: Any) -> Any:
+        return elementwise("sub", self, o)
+
+    def __rsub__(self, o: Any) -> Any:
+        return elementwise("sub", o, self)
+
+    def __mul__(self, o: Any) -> Any:
+        return elementwise("mul", self, o)
+
+    def __rmul__(self, o: Any) -> Any:
+        return elementwise("mul", o, self)
+
+    def __truediv__(self, o: Any) -> Any:
+        return elementwise("div", self, o)
+
+    def __rtruediv__(self, o: Any) -> Any:
+        return elementwise("div", o, self)
+
+    def __floordiv__(self, o: Any) -> Any:
+        return elementwise("floordiv", self, o)
+
+    def __rfloordiv__(self, o: Any) -> Any:
+        return elementwise("floordiv", o, self)
+
+    def __mod__(self, o: Any) -> Any:
+        return elementwise("mod", self, o)
+
+    def __rmod__(self, o: Any) -> Any:
+        return elementwise("mod", o, self)
+
+    def __pow__(self, o: Any) -> Any:
+        if type(o) is int and 0 < o <= 64:
+            return _power(self, o)
+        if not self.dtype.is_float:
+            raise CuteError(f"{self!r} ** {o!r}: integers take static exponents from 1 to 64; use .to(Float32)")
+        return elementwise("pow", self, o)
+
+    def __rpow__(self, o: Any) -> Any:
+        return elementwise("pow", o, self if self.dtype.is_float else self.to(Float32))
+
+    def __and__(self, o: Any) -> Any:
+        return elementwise("and", self, o)
+
+    __rand__ = __and__
+
+    def __or__(self, o: Any) -> Any:
+        return elementwise("or", self, o)
+
+    __ror__ = __or__
+
+    def __xor__(self, o: Any) -> Any:
+        return elementwise("xor", self, o)
+
+    __rxor__ = __xor__
+
+    def __lshift__(self, o: Any) -> Any:
+        return elementwise("shl", self, o)
+
+    def __rshift__(self, o: Any) -> Any:
+        return elementwise("shr", self, o)
+
+    def __neg__(self) -> Any:
+        return elementwise("neg", self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return elementwise("abs", self)
+
+    def __invert__(self) -> Any:
+        return elementwise("not", self)
+
+    def __lt__(self, o: Any) -> Any:
+        return elementwise("<", self, o)
+
+    def __le__(self, o: Any) -> Any:
+        return elementwise("<=", self, o)
+
+    def __gt__(self, o: Any) -> Any:
+        return elementwise(">", self, o)
+
+    def __ge__(self, o: Any) -> Any:
+        return elementwise(">=", self, o)
+
+    def __eq__(self, o: Any) -> Any:
+        return elementwise("==", self, o)
+
+    def __ne__(self, o: Any) -> Any:
+        return elementwise("!=", self, o)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # what Python asks of one number, or of a sequence, and a vector in registers is not
+
+    def __bool__(self) -> bool:
+        raise CuteError(
+            f"{self!r} has no truth value: it holds {layout.size(self.shape)}; choose by element with "
+            "cute.where(v > 0, x, y), cute.max or cute.min, or ask of all with cute.any_(v), cute.all_(v) or v.reduce"
+        )
+
+    def __float__(self) -> float:
+        raise CuteError(f"{self!r} is no number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
+
+    __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    def __contains__(self, x: Any) -> bool:
+        raise CuteError(f"{self!r}: `x in v` is cute.any_(v == x)")
+
+    def __iter__(self) -> Any:
+        raise CuteError(
+            f"{self!r} is not iterated over: its elements are v[i], i in cute.range_constexpr"
+            f"({layout.size(self.shape)}), and v.reduce combines them"
+        )
+
+    def __len__(self) -> int:
+        raise CuteError(f"{self!r} has no len(): its size is cute.size(v.shape)")
+
+    def __repr__(self) -> str:
+        return f"TensorSSA({self.dtype}, {self.shape})"
+
+
+def _marked(profile: Any, keep: bool) -> Any:
+    """A coordinate that slices out the modes marked None in `profile`, or all the others."""
+    if isinstance(profile, tuple):
+        return tuple(_marked(p, keep) for p in profile)
+    return None if (profile is None) is keep else 0
+
+
+def broadcast_strides(shape: Any, target: Any) -> Any:
+    """The strides by which a compact vector of `shape` is read under the shape `target`: 0 along repeated modes."""
+    if not seam.is_static(target):
+        raise CuteError(f"broadcast_to: shape {target} must be static, for registers are")
+    return _strides(shape, layout.make_layout(shape).stride, target, (shape, target))
+
+
+def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True) -> Any:
+    if shape == 1:
+        return layout.repeat_like(0, target)
+    if isinstance(target, tuple):
+        if top and not isinstance(shape, tuple):
+            shape, stride = (shape,), (stride,)
+        if isinstance(shape, tuple) and (len(shape) == len(target) or (top and len(shape) < len(target))):
+            more = len(target) - len(shape)
+            each = zip((*shape, *(1,) * more), (*stride, *(0,) * more), target)
+            return tuple(_strides(s, d, t, whole, False) for s, d, t in each)
+    elif shape == target:
+        return stride
+    raise CuteError(f"broadcast: shape {whole[0]} does not fit {whole[1]}: each mode must be equal, or of one element")
+
+
+def broadcast_shape(a: Any, b: Any, whole: Any = None) -> Any:
+    """The shape to which both broadcast; missing last modes count as of one element. whole: both shapes, where these
+    are modes of them."""
+    top, whole = whole is None, whole or (a, b)
+    if top:
+        a, b = layout.unwrap(a), layout.unwrap(b)
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if top:
+        a, b = layout.wrap(a), layout.wrap(b)
+        n = max(len(a), len(b))
+        a, b = a + (1,) * (n - len(a)), b + (1,) * (n - len(b))
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        return tuple(broadcast_shape(x, y, whole) for x, y in zip(a, b))
+    raise CuteError(
+        f"broadcast: modes of {a} and {b} do not meet: each must be equal, or of one element; the shapes are "
+        f"{whole[0]} and {whole[1]}"
+    )
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The type in which two meet: floats win over integers, the wider over the narrower, unsigned over signed of the
+    same width; two floats of the same width make Float32; Boolean gives way."""
+    if a == b:
+        return a
+    if Boolean in (a, b):
+        return b if a == Boolean else a
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.width == b.width:
+        return Float32 if a.is_float else (b if a.signed else a)
+    return a if a.width > b.width else b
+
+
+def _common_type(op: str, operands: tuple[Any, ...]) -> DType:
+    found: list[DType] = [x.dtype for x in operands if isinstance(x, TensorSSA)]
+    dtype = found[0]
+    for d in found[1:]:
+        dtype = promote(dtype, d)
+    for x in operands:
+        if isinstance(x, TensorSSA):
+            continue
+        kind = seam.current().type_of(x).kind
+        if kind == "float" and not dtype.is_float:
+            dtype = Float32
+        elif kind in ("int", "uint") and dtype.kind == "bool":
+            dtype = Int32
+    if op in seam.MATH and not dtype.is_float:
+        return Float32
+    if op in (*seam.ARITHMETIC, *seam.INTEGER) and dtype.kind == "bool":
+        return Int32
+    return dtype
+
+
+def elementwise(op: Any, *operands: Any) -> Any:
+    """`op` (see `Backend.elementwise`) on vectors, their types promoted and shapes broadcast, and scalars; a scalar if
+    all are."""
+    name = op if isinstance(op, str) else "div"  # the rows of the table are functions of floats
+    b = seam.current()
+    vectors = [x for x in operands if isinstance(x, TensorSSA)]
+    if not vectors:
+        return b.elementwise(op, _scalar_type(name, operands), *operands)
+    dtype = _common_type(name, operands)
+    if dtype.is_integer and dtype.width < 8:
+        raise CuteError(f"{getattr(op, 'name', op)}: {dtype} elements have no arithmetic; convert with .to(cute.Int8)")
+    shape: Any = 1
+    for x in vectors:
+        shape = broadcast_shape(shape, x.shape)
+    ready = [x.to(dtype).broadcast_to(shape).vector if isinstance(x, TensorSSA) else x for x in operands]
+    result = Boolean if op in seam.COMPARISONS else dtype
+    return TensorSSA(b.elementwise(op, dtype, *ready), shape, result)
+
+
+def _scalar_type(op: str, operands: tuple[Any, ...]) -> DType:
+    found = [seam.current().type_of(x) for x in operands]
+    dtype = found[0]
+    for d in found[1:]:
+        dtype = promote(dtype, d)
+    return Float32 if op in seam.MATH and not dtype.is_float else dtype
+
+
+def bitcast(value: Any, src: DType, dst: DType) -> Any:
+    """The bits of a scalar of type `src` as a scalar of type `dst`, of the same width."""
+    b = seam.current()
+    return b.lane(b.bitcast(b.pack(src, (value,)), dst), 0)
+
+
+def _power(x: TensorSSA, n: int) -> TensorSSA:
+    half = x if n < 2 else _power(x, n // 2)
+    return x if n == 1 else half * half if n % 2 == 0 else half * half * x
+
+
+@traced
+def where(cond: Any, x: Any, y: Any) -> Any:
+    """`x` where `cond` is true, `y` elsewhere, element by element; each may be a vector or a scalar."""
+    if not isinstance(cond, TensorSSA):
+        if not isinstance(x, TensorSSA) and not isinstance(y, TensorSSA):
+            return seam.current().select(cond, x, y)
+    elif cond.dtype != Boolean:
+        raise CuteError(f"where: cond has {cond.dtype} elements, not Boolean; compare, as in cond != 0")
+    b, chosen = seam.current(), (x, y)
+    vectors = [v for v in (cond, x, y) if isinstance(v, TensorSSA)]
+    shape: Any = 1
+    for v in vectors:
+        shape = broadcast_shape(shape, v.shape)
+    if any(isinstance(v, TensorSSA) for v in chosen):
+        dtype = _common_type("where", chosen)
+    else:
+        kinds = [b.type_of(v).kind for v in chosen]
+        dtype = Float32 if "float" in kinds else Boolean if kinds == ["bool", "bool"] else Int32
+    ready = [v.to(dtype).broadcast_to(shape).vector if isinstance(v, TensorSSA) else v for v in chosen]
+    at = cond.broadcast_to(shape).vector if isinstance(cond, TensorSSA) else cond
+    return TensorSSA(b.elementwise("where", dtype, at, *ready), shape, dtype)
+
+
+@traced
+def full(shape: Any, fill_value: Any, dtype: DType) -> TensorSSA:
+    """A vector of `shape`, which is static, with every element `fill_value`."""
+    if not isinstance(dtype, DType):
+        raise CuteError(f"full: dtype {dtype!r} is not an element type; use one like cute.Float32")
+    if not seam.is_static(shape):
+        raise CuteError(f"full: shape {shape} must be static, for registers are")
+    value = seam.current().cast(fill_value, dtype)
+    return TensorSSA(seam.current().pack(dtype, (value,) * int(layout.size(shape))), shape, dtype)
+
+
+def _like(a: Any, dtype: DType | None) -> tuple[Any, DType]:
+    if not hasattr(a, "shape") or not hasattr(a, "element_type"):
+        raise CuteError(f"full_like: {a!r} is neither a vector nor a tensor")
+    return a.shape, dtype or a.element_type
+
+
+@traced
+def full_like(a: Any, fill_value: Any, dtype: DType | None = None) -> TensorSSA:
+    """A vector of the shape of `a` (a vector or tensor), and its type unless `dtype` is given."""
+    shape, of = _like(a, dtype)
+    return full(shape, fill_value, of)
+
+
+@traced
+def zeros_like(a: Any, dtype: DType | None = None) -> TensorSSA:
+    """`full_like` of zeros."""
+    return full_like(a, 0, dtype)
+
+
+@traced
+def ones_like(a: Any, dtype: DType | None = None) -> TensorSSA:
+    """`full_like` of ones."""
+    return full_like(a, 1, dtype)
+
+
+@traced
+def empty_like(a: Any, dtype: DType | None = None) -> TensorSSA:
+    """A vector of the shape of `a` whose elements nobody should read: zeros, which cost nothing if they are not."""
+    return full_like(a, 0, dtype)
+
+
+def _truths(x: Any, what: str) -> TensorSSA:
+    if not isinstance(x, TensorSSA):
+        raise CuteError(f"{what}: {x!r} is no TensorSSA")
+    return x.to(Boolean)
+
+
+@traced
+def any_(x: TensorSSA) -> Any:
+    """Whether one element at least is true (not zero)."""
+    return _truths(x, "any_").reduce(ReductionOp.OR, False)
+
+
+@traced
+def all_(x: TensorSSA) -> Any:
+    """Whether all elements are true (not zero)."""
+    return _truths(x, "all_").reduce(ReductionOp.AND, True)

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cute.struct`: classes of shared memory (`MemRange`, `Align`), and classes of run-time values (`seam.struct`).
+
+The annotations tell them apart. A class with a `MemRange`, an `Align` or another storage class among its annotations
+describes memory: `SmemAllocator.allocate` gives room for one, and its members are pointers, ranges and storage again.
+Any other class is a run-time struct. One whose fields are element types only may be used both ways.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from .. import layout, seam
+from ..dtypes import DType, Uint8
+from ..layout import ComposedLayout, Layout, Swizzle
+from ..seam import CuteError, static, traced
+from .pointer import AddressSpace, Pointer
+from .tensor import Tensor
+
+T = TypeVar("T")
+
+
+def _power_of_two(x: Any) -> bool:
+    return type(x) is int and x > 0 and x & (x - 1) == 0
+
+
+@dataclass(frozen=True)
+class Range:
+    """What `MemRange[dtype, count]` makes: `count` elements, aligned to one."""
+
+    dtype: DType
+    count: int
+
+    def size_in_bytes(self) -> int:
+        return self.count * self.dtype.width // 8
+
+    @property
+    def alignment(self) -> int:
+        return max(1, self.dtype.width // 8)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """What `Align[kind, alignment]` makes: `kind` at a multiple of `alignment` bytes."""
+
+    kind: Any
+    alignment: int
+
+    def size_in_bytes(self) -> int:
+        return size_of(self.kind)
+
+
+class MemRange:
+    """`MemRange[dtype, count]`: room for `count` elements of `dtype` in a storage class.
+
+    The member is a `MemRangeData`: `data_ptr()`, `get_tensor(layout, swizzle=…)`, `[i]`."""
+
+    def __class_getitem__(cls, item: Any) -> Range:
+        if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], DType):
+            raise CuteError(f"MemRange[{item!r}]: give an element type and how many: MemRange[cute.Float16, 4096]")
+        if type(item[1]) is not int or item[1] < 0:
+            raise CuteError(f"MemRange[{item[0]!r}, {item[1]!r}]: the number of elements must be a static int >= 0")
+        if item[0].width * item[1] % 8:
+            raise CuteError(f"MemRange[{item[0]!r}, {item[1]}]: {item[0].width * item[1]} bits are not whole bytes")
+        return Range(*item)
+
+
+class Align:
+    """`Align[member, bytes]`: a member of a storage class (an element type, a `MemRange`, or a storage class) at a
+    multiple of `bytes`, a power of two up to 1024."""
+
+    def __class_getitem__(cls, item: Any) -> Aligned:
+        if not isinstance(item, tuple) or len(item) != 2:
+            raise CuteError(f"Align[{item!r}]: give a member and its alignment: Align[MemRange[cute.Int64, 8], 16]")
+        kind, alignment = item
+        if not _is_member(kind):
+            raise CuteError(f"Align[{kind!r}, …]: {_MEMBERS}")
+        if not _power_of_two(alignment) or alignment > 1024:
+            raise CuteError(f"Align[…, {alignment!r}]: the alignment must be a power of two, at most 1024 bytes")
+        return Aligned(kind, max(alignment, alignment_of(kind)))
+
+
+_MEMBERS = "a member of storage is an element type, MemRange[dtype, n], Align[member, bytes], or a storage class"
+
+
+def _is_member(kind: Any) -> bool:
+    return isinstance(kind, (DType, Range, Aligned)) or members_of(kind) is not None
+
+
+def size_of(kind: Any) -> int:
+    """Bytes of a member or a storage class."""
+    if isinstance(kind, DType):
+        return kind.bytes
+    if isinstance(kind, (Range, Aligned)):
+        return kind.size_in_bytes()
+    return _laid_out(kind)[1]
+
+
+def alignment_of(kind: Any) -> int:
+    """Bytes of which the place of a member or a storage class must be a multiple."""
+    if isinstance(kind, DType):
+        return kind.bytes
+    if isinstance(kind, (Range, Aligned)):
+        return kind.alignment
+    return _laid_out(kind)[2]
+
+
+def members_of(cls: Any) -> dict[str, Any] | None:
+    """The members, by name, of a storage class or of a run-time struct of element types; None for anything else."""
+    if not isinstance(cls, type):
+        return None
+    found = cls.__dict__.get("__cute_members__")
+    if found is None and seam.is_struct_class(cls):
+        types = cls.__cute_types__  # type: ignore[attr-defined]
+        found = types if types and all(isinstance(t, DType) for t in types.values()) else None
+    return found
+
+
+def _laid_out(cls: Any) -> tuple[dict[str, int], int, int]:
+    """The members' offsets, the size and the alignment of a class: as C lays out a struct."""
+    offsets, at, widest = {}, 0, 1
+    for name, kind in (members_of(cls) or {}).items():
+        align = alignment_of(kind)
+        at = -(-at // align) * align
+        offsets[name] = at
+        at += size_of(kind)
+        widest = max(widest, align)
+    return offsets, -(-at // widest) * widest, widest
+
+
+@static
+class MemRangeData:
+    """`count` elements of a storage object in shared memory, from `pointer` on. `r[i]` is an element."""
+
+    pointer: Pointer
+    count: int
+
+    @property
+    def dtype(self) -> DType:
+        return self.pointer.dtype
+
+    def data_ptr(self) -> Pointer:
+        """The pointer to the first element."""
+        return self.pointer
+
+    def size_in_bytes(self) -> int:
+        """Bytes of the whole range."""
+        return self.count * self.dtype.width // 8
+
+    def get_tensor(self, layout: Any, swizzle: Any = None, dtype: DType | None = None) -> Tensor:
+        """The memory as a tensor of a static `layout`; `swizzle` moves the bytes of its addresses, a swizzled layout's
+        own swizzle its elements, as for `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of another
+        type."""
+        return placed(self.pointer, self.size_in_bytes(), layout, swizzle, dtype)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._at(index).load()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._at(index).store(value)
+
+    def _at(self, index: Any) -> Pointer:
+        if isinstance(index, int) and not 0 <= index < self.count:
+            raise CuteError(f"index {index} is outside the {self.count} elements of this MemRange")
+        return self.pointer + index
+
+
+@static
+class ScalarMember(Pointer):
+    """A member of an element type: the pointer to it. `storage.x = v` sets it, `storage.x.load()` reads it."""
+
+    @property
+    def ptr(self) -> Pointer:
+        """The same as an ordinary pointer."""
+        return Pointer(*(getattr(self, f.name) for f in dataclasses.fields(Pointer)))
+
+
+def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType | None) -> Tensor:
+    """The tensor of a range; an error if it does not fit, or cannot be swizzled there."""
+    lay = static_layout(lay, "get_tensor")
+    dtype = pointer.dtype if dtype is None else dtype
+    need = int(layout.cosize(lay)) * dtype.width // 8
+    if need > nbytes:
+        raise CuteError(f"get_tensor: layout {lay} of {dtype} takes {need} bytes, but the MemRange has {nbytes}")
+    at = Pointer(dtype, pointer.space, pointer.address, 0, pointer.alignment)
+    return swizzled_tensor(at, lay, swizzle, "get_tensor")
+
+
+def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
+    """A layout, or what makes one, that shared memory can have."""
+    lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
+    plain = lay.outer if isinstance(lay, ComposedLayout) else lay
+    if not seam.is_static((plain.shape, plain.stride)):
+        raise CuteError(f"{what}: layout {lay} must be static: the size of shared memory is")
+    return lay  # type: ignore[no-any-return]
+
+
+def swizzled_tensor(pointer: Pointer, lay: Any, swizzle: Any, what: str) -> Tensor:
+    """The tensor of `lay` at a pointer to shared memory: its addresses swizzled by `swizzle` (of bytes), or, where
+    `lay` is itself swizzled, by what that swizzle of elements is of bytes."""
+    if isinstance(lay, ComposedLayout) and isinstance(lay.inner, Swizzle) and type(lay.offset) is int:
+        if swizzle is not None and swizzle.bits:
+            raise CuteError(f"{what}: layout {lay} is swizzled already; give layout.outer and swizzle={swizzle}")
+        pointer, lay, swizzle = pointer + lay.offset, lay.outer, _of_bytes(lay.inner, pointer.dtype, what)
+    return Tensor(swizzled(pointer, swizzle), lay)
+
+
+def _of_bytes(swizzle: Swizzle, dtype: DType, what: str) -> Swizzle:
+    """A swizzle of offsets in elements as one of byte addresses."""
+    base = swizzle.base + dtype.width.bit_length() - 4
+    if swizzle.bits and (dtype.width & (dtype.width - 1) or base < 0):
+        raise CuteError(f"{what}: a swizzle {swizzle} of {dtype} elements is none of bytes; give swizzle=, of bytes")
+    return layout.make_swizzle(swizzle.bits, base, swizzle.shift)
+
+
+def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
+    """The pointer with a swizzle of its byte addresses. What it moves must stay in the memory: that must begin at a
+    multiple of the bytes that are mixed, which only the simulator always sees; 16 bytes must be promised."""
+    if swizzle is None or not swizzle.bits:
+        return pointer
+    mixed = swizzle.z_mask + (swizzle.z_mask & -swizzle.z_mask)
+    known = pointer.alignment
+    address = seam.known(pointer.address)
+    if isinstance(address, int):
+        known = max(known, address & -address)
+    elif pointer.alignment % (1 << swizzle.base) == 0:
+        known = mixed
+    if known % mixed:
+        raise CuteError(
+            f"swizzle {swizzle}: its period is {swizzle.period} bytes, but the memory is aligned to "
+            f"{known}; give byte_alignment=1024, or Align[MemRange[…], 1024]"
+        )
+    return Pointer(pointer.dtype, pointer.space, pointer.address, 0, pointer.alignment, swizzle)
+
+
+class Storage:
+    """What storage classes are made of: one object in shared memory at `base`."""
+
+    __cute_members__: ClassVar[dict[str, Any]] = {}
+    __cute_offsets__: ClassVar[dict[str, int]] = {}
+    __cute_size__: ClassVar[tuple[int, int]] = (0, 1)
+
+    base: Any
+
+    @staticmethod
+    def size_in_bytes() -> int:
+        """Bytes of one object, padding included."""
+        raise NotImplementedError
+
+    @staticmethod
+    def alignment() -> int:
+        """Bytes of which its address must be a multiple."""
+        raise NotImplementedError
+
+
+def _member(storage: Any, name: str) -> Any:
+    cls = type(storage)
+    kind, base = cls.__cute_members__[name], storage.base
+    offset = cls.__cute_offsets__[name]
+    known = cls.__cute_size__[1] if offset == 0 else min(cls.__cute_size__[1], offset & -offset)
+    return at(kind, base.address + offset if offset else base.address, max(known, alignment_of(kind)))
+
+
+def at(kind: Any, address: Any, alignment: int) -> Any:
+    """The object of a member kind or storage class at an address of shared memory."""
+    if isinstance(kind, Aligned):
+        return at(kind.kind, address, max(alignment, kind.alignment))
+    if isinstance(kind, DType):
+        return ScalarMember(kind, AddressSpace.smem, address, 0, alignment)
+    if isinstance(kind, Range):
+        return MemRangeData(Pointer(kind.dtype, AddressSpace.smem, address, 0, alignment), kind.count)
+    made = storage_class(kind)
+    return made(Pointer(Uint8, AddressSpace.smem, address, 0, max(alignment, alignment_of(kind))))
+
+
+def _set_member(storage: Any, name: str, value: Any) -> None:
+    cls = type(storage)
+    plain = {n: k.kind if isinstance(k, Aligned) else k for n, k in cls.__cute_members__.items()}
+    if not isinstance(plain.get(name), DType):
+        legal = ", ".join(n for n, k in plain.items() if isinstance(k, DType)) or "none"
+        raise CuteError(f"{cls.__name__}.{name} cannot be assigned; the members of an element type are: {legal}")
+    getattr(storage, name).store(value)
+
+
+def _make(cls: Any, members: dict[str, Any], methods: dict[str, Any]) -> Any:
+    """The storage class of these members, with the name of `cls`."""
+    body: dict[str, Any] = {
+        "__module__": cls.__module__,
+        "__doc__": cls.__doc__,
+        "__cute_members__": members,
+        **methods,
+    }
+    body["__annotations__"] = {"base": Any}
+    for member in members:
+        body[member] = property(functools.partial(_member, name=member))
+    made = type(cls.__name__, (Storage,), body)
+    offsets, size, align = _laid_out(made)
+    made.__cute_offsets__, made.__cute_size__ = offsets, (size, align)  # type: ignore[attr-defined]
+    made.size_in_bytes = staticmethod(traced(lambda: size))  # type: ignore[attr-defined]
+    made.alignment = staticmethod(traced(lambda: align))  # type: ignore[attr-defined]
+    static(made)
+    made.__setattr__ = _set_member  # type: ignore[method-assign,assignment]
+    return made
+
+
+def storage_class(cls: Any) -> Any:
+    """The storage class of a member class: itself, or for a run-time struct of element types one of its fields."""
+    if "__cute_members__" in cls.__dict__:
+        return cls
+    found = cls.__dict__.get("__cute_storage__")
+    if found is None:
+        found = cls.__cute_storage__ = _make(cls, members_of(cls) or {}, {})
+    return found
+
+
+@seam.dataclass_transform()
+def struct(cls: type[T]) -> type[T]:
+    """Make a class of shared memory, or of run-time values.
+
+    With a `struct.MemRange[dtype, n]`, a `struct.Align[member, bytes]` or a storage class among its annotations it
+    describes memory, laid out as C does: `smem.allocate(cls)` gives one, `cls.size_in_bytes()` its size; methods are
+    traced. Otherwise it
+    is a mutable class that kernels hold by reference: a field annotated with a `DType` is a run-time value of that
+    type, any other field keeps what the constructor was given (structs are embedded), and methods are jitted.
+    A class of element types alone is such a class, and `allocate` takes it too.
+
+        @cute.struct
+        class SharedStorage:
+            barriers: cute.struct.MemRange[cute.Int64, 8]
+            a: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 1024]
+    """
+    kinds = _annotations(cls)
+    if not any(isinstance(k, (Range, Aligned)) or _is_storage(k) for k in kinds.values()):
+        made = seam.struct(cls)
+        if members_of(made) is not None and "size_in_bytes" not in cls.__dict__:
+            made.size_in_bytes = staticmethod(traced(lambda: size_of(made)))  # type: ignore[attr-defined]
+        return made
+    for name, kind in kinds.items():
+        if not _is_member(kind):
+            raise CuteError(f"{cls.__name__}.{name}: {kind!r}: {_MEMBERS}")
+        if name in cls.__dict__:
+            raise CuteError(f"{cls.__name__}.{name} = {cls.__dict__[name]!r}: shared memory has no initial values")
+        if hasattr(Storage, name) or name == "base":
+            raise CuteError(f"{cls.__name__}.{name}: a member of storage cannot have this name")
+    if cls.__bases__ != (object,):
+        raise CuteError(f"{cls.__name__}: storage cannot be inherited; make {cls.__bases__[0].__name__} a member")
+    return _make(cls, kinds, {k: v for k, v in vars(cls).items() if not k.startswith("__")})  # type: ignore[no-any-return]
+
+
+struct.MemRange = MemRange  # type: ignore[attr-defined]
+struct.Align = Align  # type: ignore[attr-defined]
+
+
+def _is_storage(kind: Any) -> bool:
+    return isinstance(kind, type) and "__cute_members__" in kind.__dict__
+
+
+def _annotations(cls: Any) -> dict[str, Any]:
+    """A class's annotations as objects; those that are text may use the names where the class is defined."""
+    own = cls.__dict__.get("__annotations__", {})
+    if not any(isinstance(a, str) for a in own.values()):
+        return dict(inspect.get_annotations(cls))
+    frame = sys._getframe(2)
+    scope = {**frame.f_globals, **frame.f_locals}
+    return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of values that are known only at run time: that they are multiples of something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import seam
+from ..dtypes import Int32, Int64, Scalar
+from ..seam import CuteError, traced
+
+__all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
+
+
+IntValue = seam.Leaf
+"""What is known only at run time, for `isinstance`: a static integer is an int."""
+
+
+@traced
+def assume(src: Any, divby: int = 1) -> Any:
+    """`src`, an integer or a tuple of them, promised to be a multiple of `divby` (static, at least 1).
+
+    Copies then prove wider accesses, and layouts divide where they otherwise could not. Where the number is known (on
+    the host, in the simulator, a static int) a broken promise is an error; a GPU does not look, and computes wrongly.
+    """
+    if type(divby) is not int or divby < 1:
+        raise CuteError(f"assume: divby {divby!r} must be a static integer of at least 1")
+    if isinstance(src, tuple):
+        return tuple(assume(x, divby) for x in src)
+    if isinstance(src, seam.Leaf):
+        assumed = getattr(src, "assumed", None)
+        if assumed is None:
+            raise CuteError(f"assume: src {src!r} is no integer")
+        return assumed(divby)
+    if isinstance(src, float) or not hasattr(src, "__index__"):
+        raise CuteError(f"assume: src {src!r} is no integer")
+    if int(src) % divby:
+        raise CuteError(f"assume: src is {src}, which is not a multiple of divby={divby}")
+    return src
+
+
+class SymInt(Scalar):
+    """A run-time integer with no value yet, for the shapes and strides of `make_fake_tensor`.
+
+    width: 32 or 64 bits. divisibility: what it will be a multiple of. symbol: a name, for `repr` alone.
+    """
+
+    __slots__ = ("symbol",)
+
+    def __init__(self, width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> None:
+        if width not in (32, 64):
+            raise CuteError(f"SymInt: width {width!r} bits: it is 32 or 64")
+        if type(divisibility) is not int or divisibility < 1:
+            raise CuteError(f"SymInt: divisibility {divisibility!r} must be an integer of at least 1")
+        super().__init__(Int32 if width == 32 else Int64, divisibility, divisibility)
+        self.symbol = symbol
+
+    def checked(self, simulated: bool = False) -> Any:
+        raise CuteError(f"{self!r} has no value: a fake tensor is for compiling, and cannot be launched with")
+
+    @property
+    def width(self) -> int:
+        return self.dtype.width
+
+    @property
+    def divisibility(self) -> int:
+        return self.divisor
+
+    def __repr__(self) -> str:
+        known = f"{{div={self.divisor}}}" if self.divisor > 1 else ""
+        return (self.symbol or "?") + known
+
+
+def sym_int(width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> SymInt:
+    """A `SymInt`."""
+    return SymInt(width, divisibility=divisibility, symbol=symbol)
+
+
+def sym_int32(divisibility: int = 1, *, symbol: str | None = None) -> SymInt:
+    """A `SymInt` of 32 bits."""
+    return SymInt(32, divisibility=divisibility, symbol=symbol)
+
+
+def sym_int64(divisibility: int = 1, *, symbol: str | None = None) -> SymInt:
+    """A `SymInt` of 64 bits."""
+    return SymInt(64, divisibility=divisibility, symbol=symbol)
