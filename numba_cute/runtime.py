@@ -127,7 +127,7 @@ def contents(tensor: Tensor) -> tuple[int, Any]:
         raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
     if on_host(owner):
         return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
-    from .compiler.host.memory import from_device
+    from .compiler.host.device_memory import from_device
 
     return address, from_device(address, nbytes)
 
@@ -138,6 +138,6 @@ def known_to_cuda(address: int) -> bool | None:
 
     if cudasim.enabled():
         return None
-    from .compiler.host import memory
+    from .compiler.host import device_memory
 
-    return memory.known_to_cuda(address)
+    return device_memory.known_to_cuda(address)

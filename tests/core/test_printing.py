@@ -156,7 +156,7 @@ class OnDevice:
 
 
 def test_a_tensor_on_a_gpu_is_copied_to_be_printed(capsys, monkeypatch):
-    from numba_cute.compiler.host import memory
+    from numba_cute.compiler.host import device_memory
 
     asked = []
 
@@ -165,7 +165,7 @@ def test_a_tensor_on_a_gpu_is_copied_to_be_printed(capsys, monkeypatch):
         return np.frombuffer(a.tobytes(), np.uint8)
 
     a = np.arange(6, dtype=np.int16).reshape(2, 3)
-    monkeypatch.setattr(memory, "from_device", from_device)
+    monkeypatch.setattr(device_memory, "from_device", from_device)
     cute.print_tensor(from_dlpack(OnDevice(a)))
     assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [["0", "1", "2"], ["3", "4", "5"]]
     assert asked == [(a.ctypes.data, 12)]

@@ -16,7 +16,7 @@ from numba.cuda.core.errors import NumbaNotImplementedError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
-from ..ownership import is_own_type
+from ..ground.ownership import is_own_type
 
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}

@@ -14,9 +14,9 @@ from numba.cuda import types, typing
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
-from ..host.target import current_arch
+from ..ground.target import current_arch
 from . import contexts
-from .numba_types import StructRef
+from .object_types import StructRef
 
 _BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift", "matmul",

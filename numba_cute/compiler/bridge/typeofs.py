@@ -16,7 +16,8 @@ from numba.cuda.typing.typeof import typeof_impl
 from ... import dtypes, seam
 from ...seam import CuteError
 from . import tree
-from .numba_types import Value
+from .leaf_types import leaf_type
+from .object_types import Value
 
 
 def _of_static(obj: Any, c: Any) -> Value:
@@ -61,7 +62,7 @@ def _extend(cls: type) -> None:
 
 
 seam.tell_marked(_register_marked)
-typeof_impl.register(dtypes.Scalar)(lambda obj, c: tree.leaf_type(obj))
+typeof_impl.register(dtypes.Scalar)(lambda obj, c: leaf_type(obj))
 typeof_impl.register(dtypes.DType)(_of_constant)
 typeof_impl.register(seam.StaticEnum)(_of_constant)
 for _kind in (FunctionType, type, enum.EnumMeta):

@@ -15,8 +15,9 @@ from numba.cuda import types
 
 from ... import dtypes
 from ...isa.form import instr as table
-from . import casts, minifloat
+from . import minifloat
 from .leaves import Number, element_ir, held, per_slot, scalar_type
+from .rounding import to_float32, to_integer
 
 _I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
 
@@ -39,7 +40,7 @@ def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.
         elements = [from_memory(tracer, element(tracer, src_words, src, i), src) for i in range(count)]
     ty = scalar_type(src)
     if narrow(dst):
-        return narrowed(tracer, [casts.to_float32(tracer, Number(ty, e)) for e in elements], dst)
+        return narrowed(tracer, [to_float32(tracer, Number(ty, e)) for e in elements], dst)
     return packed(tracer, [in_memory(tracer, Number(ty, e), dst) for e in elements], dst)
 
 
@@ -60,11 +61,11 @@ def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
     b, want = tracer.builder, element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
     if dtype.is_float and dtype.width <= 8:
         if isinstance(value, Number):
-            return b.trunc(narrowed(tracer, [casts.to_float32(tracer, value)], dtype)[0], want)
+            return b.trunc(narrowed(tracer, [to_float32(tracer, value)], dtype)[0], want)
         return want(int(dtypes.converted(getattr(value, "value", value), dtype).view("uint8")))
     if dtype.width < 8:
         if isinstance(value, Number):
-            return b.trunc(casts.to_integer(tracer, value, dtype), want)
+            return b.trunc(to_integer(tracer, value, dtype), want)
         return want(dtypes.number(getattr(value, "value", value), dtype))
     v = tracer.ir(value, scalar_type(dtype))
     if dtype.kind == "bool":

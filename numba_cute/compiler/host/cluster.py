@@ -9,14 +9,6 @@ from typing import Any
 
 from ...seam import CuteError
 
-LAUNCHES: list[tuple[tuple[int, int, int] | None, int | None]] = []
-"""Of the kernels being compiled, innermost last: the cluster shape and the most threads of a block; None if unknown."""
-
-
-def known_launch() -> tuple[tuple[int, int, int] | None, int | None]:
-    """What is known of the launch of the kernel that is being compiled (seam.Backend.known_launch)."""
-    return LAUNCHES[-1] if LAUNCHES else (None, None)
-
 
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.

@@ -11,7 +11,7 @@ from cuda.core.utils import StridedMemoryView
 
 from ...isa.facts.tensormap import Im2colWide, element_type
 from ...seam import CuteError
-from .memory import known_to_cuda
+from .device_memory import known_to_cuda
 
 
 class _Memory:

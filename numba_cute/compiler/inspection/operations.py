@@ -23,7 +23,8 @@ from numba.cuda.lowering import CUDALower
 
 from ... import seam
 from ..bridge import tree
-from ..bridge.numba_types import BoundJitted, BoundTraced, Multiple, StructRef, Value, Vector
+from ..bridge.leaf_types import Multiple, Vector, make_leaf
+from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 
 FIRST_COLUMN, LAST_COLUMN = 2, 65535
 """The source columns that operations have: 16 bits, and 1 is what Numba gives to every statement."""
@@ -253,7 +254,7 @@ def notation(ty: Any) -> str | None:
     """What the object of this type says that it is in CuTe's IR; None if it is nothing of the kind."""
     if not isinstance(ty, Value) or ty.spec[0] != "node":
         return None
-    held = tree.unflatten(ty.spec, (tree.make_leaf(t, None) for t in ty.leaves))
+    held = tree.unflatten(ty.spec, (make_leaf(t, None) for t in ty.leaves))
     say = getattr(held, "__cute_ir__", None)
     return None if say is None else say()
 

@@ -17,9 +17,10 @@ from numba.cuda.core import ir
 
 from ... import seam
 from ...seam.words import FalseAssertion, assertion_at, false_assertion
-from ..bridge import calls
-from ..bridge.numba_types import Value
+from ..bridge.object_types import Value
+from ..bridge.values import abstract
 from ..emit.tracer import Tracer
+from .constants import FAULTS
 
 _FUNCTIONS = {bool, len, max, min, abs, sum, int, operator.not_}
 
@@ -75,7 +76,7 @@ def _computed(fn: Any, *values: Any) -> Any:
     try:
         with seam.running(Tracer()):
             return fn(*values)
-    except Exception as e:  # whatever it is, the kernel may never come to it
+    except FAULTS as e:  # the kernel may never come to it
         raise _Unknown from e
 
 
@@ -88,7 +89,7 @@ def _static(ty: Any) -> Any:
     if isinstance(ty, types.BaseTuple):
         return tuple(map(_static, ty))
     if isinstance(ty, Value) and not ty.leaves:
-        return calls.abstract(ty, None, Tracer())
+        return abstract(ty, None, Tracer())
     if isinstance(ty, types.Function) and ty.typing_key in _FUNCTIONS:
         return ty.typing_key
     raise _Unknown

@@ -10,8 +10,8 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ... import seam
 from ...seam import CuteError, steps
-from ..bridge import calls
-from ..bridge.numba_types import BoundTraced, StructProxy, StructRef, Value
+from ..bridge.object_types import BoundTraced, StructRef, Value
+from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
 
 
@@ -39,7 +39,7 @@ def _value(typemap: Any, var: str) -> Any:
     if not isinstance(ty, (Value, StructRef)):
         return None
     try:
-        return calls.abstract(ty, None, Tracer())
+        return abstract(ty, None, Tracer())
     except CuteError:
         return None
 

@@ -16,7 +16,7 @@ from numba.cuda.core import ir
 from ... import seam
 from ...seam import CuteError
 from ..bridge import tree
-from ..bridge.numba_types import Value
+from ..bridge.object_types import Value
 from .definitions import Definitions, Place
 
 FOLDABLE = {
@@ -27,7 +27,7 @@ FOLDABLE = {
 _UNARY = {operator.neg, operator.pos, operator.invert}
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
-_FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
+FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """What Python says where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
 _WIDEST = 1 << 63
@@ -96,7 +96,7 @@ class Constants:
             raise NotConstant
         try:
             return evaluate(node, lambda var: self.of(var, place))
-        except _FAULTS:
+        except FAULTS:
             raise NotConstant from None
 
     def _argument(self, index: int) -> Any:

@@ -4,17 +4,16 @@ of `self` already holds, as `self.bias is None`."""
 
 from __future__ import annotations
 
-import dis
 import operator
 import sys
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core import byteflow, interpreter, ir, postproc
+from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
 
-from ..bridge.numba_types import StructRef
+from ..bridge.object_types import StructRef
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -121,7 +120,9 @@ def _field_type(func_ir: Any, args: Any, var: Any) -> Any:
     return None
 
 
-def _flow_super_attr(self: Any, state: Any, inst: Any) -> None:
+def flow_super_attr(self: Any, state: Any, inst: Any) -> None:
+    """Follow Python 3.12's `LOAD_SUPER_ATTR`, which Numba lacks, through the stack: `super().name` is one opcode there,
+    and here 3.11's call and attribute. A method of Numba's `TraceRunner`."""
     this, holder, maker = state.pop(), state.pop(), state.pop()
     made, res = state.make_temp(), state.make_temp()
     null = [state.make_null()] if inst.arg & 1 else []  # it is called: as LOAD_ATTR leaves a method
@@ -130,16 +131,7 @@ def _flow_super_attr(self: Any, state: Any, inst: Any) -> None:
     state.append(inst, maker=maker, given=(holder, this) if inst.arg & 2 else (), made=made, res=res)
 
 
-def _interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ...], made: str, res: str) -> None:
+def interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ...], made: str, res: str) -> None:
+    """Write what `flow_super_attr` found as IR. A method of Numba's `Interpreter`."""
     self.store(ir.Expr.call(self.get(maker), [self.get(g) for g in given], (), loc=self.loc), made)
     self.store(ir.Expr.getattr(self.get(made), self.code_names[inst.arg >> 2], loc=self.loc), res)
-
-
-def _teach_super() -> None:
-    """Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is 3.11's call and attribute."""
-    if "LOAD_SUPER_ATTR" in dis.opmap and not hasattr(byteflow.TraceRunner, "op_LOAD_SUPER_ATTR"):
-        byteflow.TraceRunner.op_LOAD_SUPER_ATTR = _flow_super_attr
-        interpreter.Interpreter.op_LOAD_SUPER_ATTR = _interpret_super_attr
-
-
-_teach_super()

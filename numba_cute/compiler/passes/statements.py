@@ -13,7 +13,7 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
 from ...seam.words import READ_ONLY_ARRAY
-from ..bridge.numba_types import Value
+from ..bridge.object_types import Value
 from .assertions import check_assertions
 
 _ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.startswith("_"))

@@ -12,13 +12,14 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
 from numba.cuda.core.ssa import reconstruct_ssa
 from numba.cuda.core.typed_passes import type_inference_stage
 
 from ...seam import CuteError
-from ..errors import lies_before
-from .constants import NotConstant
+from ..ground.errors import lies_before
+from .constants import FAULTS, NotConstant
 from .definitions import Place, statements
 
 
@@ -70,7 +71,7 @@ class TypedConstants:
             return type_inference_stage(
                 state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
             )
-        except Exception as e:  # what Numba does not hold back: a module has no such name, an index none such type
+        except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
             raise Refused(CuteError(str(e) or type(e).__name__)) from e
 
 

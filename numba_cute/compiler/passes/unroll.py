@@ -16,7 +16,7 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, repla
 
 from ... import seam
 from ...seam import CuteError
-from ..errors import located
+from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place
 from .typed_constants import Refused, TypedConstants, copied_statement

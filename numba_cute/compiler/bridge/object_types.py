@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Numba types of this library, and how their values are laid out.
+"""The Numba types of this library's objects, and how their values are laid out.
 
 `Value`: an immutable object, static part in the type, leaves in a struct. `StructRef`: a mutable object, a pointer
-to a slot in the caller's frame. `Registers`, `Vector`, `TensorMapType`: leaves that are not numbers.
+to a slot in the caller's frame. `BoundTraced` and `BoundJitted`: their methods.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -17,104 +18,33 @@ from numba.cuda.datamodel import models, register_default
 from numba.cuda.extending import register_model
 from numba.cuda.typeconv import Conversion
 
-from ... import dtypes
-from ..emit.leaves import element_ir, slots
+from ...seam import CuteError
+from . import tree
 
 _serial = itertools.count()
 
-
-class Registers(types.Type):
-    """A register file: a pointer to an array in the frame."""
-
-    def __init__(self, dtype: dtypes.DType, count: int) -> None:
-        self.dtype, self.count = dtype, count
-        super().__init__(f"registers<{count} x {dtype}>")
+TraceCall = Callable[[Any, types.Type, Callable[[Any], Any], Any, Any], Any]
+"""What types a call: given a key, the receiver's type, what finds the callable in the receiver, and the arguments."""
+_tracing: list[TraceCall] = []
 
 
-@register_model(Registers)
-class RegistersModel(models.PrimitiveModel):
-    def __init__(self, dmm: Any, fe: Registers) -> None:
-        array = ir.ArrayType(element_ir(fe.dtype), slots(fe.dtype, fe.count))
-        super().__init__(dmm, fe, array.as_pointer())
+def traces_calls(trace: TraceCall) -> TraceCall:
+    """Decorate the one function that types calls of objects and of their methods: it needs these types, and stands
+    above them (bridge/calls.py)."""
+    _tracing.append(trace)
+    return trace
 
 
-class Vector(types.Type):
-    """Some elements as one immutable value."""
-
-    def __init__(self, dtype: dtypes.DType, count: int) -> None:
-        self.dtype, self.count = dtype, count
-        super().__init__(f"vector<{count} x {dtype}>")
-
-
-@register_model(Vector)
-class VectorModel(models.PrimitiveModel):
-    def __init__(self, dmm: Any, fe: Vector) -> None:
-        super().__init__(dmm, fe, ir.ArrayType(element_ir(fe.dtype), slots(fe.dtype, fe.count)))
-
-
-class TensorMapType(types.Type):
-    """A tensor map. As a kernel's parameter it is 128 bytes by value; inside, its 64-bit generic address."""
-
-    def __init__(self) -> None:
-        super().__init__("tensor_map")
-
-
-TENSOR_MAP = TensorMapType()
-TENSOR_MAP_BYTES = ir.ArrayType(ir.IntType(8), 128)
-
-
-@register_model(TensorMapType)
-class TensorMapModel(models.PrimitiveModel):
-    def __init__(self, dmm: Any, fe: TensorMapType) -> None:
-        super().__init__(dmm, fe, ir.IntType(64))
-
-    def get_argument_type(self) -> ir.Type:
-        return TENSOR_MAP_BYTES.as_pointer()
-
-    def as_argument(self, builder: Any, value: Any) -> Any:
-        return builder.inttoptr(value, TENSOR_MAP_BYTES.as_pointer())
-
-    def from_argument(self, builder: Any, value: Any) -> Any:
-        return builder.ptrtoint(value, ir.IntType(64))
-
-
-class Multiple(types.Integer):
-    """An integer type, and what is known to divide its values. Numba's own code sees the plain type (`unliteral`)."""
-
-    def __init__(self, base: types.Integer, divisor: int) -> None:
-        self.literal_type, self.divisor = base, divisor
-        super().__init__(f"{base}%{divisor}", bitwidth=base.bitwidth, signed=base.signed)
-
-    @property
-    def key(self) -> Any:
-        return self.literal_type, self.divisor
-
-    def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
-        if isinstance(other, Multiple):
-            same = other.literal_type == self.literal_type and self.divisor % other.divisor == 0
-            return Conversion.safe if same else None
-        return typingctx.can_convert(self.literal_type, other)
-
-    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
-        if isinstance(other, Multiple) and other.literal_type == self.literal_type:
-            return multiple(self.literal_type, math.gcd(self.divisor, other.divisor))
-        return typingctx.unify_pairs(self.literal_type, types.unliteral(other))  # type: ignore[no-any-return]
-
-
-register_model(Multiple)(models.IntegerModel)
-
-
-def multiple(base: types.Type, divisor: int) -> types.Type:
-    """`base`, or the type of its multiples of `divisor`."""
-    return Multiple(base, divisor) if divisor > 1 and isinstance(base, types.Integer) else base
+def _callee(obj: Any) -> Callable[..., Any]:
+    if not callable(obj):
+        raise CuteError(f"{obj!r} is not callable")
+    return obj
 
 
 class Value(types.Callable):
     """An immutable compile-time object with run-time leaves, or a compile-time callable."""
 
     def __init__(self, spec: Any) -> None:
-        from . import tree
-
         self.spec = spec
         self.leaves = tuple(tree.leaf_types(spec))
         head = spec[1].__name__ if spec[0] in ("node", "const") else "tuple"
@@ -127,22 +57,17 @@ class Value(types.Callable):
         return self.spec
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
-        from . import tree
-
         joined = tree.join(self.spec, other.spec) if isinstance(other, Value) else None
         return None if joined is None else Value(joined)
 
     def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
-        from . import tree
-
         if isinstance(other, Value) and tree.join(self.spec, other.spec) == other.spec:
             return Conversion.safe
         return None
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        from . import calls
-
-        return calls.call_type(self, args, kws)
+        (trace,) = _tracing
+        return trace((Value, self.spec), self, _callee, args, kws)
 
     def get_call_signatures(self) -> Any:
         return [], True
@@ -230,26 +155,6 @@ class StructRefModel(models.DataModel):
         return ptr
 
 
-class StructProxy:
-    """A `StructRef` in traced code: fields are read from and written to the slot; methods are the class's."""
-
-    __slots__ = ("_ty", "_ptr")
-
-    def __init__(self, ty: StructRef, ptr: Any) -> None:
-        object.__setattr__(self, "_ty", ty)
-        object.__setattr__(self, "_ptr", ptr)
-
-    def __getattr__(self, name: str) -> Any:
-        from . import structs
-
-        return structs.proxy_get(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        from . import structs
-
-        structs.proxy_set(self, name, value)
-
-
 class BoundTraced(types.BoundFunction):
     """A traced method of an object: `this` is the object's type, `attr` the method's name."""
 
@@ -272,9 +177,8 @@ class BoundTraced(types.BoundFunction):
         return None if this is None else BoundTraced(this, self.attr)
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        from . import calls
-
-        return calls.method_type(self, args, kws)
+        (trace,) = _tracing
+        return trace(self.typing_key, self.this, operator.attrgetter(self.attr), args, kws)
 
     def get_impl_key(self, sig: Any) -> Any:
         return (*self.typing_key, sig.args)

@@ -14,9 +14,10 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core import ir
 
-from ..bridge.numba_types import Registers, Vector
-from ..host.offline import frontend, ptx_with_lines
-from .operations import Operation, Recorder, notation
+from ..bridge.leaf_types import Registers, Vector
+from ..ground.target import compiling_for
+from ..host.offline import frontend, ptx_of, taken
+from .operations import Operation, Recorder, notation, recording
 from .ptx_lines import Placed, placed_instructions
 
 
@@ -95,8 +96,9 @@ def inspect(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
         print(cute.inspect(kernel, (a, b)))
         [o.ptx for o in cute.inspect(kernel, (a, b)) if o.name == "cute.gemm"]
     """
-    recorder, name, ptx = ptx_with_lines(kernel, signature, arch, "inspect")
-    function = recorder.function
+    function, argtypes, options = taken(kernel, signature, arch, "inspect")
+    with compiling_for(arch) as cc, recording(function) as recorder:
+        name, ptx = ptx_of(function, argtypes, {**options, "lineinfo": True, "debug": False}, cc)
     file = function.__code__.co_filename
     ptx = ptx.replace(f"{name}_param", f"{function.__name__}_param")  # as a person would call it
     operations = _with_ptx(recorder, placed_instructions(ptx, name), file)

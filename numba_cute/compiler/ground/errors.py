@@ -14,9 +14,9 @@ from typing import Any
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir import Loc
 
-from .. import config
-from ..seam import CuteError
-from ..seam.words import READ_ONLY_ARRAY
+from ... import config
+from ...seam import CuteError
+from ...seam.words import READ_ONLY_ARRAY
 
 _raised: list[CuteError] = []
 _READ_ONLY = re.compile("Cannot modify readonly array")

@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.cuda import types
 
-from .. import seam
+from ... import seam
 
 _PACKAGE = __name__.split(".")[0]
 _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numba.cuda.api as cuda_api
-import numba.cuda.dispatcher as cuda_dispatcher
 from numba.cuda.core import targetconfig
 
 from ...seam import CuteError
@@ -26,12 +26,14 @@ class _Offline:
 _offline: list[_Offline] = []
 
 
-def _current_device() -> Any:
-    return _offline[-1] if _offline else cuda_api.get_current_device()
+def naming_the_target(get_current_device: Callable[[], Any]) -> Callable[[], Any]:
+    """Make of Numba's question for the current device, which overloaded device functions ask for its target, one that
+    knows the target of `compiling_for`."""
 
+    def current_device() -> Any:
+        return _offline[-1] if _offline else get_current_device()
 
-# Overloaded device functions ask for the current device's target while a kernel is compiled for another one.
-cuda_dispatcher.get_current_device = _current_device
+    return current_device
 
 
 def parse_arch(arch: str) -> tuple[Any, ...]:
@@ -50,7 +52,7 @@ def arch_name(cc: Any) -> str:
 
 
 @contextmanager
-def compiling_for(arch: str):
+def compiling_for(arch: str) -> Iterator[tuple[Any, ...]]:
     """Compile for `arch` whatever GPU is here, or none."""
     _offline.append(_Offline(parse_arch(arch)))
     try:
@@ -64,4 +66,4 @@ def current_arch() -> str:
     flags = targetconfig.ConfigStack.top_or_none()
     if flags is not None and getattr(flags, "compute_capability", None):
         return arch_name(flags.compute_capability)
-    return arch_name(_current_device().compute_capability)
+    return arch_name((_offline[-1] if _offline else cuda_api.get_current_device()).compute_capability)
