@@ -156,3 +156,44 @@ def test_exceptions_to_the_budgets_are_still_needed():
         if not any(s > MAX_FUNCTION_LINES for s in spans):
             stale.append(entry)
     assert not stale
+
+
+# Each room of compiler/, and the rooms of it that it may import. The loose files stand above them all.
+COMPILER_ROOMS = {
+    "ground": set(),
+    "emit": {"ground"},
+    "bridge": {"ground", "emit"},
+    "passes": {"ground", "emit", "bridge"},
+    "host": {"ground", "emit", "bridge"},
+    "inspection": {"ground", "emit", "bridge", "host"},
+    "": {"ground", "emit", "bridge", "passes", "host", "inspection"},
+}
+
+
+def compiler_imports() -> dict[str, set[str]]:
+    """The files of compiler/ and those of it that each imports, by their names below it."""
+    files = {".".join(p.relative_to(PACKAGE / "compiler").with_suffix("").parts): p for p in SOURCES
+             if p.is_relative_to(PACKAGE / "compiler")}  # fmt: skip
+    found: dict[str, set[str]] = {}
+    for file, path in files.items():
+        targets = (m.removeprefix("numba_cute.compiler.") for m, _ in imports(path) if "numba_cute.compiler." in m)
+        found[file] = {t if t in files else t.rpartition(".")[0] for t in targets} & files.keys() - {file}
+    return found
+
+
+def test_rooms_of_the_compiler_import_only_what_stands_below_them():
+    bad = []
+    for file, targets in compiler_imports().items():
+        here = file.rpartition(".")[0]
+        rooms = {t.rpartition(".")[0] for t in targets} - {here}
+        bad += [f"{file} imports {room or 'a loose file'}" for room in rooms - COMPILER_ROOMS[here]]
+    assert not bad
+
+
+def test_files_of_the_compiler_import_each_other_in_no_circle():
+    left = compiler_imports()
+    assert len(left) > 40
+    while free := [file for file, targets in left.items() if not targets & left.keys()]:
+        for file in free:
+            del left[file]
+    assert not left, f"in circles, or above them: {', '.join(sorted(left))}"

@@ -93,7 +93,7 @@ class Multiple(types.Integer):
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
         if isinstance(other, Multiple) and other.literal_type == self.literal_type:
             return multiple(self.literal_type, math.gcd(self.divisor, other.divisor))
-        return typingctx.unify_pairs(self.literal_type, types.unliteral(other))  # type: ignore[no-any-return]
+        return typingctx.unify_pairs(self.literal_type, types.unliteral(other))
 
 
 register_model(Multiple)(models.IntegerModel)

@@ -35,7 +35,7 @@ def traces_calls(trace: TraceCall) -> TraceCall:
     return trace
 
 
-def _callee(obj: Any) -> Callable[..., Any]:
+def _callee(obj: Any) -> Any:
     if not callable(obj):
         raise CuteError(f"{obj!r} is not callable")
     return obj

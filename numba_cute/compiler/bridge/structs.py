@@ -81,7 +81,7 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
     if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
         return context.get_dummy_value()
     if not _traceable(typ, attr):
-        return struct_operators.call(context, builder, dispatcher_of(raw.fget), (typ,), (val,))  # type: ignore[union-attr]
+        return struct_operators.call(context, builder, dispatcher_of(raw.fget), (typ,), (val,))
     with seam.running(tracer):
         result = proxy_get(StructProxy(typ, val), attr)
         return concrete(result, numba_type(result), tracer)

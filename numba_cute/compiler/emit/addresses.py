@@ -89,5 +89,5 @@ def _divides(period: int, value: Any) -> bool:
     if op == "mul":
         return any(isinstance(x, ir.Constant) and _divides(period, x) for x in operands)
     if op == "shl" and isinstance(operands[1], ir.Constant):
-        return (1 << operands[1].constant) % period == 0
+        return bool((1 << operands[1].constant) % period == 0)
     return op in ("sext", "zext", "trunc") and _divides(period, operands[0])

@@ -28,7 +28,7 @@ def value_arguments(ty: Value, val: Any) -> tuple[Any, ...]:
         packed = ty, tuple(_leaf_arg(t, leaf, val) for t, leaf in zip(ty.leaves, leaves))
         if memory and not isinstance(val, type):  # a class is no object of its own, and has no leaves to pack
             object.__setattr__(val, "_cute_packed", packed)
-    return packed[1]  # type: ignore[no-any-return]
+    return packed[1]
 
 
 def _leaf_arg(ty: types.Type, leaf: Any, owner: Any) -> Any:

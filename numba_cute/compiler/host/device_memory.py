@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from cuda.bindings import driver as bindings
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.cudadrv.error import CudaSupportError
 
@@ -13,14 +14,12 @@ from numba.cuda.cudadrv.error import CudaSupportError
 def known_to_cuda(address: int) -> bool | None:
     """Whether an address is one that the driver gave, or was told of: of a GPU, managed, pinned or registered memory.
     None if there is no driver to ask."""
-    from cuda.bindings import driver as bindings
-
     try:
         devices.get_context()
     except (CudaSupportError, driver.CudaAPIError):
         return None
     kind = bindings.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-    return bindings.cuPointerGetAttribute(kind, address)[0] == bindings.CUresult.CUDA_SUCCESS
+    return bool(bindings.cuPointerGetAttribute(kind, address)[0] == bindings.CUresult.CUDA_SUCCESS)
 
 
 def from_device(address: int, nbytes: int) -> Any:

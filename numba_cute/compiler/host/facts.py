@@ -27,7 +27,7 @@ def facts(kernel: Any) -> Facts:
         shape = re.search(r"\.reqnctapercluster (\d+), (\d+), (\d+)", ptx)
         cluster = None if shape is None else (int(shape[1]), int(shape[2]), int(shape[3]))
         found = kernel._cute_facts = Facts(required_smem(ptx), cluster, {})
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def required_smem(ptx: str) -> int:

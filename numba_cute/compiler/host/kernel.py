@@ -27,7 +27,7 @@ from .result import warn_if_slow
 from .streams import core_stream
 
 
-class CuteKernel(_Kernel):  # type: ignore[misc]
+class CuteKernel(_Kernel):
     """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
 
     def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:

@@ -121,7 +121,7 @@ def is_recorded(function: Callable[..., Any]) -> bool:
     return bool(_active) and _active[-1].function is function
 
 
-class _RecordedLower(CUDALower):  # type: ignore[misc]
+class _RecordedLower(CUDALower):
     def lower_inst(self, inst: Any) -> Any:
         column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)
@@ -129,7 +129,7 @@ class _RecordedLower(CUDALower):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class RecordedLowering(CUDANativeLowering):  # type: ignore[misc]
+class RecordedLowering(CUDANativeLowering):
     """Numba's lowering of a function whose operations are recorded."""
 
     _name = "numba_cute_recorded_lowering"

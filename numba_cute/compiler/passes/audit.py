@@ -16,7 +16,7 @@ from ..emit.tracer import Tracer
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class Audit(AnalysisPass):  # type: ignore[misc]
+class Audit(AnalysisPass):
     _name = "numba_cute_audit"
 
     def __init__(self) -> None:

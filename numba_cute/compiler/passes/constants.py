@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir
@@ -158,7 +159,7 @@ def _call(node: Any, of: Any) -> Any:
     return _number(function(*args))
 
 
-_EVALUATORS = {
+_EVALUATORS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
     "binop": _binop,
     "inplace_binop": _binop,
     "unary": _unary,

@@ -82,7 +82,7 @@ IN_CLOSURES, IN_OVERLOADS = _StoresKept(), _StoresKept()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class InlineClosures(InlineClosureLikes):  # type: ignore[misc]
+class InlineClosures(InlineClosureLikes):
     _name = "numba_cute_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
@@ -91,7 +91,7 @@ class InlineClosures(InlineClosureLikes):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class InlineOverloaded(InlineOverloads):  # type: ignore[misc]
+class InlineOverloaded(InlineOverloads):
     _name = "numba_cute_inline_overloads"
 
     def run_pass(self, state: Any) -> bool:

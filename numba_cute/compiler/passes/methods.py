@@ -17,7 +17,7 @@ from ..bridge.object_types import StructRef
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class Methods(FunctionPass):  # type: ignore[misc]
+class Methods(FunctionPass):
     _name = "numba_cute_methods"
 
     def __init__(self) -> None:

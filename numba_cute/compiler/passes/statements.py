@@ -34,7 +34,7 @@ def check_atomics(func_ir: Any, typemap: Any) -> None:
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class Statements(AnalysisPass):  # type: ignore[misc]
+class Statements(AnalysisPass):
     _name = "numba_cute_statements"
 
     def __init__(self) -> None:
