@@ -18,13 +18,13 @@ from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
 from .seam.steps import AUDITS, Step
 from .seam.words import dropped, matters
-from .tensor import algebra, pointer, ssa as vector, tensor
+from .tensor import algebra, pointer, ssa, tensor
 
-MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, tensor, vector)
+MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, ssa, tensor)
 """Whose traced functions all do nothing but give a result."""
 
 METHODS: dict[type, tuple[str, ...]] = {
-    vector.TensorSSA: ("to", "bitcast", "reshape", "broadcast_to", "reduce"),
+    ssa.TensorSSA: ("to", "bitcast", "reshape", "broadcast_to", "reduce"),
     pointer.Pointer: ("align",),
     mma.MmaAtom: ("set",),
     mma.TiledMma: ("set", "get_slice", "make_fragment_A", "make_fragment_B", "make_fragment_C"),

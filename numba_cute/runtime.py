@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 from typing import Any
 
@@ -14,9 +13,9 @@ from .dtypes import DType, Int64, Scalar
 from .layout import Layout
 from .seam import CuteError
 from .tensor.address import Address
-from .tensor.dlpack import inspect_array, on_host
+from .tensor.dlpack import inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr
-from .tensor.tensor import Tensor, extent
+from .tensor.tensor import Tensor
 
 __all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "unpack"]
 
@@ -114,30 +113,3 @@ def _narrow(numpy_dtype: Any, what: str) -> DType:
     if found is None:
         raise CuteError(f"{what}: {np.dtype(numpy_dtype).name} elements are not narrower than a byte")
     return found
-
-
-def contents(tensor: Tensor) -> tuple[int, Any]:
-    """The memory of a tensor `from_dlpack`: its first address, and a copy of its bytes, brought from a GPU if they are
-    there."""
-    address, nbytes = extent(tensor)
-    if not nbytes:
-        return 0, np.zeros(0, np.uint8)
-    owner = getattr(tensor.iterator.address, "owner", None)
-    if owner is None:
-        raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
-    if on_host(owner):
-        return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
-    from .compiler.host.memory import from_device
-
-    return address, from_device(address, nbytes)
-
-
-def known_to_cuda(address: int) -> bool | None:
-    """Whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask."""
-    from .compiler.host import cudasim
-
-    if cudasim.enabled():
-        return None
-    from .compiler.host import memory
-
-    return memory.known_to_cuda(address)

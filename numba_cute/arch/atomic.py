@@ -15,7 +15,8 @@ from ..dtypes import DType, Float32, Int32, Uint32
 from ..seam import CuteError, traced
 from ..tensor.pointer import Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
-from .memory import from_word, space_of, to_word
+from ..tensor.tensor import ATOMICS
+from .access import from_word, space_of, to_word
 
 _INTEGERS = (dtypes.Int32, dtypes.Uint32, dtypes.Int64, dtypes.Uint64)
 _FLOATS = (dtypes.Float32, dtypes.Float64, dtypes.Float16, dtypes.BFloat16)
@@ -173,23 +174,21 @@ def atomic_max_float32(ptr: Any, value: Any, positive_only: bool = True) -> Any:
     return _float_extreme(ptr, value, "max", False if positive_only else None, None, None)
 
 
-_OF_NUMBA: dict[str, Callable[..., Any]] = {
-    "add": atomic_add, "min": atomic_min, "max": atomic_max, "and_": atomic_and, "or_": atomic_or, "xor": atomic_xor,
-    "exch": atomic_exch, "cas": atomic_cas,
-}  # fmt: skip
-"""By the names of `numba.cuda.atomic`."""
+def _sub(ptr: Any, val: Any) -> Any:
+    return atomic_add(ptr, 0 - val)
 
 
-def of_numba(op: str, ptr: Any, *values: Any) -> Any:
-    """What `cuda.atomic.<op>` does to an element of a tensor; `values` are what follows the index."""
-    if op == "sub":
-        return atomic_add(ptr, 0 - values[0])
-    if op in ("min", "max") and ptr.dtype is Float32:
-        return _float_extreme(ptr, values[0], op, None, None, None)
-    if op not in _OF_NUMBA:
-        known = ", ".join(("sub", *_OF_NUMBA))
-        raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
-    return _OF_NUMBA[op](ptr, *values)
+def _extreme(op: str, of_integers: Callable[..., Any]) -> Callable[..., Any]:
+    def update(ptr: Any, val: Any) -> Any:
+        return _float_extreme(ptr, val, op, None, None, None) if ptr.dtype is Float32 else of_integers(ptr, val)
+
+    return update
+
+
+ATOMICS.update(
+    sub=_sub, add=atomic_add, min=_extreme("min", atomic_min), max=_extreme("max", atomic_max), and_=atomic_and,
+    or_=atomic_or, xor=atomic_xor, exch=atomic_exch, cas=atomic_cas,
+)  # fmt: skip
 
 
 _OPS = ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")

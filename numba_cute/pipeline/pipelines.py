@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..arch.memory import alloc_smem
+from ..arch.smem import alloc_smem
 from ..isa.rows.special import sreg
 from ..seam import CuteError, current, static, traced
 from ..tensor.pointer import Pointer

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..dtypes import Int64, Scalar
 from ..seam import CuteError
+from ..seam.driver import DRIVER
 from .dlpack import on_host
 
 
@@ -68,9 +69,7 @@ class Address(Scalar):
         """Whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows it."""
         if not self.value or self._on_gpu():
             return False
-        from ..runtime import known_to_cuda  # which needs this module
-
-        known = known_to_cuda(self.value)
+        known = DRIVER.known(self.value)
         return known is False if self.owner is None else known is not True
 
     def _whose(self) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from typing import Any
 
@@ -11,11 +12,13 @@ import numpy as np
 from .. import layout, seam
 from ..dtypes import Boolean, DType, Float64, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, from_numpy
 from ..layout.int_tuple import text
-from ..runtime import contents
 from ..seam import CuteError, traced
+from ..seam.driver import DRIVER
+from .address import Address
+from .dlpack import on_host
 from .pointer import AddressSpace, Pointer
 from .ssa import TensorSSA
-from .tensor import Tensor, element
+from .tensor import Tensor, element, extent
 
 _CONVERSION = re.compile(r"%(?:(%)|([-+ #0]*)(\*|\d*)(\.(?:\*|\d*))?(hh|ll|[hlqjztL]?)([a-zA-Z]))")
 _SPEC = re.compile(r"([-+ #0]*\d*(?:\.\d+)?)([duxXoeEfFgGi]?)")
@@ -266,7 +269,7 @@ def _rows(tensor: Tensor) -> list[list[Any]]:
 def _on_host(tensor: Tensor, verbose: bool) -> str:
     lines = [repr(tensor)]
     if isinstance(tensor.iterator, Pointer):
-        start, raw = contents(tensor)
+        start, raw = _contents(tensor)
     for coords in _rows(tensor):
         parts = []
         for c in coords:
@@ -275,6 +278,19 @@ def _on_host(tensor: Tensor, verbose: bool) -> str:
             parts.append(f"{value}" + (f" @{c}" if verbose else ""))
         lines.append(" ".join(parts))
     return "\n".join(lines)
+
+
+def _contents(tensor: Tensor) -> tuple[int, Any]:
+    """Give the first address of a tensor's memory and a copy of its bytes, brought from a GPU if they are there."""
+    address, nbytes = extent(tensor)
+    if not nbytes:
+        return 0, np.zeros(0, np.uint8)
+    at = tensor.iterator.address
+    if not isinstance(at, Address) or at.owner is None:
+        raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
+    if on_host(at.owner):
+        return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
+    return address, DRIVER.read(address, nbytes)
 
 
 def _number_at(p: Pointer, start: int, raw: Any) -> Any:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import dtypes, layout, seam
@@ -15,9 +15,14 @@ from ..layout.mapping import outside
 from ..layout.pure import pure
 from ..layout.recast import recast_elements
 from ..seam import CuteError, static, traced
-from . import dynamic as marking, move as transfer
+from . import dynamic
+from .address import Address
+from .move import move
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
 from .ssa import TensorSSA
+
+ATOMICS: dict[str, Callable[..., Any]] = {}
+"""By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
 
 
 class NotThat(CuteError, TypeError):
@@ -96,7 +101,7 @@ class Tensor:
         count = static_size(self, "load")
         regs = self if dense(self) else make_rmem_tensor_like(self)
         if regs is not self:
-            transfer.move(self.iterator, self.layout, regs.iterator, regs.layout)
+            move(self.iterator, self.layout, regs.iterator, regs.layout)
         vector = seam.current().vector(span(regs, count))
         if not dense(regs):
             vector = seam.current().take(vector, places(regs.layout))
@@ -118,7 +123,7 @@ class Tensor:
             vector = seam.current().take(vector, tuple(sorted(range(count), key=at.__getitem__)))
         seam.current().unvector(vector, span(regs, count))
         if regs is not self:
-            transfer.move(regs.iterator, regs.layout, self.iterator, self.layout)
+            move(regs.iterator, regs.layout, self.iterator, self.layout)
 
     def fill(self, value: Any) -> None:
         """Set every element to `value`; the layout is static."""
@@ -132,14 +137,14 @@ class Tensor:
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """The tensor with all extents and strides as run-time values but the stride 1 of mode `leading_dim` (default:
         the mode that has it). On the host; one compiled kernel then serves all shapes."""
-        return Tensor(self.iterator, marking.layout_dynamic(self.layout, leading_dim))
+        return Tensor(self.iterator, dynamic.layout_dynamic(self.layout, leading_dim))
 
     def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
         """The tensor with the extent of `mode` as a run-time value, and the strides that it decides.
 
         stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: what
         the extent is a multiple of, which is checked. On the host."""
-        return Tensor(self.iterator, marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
+        return Tensor(self.iterator, dynamic.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
         """(address, bytes, name, owner, whether it is read-only) of the host's memory that this tensor refers to."""
@@ -148,16 +153,18 @@ class Tensor:
             return []
         held = self.iterator.address
         held.checked(simulated=True)
-        return [(address, nbytes, "", getattr(held, "owner", None), self.iterator.readonly)]
+        owner = held.owner if isinstance(held, Address) else None
+        return [(address, nbytes, "", owner, self.iterator.readonly)]
 
     def __cute_atomic__(self, op: str, coord: Any, *values: Any) -> Any:
         """`cuda.atomic.<op>(t, coord, *values)`."""
-        from ..arch.atomic import of_numba  # which stands above tensors
-
         coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
         if has_none(coord) or not isinstance(self.iterator, Pointer):
             raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is no element in memory")
-        return of_numba(op, element(self, coord), *values)
+        if op not in ATOMICS:
+            known = ", ".join(ATOMICS)
+            raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
+        return ATOMICS[op](element(self, coord), *values)
 
     def __eq__(self, other: object) -> bool:
         """Whether the other is the same memory under the same layout."""

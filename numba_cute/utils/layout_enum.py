@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..nvgpu.warpgroup import OperandMajorMode
 from ..seam import CuteError, StaticEnum
 
 
@@ -54,6 +55,4 @@ class LayoutEnum(StaticEnum):
 
     def sm90_mma_major_mode(self) -> Any:
         """The `nvgpu.warpgroup.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
-        from ..nvgpu.warpgroup import OperandMajorMode
-
         return OperandMajorMode.K if self is LayoutEnum.ROW_MAJOR else OperandMajorMode.MN
