@@ -14,9 +14,13 @@ from .index import dynamic_smem_size
 
 @traced
 def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:
-    """Room for `size_in_elems` elements in static shared memory: one allocation for each line of the kernel that calls
-    this (and for each call, if it is a traced function that does), the same for all threads of the block, whose
-    contents are undefined. alignment: bytes (by default the element's size)."""
+    """Reserve static shared memory for `size_in_elems` elements, the same for all threads of the block; its contents
+    are undefined.
+
+    Each line of a kernel that calls this makes one allocation (of a traced function, each call of it). element_type: an
+    element type. size_in_elems: a static number, at least 1. alignment: bytes, a power of two up to 1024; the element's
+    size by default.
+    """
     if not isinstance(element_type, DType):
         raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
     if type(size_in_elems) is not int or size_in_elems < 1:
@@ -31,8 +35,12 @@ def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = 
 
 @traced
 def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
-    """A Pointer to the first byte of dynamic shared memory, which is a multiple of 1024. The launch must give as much
-    as the kernel uses (its `smem` argument), and nothing else may allocate from it."""
+    """Give a Pointer to the first byte of dynamic shared memory, which is a multiple of 1024.
+
+    element_type: the type to point to. alignment: what the Pointer is to promise, in bytes: a power of two up to 1024,
+    the default. The launch must provide as much as the kernel uses (its `smem` argument), and nothing else may allocate
+    from it.
+    """
     if not isinstance(element_type, DType):
         raise CuteError(f"get_dyn_smem: element_type {element_type!r} is not an element type")
     if alignment is not None and (type(alignment) is not int or 1024 % alignment):
@@ -42,5 +50,5 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
 
 @traced
 def get_dyn_smem_size() -> Any:
-    """Bytes of dynamic shared memory of the launch (Int32). PTX %dynamic_smem_size."""
+    """Give the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
     return Int32(dynamic_smem_size())
