@@ -16,8 +16,9 @@ from .swizzle import Swizzle, swizzle_of_masks
 
 
 def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
-    """lhs o S as S' o lhs, the same function of [0, size(lhs)) and of what S makes of it; None where that cannot be
-    shown: where lhs does not map the swizzle's bits to bits in order, or maps others among them."""
+    """Move a swizzle through a layout: lhs o S as S' o lhs, the same function of [0, size(lhs)) and of what S makes of
+    it; None where that cannot be shown: where lhs does not map the swizzle's bits to bits in order, or maps others
+    among them."""
     if swizzle.bits == 0:
         return ComposedLayout(swizzle, 0, lhs)
     if not is_static(lhs) or lhs.maps_to_coordinates or size(lhs) == 0:
@@ -90,8 +91,8 @@ def _between(lowest_of: int, most: int) -> int:
 
 
 def keeps_clear(layout: ComposedLayout) -> bool:
-    """Whether a composed layout is known to stay clear of what its outer layout leaves out. So does a swizzle without
-    an offset where the outer layout sets bits: what it changes of an index it changes by bits that it leaves there."""
+    """Tell whether a composed layout is known to stay clear of what its outer layout leaves out. So does a swizzle
+    without an offset where the outer layout sets bits: it changes an index by bits that it leaves there."""
     if not isinstance(layout.inner, Swizzle) or not is_zero(layout.offset) or not isinstance(layout.outer, Layout):
         return False
     if layout.inner.bits == 0:

@@ -51,7 +51,7 @@ def forget() -> None:
 
 
 def pure(fn: F) -> F:
-    """A traced function whose results for static arguments are kept: in the simulator every thread of a kernel
+    """Mark a function as traced and keep its results for static arguments: in the simulator every thread of a kernel
     repeats the same set-up. A call that involves one of the compiler's leaves is never kept: lowering emits code at
     each."""
     remembered = functools.lru_cache(maxsize=4096, typed=True)(fn)

@@ -15,7 +15,7 @@ from .dlpack import on_host
 class Address(Scalar):
     """An address in global memory. It keeps the array alive whose memory that is, and so does what is computed from it.
 
-    owner: what `dlpack.inspect_array` found it in; None if it was given as a number.
+    owner: the object in which `dlpack.inspect_array` found it; None if it was given as a number.
     """
 
     __slots__ = ("owner",)
@@ -40,7 +40,7 @@ class Address(Scalar):
         return Address(self.value, self.owner, math.lcm(self.divisor, divisor))
 
     def checked(self, simulated: bool = False) -> Any:
-        """The address, for a kernel that is launched: an error if the memory is not where the kernel runs."""
+        """Return the address, for a kernel that is launched: an error if the memory is not where the kernel runs."""
         if simulated and self._on_gpu():
             raise CuteError(
                 f"{self._whose()} lies on a GPU, and the simulator runs on the host: pass a copy (copy_to_host(), "
@@ -54,7 +54,7 @@ class Address(Scalar):
         return super().checked(simulated)
 
     def captured(self, simulated: bool = False) -> Any:
-        """The address as a constant of a kernel: an error if it is not one of memory of the GPU."""
+        """Return the address as a constant of a kernel: an error if it is not one of memory of the GPU."""
         if self._on_host():
             raise CuteError(
                 f"{self._whose()} lies in the host's memory, and is captured as a global or closure variable: its "

@@ -213,11 +213,11 @@ def _print(pieces: list[Piece]) -> None:
 def printf(*args: Any) -> None:
     """Print from a kernel, a line for each thread that calls it. Any thread.
 
-    args: a format and its values. The format has "{}" for values of any type: numbers, tuples, register vectors, what
-    is static ("{:.3f}" and "{:08x}" say how), or C's conversions: d i u o x X c of integers, e f g of floats, s of what
-    is static, p of pointers. Each must fit its value, which is printed whole whatever its width: h and hh cut it.
-    Without a format each value is printed. A newline is added unless it ends with one. A line of more than 32 values is
-    printed in several pieces, between which other threads may print.
+    args: a format and its values. The format has "{}" for values of any type: numbers, tuples, register vectors, and
+    static objects ("{:.3f}" and "{:08x}" state a format), or C's conversions: d i u o x X c of integers, e f g of
+    floats, s of what is static, p of pointers. Each must fit its value, which is printed whole whatever its width: h
+    and hh cut it. Without a format each value is printed. A newline is added unless it ends with one. A line of more
+    than 32 values is printed in several pieces, between which other threads may print.
     """
     if not args or not isinstance(args[0], str):
         args = (" ".join(["{}"] * len(args)), *args)
@@ -228,15 +228,18 @@ def printf(*args: Any) -> None:
 
 @traced
 def pretty_str(arg: Any) -> str:
-    """What `arg` is (a layout, tensor, atom, tuple, ...), in CuTe's notation."""
+    """Write `arg` (a layout, tensor, atom, tuple, ...) in CuTe's notation."""
     return text(arg) if isinstance(arg, tuple) else str(arg)
 
 
 @traced
 def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
     """Print a tensor of static shape: its type and layout, then its elements, a line for each row of mode 0 (mode 1
-    along the line; further modes one block after the other). In a kernel by each thread that calls it; on the host of a
-    tensor `from_dlpack`, copied from the GPU if it is there. verbose: the coordinate of each element too."""
+    along the line; further modes one block after the other).
+
+    tensor: in a kernel, any; each thread that calls this prints. On the host, one made by `from_dlpack`, which is
+    copied from the GPU if it is there. verbose: print the coordinate of each element too.
+    """
     if not isinstance(tensor, Tensor):
         raise CuteError(f"print_tensor: {tensor!r} is not a tensor")
     if seam.current_or(None) is None:
