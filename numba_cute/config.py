@@ -41,7 +41,7 @@ _overrides: list[Settings] = []
 
 
 def current() -> Settings:
-    """Give the settings that hold now."""
+    """Return the settings that hold now."""
     return _overrides[-1] if _overrides else _from_environment()
 
 

@@ -50,19 +50,19 @@ class DType:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element; an error for types narrower than a byte."""
+        """The bytes of one element; an error for types narrower than a byte."""
         if self.width % 8:
             raise TypeError(f"{self.name} has {self.width} bits: it has no size in whole bytes")
         return self.width // 8
 
     @property
     def zero(self) -> Any:
-        """0: of this type in a kernel, a plain number on the host; so too the others."""
+        """The number 0: of this type in a kernel, a plain number on the host; so too `one`, `inf` and `nan`."""
         return self._constant(0)
 
     @property
     def one(self) -> Any:
-        """1."""
+        """The number 1."""
         return self._constant(1)
 
     @property
@@ -109,7 +109,7 @@ class Scalar(seam.Leaf):
         self.divisor = divisor
 
     def assumed(self, divisor: int) -> Scalar:
-        """Give the same number with the promise that `divisor` divides it: checked, for the number is known here."""
+        """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
             raise seam.CuteError(f"assume: src {self!r} is no integer")
         if self.value % divisor:
@@ -117,15 +117,15 @@ class Scalar(seam.Leaf):
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
     def checked(self, simulated: bool = False) -> Any:
-        """Give the value, for a kernel that is launched; an error if it breaks the promise of its divisor. simulated:
+        """Return the value, for a kernel that is launched; an error if it breaks the promise of its divisor. simulated:
         whether the simulator launches it, not a GPU."""
         if self.divisor > 1 and self.value % self.divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {self.divisor}, as it was promised to be")
         return self.value
 
     def captured(self, simulated: bool = False) -> Any:
-        """Give the value as a constant of a kernel that captures it as a global or closure variable. simulated: as for
-        `checked`."""
+        """Return the value as a constant of a kernel that captures it as a global or closure variable. simulated: as
+        for `checked`."""
         return self.checked(simulated)
 
     def __index__(self) -> int:
@@ -284,7 +284,7 @@ def _joined(a: Any, b: Any) -> DType:
 
 
 class _Host:
-    """What a DType call does where no kernel is being run or compiled."""
+    """The conversion that a DType call makes where no kernel is being run or compiled."""
 
     @staticmethod
     def cast(value: Any, dtype: DType) -> Scalar:
@@ -336,7 +336,7 @@ _BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}  # Uint6 to
 
 
 def from_numpy(dtype: Any) -> DType:
-    """Give the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a TypeError if there is none."""
+    """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a TypeError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except KeyError:

@@ -33,7 +33,7 @@ LOG2_E, LN_2, LOG10_2 = _math.log2(_math.e), _math.log(2.0), _math.log10(2.0)
 
 
 def _approximate(fastmath: bool, x: Any) -> bool:
-    """Whether an approximate instruction is asked for, and there is one."""
+    """Return whether an approximate instruction is asked for, and there is one."""
     dtype = x.dtype if isinstance(x, TensorSSA) else seam.current().type_of(x)
     return fastmath and not (dtype.is_float and dtype.width > 32)
 
@@ -121,9 +121,9 @@ ceil = _unary("ceil", "Round `a` up to a whole number.")
 trunc = _unary("trunc", "Round `a` to a whole number towards zero.")
 round = _unary("round", "Round `a` to the nearest whole number, halves away from zero.")
 roundeven = _unary("roundeven", "Round `a` to the nearest whole number, halves to the even one.")
-isnan = _unary("isnan", "Tell whether `a` is not a number (Boolean).")
-isinf = _unary("isinf", "Tell whether `a` is infinite (Boolean).")
-isfinite = _unary("isfinite", "Tell whether `a` is neither infinite nor a NaN (Boolean).")
+isnan = _unary("isnan", "Return whether `a` is not a number (Boolean).")
+isinf = _unary("isinf", "Return whether `a` is infinite (Boolean).")
+isfinite = _unary("isfinite", "Return whether `a` is neither infinite nor a NaN (Boolean).")
 abs = _unary("abs", "Compute the magnitude of `a`; of integers too.")
 neg = _unary("neg", "Compute -`a`; of integers too.")
 
@@ -139,7 +139,7 @@ class RoundingMode(StaticEnum):
 
 
 MathOperand = Any
-"""What these functions take: a `TensorSSA`, a number known only at run time, or a float, int or bool."""
+"""An operand of these functions: a `TensorSSA`, a number known only at run time, or a float, int or bool."""
 
 
 def _rounded(name: str, rounding: RoundingMode | None, *operands: Any) -> Any:
@@ -226,7 +226,7 @@ def _checked(a: Any, floats: bool, what: str) -> Any:
 
 @traced
 def isnormal(a: Any, fastmath: bool = False) -> Any:
-    """Tell whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
+    """Return whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
     nothing. Any thread."""
     dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
     least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0
@@ -290,7 +290,7 @@ def fma(a: Any, b: Any, c: Any, rounding: RoundingMode | None = None) -> Any:
 
 @traced
 def copysign(magnitude: Any, sign: Any) -> Any:
-    """Give `magnitude` the sign of `sign`. Any thread."""
+    """Return `magnitude` the sign of `sign`. Any thread."""
     return elementwise("copysign", magnitude, sign)
 
 
@@ -311,14 +311,14 @@ def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
 
 @traced
 def max(a: Any, b: Any, propagate_nan: bool = False) -> Any:
-    """Give the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
+    """Return the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
     Any thread."""
     return _either("max", a, b, propagate_nan)
 
 
 @traced
 def min(a: Any, b: Any, propagate_nan: bool = False) -> Any:
-    """Give the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
+    """Return the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
     Any thread."""
     return _either("min", a, b, propagate_nan)
 

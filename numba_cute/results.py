@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is called for its result alone: a kernel that drops it means something else.
+"""Calls that are made for their result alone: a kernel that drops it means something else.
 
 Objects here are immutable: `tiled_mma.set(…)` and `v.to(…)` as statements change nothing, where those who know the CuTe
 DSL or NumPy may expect it. The compiler sees a dropped result in the kernel's steps, the simulator in its bytecode.

@@ -74,7 +74,7 @@ def _element(dtype: Any, count: Any, what: str) -> int:
 
 
 def to_word(value: Any, dtype: DType) -> Any:
-    """Give the register that holds the bits of `value`, a number of type `dtype`."""
+    """Return the register that holds the bits of `value`, a number of type `dtype`."""
     if dtype.width == 8:
         return Uint16(value if not dtype.is_float else bitcast(dtype(value), dtype, Uint8))
     word = _WORDS[dtype.width]
@@ -82,7 +82,7 @@ def to_word(value: Any, dtype: DType) -> Any:
 
 
 def from_word(word: Any, dtype: DType) -> Any:
-    """Give the number of type `dtype` whose bits are in the register `word`."""
+    """Return the number of type `dtype` whose bits are in the register `word`."""
     if dtype.is_float:
         source = Uint8 if dtype.width == 8 else _WORDS[dtype.width]
         return bitcast(source(word), source, dtype)

@@ -66,7 +66,7 @@ def _updated(ptr: Any, val: Any, op: str, sem: str | None, scope: str | None, ty
 
 @traced
 def atomic_add(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Add `val` to what `ptr` points to, and give what was there before. Any thread.
+    """Add `val` to what `ptr` points to, and return what was there before. Any thread.
 
     ptr: a Pointer to global or shared memory, to Int32, Uint32, Int64, Uint64, Float32 (in global memory subnormal
     numbers count as zero), Float64, Float16 or BFloat16 (sm_90). sem: "relaxed" (the default), "acquire", "release" or
@@ -77,35 +77,35 @@ def atomic_add(ptr: Any, val: Any, sem: str | None = None, scope: str | None = N
 
 @traced
 def atomic_min(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Keep the smaller of `val` and what `ptr` points to, an integer of 32 or 64 bits; give what was there before. sem,
-    scope: as for `atomic_add`. Any thread. PTX atom.min, sm_70."""
+    """Keep the smaller of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.min, sm_70."""
     return _updated(ptr, val, "min", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_max(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Keep the greater of `val` and what `ptr` points to, an integer of 32 or 64 bits; give what was there before. sem,
-    scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70."""
+    """Keep the greater of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70."""
     return _updated(ptr, val, "max", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_and(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Clear the bits that `val` lacks in what `ptr` points to, an integer of 32 or 64 bits; give what was there before.
-    sem, scope: as for `atomic_add`. Any thread. PTX atom.and, sm_70."""
+    """Clear the bits that `val` lacks in what `ptr` points to, an integer of 32 or 64 bits; return what was there
+    before. sem, scope: as for `atomic_add`. Any thread. PTX atom.and, sm_70."""
     return _updated(ptr, val, "and", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_or(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Set the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; give what was there before. sem,
+    """Set the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
     scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70."""
     return _updated(ptr, val, "or", sem, scope, _INTEGERS)
 
 
 @traced
 def atomic_xor(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Flip the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; give what was there before. sem,
+    """Flip the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
     scope: as for `atomic_add`. Any thread. PTX atom.xor, sm_70."""
     return _updated(ptr, val, "xor", sem, scope, _INTEGERS)
 
@@ -119,7 +119,7 @@ def _bits(dtype: DType) -> DType:
 
 @traced
 def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Put `val` where `ptr` points to, a number of 32 or 64 bits; give what was there before. sem, scope: as for
+    """Put `val` where `ptr` points to, a number of 32 or 64 bits; return what was there before. sem, scope: as for
     `atomic_add`. Any thread. PTX atom.exch, sm_70."""
     types = (*_INTEGERS, dtypes.Float32, dtypes.Float64)
     p, order = _checked(ptr, types, "atomic_exch"), _order(sem, scope, "atomic_exch", _ALL)
@@ -129,7 +129,7 @@ def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = 
 
 @traced
 def atomic_cas(ptr: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Put `val` where `ptr` points to if the bits of `cmp` are there; give what was there before. ptr: to a number of
+    """Put `val` where `ptr` points to if the bits of `cmp` are there; return what was there before. ptr: to a number of
     16, 32 or 64 bits. sem, scope: as for `atomic_add`. Any thread. PTX atom.cas, sm_70."""
     types = (*_INTEGERS, dtypes.Int16, dtypes.Uint16, *_FLOATS)
     p, order = _checked(ptr, types, "atomic_cas"), _order(sem, scope, "atomic_cas", _ALL)
@@ -166,7 +166,7 @@ def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any)
 def atomic_fmax(
     ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
-    """Keep the greater of `val` and the Float32 that `ptr` points to, where +0 is more than -0; give what was there
+    """Keep the greater of `val` and the Float32 that `ptr` points to, where +0 is more than -0; return what was there
     before.
 
     A NaN whose sign bit is clear counts as more than all numbers; others are not allowed. sign_bit: the sign bit of
@@ -180,7 +180,7 @@ def atomic_fmax(
 def atomic_fmin(
     ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
-    """Keep the smaller of `val` and the Float32 that `ptr` points to; give what was there before. sign_bit, and NaNs:
+    """Keep the smaller of `val` and the Float32 that `ptr` points to; return what was there before. sign_bit, and NaNs:
     as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70."""
     return _float_extreme(ptr, val, "min", sign_bit, sem, scope)
 

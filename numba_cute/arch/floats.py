@@ -22,7 +22,7 @@ def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
 
 @traced
 def fmax(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
-    """Give the greater of the Float32 `a` and `b`. Any thread. PTX max.f32, sm_70.
+    """Return the greater of the Float32 `a` and `b`. Any thread. PTX max.f32, sm_70.
 
     abs: take the greater magnitude, with the exclusive or of both signs (sm_86). nan: give NaN if one is NaN (sm_80),
     instead of the number. ftz: treat subnormal numbers as zero. All three are static.
@@ -32,7 +32,7 @@ def fmax(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False
 
 @traced
 def fmin(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
-    """Give the smaller of the Float32 `a` and `b`. Any thread. abs, nan, ftz: as for `fmax`. PTX min.f32, sm_70."""
+    """Return the smaller of the Float32 `a` and `b`. Any thread. abs, nan, ftz: as for `fmax`. PTX min.f32, sm_70."""
     return _extreme("min", a, b, abs, nan, ftz)
 
 

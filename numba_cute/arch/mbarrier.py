@@ -138,6 +138,6 @@ def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Any, phase: Any) -> Any:
 
 @traced
 def mbarrier_test_wait(mbar_ptr: Any, phase: Any) -> Any:
-    """Tell whether the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, without waiting. Any
+    """Return whether the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, without waiting. Any
     thread. PTX mbarrier.test_wait, sm_80."""
     return as_bool(isa.mbarrier_test_wait_parity(_address(mbar_ptr, "mbarrier_test_wait"), Uint32(phase)))

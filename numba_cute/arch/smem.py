@@ -35,7 +35,7 @@ def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = 
 
 @traced
 def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
-    """Give a Pointer to the first byte of dynamic shared memory, which is a multiple of 1024.
+    """Return a Pointer to the first byte of dynamic shared memory, which is a multiple of 1024.
 
     element_type: the type to point to. alignment: what the Pointer is to promise, in bytes: a power of two up to 1024,
     the default. The launch must provide as much as the kernel uses (its `smem` argument), and nothing else may allocate
@@ -50,5 +50,5 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
 
 @traced
 def get_dyn_smem_size() -> Any:
-    """Give the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
+    """Return the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
     return Int32(dynamic_smem_size())

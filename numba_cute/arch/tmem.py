@@ -23,14 +23,14 @@ def _capacity(compute_capability: str, what: str) -> int:
 
 @traced
 def get_max_tmem_alloc_cols(compute_capability: str) -> int:
-    """Give the columns of tensor memory of a target, 512. compute_capability: a target with tensor memory, such as
+    """Return the columns of tensor memory of a target, 512. compute_capability: a target with tensor memory, such as
     "sm_100"; others are errors."""
     return _capacity(compute_capability, "get_max_tmem_alloc_cols")
 
 
 @traced
 def get_min_tmem_alloc_cols(compute_capability: str) -> int:
-    """Give the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`."""
+    """Return the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`."""
     _capacity(compute_capability, "get_min_tmem_alloc_cols")
     return _LEAST
 
@@ -82,8 +82,8 @@ def dealloc_tmem(tmem_ptr: Any, num_columns: Any, is_two_cta: bool | None = None
 
 @traced
 def relinquish_tmem_alloc_permit(is_two_cta: bool | None = None) -> None:
-    """Give up the right to allocate tensor memory, so that other blocks may. One warp; is_two_cta: as for `alloc_tmem`.
-    PTX tcgen05.relinquish_alloc_permit, sm_100f."""
+    """Return up the right to allocate tensor memory, so that other blocks may. One warp; is_two_cta: as for
+    `alloc_tmem`. PTX tcgen05.relinquish_alloc_permit, sm_100f."""
     isa.tcgen05_relinquish_alloc_permit(cta_group=_group(is_two_cta, "relinquish_tmem_alloc_permit"))
 
 

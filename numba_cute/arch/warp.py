@@ -121,13 +121,13 @@ def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
 
 @traced
 def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Tell whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70."""
+    """Return whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70."""
     return as_bool(_issued("vote_all", mask, "vote_all_sync", pred))
 
 
 @traced
 def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Tell whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70."""
+    """Return whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70."""
     return as_bool(_issued("vote_any", mask, "vote_any_sync", pred))
 
 
@@ -206,7 +206,7 @@ def warp_reduction_sum(val: Any, threads_in_group: int = 32) -> Any:
 
 @traced
 def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Tell whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70."""
+    """Return whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70."""
     return as_bool(_issued("vote_uni", mask, "vote_uni_sync", pred))
 
 
@@ -228,6 +228,6 @@ def match_sync(mask: Any, value: Any, kind: str = "any", width: int = 32) -> Any
 
 @traced
 def activemask() -> Any:
-    """Give the lanes that execute this together, one bit each (Uint32); in the simulator the lane's own bit alone. Any
-    thread. PTX activemask, sm_70."""
+    """Return the lanes that execute this together, one bit each (Uint32); in the simulator the lane's own bit alone.
+    Any thread. PTX activemask, sm_70."""
     return isa.activemask()

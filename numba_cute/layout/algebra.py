@@ -58,7 +58,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
 
 
 def as_tile(tiler: Any) -> Layout:
-    """Give the layout that a tiler stands for: n:1 for an integer n."""
+    """Return the layout that a tiler stands for: n:1 for an integer n."""
     if isinstance(tiler, Layout):
         return tiler
     n = tiler if isinstance(tiler, Leaf) else static_int(tiler, "tiler")
@@ -235,7 +235,7 @@ def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
 
 
 def _stays_within(layout: Layout, n: Any) -> bool:
-    """Whether all offsets of `layout` are known to lie in [0, n)."""
+    """Return whether all offsets of `layout` are known to lie in [0, n)."""
     if not is_static((layout, n)) or layout.maps_to_coordinates:
         return False
     return min(flatten_to_tuple(layout.stride), default=0) >= 0 and bool(cosize(layout) <= n)
@@ -255,7 +255,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
 
 @pure
 def complement(input: Any, cotarget: Any = None) -> Layout:
-    """Give the layout that reaches what `input` does not, disjoint from it but for 0, and ordered.
+    """Return the layout that reaches what `input` does not, disjoint from it but for 0, and ordered.
 
     input: a layout of static strides, or of one mode. cotarget: how far to reach: a size, a shape or a layout; by
     default cosize(input). Rounds up where it is not a multiple.

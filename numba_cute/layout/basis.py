@@ -61,13 +61,14 @@ def E(mode: int | Sequence[int]) -> Any:  # noqa: N802 - CuTe's name
 
 @traced
 def basis_value(e: Any) -> Any:
-    """Give the value of the basis stride `e`; any other leaf as it is."""
+    """Return the value of the basis stride `e`; any other leaf as it is."""
     return e.value if isinstance(e, ScaledBasis) else e
 
 
 @traced
 def basis_get(e: Any, t: Any) -> Any:
-    """Give the mode of `t` (a tuple or a layout) that the basis stride `e` steps along; `t` itself for a plain leaf."""
+    """Return the mode of `t` (a tuple or a layout) that the basis stride `e` steps along; `t` itself for a plain
+    leaf."""
     if isinstance(e, ScaledBasis):
         for m in e.mode:
             if isinstance(t, tuple) and m >= len(t):
@@ -77,7 +78,7 @@ def basis_get(e: Any, t: Any) -> Any:
 
 
 def checked(x: Any, name: str) -> IntTuple:
-    """Give `x` with every list a tuple and every index-like leaf an int; an error for what is no leaf."""
+    """Return `x` with every list a tuple and every index-like leaf an int; an error for what is no leaf."""
     if type(x) is int or isinstance(x, (Leaf, ScaledBasis)):
         return x
     if isinstance(x, (tuple, list)):
@@ -91,7 +92,7 @@ def checked(x: Any, name: str) -> IntTuple:
 
 @traced
 def is_basis(stride: IntTuple) -> bool:
-    """Tell whether some leaf of `stride` is a basis stride."""
+    """Return whether some leaf of `stride` is a basis stride."""
     return any(map(is_basis, stride)) if isinstance(stride, tuple) else isinstance(stride, ScaledBasis)
 
 
@@ -116,7 +117,7 @@ def add_coord(a: IntTuple, b: IntTuple) -> IntTuple:
 
 @traced
 def as_coord(e: Any) -> IntTuple:
-    """Give the coordinate that the basis stride `e` stands for: 4@1 is (0,4)."""
+    """Return the coordinate that the basis stride `e` stands for: 4@1 is (0,4)."""
     if not isinstance(e, ScaledBasis):
         return e
     crd = e.value
@@ -126,7 +127,7 @@ def as_coord(e: Any) -> IntTuple:
 
 
 def coord_zero(stride: IntTuple) -> IntTuple:
-    """Give the zero of the codomain of a layout with these strides: 0, or a coordinate of zeros for basis strides."""
+    """Return the zero of the codomain of a layout with these strides: 0, or a coordinate of zeros for basis strides."""
     if isinstance(stride, tuple):
         zero: IntTuple = 0
         for d in stride:

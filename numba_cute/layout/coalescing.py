@@ -72,7 +72,7 @@ def flat_layout(modes: Sequence[Mode]) -> Layout:
 
 
 def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
-    """Give the compact modes of these extents, the first of stride `start`."""
+    """Return the compact modes of these extents, the first of stride `start`."""
     out = []
     for s in shape:
         out.append((s, start))

@@ -87,7 +87,7 @@ def zip_by(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:
 
 
 def zipped(layout: Layout, guide: Any) -> Layout:
-    """Give the layout of `zip_by`."""
+    """Return the layout of `zip_by`."""
     (s0, s1), (d0, d1) = zip_by(layout.shape, guide), zip_by(layout.stride, guide)
     return Layout((s0, s1), (d0, d1))
 
@@ -139,7 +139,7 @@ def local_tile(layout: Any, tiler: Any, coord: IntTuple, proj: IntTuple = None) 
 
 
 def projected(coord: IntTuple, proj: IntTuple) -> IntTuple:
-    """Give the modes of `coord` that `proj` does not mark None, and those beyond it."""
+    """Return the modes of `coord` that `proj` does not mark None, and those beyond it."""
     if not (isinstance(coord, tuple) and isinstance(proj, tuple) and len(coord) > len(proj)):
         return dice_modes(proj, coord)
     kept = dice_modes(proj, coord[: len(proj)])

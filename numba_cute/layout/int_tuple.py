@@ -30,7 +30,7 @@ def text(x: Any) -> str:
 
 
 def static_int(x: Any, name: str) -> int:
-    """Give `x`, which must be known at compile time."""
+    """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):
         raise CuteError(f"{name} is known only at run time, and must be static here: pass a literal or a constant")
     try:
@@ -40,7 +40,7 @@ def static_int(x: Any, name: str) -> int:
 
 
 def whole(x: Any, name: str) -> Any:
-    """Give `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
+    """Return `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
     return x if type(x) is int or isinstance(x, Leaf) else int(static_int(x, name))
 
 
@@ -54,7 +54,7 @@ def refuse_layout(x: Any, name: str) -> None:
 
 
 def extent(x: Any) -> Any:
-    """Give a leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
+    """Return a leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
     if type(x) is int or isinstance(x, Leaf) or is_static_class(type(x)) and hasattr(x, "mode"):
         return x
     refuse_layout(x, "shape")
@@ -81,7 +81,7 @@ def div(a: Any, b: Any) -> Any:
 
 
 def mod(a: Any, b: Any) -> Any:
-    """Give the remainder of `div`."""
+    """Return the remainder of `div`."""
     if type(b) is int and b == 1 or type(a) is int and a == 0:
         return 0
     return -(-a % b) if type(a) is int and a < 0 else a % b
@@ -97,7 +97,7 @@ def ceil_div_leaf(a: Any, b: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Tell whether two leaves are known to be equal; run-time values never are."""
+    """Return whether two leaves are known to be equal; run-time values never are."""
     return is_static(a) and is_static(b) and bool(a == b)
 
 
@@ -111,7 +111,7 @@ def is_zero(x: Any) -> bool:
 
 @traced
 def get_divisibility(x: Any) -> int:
-    """Give a number that is known to divide `x`, a leaf: a static integer itself; of what is known only at run time,
+    """Return a number that is known to divide `x`, a leaf: a static integer itself; of what is known only at run time,
     what `assume` or `mark_compact_shape_dynamic(divisibility=)` promised, or what follows from it."""
     return divisor(x)
 
@@ -121,7 +121,7 @@ def get_divisibility(x: Any) -> int:
 
 @traced
 def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
-    """Give the leaves of `a` in order, as a flat tuple even where `a` is one leaf."""
+    """Return the leaves of `a` in order, as a flat tuple even where `a` is one leaf."""
     if not isinstance(a, tuple):
         return (a,)
     out: list[Any] = []
@@ -185,7 +185,7 @@ def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
 
 @traced
 def has_underscore(a: IntTuple) -> bool:
-    """Tell whether some leaf of `a` is None."""
+    """Return whether some leaf of `a` is None."""
     return any(map(has_underscore, a)) if isinstance(a, tuple) else a is None
 
 
@@ -194,7 +194,7 @@ def has_underscore(a: IntTuple) -> bool:
 
 @traced
 def wrap(x: Any) -> tuple[Any, ...]:
-    """Give `x` as a tuple: (x,) unless it is one."""
+    """Return `x` as a tuple: (x,) unless it is one."""
     return x if isinstance(x, tuple) else (x,)
 
 
@@ -257,7 +257,7 @@ def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
 
 @traced
 def repeat(x: Any, n: int) -> Any:
-    """Give `x` if `n` is 1, else (x, x, ...) of `n` elements."""
+    """Return `x` if `n` is 1, else (x, x, ...) of `n` elements."""
     return x if n == 1 else repeat_as_tuple(x, n)
 
 

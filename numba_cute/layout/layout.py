@@ -28,7 +28,7 @@ from .swizzle import IDENTITY, Swizzle
 
 
 def _sound(shape: IntTuple, stride: IntTuple) -> bool:
-    """Whether these make a layout: one pass, since every operation makes some."""
+    """Return whether these make a layout: one pass, since every operation makes some."""
     if isinstance(shape, tuple):
         if not isinstance(stride, tuple) or len(shape) != len(stride):
             return False
@@ -81,7 +81,7 @@ class Layout:
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:
-        """The offset of `coord`; a coordinate if some stride is a basis stride."""
+        """Compute the offset of `coord`; a coordinate if some stride is a basis stride."""
         if self.maps_to_coordinates:
             return index(coord, self.shape, self.stride)
         return offset(coord, self.shape, self.stride)
@@ -97,12 +97,12 @@ class Layout:
 
     @traced
     def get_hier_coord(self, idx: Any) -> IntTuple:
-        """Give the coordinate, with the profile of the shape, that maps to `idx`; the layout must be compact."""
+        """Return the coordinate, with the profile of the shape, that maps to `idx`; the layout must be compact."""
         return coordinate_of(idx, self.shape, self.stride)
 
     @traced
     def get_flat_coord(self, idx: Any) -> IntTuple:
-        """Give the coordinate that maps to `idx`, one integer for each mode; the layout must be compact."""
+        """Return the coordinate that maps to `idx`, one integer for each mode; the layout must be compact."""
         crd = coordinate_of(idx, self.shape, self.stride)
         if not isinstance(self.shape, tuple):
             return crd
@@ -145,7 +145,7 @@ class ComposedLayout:
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:
-        """The offset of `coord`."""
+        """Compute the offset of `coord`."""
         return self.inner(add_coord(self.offset, self.outer(coord)))
 
     @traced
@@ -168,7 +168,7 @@ LAYOUTS = (Layout, ComposedLayout)
 
 
 def on_outer(layout: ComposedLayout, outer: Any) -> ComposedLayout:
-    """Give `layout` another outer layout: how operations on the domain reach into a composed layout."""
+    """Return `layout` another outer layout: how operations on the domain reach into a composed layout."""
     return ComposedLayout(layout.inner, layout.offset, outer)
 
 
@@ -176,7 +176,7 @@ def on_outer(layout: ComposedLayout, outer: Any) -> ComposedLayout:
 
 
 def compact(shape: IntTuple, start: Any = 1) -> IntTuple:
-    """Give column-major strides from `start` on; extents of 1 get stride 0."""
+    """Return column-major strides from `start` on; extents of 1 get stride 0."""
     if not isinstance(shape, tuple):
         return 0 if is_one(shape) else start
     out = []
@@ -252,7 +252,7 @@ def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayo
 
 @traced
 def get_swizzle_portion(layout: Any) -> Swizzle:
-    """Give the swizzle of `layout`; the identity S<0,4,3> for a plain one."""
+    """Return the swizzle of `layout`; the identity S<0,4,3> for a plain one."""
     inner = layout.inner if isinstance(layout, ComposedLayout) else IDENTITY
     if not isinstance(inner, Swizzle):
         raise CuteError(f"{layout} is no swizzled layout: its inner function is {inner}")
@@ -261,12 +261,12 @@ def get_swizzle_portion(layout: Any) -> Swizzle:
 
 @traced
 def get_nonswizzle_portion(layout: Any) -> Layout:
-    """Give `layout` without its swizzle; a plain layout as it is."""
+    """Return `layout` without its swizzle; a plain layout as it is."""
     return outer_of(layout)
 
 
 def outer_of(layout: Any) -> Layout:
-    """Give the plain layout that gives `layout` its domain."""
+    """Return the plain layout that gives `layout` its domain."""
     while isinstance(layout, ComposedLayout):
         layout = layout.outer
     if not isinstance(layout, Layout):
@@ -283,7 +283,7 @@ def path_of(mode: Any) -> tuple[int, ...]:
 
 @traced
 def get(input: Any, mode: Any) -> Any:
-    """Give mode `mode` (an index or a path of indices) of the tuple or layout `input`."""
+    """Return mode `mode` (an index or a path of indices) of the tuple or layout `input`."""
     if type(mode) is tuple and len(mode) == 1 and type(input) is Layout and type(mode[0]) is int:
         m, s = mode[0], input.shape
         if type(s) is tuple and 0 <= m < len(s):  # what nearly every call asks for
@@ -310,20 +310,20 @@ def get(input: Any, mode: Any) -> Any:
 
 @traced
 def front(input: Any) -> Any:
-    """Give the first leaf of the tuple `input`, or the first mode's first leaf of a layout, to any depth."""
+    """Return the first leaf of the tuple `input`, or the first mode's first leaf of a layout, to any depth."""
     while rank(input) and isinstance(domain(input), tuple):
         input = get(input, (0,))
     return input
 
 
 def domain(a: Any) -> IntTuple:
-    """Give the shape of a layout; a tuple or integer as it is."""
+    """Return the shape of a layout; a tuple or integer as it is."""
     return a.shape if isinstance(a, LAYOUTS) else tuple(a) if type(a) is list else a
 
 
 @traced
 def shape(input: Any, *, mode: Any = ()) -> IntTuple:
-    """Give the shape of `input`, a layout or a tiler of integers and layouts; of its mode `mode` if given."""
+    """Return the shape of `input`, a layout or a tiler of integers and layouts; of its mode `mode` if given."""
     return _shapes(get(input, mode))
 
 
@@ -333,7 +333,7 @@ def _shapes(a: Any) -> IntTuple:
 
 @traced
 def stride(input: Any, *, mode: Any = ()) -> IntTuple:
-    """Give the strides of the layout `input`, or of its mode `mode`."""
+    """Return the strides of the layout `input`, or of its mode `mode`."""
     if not isinstance(input, LAYOUTS):
         raise CuteError(f"stride: {input!r} is no layout")
     return get(input, mode).stride
@@ -341,13 +341,13 @@ def stride(input: Any, *, mode: Any = ()) -> IntTuple:
 
 @traced
 def shape_at(input: Any, mode: Any) -> IntTuple:
-    """Give the shape of mode `mode` (an index or a path) of the layout `input`."""
+    """Return the shape of mode `mode` (an index or a path) of the layout `input`."""
     return shape(input, mode=mode)
 
 
 @traced
 def stride_at(input: Any, mode: Any) -> IntTuple:
-    """Give the strides of mode `mode` (an index or a path) of the layout `input`."""
+    """Return the strides of mode `mode` (an index or a path) of the layout `input`."""
     return stride(input, mode=mode)
 
 
@@ -374,8 +374,8 @@ def size(a: Any, mode: Any = ()) -> Any:
 
 @pure
 def cosize(a: Any, mode: Any = ()) -> Any:
-    """Give the size of the codomain of the layout `a`, or of its mode `mode`: 1 + the largest offset, negative strides
-    counted by their magnitude. With basis strides it is the product over the modes of the coordinates."""
+    """Return the size of the codomain of the layout `a`, or of its mode `mode`: 1 + the largest offset, negative
+    strides counted by their magnitude. With basis strides it is the product over the modes of the coordinates."""
     layout = outer_of(get(a, mode))
     if layout.maps_to_coordinates:
         top = index(_last(layout.shape), layout.shape, layout.stride)
@@ -396,13 +396,13 @@ def _magnitudes(stride: IntTuple) -> IntTuple:
 
 @traced
 def is_congruent(a: Any, b: Any) -> bool:
-    """Tell whether the tuples `a` and `b` (or the shapes of layouts) are nested alike."""
+    """Return whether the tuples `a` and `b` (or the shapes of layouts) are nested alike."""
     return congruent(domain(a), domain(b))
 
 
 @traced
 def is_weakly_congruent(a: Any, b: Any) -> bool:
-    """Tell whether `b` is nested like `a` or deeper."""
+    """Return whether `b` is nested like `a` or deeper."""
     return weakly_congruent(domain(a), domain(b))
 
 
@@ -424,7 +424,7 @@ def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
 
 @traced
 def is_major(mode: Any, stride: IntTuple) -> bool:
-    """Tell whether the first stride of mode `mode` of `stride` is the static 1."""
+    """Return whether the first stride of mode `mode` of `stride` is the static 1."""
     return is_one(front(get(stride, mode)))
 
 

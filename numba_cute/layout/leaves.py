@@ -17,7 +17,7 @@ from .layout import ComposedLayout, Layout
 
 @traced
 def is_integer(a: Any) -> bool:
-    """Tell whether `a` is one integer, static or known only at run time (not a bool or a float)."""
+    """Return whether `a` is one integer, static or known only at run time (not a bool or a float)."""
     if isinstance(a, bool):
         return False
     if isinstance(a, Leaf):
@@ -32,25 +32,25 @@ def is_integer(a: Any) -> bool:
 
 @traced
 def is_valid_leaf(a: Any) -> bool:
-    """Tell whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None."""
+    """Return whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None."""
     return a is None or isinstance(a, ScaledBasis) or is_integer(a)
 
 
 @traced
 def is_int_tuple(a: Any) -> bool:
-    """Tell whether `a` is an integer, or a tuple of such to any depth."""
+    """Return whether `a` is an integer, or a tuple of such to any depth."""
     return all(map(is_int_tuple, a)) if isinstance(a, tuple) else is_integer(a)
 
 
 @traced
 def has_scaled_basis(a: Any) -> bool:
-    """Tell whether some leaf of `a` is a basis stride."""
+    """Return whether some leaf of `a` is a basis stride."""
     return any(map(has_scaled_basis, a)) if isinstance(a, tuple) else isinstance(a, ScaledBasis)
 
 
 @traced
 def get_leaves(value: Any) -> tuple[Any, ...]:
-    """Give the leaves of `value` in order: of a tuple, or of a layout's shape and then its strides."""
+    """Return the leaves of `value` in order: of a tuple, or of a layout's shape and then its strides."""
     if isinstance(value, ComposedLayout):
         return get_leaves(value.outer)
     if isinstance(value, Layout):

@@ -105,7 +105,7 @@ def _split(idx: IntTuple, shape: IntTuple) -> IntTuple:
 
 @traced
 def increment_coord(coord: IntTuple, shp: IntTuple, mode: IntTuple = None) -> IntTuple:
-    """Give the coordinate after `coord` in the shape `shp`, the first mode fastest; the last mode is not bounded.
+    """Return the coordinate after `coord` in the shape `shp`, the first mode fastest; the last mode is not bounded.
 
     mode: count along this mode (an index or a path) only; its last mode is not bounded.
     """
@@ -144,7 +144,7 @@ def _carry(coord: IntTuple, shape: IntTuple, step: Any, last: bool) -> tuple[Int
 
 @traced
 def elem_less(lhs: IntTuple, rhs: IntTuple) -> Any:
-    """Tell whether every leaf of `lhs` is below the leaf of `rhs` in its place: whether a coordinate lies within a
+    """Return whether every leaf of `lhs` is below the leaf of `rhs` in its place: whether a coordinate lies within a
     shape.
 
     A leaf of `lhs` against a mode of `rhs` must be of the same depth. With run-time leaves it is a run-time bool.

@@ -112,7 +112,7 @@ def dice(src: Any, dicer: IntTuple) -> Any:
 
 @traced
 def slice_and_offset(coord: IntTuple, src: Any) -> tuple[Any, Any]:
-    """Give the layout of the modes of `src` where `coord` is None, and the offset of the other modes.
+    """Return the layout of the modes of `src` where `coord` is None, and the offset of the other modes.
 
     Of a swizzled layout, the part of the offset that could meet the swizzle stays in the layout.
     """

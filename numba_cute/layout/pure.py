@@ -17,8 +17,8 @@ _NOTHING: dict[str, Any] = {}
 
 
 def _keepable(x: Any) -> bool:
-    """Whether a result for `x` may be kept: nothing known only at run time, and no True or 1.0, which equal 1, inside
-    a tuple (elsewhere the cache tells types apart)."""
+    """Return whether a result for `x` may be kept: nothing known only at run time, and no True or 1.0, which equal 1,
+    inside a tuple (elsewhere the cache tells types apart)."""
     if type(x) is int or x is None:
         return True
     if not isinstance(x, tuple):

@@ -81,7 +81,7 @@ def make_swizzle(b: int, m: int, s: int) -> Swizzle:
 
 
 def swizzle_of_masks(y_mask: int, z_mask: int) -> Swizzle | None:
-    """Give the swizzle that reads the bits of `y_mask` and changes those of `z_mask`; None where there is none."""
+    """Return the swizzle that reads the bits of `y_mask` and changes those of `z_mask`; None where there is none."""
     if y_mask == 0 or z_mask == 0:
         return IDENTITY
     y_low, z_low = (y_mask & -y_mask).bit_length() - 1, (z_mask & -z_mask).bit_length() - 1

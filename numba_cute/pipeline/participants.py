@@ -183,7 +183,7 @@ def foreign(what: str, mine: Any, theirs: Any) -> CuteError:
 
 
 def _identity(pipeline: Any) -> tuple[Any, ...]:
-    """What is known of a pipeline that another one may not share."""
+    """The facts known of a pipeline that another one may not share."""
     full, empty = pipeline.sync_object_full, pipeline.sync_object_empty
     address = full.barrier_storage.address
     sides = tuple((x.name, x.op_type, x.cg.agent, x.cluster_scope) for x in (full, empty))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host asks of a GPU's driver about memory; the compiler, which has the driver, answers."""
+"""Questions of the host to a GPU's driver about memory; the compiler, which has the driver, answers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def _unread(address: int, nbytes: int) -> Any:
 
 @dataclasses.dataclass
 class Driver:
-    """What to ask; as made here, of no driver at all.
+    """The questions; as made here, without a driver.
 
-    known: tell whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask.
-    read: copy so many bytes from an address of a GPU to the host, as a NumPy array.
+    known: return whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask. read:
+    copy so many bytes from an address of a GPU to the host, as a NumPy array.
     """
 
     known: Callable[[int], bool | None] = lambda address: None

@@ -66,7 +66,8 @@ class Address(Scalar):
         return self.owner is not None and not on_host(self.owner)
 
     def _on_host(self) -> bool:
-        """Whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows it."""
+        """Return whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows
+        it."""
         if not self.value or self._on_gpu():
             return False
         known = DRIVER.known(self.value)

@@ -164,7 +164,7 @@ def _from_capsule(x: Any) -> ArrayInfo:
 
 
 def _capsule(x: Any) -> Any:
-    """What `x` gives, of the newest version that it knows: older ones cannot say that it is read-only."""
+    """Return the capsule of `x`, of the newest version that it knows: older ones cannot say that it is read-only."""
     on = {"stream": -1} if int(x.__dlpack_device__()[0]) == _CUDA else {}
     try:
         return x.__dlpack__(max_version=_VERSION, **on)

@@ -86,7 +86,7 @@ def _plain(lay: Any) -> bool:
 
 
 def _strides(lay: Any, width: int) -> list[int]:
-    """What divides the strides between vectors of `width` elements."""
+    """Return the numbers known to divide the strides between vectors of `width` elements."""
     if width == 1:
         return []
     flat = layout.coalesce(lay)

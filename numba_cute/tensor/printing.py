@@ -38,7 +38,7 @@ def _is_number(x: Any) -> bool:
 
 
 def _flat(x: Any) -> list[Any]:
-    """What one argument is printed as: a static thing as text, the rest as numbers."""
+    """Return the texts and numbers as which one argument is printed: a static thing is text."""
     if isinstance(x, tuple):
         out: list[Any] = ["("]
         for i, v in enumerate(x):
@@ -61,7 +61,7 @@ def _dtype(x: Any) -> DType:
 
 
 def _kind(x: Any) -> str:
-    """What an argument is, in words."""
+    """Describe an argument in words."""
     if not _is_number(x):
         return "text" if isinstance(x, str) else f"a {type(x).__name__}"
     dtype = _dtype(x)
@@ -98,7 +98,7 @@ def _shown(x: Any, spec: str = "") -> Piece:
 
 
 def _braced(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
-    """What a format with `{}` prints."""
+    """Fill in a format with `{}`."""
     out: list[Piece] = []
     rest, last = list(args), 0
     for match in _BRACES.finditer(fmt):
@@ -121,7 +121,7 @@ def _braced(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
 
 
 def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
-    """What a format with C's conversions prints; each must fit its value."""
+    """Fill in a format with C's conversions; each must fit its value."""
     texts = _CONVERSION.split(fmt)[:: 1 + _CONVERSION.groups]
     for wrong in [t[t.index("%") :] for t in texts if "%" in t] + [f.group() for f in _of_values(fmt) if not _known(f)]:
         raise CuteError(
@@ -142,7 +142,7 @@ def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
 
 
 def _is_c(fmt: str) -> bool:
-    """Whether a format is one of C's: beside braces, "100% of" is no conversion with a blank for its sign."""
+    """Return whether a format is one of C's: beside braces, "100% of" is no conversion with a blank for its sign."""
     found = _of_values(fmt)
     return any(" " not in f[2] for f in found) or bool(found) and not _BRACES.search(fmt)
 
@@ -284,7 +284,7 @@ def _on_host(tensor: Tensor, verbose: bool) -> str:
 
 
 def _contents(tensor: Tensor) -> tuple[int, Any]:
-    """Give the first address of a tensor's memory and a copy of its bytes, brought from a GPU if they are there."""
+    """Return the first address of a tensor's memory and a copy of its bytes, brought from a GPU if they are there."""
     address, nbytes = extent(tensor)
     if not nbytes:
         return 0, np.zeros(0, np.uint8)

@@ -221,7 +221,7 @@ def _of_bytes(swizzle: Swizzle, dtype: DType, what: str) -> Swizzle:
 
 
 def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
-    """Give the pointer a swizzle of its byte addresses. What it moves must stay in the memory: that must begin at a
+    """Return the pointer a swizzle of its byte addresses. What it moves must stay in the memory: that must begin at a
     multiple of the bytes that are mixed, which only the simulator always sees; 16 bytes must be promised."""
     if swizzle is None or not swizzle.bits:
         return pointer

@@ -13,7 +13,7 @@ __all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
 
 
 IntValue = seam.Leaf
-"""What is known only at run time, for `isinstance`: a static integer is an int."""
+"""A value known only at run time, for `isinstance`: a static integer is an int."""
 
 
 @traced
@@ -61,7 +61,7 @@ class SymInt(Scalar):
 
     @property
     def width(self) -> int:
-        """Bits of the integer."""
+        """The bits of the integer."""
         return self.dtype.width
 
     @property
