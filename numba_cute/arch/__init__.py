@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single instructions by their CuTe names: indices, barriers, fences, warp exchanges."""
 
+from .access import load, store, store_async_dsmem
 from .atomic import (
     atomic_add,
     atomic_and,
@@ -103,7 +104,6 @@ from .mbarrier import (
     mbarrier_try_wait,
     mbarrier_wait,
 )
-from .memory import alloc_smem, get_dyn_smem, get_dyn_smem_size, load, store, store_async_dsmem
 from .packed import (
     add_packed_bf16x2,
     add_packed_bf16x2_f32x2_f32x2,
@@ -128,6 +128,7 @@ from .packed import (
     sub_packed_f32x2_bf16x2_f32x2,
     sub_packed_f32x2_f16x2_f32x2,
 )
+from .smem import alloc_smem, get_dyn_smem, get_dyn_smem_size
 from .sync import (
     barrier,
     barrier_arrive,

@@ -17,7 +17,7 @@ from .swizzle import Swizzle
 
 @pure
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
-    """`src_layout`, of elements of `old_type_bits`, in elements of `new_type_bits`: the contiguous mode shrinks or
+    """View `src_layout`, of elements of `old_type_bits`, in elements of `new_type_bits`: the contiguous mode shrinks or
     grows, the other strides scale.
 
     An error where wider elements would not be made of whole runs of narrower ones. As in CuTe, a layout without a
@@ -31,8 +31,8 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> An
 
 @pure
 def recast_elements(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
-    """`recast_layout` for elements that lie in memory: an error, too, where the new ones would be other memory, or not
-    all of it."""
+    """Call `recast_layout` for elements that lie in memory: an error, too, where the new ones would be other memory, or
+    not all of it."""
     wider, narrower = _scale(new_type_bits, old_type_bits)
     if wider == narrower:
         return src_layout
@@ -129,9 +129,9 @@ def _up_modes(s: IntTuple, d: IntTuple, n: int) -> tuple[IntTuple, IntTuple]:
 
 @pure
 def upcast(layout: Layout, n: int) -> Layout:
-    """The layout that counts in blocks of `n` where `layout` counts offsets: which block each of its elements lies in,
-    with one coordinate for those that share it. Each stride must divide `n` or be a multiple, and so must what its mode
-    spans; blocks need not be full."""
+    """Count in blocks of `n` where `layout` counts offsets: which block each of its elements lies in, with one
+    coordinate for those that share it. Each stride must divide `n` or be a multiple, and so must what its mode spans;
+    blocks need not be full."""
     for s, d in modes_of(layout):
         if type(d) is not int or d % n == 0 or is_one(s):
             continue

@@ -14,7 +14,7 @@ from .. import isa, seam
 from ..atoms.copy_atom import CopyTraits
 from ..dtypes import DType, Uint8, Uint16, Uint32, Uint64
 from ..seam import CuteError, Regs, static
-from ..tensor import move as transfer
+from ..tensor.move import move
 from ..tensor.pointer import AddressSpace, Pointer, physical
 from ..tensor.tensor import Tensor
 from .common import (
@@ -97,7 +97,7 @@ class _Directed:
                 raise CuteError(f"copy: {name} {t!r} must lie in {spaces[0].name} for {type(self).__name__}")
         says = self._order() or self._hint() or self._nc() or self._policy() or self._space() == "dsmem"
         access = self._access if says else None
-        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access)
+        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access)
 
     def _access(self, src: Pointer, dst: Pointer, width: int) -> None:
         """One access of `width` elements."""

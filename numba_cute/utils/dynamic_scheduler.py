@@ -27,11 +27,12 @@ from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
 class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     """The tiles of a problem and their order, for a grid of one cluster for each piece of work.
 
-    The fields are those of `PersistentTileSchedulerParams`.
+    problem_shape_ntile_mnl, cluster_shape_mnk, swizzle_size, raster_along_m: as for `PersistentTileSchedulerParams`.
     """
 
     def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[int, int, int]:
-        """The grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work over."""
+        """Return the grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work
+        over. max_active_clusters: accepted; it changes nothing."""
         m, n, batch = (int(x) for x in self.problem_shape_ncluster_mnl)
         cm, cn, _ = self.cluster_shape_mnk
         return m * cm, n * cn, batch
@@ -39,8 +40,8 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
 
 @struct
 class ClcDynamicPersistentTileScheduler:
-    """Takes over the work of clusters of the grid that have not started. `create` makes one for each warp that follows
-    the schedule. PTX: clusterlaunchcontrol, sm_100."""
+    """A schedule that takes over the work of clusters of the grid that have not started. `create` makes one for each
+    warp that follows it. PTX clusterlaunchcontrol, sm_100."""
 
     params: Any
     response: Any
@@ -54,10 +55,11 @@ class ClcDynamicPersistentTileScheduler:
     def create(
         params: ClcDynamicPersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, clc_response_ptr: Pointer
     ):
-        """The scheduler of this CTA.
+        """Make the scheduler of this CTA.
 
-        block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()` of a grid of the shape that `params` gives.
-        clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte aligned, at the same place in all CTAs.
+        params: a ClcDynamicPersistentTileSchedulerParams. block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()`
+        of a grid of the shape that `params` gives. clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte
+        aligned, at the same place in all CTAs.
         """
         check_params("ClcDynamicPersistentTileScheduler", params, ClcDynamicPersistentTileSchedulerParams)
         _check_response("ClcDynamicPersistentTileScheduler", clc_response_ptr)
@@ -68,12 +70,13 @@ class ClcDynamicPersistentTileScheduler:
 
     @traced
     def initial_work_tile_info(self):
-        """The tile of this cluster itself."""
+        """Return the tile of this cluster itself, as a WorkTileInfo."""
         return work_at(self.params, self.first_work_linear_idx, dtypes.Boolean(True), self.cta_m, self.cta_n)
 
     @traced
     def get_current_work(self, stage: Any = 0):
-        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+        """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
+        releases the stage. PTX clusterlaunchcontrol.query_cancel, sm_100."""
         x, y, z, valid = clc_query(_response(self, stage))
         fence_proxy_async_shared_cta()  # the next response is written by the async proxy
         index = _linear(self.params, dtypes.Int32(x), dtypes.Int32(y), dtypes.Int32(z))
@@ -81,8 +84,9 @@ class ClcDynamicPersistentTileScheduler:
 
     @traced
     def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
-        """Ask for another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there. One whole
-        warp of the CTA of rank 0; one elected lane asks."""
+        """Request another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there,
+        `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane asks. PTX
+        clusterlaunchcontrol.try_cancel, sm_100."""
         cm, cn, _ = self.params.cluster_shape_mnk
         ask = clc_try_cancel if cm * cn == 1 else clc_try_cancel_multicast
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
@@ -92,10 +96,10 @@ class ClcDynamicPersistentTileScheduler:
 
 @struct
 class DynamicPersistentTileScheduler:
-    """Draws its work from a counter in global memory. `create` makes one for each warp that follows the schedule.
+    """A schedule that draws its work from a counter in global memory. `create` makes one for each warp that follows it.
 
-    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs
-    no Blackwell. The counter must be 0 when the kernel starts. PTX: atom, st.async, sm_90.
+    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs no
+    Blackwell. The counter must be 0 when the kernel starts. PTX atom, st.async, sm_90.
     """
 
     params: Any
@@ -112,10 +116,11 @@ class DynamicPersistentTileScheduler:
     def create(
         params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, response_ptr: Pointer, counter: Any
     ):
-        """The scheduler of this CTA.
+        """Make the scheduler of this CTA.
 
-        block_idx, grid_dim, response_ptr: as in `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor
-        or pointer of one 32-bit integer of global memory.
+        params: a PersistentTileSchedulerParams. block_idx, grid_dim, response_ptr: as in
+        `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor or pointer of one 32-bit integer of global
+        memory.
         """
         what = "DynamicPersistentTileScheduler"
         check_params(what, params, PersistentTileSchedulerParams)
@@ -132,14 +137,15 @@ class DynamicPersistentTileScheduler:
 
     @traced
     def initial_work_tile_info(self):
-        """The first tile, by the cluster's place in the grid."""
+        """Return the first tile, by the cluster's place in the grid, as a WorkTileInfo."""
         first = self.first_work_linear_idx
         valid = current().compare("<", first, self.params.num_clusters)
         return work_at(self.params, first, valid, self.cta_m, self.cta_n)
 
     @traced
     def get_current_work(self, stage: Any = 0):
-        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+        """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
+        releases the stage."""
         (index,) = current().load(Int32, "smem", _response(self, stage), 1, 4)
         valid = current().compare("<", index, self.params.num_clusters)
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
@@ -147,7 +153,8 @@ class DynamicPersistentTileScheduler:
     @traced
     def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
         """Draw the next tile: the response comes to `stage` of every CTA of the cluster, with 16 bytes on the barrier
-        there. One whole warp of the CTA of rank 0; one elected lane draws."""
+        there, `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane draws. PTX atom.add, sm_70;
+        st.async, sm_90."""
         cm, cn, _ = self.params.cluster_shape_mnk
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
 

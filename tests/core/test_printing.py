@@ -9,6 +9,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam.driver import DRIVER
 
 
 @cuda.jit
@@ -156,16 +157,14 @@ class OnDevice:
 
 
 def test_a_tensor_on_a_gpu_is_copied_to_be_printed(capsys, monkeypatch):
-    from numba_cute.compiler.host import device_memory
-
     asked = []
 
-    def from_device(address, nbytes):
+    def read(address, nbytes):
         asked.append((address, nbytes))
         return np.frombuffer(a.tobytes(), np.uint8)
 
     a = np.arange(6, dtype=np.int16).reshape(2, 3)
-    monkeypatch.setattr(device_memory, "from_device", from_device)
+    monkeypatch.setattr(DRIVER, "read", read)
     cute.print_tensor(from_dlpack(OnDevice(a)))
     assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [["0", "1", "2"], ["3", "4", "5"]]
     assert asked == [(a.ctypes.data, 12)]

@@ -10,6 +10,8 @@ from cuda.bindings import driver as bindings
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.cudadrv.error import CudaSupportError
 
+from ...seam.driver import DRIVER
+
 
 def known_to_cuda(address: int) -> bool | None:
     """Whether an address is one that the driver gave, or was told of: of a GPU, managed, pinned or registered memory.
@@ -29,3 +31,6 @@ def from_device(address: int, nbytes: int) -> Any:
     driver.driver.cuCtxSynchronize()
     driver.driver.cuMemcpyDtoH(out.ctypes.data, address, nbytes)
     return out
+
+
+DRIVER.known, DRIVER.read = known_to_cuda, from_device

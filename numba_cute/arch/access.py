@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory accesses that say more than `tensor[i]` does: order and scope, cache hints, the cluster's shared memory; and
-static shared memory.
+"""Memory accesses that say more than `tensor[i]` does: order and scope, cache hints, the cluster's shared memory.
 
 ptr: a Pointer to global or shared memory, its address a multiple of all that is accessed. Any thread."""
 
@@ -9,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import isa, seam
-from ..dtypes import DType, Float32, Int32, Uint8, Uint16, Uint32, Uint64
+from ..dtypes import DType, Float32, Uint8, Uint16, Uint32, Uint64
 from ..seam import CuteError, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..tensor.ssa import bitcast
-from .index import dynamic_smem_size
 
 _WORDS = {8: Uint16, 16: Uint16, 32: Uint32, 64: Uint64}
 _SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -24,7 +22,8 @@ _PREFETCHES = {"size_64b": "64B", "size_128b": "128B", "size_256b": "256B"}
 
 
 def space_of(ptr: Any, ss: str | None, what: str) -> str:
-    """The rows that reach what `ptr` points at: global, shared or dsmem."""
+    """Name the memory that `ptr` points to, as the rows of the instruction table do: global, shared or dsmem. ss:
+    "cta", "cluster" or None; what: who asks, for messages."""
     if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic, AddressSpace.smem):
         raise CuteError(f"{what}: ptr {ptr!r} must point to global or shared memory; use tensor.iterator + offset")
     if ss not in (None, "cta", "cluster"):
@@ -75,7 +74,7 @@ def _element(dtype: Any, count: Any, what: str) -> int:
 
 
 def to_word(value: Any, dtype: DType) -> Any:
-    """A number of the type as the register that holds its bits."""
+    """Return the register that holds the bits of `value`, a number of type `dtype`."""
     if dtype.width == 8:
         return Uint16(value if not dtype.is_float else bitcast(dtype(value), dtype, Uint8))
     word = _WORDS[dtype.width]
@@ -83,7 +82,7 @@ def to_word(value: Any, dtype: DType) -> Any:
 
 
 def from_word(word: Any, dtype: DType) -> Any:
-    """The other way."""
+    """Return the number of type `dtype` whose bits are in the register `word`."""
     if dtype.is_float:
         source = Uint8 if dtype.width == 8 else _WORDS[dtype.width]
         return bitcast(source(word), source, dtype)
@@ -96,12 +95,16 @@ def load(
     level1_eviction_priority: str | None = None, cop: str | None = None, ss: str | None = None,
     level_prefetch_size: str | None = None, count: int = 1,
 ) -> Any:  # fmt: skip
-    """A number of `dtype` (8 to 64 bits), or a tuple of `count` (2, 4; 16 bytes at most) next to each other.
+    """Load a number of type `dtype`, or a tuple of `count` numbers next to each other, with an order or a cache hint.
+    Any thread.
 
-    sem: None, "relaxed" or "acquire"; scope: "cta", "cluster" (sm_90), "gpu", "sys". cop: "ca", "cg", "cs", "lu", "cv".
-    level1_eviction_priority: "evict_normal", "evict_first", "evict_last", "evict_no_allocate", "evict_unchanged".
-    level_prefetch_size: "size_64b", "size_128b", "size_256b". ss: "cta" or "cluster" of a pointer to shared memory;
-    "cluster" takes the address of a peer's (sm_90). PTX ld; hints sm_80."""
+    ptr: a Pointer to global or shared memory, aligned to all that is loaded. dtype: a type of 8 to 64 bits. count: 1, 2
+    or 4, and 16 bytes at most. sem: None, "relaxed" or "acquire"; scope: "cta", "cluster" (sm_90), "gpu" (the default
+    with `sem`) or "sys". cop: "ca", "cg", "cs", "lu" or "cv", which excludes `sem`. level1_eviction_priority:
+    "evict_normal", "evict_first", "evict_last", "evict_no_allocate" or "evict_unchanged". level_prefetch_size:
+    "size_64b", "size_128b" or "size_256b". ss: of a pointer to shared memory "cta", or "cluster" where it is a peer's
+    address (sm_90). PTX ld, sm_70; cache hints, of global memory alone, sm_80.
+    """
     space, width = space_of(ptr, ss, "load"), _element(dtype, count, "load")
     _choice(cop, ("ca", "cg", "cs", "lu", "cv"), "cop", "load")
     _choice(level1_eviction_priority, _EVICTIONS, "level1_eviction_priority", "load")
@@ -121,9 +124,13 @@ def store(
     ptr: Any, val: Any, level1_eviction_priority: str | None = None, cop: str | None = None, ss: str | None = None,
     sem: str | None = None, scope: str | None = None,
 ) -> None:  # fmt: skip
-    """Put `val`, a number or a tuple of 2 or 4 next to each other (16 bytes at most), converted to the pointer's type.
+    """Store `val`, a number or a tuple of 2 or 4 next to each other (16 bytes at most), converted to the pointer's
+    type. Any thread.
 
-    sem: None, "relaxed" or "release"; cop: "wb", "cg", "cs", "wt"; the others as in `load`. PTX st; hints sm_80."""
+    ptr: a Pointer to global or shared memory, aligned to all that is stored. sem: None, "relaxed" or "release". cop:
+    "wb", "cg", "cs" or "wt". scope, level1_eviction_priority, ss: as for `load`. PTX st, sm_70; cache hints, of global
+    memory alone, sm_80.
+    """
     space = space_of(ptr, ss, "store")
     check_writable(ptr, "store")
     values = val if isinstance(val, tuple) else (val,)
@@ -145,9 +152,12 @@ def _exclude(cop: Any, order: str, what: str) -> None:
 
 @traced
 def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Any, peer_cta_rank: Any) -> None:
-    """Store 32-bit `value` (or a tuple of 2 or 4, the address then a multiple of 8 or 16 bytes) to what lies at
-    `smem_ptr` in the block of rank `peer_cta_rank`, some time later; 4 bytes for each complete on the barrier at
-    `mbar_ptr` of that block. Any thread. PTX st.async, sm_90."""
+    """Store to another block's shared memory, asynchronously, and tell that block's barrier. Any thread.
+
+    smem_ptr: the place, as a Pointer to this block's shared memory, at the same offset there. value: 32 bits, or a
+    tuple of 2 or 4 such values (`smem_ptr` then a multiple of 8 or 16 bytes). mbar_ptr: the barrier, given likewise, on
+    which 4 bytes for each value complete. peer_cta_rank: the block's rank in the cluster. PTX st.async, sm_90.
+    """
     what = "store_async_dsmem"
     if not isinstance(smem_ptr, Pointer) or not isinstance(mbar_ptr, Pointer):
         raise CuteError(f"{what}: smem_ptr {smem_ptr!r} and mbar_ptr {mbar_ptr!r} must be Pointers to shared memory")
@@ -170,37 +180,3 @@ def _any_word(value: Any) -> Any:
     """A number of 32 bits as its bits."""
     kind = seam.current().type_of(value)
     return to_word(value, Float32) if kind.is_float else Uint32(value)
-
-
-@traced
-def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:
-    """Room for `size_in_elems` elements in static shared memory: one allocation for each line of the kernel that calls
-    this (and for each call, if it is a traced function that does), the same for all threads of the block, whose
-    contents are undefined. alignment: bytes (by default the element's size)."""
-    if not isinstance(element_type, DType):
-        raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
-    if type(size_in_elems) is not int or size_in_elems < 1:
-        raise CuteError(f"alloc_smem: size_in_elems {size_in_elems!r} must be a static number, at least 1")
-    align = element_type.bytes if alignment is None else alignment
-    if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
-        raise CuteError(f"alloc_smem: alignment {alignment!r} must be a power of two, at most 1024")
-    align = max(align, element_type.bytes)
-    address = seam.current().static_smem(size_in_elems * element_type.bytes, align)
-    return Pointer(element_type, AddressSpace.smem, address, 0, align)
-
-
-@traced
-def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
-    """A Pointer to the first byte of dynamic shared memory, which is a multiple of 1024. The launch must give as much
-    as the kernel uses (its `smem` argument), and nothing else may allocate from it."""
-    if not isinstance(element_type, DType):
-        raise CuteError(f"get_dyn_smem: element_type {element_type!r} is not an element type")
-    if alignment is not None and (type(alignment) is not int or 1024 % alignment):
-        raise CuteError(f"get_dyn_smem: alignment {alignment!r} must be a power of two, at most 1024")
-    return Pointer(element_type, AddressSpace.smem, seam.current().smem_base(), 0, alignment or 1024)
-
-
-@traced
-def get_dyn_smem_size() -> Any:
-    """Bytes of dynamic shared memory of the launch (Int32). PTX %dynamic_smem_size."""
-    return Int32(dynamic_smem_size())
