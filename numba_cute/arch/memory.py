@@ -15,6 +15,8 @@ from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, sh
 from ..tensor.ssa import bitcast
 from .index import dynamic_smem_size
 
+__all__ = ["alloc_smem", "get_dyn_smem", "get_dyn_smem_size", "load", "store", "store_async_dsmem"]
+
 _WORDS = {8: Uint16, 16: Uint16, 32: Uint32, 64: Uint64}
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _EVICTIONS = {"evict_no_allocate": "no_allocate"} | {

@@ -14,6 +14,12 @@ from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
 from .tensor import Tensor, check_coord, has_none, slice_tensor
 
+__all__ = [
+    "coalesce", "composition", "cosize", "depth", "filter", "filter_zeros", "flat_divide", "flatten", "front",
+    "group_modes", "is_static", "leading_dim", "local_partition", "local_tile", "logical_divide", "rank", "select",
+    "shape", "size", "size_in_bytes", "slice_", "stride", "tiled_divide", "zipped_divide",
+]  # fmt: skip
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

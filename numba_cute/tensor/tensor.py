@@ -19,6 +19,11 @@ from . import dynamic as marking, move as transfer
 from .pointer import AddressSpace, Pointer, advance, recast_ptr
 from .ssa import TensorSSA
 
+__all__ = [
+    "Tensor", "domain_offset", "make_fragment", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
+    "make_rmem_tensor_like", "make_tensor", "recast_tensor",
+]  # fmt: skip
+
 
 class NotThat(CuteError, TypeError):
     """A tensor was asked for its length or its number: who tries that, as `list(t)` does, expects a TypeError."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from ..seam import CuteError, StaticEnum
 
+__all__ = ["LayoutEnum"]
+
 
 class LayoutEnum(StaticEnum):
     """A matrix is row major (its second mode is contiguous) or column major (its first one is)."""

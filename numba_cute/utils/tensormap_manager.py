@@ -16,6 +16,8 @@ from ..seam import CuteError, StaticEnum, static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
+__all__ = ["TensorMapManager", "TensorMapUpdateMode"]
+
 
 class TensorMapUpdateMode(StaticEnum):
     """Where tensor maps are changed: in global memory (GMEM), or in shared memory, from where they are then copied
