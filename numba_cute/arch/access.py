@@ -13,6 +13,8 @@ from ..seam import CuteError, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..tensor.ssa import bitcast
 
+__all__ = ["load", "store", "store_async_dsmem"]
+
 _WORDS = {8: Uint16, 16: Uint16, 32: Uint32, 64: Uint64}
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _EVICTIONS = {"evict_no_allocate": "no_allocate"} | {

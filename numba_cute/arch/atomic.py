@@ -18,6 +18,11 @@ from ..tensor.ssa import bitcast
 from ..tensor.tensor import ATOMICS
 from .access import from_word, space_of, to_word
 
+__all__ = [
+    "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max",
+    "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor", "red",
+]  # fmt: skip
+
 _INTEGERS = (dtypes.Int32, dtypes.Uint32, dtypes.Int64, dtypes.Uint64)
 _FLOATS = (dtypes.Float32, dtypes.Float64, dtypes.Float16, dtypes.BFloat16)
 _SCOPES = ("gpu", "cta", "cluster", "sys")

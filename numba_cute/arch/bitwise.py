@@ -13,6 +13,11 @@ from .. import isa
 from ..dtypes import Int32, Int64, Uint32, Uint64
 from ..seam import CuteError, traced
 
+__all__ = [
+    "add_sat_int", "bfe", "bfi", "bfind", "brev", "clz", "lop3", "mad24", "mul24", "mul_hi", "mul_wide", "popc", "prmt",
+    "shf", "sub_sat_int",
+]  # fmt: skip
+
 
 @traced
 def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:

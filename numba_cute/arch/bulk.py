@@ -9,6 +9,11 @@ from .. import isa
 from ..seam import CuteError, traced
 from ..tensor.pointer import shared_address
 
+__all__ = [
+    "cp_async_bulk_commit_group", "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc",
+    "cp_async_wait_group", "griddepcontrol_launch_dependents", "griddepcontrol_wait",
+]  # fmt: skip
+
 
 @traced
 def cp_async_commit_group() -> None:

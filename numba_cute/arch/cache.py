@@ -15,6 +15,8 @@ from ..isa.rows.cache import PRIORITIES, SECONDARY
 from ..seam import CuteError, traced
 from ..tensor.pointer import AddressSpace, Pointer
 
+__all__ = ["createpolicy_cvt", "createpolicy_fractional", "createpolicy_range"]
+
 
 def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:
     for name, value, legal in (("priority", priority, PRIORITIES), ("secondary", secondary, SECONDARY)):

@@ -13,6 +13,8 @@ from .. import isa, seam
 from ..dtypes import Uint32, Uint64
 from ..seam import CuteError, traced
 
+__all__ = ["add_cc", "addc", "mad_cc", "madc", "sub_cc", "subc"]
+
 
 def _step(row32: Any, row64: Any, what: str, width: Any, words: tuple[Any, ...], takes: bool) -> Any:
     if width not in (32, 64):

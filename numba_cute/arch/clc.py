@@ -10,6 +10,8 @@ from ..dtypes import Int32
 from ..seam import CuteError, traced
 from ..tensor.pointer import shared_address
 
+__all__ = ["clc_response", "issue_clc_query"]
+
 
 @traced
 def issue_clc_query(mbar_ptr: Any, clc_response_ptr: Any, multicast: bool = True) -> None:

@@ -15,6 +15,11 @@ from ..dtypes import BFloat16, DType, Float16, Float32, Int8, Uint8, Uint16, Uin
 from ..seam import CuteError, traced
 from ..tensor.ssa import TensorSSA, bitcast
 
+__all__ = [
+    "cvt_f32_tf32", "cvt_f32x2_bf16x2", "cvt_f4e2m1_f16_intrinsic", "cvt_i4_bf16_intrinsic", "cvt_i8_bf16",
+    "cvt_i8_bf16_intrinsic", "cvt_i8x2_to_bf16x2", "cvt_i8x2_to_f32x2", "cvt_i8x4_to_bf16x4", "cvt_i8x4_to_f32x4",
+]  # fmt: skip
+
 
 def _words(source: Any, bits: int, what: str) -> list[Any]:
     """The Uint32 words of `bits` bits: of a vector of 8-bit or 32-bit elements, or of a tuple of Int8."""

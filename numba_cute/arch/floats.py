@@ -10,6 +10,8 @@ from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
 from ..seam import CuteError, traced
 from ..tensor.ssa import bitcast
 
+__all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]
+
 
 def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
     if not all(isinstance(x, bool) for x in (abs, nan, ftz)):

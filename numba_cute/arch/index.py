@@ -13,6 +13,14 @@ from .. import isa
 from ..dtypes import Int32, Uint32
 from ..seam import traced
 
+__all__ = [
+    "THREADS_PER_WARPGROUP", "WARPS_PER_WARPGROUP", "WARP_SIZE", "aggr_smem_size", "block_dim", "block_idx",
+    "block_idx_in_cluster", "block_in_cluster_dim", "block_in_cluster_idx", "clock", "clock64", "cluster_dim",
+    "cluster_idx", "cluster_size", "dynamic_smem_size", "globaltimer", "globaltimer_lo", "grid_dim", "gridid",
+    "lane_idx", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le", "lanemask_lt", "nsmid", "nwarpid",
+    "physical_warp_id", "smid", "thread_idx", "total_smem_size", "warp_idx", "warpsize",
+]  # fmt: skip
+
 WARP_SIZE = 32
 WARPS_PER_WARPGROUP = 4
 THREADS_PER_WARPGROUP = 128

@@ -16,6 +16,11 @@ from ..seam import CuteError, traced
 from ..tensor.pointer import Pointer, shared_address
 from .warp import as_bool
 
+__all__ = [
+    "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx",
+    "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
+]  # fmt: skip
+
 MAX_COUNT = (1 << 20) - 1
 """PTX ISA, "mbarrier: Contents of the mbarrier object": pending counts and transaction bytes are 20 bits."""
 

@@ -13,6 +13,15 @@ from .. import isa
 from ..dtypes import Float32, Uint32
 from ..seam import CuteError, traced
 
+__all__ = [
+    "add_packed_bf16x2", "add_packed_bf16x2_f32x2_f32x2", "add_packed_f16x2", "add_packed_f16x2_f32x2_f32x2",
+    "add_packed_f32x2", "add_packed_f32x2_bf16x2_f32x2", "add_packed_f32x2_f16x2_f32x2", "exp2_packed_bf16x2",
+    "exp2_packed_f16x2", "fma_packed_bf16x2", "fma_packed_f16x2", "fma_packed_f32x2",
+    "fma_packed_f32x2_bf16x2_f32x2_f32x2", "fma_packed_f32x2_f16x2_f32x2_f32x2", "mul_packed_f32x2",
+    "sub_packed_bf16x2", "sub_packed_bf16x2_f32x2_f32x2", "sub_packed_f16x2", "sub_packed_f16x2_f32x2_f32x2",
+    "sub_packed_f32x2", "sub_packed_f32x2_bf16x2_f32x2", "sub_packed_f32x2_f16x2_f32x2",
+]  # fmt: skip
+
 
 def _pair(x: Any, what: str, name: str) -> tuple[Any, Any]:
     if not isinstance(x, tuple) or len(x) != 2:

@@ -11,6 +11,8 @@ from ..seam import CuteError, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from .index import dynamic_smem_size
 
+__all__ = ["alloc_smem", "get_dyn_smem", "get_dyn_smem_size"]
+
 
 @traced
 def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:

@@ -9,6 +9,13 @@ from .. import isa
 from ..dtypes import Uint32
 from ..seam import CuteError, traced
 
+__all__ = [
+    "barrier", "barrier_arrive", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "fence_acq_rel_cluster",
+    "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared",
+    "setmaxregister_decrease", "setmaxregister_increase", "sync_threads", "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
+]  # fmt: skip
+
 
 def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
     if type(barrier_id) is int and not 0 <= barrier_id <= 15:

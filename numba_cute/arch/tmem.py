@@ -10,6 +10,11 @@ from ..dtypes import DType, Uint32
 from ..seam import CuteError, traced
 from ..tensor.pointer import AddressSpace, Pointer, shared_address
 
+__all__ = [
+    "alloc_tmem", "dealloc_tmem", "fence_view_async_tmem_load", "fence_view_async_tmem_store",
+    "get_max_tmem_alloc_cols", "get_min_tmem_alloc_cols", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr",
+]  # fmt: skip
+
 _CAPACITY = {"sm_100": 512, "sm_103": 512, "sm_107": 512, "sm_101": 512, "sm_110": 512}
 _LEAST = 32
 

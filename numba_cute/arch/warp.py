@@ -14,6 +14,13 @@ from ..dtypes import Float32, Int32, Uint32, Uint64
 from ..seam import CuteError, traced
 from ..tensor.ssa import bitcast
 
+__all__ = [
+    "FULL_MASK", "activemask", "elect_one", "make_warp_uniform", "match_sync", "shuffle_sync", "shuffle_sync_bfly",
+    "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "sync_warp", "vote_all_sync", "vote_any_sync",
+    "vote_ballot_sync", "vote_uni_sync", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
+    "warp_redux_sync",
+]  # fmt: skip
+
 FULL_MASK = 0xFFFFFFFF
 REDUX = {
     **{op: (op, "s32") for op in ("add", "min", "max")},

@@ -10,6 +10,8 @@ from ..seam import CuteError, traced
 from .copy_atom import CopyAtom, make_copy_atom
 from .mma_atom import MmaAtom, make_mma_atom
 
+__all__ = ["Atom", "make_atom"]
+
 Atom = CopyAtom | MmaAtom
 """A copy or an MMA atom, for annotations and `isinstance`."""
 

@@ -14,6 +14,8 @@ from ..tensor.pointer import AddressSpace, Pointer, check_writable
 from ..tensor.tensor import Tensor, element
 from .copy_atom import CopyAtom, TiledCopy
 
+__all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call", "prefetch"]
+
 
 @traced
 def copy(

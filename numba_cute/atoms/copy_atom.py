@@ -19,6 +19,12 @@ from ..seam import CuteError, static, traced
 from ..tensor.tensor import Tensor, slice_tensor
 from .mma_atom import TiledMma
 
+__all__ = [
+    "CopyAtom", "ThrCopy", "TiledCopy", "make_copy_atom", "make_cotiled_copy", "make_tiled_copy", "make_tiled_copy_A",
+    "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S",
+    "make_tiled_copy_tv",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class CopyTraits:

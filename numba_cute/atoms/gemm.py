@@ -13,6 +13,8 @@ from ..tensor.pointer import AddressSpace
 from ..tensor.tensor import Tensor
 from .mma_atom import MmaAtom, TiledMma
 
+__all__ = ["gemm", "mma_atom_call"]
+
 
 @traced
 def mma_atom_call(atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:

@@ -20,6 +20,8 @@ from ..seam import CuteError, StaticEnum, is_static, static, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, dense, make_rmem_tensor, slice_tensor
 
+__all__ = ["MmaAtom", "ThrMma", "TiledMma", "make_mma_atom", "make_tiled_mma"]
+
 
 @dataclass(frozen=True)
 class MmaTraits:

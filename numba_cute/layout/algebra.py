@@ -28,6 +28,8 @@ from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, on_out
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["ceil_div", "complement"]
+
 # ------------------------------------------------------------------ composition
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from ..seam import CuteError, Leaf, static, traced
 from .int_tuple import IntTuple, add, mul, refuse_layout, static_int, text
 
+__all__ = ["E", "ScaledBasis", "basis_get", "basis_value"]
+
 
 @static
 @dataclasses.dataclass(frozen=True)

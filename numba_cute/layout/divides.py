@@ -14,6 +14,8 @@ from .mapping import dice_modes
 from .modes import slice_and_offset
 from .pure import pure
 
+__all__ = ["inner_partition", "outer_partition"]
+
 
 @pure
 def logical_divide(target: Any, tiler: Any) -> Any:

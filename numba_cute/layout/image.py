@@ -10,6 +10,8 @@ from .int_tuple import IntTuple, static_int, text
 from .layout import Layout, domain, rank, size
 from .pure import pure
 
+__all__ = ["make_layout_image_mask"]
+
 
 @pure
 def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:

@@ -14,6 +14,12 @@ from typing import Any
 
 from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, traced
 
+__all__ = [
+    "filter_tuple", "flatten_to_tuple", "get_divisibility", "has_underscore", "product", "product_each", "product_like",
+    "repeat", "repeat_as_tuple", "repeat_like", "round_up", "shape_div", "transform_leaf", "tuple_cat", "unflatten",
+    "unwrap", "wrap",
+]  # fmt: skip
+
 IntTuple = Any
 """An int, a `Leaf`, or a tuple of such, to any depth."""
 

@@ -18,6 +18,8 @@ from .modes import ONE
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["left_inverse", "max_common_layout", "max_common_vector", "nullspace", "right_inverse"]
+
 
 @pure
 def right_inverse(input: Any) -> Any:

@@ -26,6 +26,12 @@ from .mapping import coordinate_of, index, offset
 from .pure import pure
 from .swizzle import IDENTITY, Swizzle
 
+__all__ = [
+    "ComposedLayout", "Layout", "crd2idx", "get", "get_nonswizzle_portion", "get_swizzle_portion", "is_congruent",
+    "is_major", "is_weakly_congruent", "make_composed_layout", "make_coord", "make_identity_layout", "make_layout",
+    "make_shape", "make_stride", "make_tile", "shape_at", "stride_at",
+]  # fmt: skip
+
 
 def _sound(shape: IntTuple, stride: IntTuple) -> bool:
     """Return whether these make a layout: one pass, since every operation makes some."""

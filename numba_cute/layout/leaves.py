@@ -14,6 +14,11 @@ from .basis import ScaledBasis
 from .int_tuple import IntTuple, flatten_to_tuple
 from .layout import ComposedLayout, Layout
 
+__all__ = [
+    "find", "find_if", "get_leaves", "has_scaled_basis", "is_int_tuple", "is_integer", "is_valid_leaf",
+    "transform_apply",
+]  # fmt: skip
+
 
 @traced
 def is_integer(a: Any) -> bool:

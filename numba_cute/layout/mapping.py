@@ -9,6 +9,8 @@ from ..seam import CuteError, current, is_static, traced
 from .basis import ScaledBasis, add_coord, as_coord, checked, coord_zero, is_basis
 from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, static_int, text, whole
 
+__all__ = ["elem_less", "idx2crd", "increment_coord"]
+
 
 def index(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
     """Compute the inner product of `coord` with `stride`; integers split over the modes of `shape`, None counts as 0.

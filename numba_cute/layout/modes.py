@@ -14,6 +14,8 @@ from .mapping import dice_modes, index, slice_modes
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["append", "append_ones", "dice", "prepend", "prepend_ones", "slice_and_offset"]
+
 
 def modewise(f: Callable[[Any], Any], a: Any) -> Any:
     """Apply `f` to a tuple, or to both the shape and the strides of a layout."""

@@ -12,6 +12,8 @@ from .int_tuple import IntTuple, flatten_to_tuple, is_zero, product, static_int,
 from .layout import Layout, compact, outer_of
 from .pure import pure
 
+__all__ = ["make_layout_like", "make_ordered_layout"]
+
 
 @pure
 def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:

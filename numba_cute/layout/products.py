@@ -17,6 +17,11 @@ from .modes import append_ones
 from .ordered import make_ordered_layout
 from .pure import pure
 
+__all__ = [
+    "blocked_product", "flat_product", "logical_product", "make_layout_tv", "raked_product", "tile_to_shape",
+    "tiled_product", "zipped_product",
+]  # fmt: skip
+
 
 @pure
 def logical_product(block: Any, tiler: Any) -> Any:

@@ -14,6 +14,8 @@ from .layout import ComposedLayout, Layout, on_outer, outer_of, size
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["recast_layout"]
+
 
 @pure
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:

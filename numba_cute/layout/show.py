@@ -11,6 +11,8 @@ from .basis import ScaledBasis
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
 
+__all__ = ["layout_from_str"]
+
 _SWIZZLE = re.compile(r"S<(-?\d+),(-?\d+),(-?\d+)>")
 _LEAF = re.compile(r"_|-?\d+(?:@\d+)*")
 

@@ -10,6 +10,8 @@ from typing import Any
 from ..seam import CuteError, static, traced
 from .int_tuple import static_int, whole
 
+__all__ = ["Swizzle", "make_swizzle"]
+
 
 @static
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,11 @@ from ..tensor.move import WIDEST, move
 from ..tensor.ssa import ReductionOp as ReductionOp
 from ..tensor.tensor import Tensor
 
+__all__ = [
+    "CacheEvictionPriority", "CopyUniversalOp", "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope",
+    "OperandMajorMode", "OutputMajorMode", "ReductionOp", "SharedSpace", "StoreCacheMode", "normalize_field_to_ir_name",
+]  # fmt: skip
+
 
 class OperandMajorMode(StaticEnum):
     """Along which dimension a matrix operand is contiguous: MN (0) or K (1)."""

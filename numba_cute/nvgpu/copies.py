@@ -29,6 +29,8 @@ from .common import (
     simple_traits,
 )
 
+__all__ = ["CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp"]
+
 _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 _KINDS: dict[str, Any] = {
     "memory_order": MemoryOrder,

@@ -19,75 +19,34 @@ from ..layout import make_layout
 from ..layout.pure import pure
 from ..seam import CuteError, traced
 from ..tensor.tensor import Tensor, domain_offset
-from .ampere.cp_async import CopyG2SOp
-from .common import CtaGroup, LoadCacheMode, ReductionOp
-from .hopper.bulk import (
-    CopyBulkG2SMulticastOp,
-    CopyBulkG2SOp,
-    CopyBulkS2GByteMaskOp,
-    CopyBulkS2GOp,
-    CopyBulkS2SOp,
-    CopyReduceBulkS2GOp,
-    CopyReduceBulkS2SOp,
-    group_bulk_copy_modes,
+from .ampere import cp_async as _cp_async
+from .ampere.cp_async import *
+from .common import CtaGroup as CtaGroup, LoadCacheMode as LoadCacheMode, ReductionOp as ReductionOp
+from .hopper import (
+    bulk as _bulk,
+    dsmem as _dsmem,
+    im2col as _im2col,
+    tensor_map as _tensor_map,
+    tma as _tma,
+    tma_ops as _tma_ops,
 )
-from .hopper.dsmem import CopyDsmemStoreOp
-from .hopper.im2col import (
-    CopyBulkTensorIm2ColG2SMulticastOp,
-    CopyBulkTensorIm2ColG2SOp,
-    CopyBulkTensorIm2ColS2GOp,
-    make_im2col_tma_atom,
-)
-from .hopper.tensor_map import (
-    copy_tensormap,
-    cp_fence_tma_desc_release,
-    fence_tma_desc_acquire,
-    fence_tma_desc_release,
-    update_tma_descriptor,
-)
-from .hopper.tma import TmaInfo, make_tiled_tma_atom
-from .hopper.tma_ops import (
-    CopyBulkTensorTileG2SMulticastOp,
-    CopyBulkTensorTileG2SOp,
-    CopyBulkTensorTileS2GOp,
-    CopyReduceBulkTensorTileS2GOp,
-    TmaCopyOp,
-)
+from .hopper.bulk import *
+from .hopper.dsmem import *
+from .hopper.im2col import *
+from .hopper.tensor_map import *
+from .hopper.tma import *
+from .hopper.tma_ops import *
 
 __all__ = [
-    "CopyBulkG2SMulticastOp",
-    "CopyBulkG2SOp",
-    "CopyBulkS2GByteMaskOp",
-    "CopyBulkS2GOp",
-    "CopyBulkS2SOp",
-    "CopyBulkTensorIm2ColG2SMulticastOp",
-    "CopyBulkTensorIm2ColG2SOp",
-    "CopyBulkTensorIm2ColS2GOp",
-    "CopyBulkTensorTileG2SMulticastOp",
-    "CopyBulkTensorTileG2SOp",
-    "CopyBulkTensorTileS2GOp",
-    "CopyDsmemStoreOp",
-    "CopyG2SOp",
-    "CopyReduceBulkS2GOp",
-    "CopyReduceBulkS2SOp",
-    "CopyReduceBulkTensorTileS2GOp",
-    "CtaGroup",
-    "LoadCacheMode",
-    "ReductionOp",
-    "TmaCopyOp",
-    "TmaInfo",
-    "copy_tensormap",
-    "cp_fence_tma_desc_release",
-    "create_tma_multicast_mask",
-    "fence_tma_desc_acquire",
-    "fence_tma_desc_release",
-    "group_bulk_copy_modes",
-    "make_im2col_tma_atom",
-    "make_tiled_tma_atom",
-    "prefetch_descriptor",
-    "tma_partition",
-    "update_tma_descriptor",
-]
+    "CtaGroup", "LoadCacheMode", "ReductionOp", "create_tma_multicast_mask", "prefetch_descriptor", "tma_partition",
+]  # fmt: skip
+__all__ += _cp_async.__all__
+__all__ += _bulk.__all__
+__all__ += _dsmem.__all__
+__all__ += _im2col.__all__
+__all__ += _tensor_map.__all__
+__all__ += _tma.__all__
+__all__ += _tma_ops.__all__
 
 
 @traced

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..isa.facts import sparse
 from ..seam import CuteError
 
+__all__ = ["compress"]
+
 
 def compress(op: Any, a: Any) -> tuple[Any, NDArray[np.uint32]]:
     """The stored half of a sparse matrix and its metadata, as the sparse operation `op` takes them. On the host.

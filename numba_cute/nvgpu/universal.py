@@ -13,6 +13,8 @@ from ..seam import CuteError, static
 from ..tensor.ssa import elementwise
 from ..tensor.tensor import Tensor
 
+__all__ = ["MmaUniversalOp"]
+
 
 @static
 class MmaUniversalOp:

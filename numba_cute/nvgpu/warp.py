@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import isa, seam
 from ..atoms.copy_atom import CopyAtom, CopyTraits
-from ..atoms.mma_atom import Field
+from ..atoms.mma_atom import Field as Field
 from ..dtypes import DType, Uint32
 from ..isa.facts import atoms
 from ..layout import Layout, crd2idx, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
@@ -16,64 +16,16 @@ from ..layout.pure import pure
 from ..seam import CuteError, static
 from ..tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from ..tensor.tensor import Tensor
-from .ampere.warp_mma import (
-    MXF8F6F4_SUPPORTED_PAIRS,
-    MmaB1Op,
-    MmaF8F6F4Op,
-    MmaF16BF16Op,
-    MmaF64Op,
-    MmaFP8Op,
-    MmaI4Op,
-    MmaI8Op,
-    MmaMXF4NVF4Op,
-    MmaMXF4Op,
-    MmaMXF8F6F4Op,
-    MmaMXF8Op,
-    MmaTF32Op,
-)
-from .ampere.warp_sparse import (
-    MmaF8F6F4SparseOp,
-    MmaF16BF16SparseOp,
-    MmaFP8SparseOp,
-    MmaI4SparseOp,
-    MmaI8SparseOp,
-    MmaMXF4NVF4SparseOp,
-    MmaMXF4SparseOp,
-    MmaMXF8F6F4SparseOp,
-    MmaTF32SparseOp,
-)
+from .ampere import warp_mma as _warp_mma, warp_sparse as _warp_sparse
+from .ampere.warp_mma import *
+from .ampere.warp_sparse import *
 
 __all__ = [
-    "MXF8F6F4_SUPPORTED_PAIRS",
-    "Field",
-    "LdMatrix16x16x8bOp",
-    "LdMatrix16x8x8bOp",
-    "LdMatrix8x16x8bOp",
-    "LdMatrix8x8x16bOp",
-    "MmaB1Op",
-    "MmaF16BF16Op",
-    "MmaF16BF16SparseOp",
-    "MmaF64Op",
-    "MmaF8F6F4Op",
-    "MmaF8F6F4SparseOp",
-    "MmaFP8Op",
-    "MmaFP8SparseOp",
-    "MmaI4Op",
-    "MmaI4SparseOp",
-    "MmaI8Op",
-    "MmaI8SparseOp",
-    "MmaMXF4NVF4Op",
-    "MmaMXF4NVF4SparseOp",
-    "MmaMXF4Op",
-    "MmaMXF4SparseOp",
-    "MmaMXF8F6F4Op",
-    "MmaMXF8F6F4SparseOp",
-    "MmaMXF8Op",
-    "MmaTF32Op",
-    "MmaTF32SparseOp",
-    "StMatrix16x8x8bOp",
+    "Field", "LdMatrix16x16x8bOp", "LdMatrix16x8x8bOp", "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "StMatrix16x8x8bOp",
     "StMatrix8x8x16bOp",
-]
+]  # fmt: skip
+__all__ += _warp_mma.__all__
+__all__ += _warp_sparse.__all__
 
 
 @pure

@@ -8,33 +8,20 @@ or the operands' memory is overwritten. All threads of the warpgroup call each o
 from __future__ import annotations
 
 from .. import isa
-from ..atoms.mma_atom import Field
+from ..atoms.mma_atom import Field as Field
 from ..dtypes import DType
 from ..layout import ComposedLayout, Swizzle, make_composed_layout, make_layout
 from ..seam import CuteError, StaticEnum, traced
-from .common import OperandMajorMode
-from .hopper.warpgroup_mma import MmaB1Op, MmaF8Op, MmaF16BF16Op, MmaI8Op, MmaTF32Op, OperandSource
-from .hopper.warpgroup_sparse import MmaF8SparseOp, MmaF16BF16SparseOp, MmaI8SparseOp, MmaTF32SparseOp
+from .common import OperandMajorMode as OperandMajorMode
+from .hopper import warpgroup_mma as _warpgroup_mma, warpgroup_sparse as _warpgroup_sparse
+from .hopper.warpgroup_mma import *
+from .hopper.warpgroup_sparse import *
 
 __all__ = [
-    "Field",
-    "MmaB1Op",
-    "MmaF16BF16Op",
-    "MmaF16BF16SparseOp",
-    "MmaF8Op",
-    "MmaF8SparseOp",
-    "MmaI8Op",
-    "MmaI8SparseOp",
-    "MmaTF32Op",
-    "MmaTF32SparseOp",
-    "OperandMajorMode",
-    "OperandSource",
-    "SmemLayoutAtomKind",
-    "commit_group",
-    "fence",
-    "make_smem_layout_atom",
-    "wait_group",
-]
+    "Field", "OperandMajorMode", "SmemLayoutAtomKind", "commit_group", "fence", "make_smem_layout_atom", "wait_group",
+]  # fmt: skip
+__all__ += _warpgroup_mma.__all__
+__all__ += _warpgroup_sparse.__all__
 
 
 class SmemLayoutAtomKind(StaticEnum):

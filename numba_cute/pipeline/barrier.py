@@ -18,6 +18,11 @@ from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, a
 from .known import check_mask, check_ranks, known_threads
 from .state import check_stages
 
+__all__ = [
+    "MbarrierArray", "NamedBarrier", "SyncObject", "TmaStoreFence", "arrive", "arrive_and_wait", "arrive_unaligned",
+    "sync", "wait", "wait_unaligned",
+]  # fmt: skip
+
 MBARRIER_BYTES = 8
 MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, "Size and alignment of mbarrier object": range of the tx-count
 TX_UNIT = 16  # every bulk copy is of whole 16 bytes (PTX ISA, "cp.async.bulk")

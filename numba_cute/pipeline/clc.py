@@ -18,6 +18,8 @@ from .known import check_arrivals, check_cluster, check_elected, cluster_size
 from .participants import check_owner
 from .pipelines import PipelineAsync, make_barriers, wait_unless
 
+__all__ = ["PipelineClcFetchAsync"]
+
 
 @static
 @dataclass(frozen=True)

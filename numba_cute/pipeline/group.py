@@ -9,6 +9,8 @@ from typing import Any
 from ..isa.rows.special import sreg, sreg_cluster
 from ..seam import CuteError, Leaf, StaticEnum, static
 
+__all__ = ["Agent", "CooperativeGroup", "MbarrierLayout", "PipelineOp", "PipelineUserType"]
+
 WARP_SIZE = 32
 MAX_CLUSTER = 16
 """CTAs of the largest cluster."""

@@ -12,6 +12,8 @@ from .barrier import sync
 from .group import Agent
 from .known import check_cluster, cluster_size
 
+__all__ = ["agent_sync", "pipeline_init_arrive", "pipeline_init_wait"]
+
 
 @traced
 def agent_sync(group: Agent, is_relaxed: bool = False) -> None:

@@ -12,6 +12,8 @@ from .known import check_arrivals
 from .pipelines import barrier_words
 from .state import PipelineState, check_stages
 
+__all__ = ["PipelineOrder"]
+
 
 @struct
 class PipelineOrder:

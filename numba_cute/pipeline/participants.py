@@ -7,6 +7,8 @@ from typing import Any
 
 from ..seam import CuteError, static, struct, traced
 
+__all__ = ["ConsumerHandle", "PipelineConsumer", "PipelineProducer", "ProducerHandle"]
+
 
 @static
 class ProducerHandle:

@@ -28,6 +28,8 @@ from .known import check_arrivals, check_elected, check_ranks, known_cluster
 from .participants import PipelineConsumer, PipelineProducer, check_owner
 from .state import check_stages, make_pipeline_state
 
+__all__ = ["PipelineAsync", "PipelineCpAsync", "PipelineTmaAsync", "PipelineTmaStore"]
+
 
 @static
 class PipelineAsync:

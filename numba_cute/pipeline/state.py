@@ -5,6 +5,8 @@ from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
 from .group import PipelineUserType
 
+__all__ = ["PipelineState", "make_pipeline_state"]
+
 
 @struct
 class PipelineState:

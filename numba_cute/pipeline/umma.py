@@ -23,6 +23,8 @@ from .known import check_arrivals, check_elected
 from .participants import PipelineConsumer, PipelineProducer, check_owner
 from .pipelines import PipelineAsync, arrive_signal, check_warps, make_barriers, wait_unless
 
+__all__ = ["PipelineAsyncUmma", "PipelineTmaMultiConsumersAsync", "PipelineTmaUmma", "PipelineUmmaAsync"]
+
 
 @static
 @dataclass(frozen=True)

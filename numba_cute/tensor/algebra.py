@@ -15,6 +15,12 @@ from ..seam import CuteError, traced
 from .offsets import check_coord, has_none
 from .tensor import Tensor, slice_tensor
 
+__all__ = [
+    "coalesce", "composition", "cosize", "depth", "filter", "filter_zeros", "flat_divide", "flatten", "front",
+    "group_modes", "is_static", "leading_dim", "local_partition", "local_tile", "logical_divide", "rank", "select",
+    "shape", "size", "size_in_bytes", "slice_", "stride", "tiled_divide", "zipped_divide",
+]  # fmt: skip
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -10,6 +10,8 @@ from ..seam import CuteError, traced
 from .ssa import elementwise
 from .tensor import Tensor, static_size
 
+__all__ = ["axpby", "gemv"]
+
 
 def _check(what: str, **tensors: Any) -> None:
     for name, t in tensors.items():

@@ -9,6 +9,8 @@ from .. import dtypes, seam
 from ..dtypes import Int32, Scalar, Uint32, Uint64
 from ..seam import CuteError, static, traced
 
+__all__ = ["FastDivmodDivisor", "FastDivmodDivisorV2", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2"]
+
 
 @static
 class FastDivmodDivisor:

@@ -12,6 +12,8 @@ from ..dtypes import DType
 from ..seam import CuteError, static, traced
 from .address import Address
 
+__all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
+
 
 class AddressSpace(seam.StaticEnum):
     """The memory that a pointer points to. The values are those of LLVM's NVPTX address spaces, registers aside."""

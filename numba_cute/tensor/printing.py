@@ -20,6 +20,8 @@ from .pointer import AddressSpace, Pointer
 from .ssa import TensorSSA
 from .tensor import Tensor, element, extent
 
+__all__ = ["pretty_str", "print_tensor", "printf"]
+
 _CONVERSION = re.compile(r"%(?:(%)|([-+ #0]*)(\*|\d*)(\.(?:\*|\d*))?(hh|ll|[hlqjztL]?)([a-zA-Z]))")
 _SPEC = re.compile(r"([-+ #0]*\d*(?:\.\d+)?)([duxXoeEfFgGi]?)")
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}")

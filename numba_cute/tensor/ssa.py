@@ -9,6 +9,11 @@ from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
 from ..seam import CuteError, StaticEnum, static, traced
 
+__all__ = [
+    "ReductionKind", "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like", "ones_like",
+    "where", "zeros_like",
+]  # fmt: skip
+
 
 class ReductionOp(StaticEnum):
     """The operation by which a reduction combines two values."""

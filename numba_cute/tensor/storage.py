@@ -22,6 +22,8 @@ from ..seam import CuteError, static, traced
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 
+__all__ = ["struct"]
+
 T = TypeVar("T")
 
 

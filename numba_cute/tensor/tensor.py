@@ -20,6 +20,11 @@ from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, 
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
 
+__all__ = [
+    "Tensor", "domain_offset", "make_fragment", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
+    "make_rmem_tensor_like", "make_tensor", "recast_tensor",
+]  # fmt: skip
+
 ATOMICS: dict[str, Callable[..., Any]] = {}
 """By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
 

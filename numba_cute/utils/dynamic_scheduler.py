@@ -22,6 +22,10 @@ from ..tensor.pointer import AddressSpace, Pointer, check_writable, shared_addre
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
 
+__all__ = [
+    "ClcDynamicPersistentTileScheduler", "ClcDynamicPersistentTileSchedulerParams", "DynamicPersistentTileScheduler",
+]  # fmt: skip
+
 
 @static
 class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):

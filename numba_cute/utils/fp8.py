@@ -12,6 +12,8 @@ from ..dtypes import DType, Float8E4M3FN, Float8E5M2
 from ..seam import CuteError, traced
 from ..tensor.tensor import Tensor, recast_tensor
 
+__all__ = ["create_cute_tensor_for_fp8", "get_divisibility", "is_fp8_dtype"]
+
 _TORCH = {"Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2"}
 
 

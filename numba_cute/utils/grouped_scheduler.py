@@ -7,6 +7,11 @@ from ..dtypes import Int32
 from ..seam import static, struct, traced
 from .tile_scheduler import PersistentTileSchedulerParams
 
+__all__ = [
+    "GroupSearchResult", "GroupedGemmGroupSearchState", "GroupedGemmTileSchedulerHelper", "create_initial_search_state",
+    "total_clusters",
+]  # fmt: skip
+
 
 @static
 class GroupSearchResult:

@@ -9,6 +9,8 @@ from typing import Any
 
 from ..seam import CuteError
 
+__all__ = ["HardwareInfo", "get_kernel_smem_size", "get_smem_capacity_in_bytes"]
+
 # CUDA C++ Programming Guide, "Compute Capabilities": shared memory of a block, in KiB.
 _CAPACITY_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227, "120": 99, "121": 99}
 

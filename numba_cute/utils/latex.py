@@ -13,6 +13,8 @@ from ..atoms.mma_atom import TiledMma
 from ..layout import ComposedLayout, Layout
 from ..seam import CuteError
 
+__all__ = ["PALETTES", "print_latex", "print_latex_tv"]
+
 PALETTES: dict[str, tuple[str, ...]] = {
     "gray": ("FFFFFF", "E4E4E4", "C9C9C9", "AFAFAF", "969696", "F2F2F2", "D6D6D6", "BCBCBC"),
     "pastel": ("AFAFFF", "AFFFAF", "FFFFAF", "FFAFAF", "D2D2FF", "D2FFD2", "FFFFD2", "FFD2D2"),

@@ -8,6 +8,8 @@ from typing import Any
 from ..nvgpu.warpgroup import OperandMajorMode
 from ..seam import CuteError, StaticEnum
 
+__all__ = ["LayoutEnum"]
+
 
 class LayoutEnum(StaticEnum):
     """The order of a matrix: row major (its second mode is contiguous) or column major (its first one is)."""

@@ -15,6 +15,8 @@ from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
+__all__ = ["SmemAllocator"]
+
 
 @struct
 class SmemAllocator:

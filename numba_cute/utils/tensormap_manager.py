@@ -16,6 +16,8 @@ from ..seam import CuteError, StaticEnum, static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
+__all__ = ["TensorMapManager", "TensorMapUpdateMode"]
+
 
 class TensorMapUpdateMode(StaticEnum):
     """The memory in which tensor maps are changed: global memory (GMEM), or shared memory, from where they are then

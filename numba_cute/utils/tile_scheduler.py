@@ -7,6 +7,11 @@ from .. import dtypes
 from ..dtypes import Int32
 from ..seam import CuteError, current, static, struct, traced
 
+__all__ = [
+    "PersistentTileSchedulerParams", "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler",
+    "WorkTileInfo",
+]  # fmt: skip
+
 
 @static
 class WorkTileInfo:

@@ -20,6 +20,8 @@ from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from ...tensor.tensor import Tensor
 from ..common import L2PrefetchSize, LoadCacheMode
 
+__all__ = ["CopyG2SOp"]
+
 
 @pure
 def _traits(values: int) -> CopyTraits:

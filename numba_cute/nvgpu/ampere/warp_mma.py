@@ -37,6 +37,11 @@ from ...seam import CuteError, static
 from ...tensor.tensor import Tensor, make_rmem_tensor
 from ..operand_types import OneType, TwoTypes
 
+__all__ = [
+    "MXF8F6F4_SUPPORTED_PAIRS", "MmaB1Op", "MmaF16BF16Op", "MmaF64Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI4Op", "MmaI8Op",
+    "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaTF32Op",
+]  # fmt: skip
+
 FP8 = (Float8E4M3FN, Float8E5M2)
 NARROW = (Float6E2M3FN, Float6E3M2FN, Float4E2M1FN)
 MXF8F6F4_SUPPORTED_PAIRS = frozenset(

@@ -35,6 +35,11 @@ from ...seam import CuteError, static
 from ..operand_types import OneType, TwoTypes
 from .warp_mma import FP8, NARROW, BlockScaled, WarpMma, _names, _need
 
+__all__ = [
+    "MmaF16BF16SparseOp", "MmaF8F6F4SparseOp", "MmaFP8SparseOp", "MmaI4SparseOp", "MmaI8SparseOp",
+    "MmaMXF4NVF4SparseOp", "MmaMXF4SparseOp", "MmaMXF8F6F4SparseOp", "MmaTF32SparseOp",
+]  # fmt: skip
+
 
 @pure
 def _traits(k: int, width: int) -> MmaTraits:

@@ -21,6 +21,11 @@ from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical,
 from ...tensor.tensor import Tensor
 from ..common import ReductionOp
 
+__all__ = [
+    "CopyBulkG2SMulticastOp", "CopyBulkG2SOp", "CopyBulkS2GByteMaskOp", "CopyBulkS2GOp", "CopyBulkS2SOp",
+    "CopyReduceBulkS2GOp", "CopyReduceBulkS2SOp", "group_bulk_copy_modes",
+]  # fmt: skip
+
 
 @pure
 def _traits(values: int) -> CopyTraits:

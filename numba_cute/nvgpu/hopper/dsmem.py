@@ -14,6 +14,8 @@ from ...seam import CuteError, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.tensor import Tensor
 
+__all__ = ["CopyDsmemStoreOp"]
+
 _ROWS = {32: "st_async_b32", 64: "st_async_v2_b32", 128: "st_async_v4_b32"}
 
 

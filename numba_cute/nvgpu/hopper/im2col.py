@@ -26,6 +26,11 @@ from .slices import slice_of
 from .tma import TmaInfo, global_pointer, keep_alive, multicast_slice, one_stage, split_swizzle
 from .tma_ops import Load, Store, TmaCopyOp
 
+__all__ = [
+    "CopyBulkTensorIm2ColG2SMulticastOp", "CopyBulkTensorIm2ColG2SOp", "CopyBulkTensorIm2ColS2GOp",
+    "make_im2col_tma_atom",
+]  # fmt: skip
+
 
 @static
 class Pixels:

@@ -12,6 +12,8 @@ from ...seam import CuteError
 from ...tensor.tensor import Tensor
 from .tma import TmaInfo, global_pointer, one_stage, split_swizzle, tma_info
 
+__all__ = ["make_tiled_tma_atom_A", "make_tiled_tma_atom_B", "make_tiled_tma_atom_C"]
+
 _MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 _SHARED_ALONG = {"A": 2, "B": 1}
 """The mode of (V, M, N, K) along which blocks need the same tile."""

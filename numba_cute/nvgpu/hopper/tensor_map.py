@@ -20,6 +20,11 @@ from ...seam import CuteError, traced
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 
+__all__ = [
+    "copy_tensormap", "cp_fence_tma_desc_release", "fence_tma_desc_acquire", "fence_tma_desc_release",
+    "update_tma_descriptor",
+]  # fmt: skip
+
 _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 
 

@@ -17,6 +17,8 @@ from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from . import slices
 
+__all__ = ["TmaInfo", "make_tiled_tma_atom"]
+
 _SWIZZLES = {
     (0, 4, 3): "none", (1, 4, 3): "32B", (2, 4, 3): "64B", (3, 4, 3): "128B",
     (2, 5, 2): "128B_ATOM_32B", (1, 6, 1): "128B_ATOM_64B",

@@ -18,6 +18,11 @@ from ...tensor.pointer import AddressSpace, Pointer, shared_address
 from ...tensor.tensor import Tensor
 from ..common import CtaGroup, ReductionOp
 
+__all__ = [
+    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
+    "CopyReduceBulkTensorTileS2GOp", "TmaCopyOp",
+]  # fmt: skip
+
 
 @pure
 def _box_traits(elements: int) -> CopyTraits:

@@ -17,6 +17,8 @@ from ..common import OperandMajorMode
 from ..operand_types import OneType, TwoTypes
 from .descriptor import SmemDescriptor, descriptor_tensor
 
+__all__ = ["MmaB1Op", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "OperandSource"]
+
 
 class OperandSource(StaticEnum):
     """Where an operand lies: registers or shared memory."""

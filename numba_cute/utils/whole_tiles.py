@@ -13,6 +13,8 @@ from ..seam import CuteError, traced
 from ..tensor.algebra import group_modes
 from ..tensor.tensor import Tensor
 
+__all__ = ["block_copy"]
+
 
 @traced
 def block_copy(
