@@ -14,9 +14,9 @@ import numpy as np
 from ...isa.facts.tensormap import TensorMapRecord
 from ...isa.facts.tensormap_bits import BYTES, pack, unpack
 from ...seam import CuteError
-from ..report import RaceError, SimError
-from .memory import GlobalMemory
-from .tensor_map import BoundTensorMap, SimTensorMap
+from ..ground.report import SimError
+from .address_spaces import GlobalMemory
+from .tma_box import BoundTensorMap, SimTensorMap
 
 
 class TensorMaps:
@@ -57,13 +57,8 @@ class TensorMaps:
     def _in_memory(self, address: int, machine: Any) -> SimTensorMap:
         now = self._bytes(address, machine)
         seen = self._acquired.get((machine.cta, address))
-        if "races" in machine.run.checks and seen != now:
-            why = "was never acquired" if seen is None else "has changed since it was acquired"
-            raise RaceError(
-                f"missing tensor-map acquire: {machine.describe()} uses the tensor map at {address:#x} at "
-                f"{machine.place}, which {why} by this block; call cpasync.fence_tma_desc_acquire on it after the "
-                "change is released, and before the copy"
-            )
+        for tell in machine.run.watch.uses_map:
+            tell(machine, address, seen, now)
         found = self._decoded.get((address, now))
         if found is None:
             try:
@@ -88,13 +83,10 @@ class TensorMaps:
             else:
                 self._changed.pop(address, None)
         elif address not in self._arguments:
-            by = self._changed.get(address)  # type: ignore[arg-type]
-            if by is not None and "races" in machine.run.checks:
-                raise RaceError(
-                    f"missing tensor-map release: {machine.describe()} acquires the tensor map at {address:#x} at "
-                    f"{machine.place}, but its change by {by} was not released; call cpasync.fence_tma_desc_release "
-                    "(or cp_fence_tma_desc_release) after the change"
-                )
-            self._acquired[machine.cta, address] = self._bytes(address, machine)  # type: ignore[index, arg-type]
-            if machine.run.races is not None:
-                self.memory.at(address, BYTES, machine).check(machine, address, BYTES, False, remember=False)  # type: ignore[arg-type]
+            assert address is not None
+            for tell in machine.run.watch.acquires_map:
+                tell(machine, address, self._changed.get(address))
+            self._acquired[machine.cta, address] = self._bytes(address, machine)
+            for tell in machine.run.watch.accesses:
+                a = self.memory.at(address, BYTES, machine)
+                tell(machine, a, a.region(address, BYTES), False, remember=False)

@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DType
-from ...isa.form.instr import THREAD, WGMMA_GROUP, Instr
-from ...seam import Regs
-from ..backend import SimBackend
-from ..hardware.collective import issue_alone, issue_together
-from ..hardware.elementwise import bits_as
-from ..report import Place, assigned_name, in_library, place_of
+from ....dtypes import DType
+from ....isa.form.instr import THREAD, WGMMA_GROUP, Instr
+from ....seam import Regs
+from ...ground.report import Place, assigned_name, in_library, place_of
+from ...hardware.collective import issue_alone, issue_together
+from ...python.arithmetic.elementwise import bits_as
+from ...python.arithmetic.undefined import Made, Partial, Undefined, Why, kind_of, used
+from ...python.backend import SimBackend
+from .local import local_array
 from .spread import alone, may_spread, undefined
-from .undefined import Made, Partial, Undefined, Why, kind_of, used
 from .unwritten import Unwritten, found, undefine, written
 
 
@@ -178,6 +179,9 @@ class CheckedBackend(SimBackend):
         super().unvector(vector, regs)
         if self.run.thread.unwritten:
             written(regs, self.run.thread)
+
+    def local_array(self, data: Any) -> Any:
+        return local_array(self.run, data, sys._getframe(2))
 
     # vectors
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:

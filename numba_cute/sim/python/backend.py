@@ -12,22 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import seam
-from ..dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
-from ..isa.form.instr import THREAD, Instr, supports
-from ..seam import COMPARISONS, CuteError, Regs
-from .checks.explain import registers_in_use
-from .checks.results import check_used
-from .hardware.collective import issue_alone, issue_together, span
-from .hardware.elementwise import bits_as, compute, computed_in
-from .hardware.machine import Machine
-from .hardware.memory import SMEM_BASE, SMEM_WINDOW
-from .hardware.tmem import check_loaded
-from .python.arithmetic.compute import limits, rounder
-from .python.arithmetic.number import CLASSES, Number, elements, leaf_type, typed
-from .python.arithmetic.operators import cast as numba_cast
-from .python.arithmetic.traced import compared, joined
-from .report import OutOfBoundsError
+from ... import seam
+from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
+from ...isa.form.instr import THREAD, Instr, supports
+from ...seam import COMPARISONS, CuteError, Regs
+from ..ground.report import OutOfBoundsError
+from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
+from ..hardware.collective import issue_alone, issue_together, span
+from ..hardware.machine import Machine
+from .arithmetic.compute import limits, rounder
+from .arithmetic.elementwise import bits_as, compute, computed_in
+from .arithmetic.number import CLASSES, Number, elements, leaf_type, typed
+from .arithmetic.operators import cast as numba_cast
+from .arithmetic.traced import compared, joined
+from .arrays import OwnArray
+from .dropped import check_used
 
 _STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
 
@@ -178,8 +177,8 @@ class SimBackend:
                 if own is not None:
                     return own
             a = self.run.memory.at(address, nbytes, m, write)
-            if self.run.races is not None:
-                a.check(m, address, nbytes, write)
+            for tell in self.run.watch.accesses:
+                tell(m, a, a.region(address, nbytes), write)
             if self.run.trace is not None:
                 self.run.trace.accessed(m, "global", address, nbytes, write)
             return a.data[address - a.address : address - a.address + nbytes]
@@ -243,18 +242,9 @@ class SimBackend:
         return entry[0][t.index - unit.threads[0].index]
 
     def _registers(self, regs: Regs, verb: str) -> Any:
-        """A span of registers, unless a wgmma (or tensor-memory load) that is not waited for still owns it."""
-        if self.run.thread.warp.loading:
-            check_loaded(self._machine(), regs, verb)
-        wg = self.run.thread.warpgroup
-        if wg is None:
-            return span(regs)
-        if wg.loose is not None:
-            wg.loose[id(regs.file.base)] = regs.file.base
-        if wg.busy:
-            for h in wg.busy.get(id(regs.file.base), ()):
-                if regs.start < h.end and h.start < regs.start + regs.count and not (h.keeps and verb == "read"):
-                    raise registers_in_use(self._machine(), verb, h.by, h.keeps)
+        """A span of registers that the thread itself is about to read or write."""
+        for tell in self.run.watch.touches:
+            tell(self.run.thread, regs, verb)
         return span(regs)
 
     def read(self, regs: Regs) -> Any:
@@ -365,6 +355,10 @@ class SimBackend:
 
     def gave(self, fn: Any, result: Any) -> None:
         check_used(fn, result, sys._getframe(2))
+
+    def local_array(self, data: Any) -> Any:
+        """A fresh `cuda.local.array`, made where the user's code calls."""
+        return data.view(OwnArray)
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         plain = tuple(a.value if isinstance(a, Number) else a for a in args)

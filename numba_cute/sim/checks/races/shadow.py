@@ -13,132 +13,27 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...isa.form.instr import ASYNC, CP_ASYNC_GROUP
-from .clocks import FULL, INIT, READS, SMEM, Clock, ThreadClock
-from .explain import Conflict, constant_written, over_barrier, race, unwritten
-from .ordering import together
+from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
+from ...ground.access import Access, Ids, Region
+from ...ground.clocks import FULL, READS, ThreadClock
+from .explain import Conflict, constant_written, over_barrier, race
 
-Ids = NDArray[np.int32]
 WIDEST_ATOMIC = 16
 """Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
 KEPT_ATOMICS = 4
 """Of the atomics before the last those of so many blocks, and of so many warps, are remembered: time stays linear."""
 
 
-class Access:
-    """One access as the shadow remembers it: by threads [lo, hi) at their epochs, or by what completes asynchronous
-    work (then `group` says which kind: "mbarrier", "bulk_group", …)."""
-
-    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "constant",
-                 "group", "on")  # fmt: skip
-
-    def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: Any = None) -> None:
-        self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
-        self.threads, self.place = m.threads, m.place
-        self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
-        self.wrote = False  # an atomic that changes memory
-        self.constant = False  # a read through the read-only cache
-
-    def known(self, t: ThreadClock, row: int) -> bool:
-        """Whether the thread knows the access for the purpose of `row`."""
-        if isinstance(self.epoch, int):
-            return t.knows(row, self.lo, self.epoch)
-        return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
-
-    def within(self, clock: Clock, row: int) -> bool:
-        """Whether the clock, of any cluster, knows the access for the purpose of `row`."""
-        v = clock.v if clock.cluster is self.cluster else clock.others.get(self.cluster)
-        return v is not None and self.hi <= v.shape[1] and bool((v[row, self.lo : self.hi] >= self.epoch).all())
-
-    def same_phase(self) -> bool:
-        """Of a copy: whether the phase that it completes has still to complete."""
-        return bool(self.on.phase < self.epoch)
-
-    def one_step(self, atomic: Any, m: Any) -> bool:
-        """Whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
-        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)  # type: ignore[no-any-return]
-
-
-class Region:
-    """Part of one memory: its shadow's elements can be read and set."""
-
-    __slots__ = ("start", "stop")
-
-    def __init__(self, start: int, stop: int) -> None:
-        self.start, self.stop = start, stop
-
-    @property
-    def nbytes(self) -> int:
-        return self.stop - self.start
-
-    def get(self, shadow: Ids) -> Ids:
-        return shadow[self.start : self.stop]
-
-    def set(self, shadow: Ids, value: Any) -> None:
-        shadow[self.start : self.stop] = value
-
-    def address(self, at: int) -> int:
-        """The address of the `at`-th byte of the region."""
-        return self.start + at
-
-
-class Rows(Region):
-    """Pieces of the same size: `size` bytes at each of `addresses`, which are multiples of `size`."""
-
-    __slots__ = ("rows", "size")
-
-    def __init__(self, addresses: NDArray[np.int64], size: int) -> None:
-        self.rows, self.size = addresses // size, size
-
-    @property
-    def nbytes(self) -> int:
-        return self.rows.size * self.size
-
-    def get(self, shadow: Ids) -> Ids:
-        return shadow.reshape(-1, self.size)[self.rows].ravel()  # type: ignore[no-any-return]
-
-    def set(self, shadow: Ids, value: Any) -> None:
-        value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value
-        shadow.reshape(-1, self.size)[self.rows] = value
-
-    def address(self, at: int) -> int:
-        return int(self.rows[at // self.size]) * self.size + at % self.size
-
-
-class Box(Region):
-    """A box of elements in memory: the byte strides of an array of `shape`, outermost first, from `start` on."""
-
-    __slots__ = ("shape", "strides")
-
-    def __init__(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
-        self.start = start
-        self.shape, self.strides = (*shape, itemsize), (*strides, 1)
-        self.stop = start + int(np.prod(self.shape))  # so that there are so many bytes, wherever they lie
-
-    def _view(self, shadow: Ids) -> Ids:
-        return np.lib.stride_tricks.as_strided(shadow[self.start :], self.shape, [4 * s for s in self.strides])
-
-    def get(self, shadow: Ids) -> Ids:
-        return self._view(shadow).ravel()
-
-    def set(self, shadow: Ids, value: Any) -> None:
-        self._view(shadow)[...] = value.reshape(self.shape) if isinstance(value, np.ndarray) else value
-
-    def address(self, at: int) -> int:
-        return self.start + sum(int(i) * s for i, s in zip(np.unravel_index(at, self.shape), self.strides))
-
-
 class Shadow:
-    """The shadow of one memory. memory: who names its addresses (a CTA, or an allocation of global memory)."""
+    """The shadow of one memory, which names its addresses: a CTA's, or an allocation of global memory."""
 
-    __slots__ = ("memory", "space", "fence_row", "poisoned", "writers", "readers", "updated")
+    __slots__ = ("memory", "writers", "readers", "updated")
 
-    def __init__(self, memory: Any, space: str, nbytes: int, fence_row: int, poisoned: bool) -> None:
-        self.memory, self.space, self.fence_row, self.poisoned = memory, space, fence_row, poisoned
-        self.writers: Ids = np.zeros(nbytes, np.int32)  # an access
-        self.readers: Ids = np.zeros(nbytes, np.int32)  # a set of accesses: reads, and atomics before the last one
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+        self.writers: Ids = np.zeros(memory.data.nbytes, np.int32)  # an access
+        self.readers: Ids = np.zeros(memory.data.nbytes, np.int32)  # a set: reads, and atomics before the last one
         self.updated = False  # whether such atomics may be among the readers
 
 
@@ -149,12 +44,18 @@ def distinct(ids: Ids) -> set[int]:
     return {int(ids[0]), *ids[at + 1].tolist()}
 
 
-class Races:
+def shadow_of(memory: Any) -> Shadow:
+    """The shadow of a memory, made when it is first asked for."""
+    if memory.shadow is None:
+        memory.shadow = Shadow(memory)
+    return memory.shadow  # type: ignore[no-any-return]
+
+
+class History:
     """All accesses of one launch, and the check of each new one."""
 
-    def __init__(self, uninitialised: bool) -> None:
-        self.uninitialised = uninitialised
-        self.suspect: Any = None  # the first read of what nobody had written: an error, unless it proves to be a race
+    def __init__(self, run: Any) -> None:
+        self.run = run
         self.accesses: list[Any] = [None]
         self._sets: list[frozenset[int]] = [frozenset()]
         self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
@@ -173,24 +74,26 @@ class Races:
         return found
 
     def add(self, access: Access) -> int:
+        access.number = len(self.accesses)
         self.accesses.append(access)
-        return len(self.accesses) - 1
+        self.run.noted = len(self.accesses)
+        return access.number
 
     def check(
-        self, m: Any, shadow: Shadow, region: Region, write: bool, *, by: int | None = None,
-        atomic: str | None = None,        clocks: Any = None, remember: bool = True,
+        self, m: Any, memory: Any, region: Region, write: bool, *, by: Access | None = None, atomic: str | None = None,
+        remember: bool = True,
     ) -> None:  # fmt: skip
-        """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. clocks:
-        what its issuers know (those of `m`, unless it was issued before). atomic: the scope of one."""
-        clocks = m.clocks() if clocks is None else clocks
-        me = self.by_threads(m, atomic) if by is None else by
+        """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. atomic: the
+        scope of one."""
+        shadow, clocks = shadow_of(memory), m.clocks()
+        me = self.by_threads(m, atomic) if by is None else by.number
         is_async = m.row is not None and m.row.proxy == ASYNC
-        need = shadow.fence_row if is_async else FULL
+        need = memory.fence_row if is_async else FULL
         writers = region.get(shadow.writers)
         for i in distinct(writers):
             if i == 0:
-                if (not write or atomic) and shadow.poisoned and self.uninitialised and self.suspect is None:
-                    self.suspect = unwritten(m, shadow, region.address(int(np.flatnonzero(writers == 0)[0])))
+                for tell in self.run.watch.reads_unwritten if (not write or atomic) and memory.poisoned else ():
+                    tell(m, memory, region.address(int(np.flatnonzero(writers == 0)[0])))
                 continue
             a = self.accesses[i]
             row = need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL
@@ -199,7 +102,7 @@ class Races:
             if i != me and not a.one_step(atomic, m) and not self.ordered(a, m, clocks, row):
                 at = region.address(int(np.flatnonzero(writers == i)[0]))
                 why = self._why(a, m, clocks, is_async)
-                raise race(m, shadow, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
+                raise race(m, memory, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
         if write or shadow.updated:
             self._check_others(m, shadow, region, me, write, atomic, clocks)
         if write:
@@ -207,16 +110,16 @@ class Races:
         elif remember:
             self._add_reader(m, shadow, region, me, clocks)
 
-    def never_written(self, m: Any, shadow: Shadow, region: Region) -> None:
+    def never_written(self, m: Any, memory: Any, region: Region) -> None:
         """Check a read through the read-only cache: nobody has written there, whatever orders the two."""
-        writers = region.get(shadow.writers)
+        writers = region.get(shadow_of(memory).writers)
         for i in distinct(writers) - {0}:
-            raise constant_written(m, shadow, region.address(int(np.flatnonzero(writers == i)[0])), self.accesses[i], m)
+            raise constant_written(m, memory, region.address(int(np.flatnonzero(writers == i)[0])), self.accesses[i], m)
         self.accesses[self.by_threads(m)].constant = True
 
-    def reads(self, m: Any, shadow: Shadow, region: Region, by: int) -> None:
+    def reads(self, m: Any, memory: Any, region: Region, by: Access) -> None:
         """Remember the asynchronous read `by`, whose order after what was written is checked elsewhere."""
-        self._add_reader(m, shadow, region, by, m.clocks())
+        self._add_reader(m, shadow_of(memory), region, by.number, m.clocks())
 
     def _check_others(
         self, m: Any, shadow: Shadow, region: Region, me: int, write: bool, atomic: str | None, clocks: Any
@@ -228,13 +131,13 @@ class Races:
                 a = self.accesses[i]
                 if a.constant and write:
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
-                    raise constant_written(m, shadow, at, m, a)
+                    raise constant_written(m, shadow.memory, at, m, a)
                 if i == me or not (write or (a.atomic and a.wrote)) or a.one_step(atomic, m):
                     continue
                 if not self.ordered(a, m, clocks, READS if write else FULL):
                     at = region.address(int(np.flatnonzero(readers == s)[0]))
                     late = self._late(m, i)
-                    raise race(m, shadow, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
+                    raise race(m, shadow.memory, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
 
     def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
         """Remember a write. An atomic need not come after all atomics before it, so that some are kept."""
@@ -318,7 +221,7 @@ class Races:
     @staticmethod
     def _late(m: Any, i: int) -> bool:
         """Whether `m` is an asynchronous operation that was issued before access number `i`."""
-        return m.deferred and m.op is not None and m.op.global_access is not None and i > m.op.global_access
+        return m.deferred and m.op is not None and m.op.access is not None and i > m.op.access.number
 
     def _why(self, a: Access, m: Any, clocks: Any, is_async: bool) -> str:
         """What is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""
@@ -327,13 +230,3 @@ class Races:
         if is_async and self.ordered(a, m, clocks, FULL):
             return "proxy"
         return "scope" if self.ordered(a, m, clocks, READS) else "order"
-
-
-def barrier_is_born(bar: Any, m: Any, is_async: bool) -> bool:
-    """Whether the initialisation of an mbarrier is known to who uses it: to the async proxy and to peers through
-    fence.mbarrier_init (or a proxy fence), to threads of the CTA through any synchronisation."""
-    a = bar.born
-    if a is None or a.cluster is not m.cta.cluster:
-        return True
-    rows = [INIT, SMEM] if is_async else [INIT, FULL]
-    return all(any(a.known(t, row) for row in rows) for t in m.clocks())

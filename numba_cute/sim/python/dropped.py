@@ -12,7 +12,7 @@ from typing import Any
 from ... import seam
 from ...seam import CuteError
 from ...seam.words import dropped, matters
-from ..report import in_library, place_of
+from ..ground.report import in_library, place_of
 
 
 def check_used(fn: Any, result: Any, caller: FrameType) -> None:

@@ -14,31 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import TCGEN05_GROUP
-from ..report import RaceError, UninitializedReadError, who
-from .clocks import FULL, TENSOR
+from ....isa.form.instr import TCGEN05_GROUP
+from ...ground.clocks import FULL, TENSOR
+from ...ground.report import RaceError, who
+from ...hardware.tmem import COLUMNS, LANES, Patch
 
-LANES, COLUMNS = 128, 512
 LOAD, STORE, PIPE = "tcgen05.ld", "tcgen05.st", "tcgen05 multiply"
-
-
-class Patch:
-    """Some lanes and columns."""
-
-    __slots__ = ("lane", "lanes", "column", "columns")
-
-    def __init__(self, lane: int, lanes: int, column: int, columns: int) -> None:
-        self.lane, self.lanes, self.column, self.columns = lane, lanes, column, columns
-
-    @property
-    def index(self) -> tuple[slice, slice]:
-        return slice(self.lane, self.lane + self.lanes), slice(self.column, self.column + self.columns)
-
-    def __str__(self) -> str:
-        return (
-            f"lanes {self.lane} to {self.lane + self.lanes - 1}, columns {self.column} to "
-            f"{self.column + self.columns - 1}"
-        )
 
 
 class Access:
@@ -137,11 +118,10 @@ class TensorRaces:
 
     def _check(self, m: Any, me: Access, patch: Patch, reads: bool, writes: bool) -> None:
         written = self.writers[patch.index]
-        races = m.run.races
-        if reads and races.uninitialised and races.suspect is None:
-            # a load takes whole columns of the warp's lanes, also where a multiply of 64 rows left some of them out
-            if not (written.any(axis=0) if me.kind == LOAD else written).all():
-                races.suspect = self._unwritten(m, patch)
+        # a load takes whole columns of the warp's lanes, also where a multiply of 64 rows left some of them out
+        if reads and not (written.any(axis=0) if me.kind == LOAD else written).all():
+            for tell in m.run.watch.reads_unwritten_tensor_memory:
+                tell(m, patch)
         others = set(np.unique(written).tolist()) - {0}
         if writes:
             for s in np.unique(self.readers[patch.index]).tolist():
@@ -184,14 +164,6 @@ class TensorRaces:
             f"race: tensor memory{where}, {patch}, is {verb} by {name} of {m.describe()} at {m.place}\n"
             f"  but {a.name} issued by {who(a.threads)} at {a.place} {did}: {lacks}\n"
             f"  mend: {mend}"
-        )
-
-    def _unwritten(self, m: Any, patch: Patch) -> UninitializedReadError:
-        name = m.row.name if m.row is not None else ""
-        more = "; the first multiply into an accumulator must not accumulate" if "mma" in name else ""
-        return UninitializedReadError(
-            f"uninitialised: tensor memory, {patch}, is read by {name} of {m.describe()} at {m.place}, but not all of "
-            f"it was written since it was allocated{more}"
         )
 
 

@@ -5,33 +5,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import seam
-from ..checks.undefined import Made, Never, Undefined, kind_of, used
-from ..hardware.machine import Machine
-from ..report import OutOfBoundsError, assigned_name, place_of
-from .arrays import DeviceArray, Record, element_value, place, typed_element
-
-
-class OwnArray(DeviceArray):
-    """A local array, whose elements a tensor may be made of."""
-
-    @property
-    def __array_interface__(self) -> Any:
-        """Whoever asks for the address is about to use it."""
-        running: Any = seam.current()
-        known = running.run.thread.locals
-        if not any(a is self for a in known):
-            known.append(self)
-        return _plain(self).__array_interface__
-
-    def part(self, at: int, nbytes: int, write: bool) -> Any:
-        """Bytes of the elements, to be read or written."""
-        return _plain(self).reshape(-1).view(np.uint8)[at : at + nbytes]
+from ...ground.report import OutOfBoundsError, assigned_name, place_of
+from ...hardware.machine import Machine
+from ...python.arithmetic.undefined import Made, Never, Undefined, kind_of, used
+from ...python.arrays import OwnArray, Record, bare_array, element_value, place, typed_element
 
 
 class LocalArray(OwnArray):
@@ -100,8 +83,8 @@ class LocalArray(OwnArray):
             if isinstance(x, LocalArray) and x._why is not None:
                 x._why[...] = 0
         if "out" in kwargs:
-            kwargs["out"] = tuple(_plain(x) for x in kwargs["out"])
-        return getattr(ufunc, method)(*(_plain(x) for x in inputs), **kwargs)
+            kwargs["out"] = tuple(bare_array(x) for x in kwargs["out"])
+        return getattr(ufunc, method)(*(bare_array(x) for x in inputs), **kwargs)
 
     def part(self, at: int, nbytes: int, write: bool) -> Any:
         size, whys = self.itemsize, self._why.reshape(-1)
@@ -113,10 +96,6 @@ class LocalArray(OwnArray):
         return super().part(at, nbytes, write)
 
 
-def _plain(x: Any) -> Any:
-    return x.view(np.ndarray) if isinstance(x, OwnArray) else x
-
-
 def _outside(a: LocalArray, at: Any, e: IndexError) -> OutOfBoundsError:
     m = Machine(a._run, None, [a._run.thread])
     return OutOfBoundsError(
@@ -124,12 +103,9 @@ def _outside(a: LocalArray, at: Any, e: IndexError) -> OutOfBoundsError:
     )
 
 
-def local_array(run: Any, data: NDArray[Any]) -> Any:
-    """A fresh local array, made where the user's code calls; without the check of uninitialised reads, `data`."""
-    if "uninitialised" not in run.checks:
-        return data.view(OwnArray)
+def local_array(run: Any, data: NDArray[Any], frame: FrameType) -> LocalArray:
+    """A fresh local array, made where the user's code calls."""
     out = data.view(LocalArray)
-    frame = sys._getframe(2)
     made = Made("the local array", assigned_name(frame), data.dtype, place_of(frame), None)
     out._run, out._made, out._why, out._reasons = run, made, np.full(data.shape, -1, np.int32), []
     return out

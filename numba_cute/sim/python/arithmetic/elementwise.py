@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import DType, Float32, Float64, from_numpy
-from ...isa.facts.rounding import fused
-from ...seam import DIRECTED
+from ....dtypes import DType, Float32, Float64, from_numpy
+from ....isa.facts.rounding import fused
+from ....seam import DIRECTED
 
 _erf, _erfc = np.vectorize(math.erf, otypes=[np.float64]), np.vectorize(math.erfc, otypes=[np.float64])
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that differ between the lanes of a fragment (see `fragment`): what is computed with them is computed for each
+"""Values that differ between the lanes of a convoy (see `convoy`): what is computed with them is computed for each
 lane as for a lane alone, in the same types.
 
-Whatever needs one number (`if`, `int`, an index) makes the lanes part: `Fragment.agree`.
+Whatever needs one number (`if`, `int`, an index) makes the lanes part: `Convoy.agree`.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import Boolean, DType, from_numpy
-from ...seam import CuteError, Leaf
-from ..python.arithmetic.compute import wrapped
-from ..python.arithmetic.number import CLASSES, Number, from_python
-from ..python.arithmetic.traced import compares, computed, join, joined
+from ....dtypes import Boolean, DType
+from ....seam import CuteError, Leaf
+from .compute import wrapped
+from .number import CLASSES, Number, from_python
+from .traced import compares, computed, join, joined
 
 
 class Lanes(Leaf):
-    """One number for each lane of a fragment, all of one type: Python's ints, bools or floats.
+    """One number for each lane of a convoy, all of one type: Python's ints, bools or floats.
 
     dtype: the type; None for ints (addresses and the like) that are computed with as they are. The values are kept as a
-    list, as an array of which the list is the `tolist()`, or both. lanes: for which lanes they are; the fragment may
+    list, as an array of which the list is the `tolist()`, or both. lanes: for which lanes they are; the convoy may
     since have lost some."""
 
-    __slots__ = ("fragment", "dtype", "lanes", "_list", "_array")
+    __slots__ = ("convoy", "dtype", "lanes", "_list", "_array")
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None
 
     def __init__(
-        self, fragment: Any, dtype: DType | None, values: list[Any] | None, array: Any = None, lanes: Any = None
+        self, convoy: Any, dtype: DType | None, values: list[Any] | None, array: Any = None, lanes: Any = None
     ) -> None:
-        self.fragment, self.dtype, self.lanes = fragment, dtype, lanes or fragment.lanes
+        self.convoy, self.dtype, self.lanes = convoy, dtype, lanes or convoy.lanes
         self._list, self._array = values, array
 
     def _keep(self) -> None:
         """Drop the lanes that went another way."""
-        at = self.fragment.positions(self.lanes)
+        at = self.convoy.positions(self.lanes)
         self._list = [self._list[i] for i in at] if self._list is not None else None
         self._array = self._array[at] if self._array is not None else None
-        self.lanes = self.fragment.lanes
+        self.lanes = self.convoy.lanes
 
     @property
     def list(self) -> list[Any]:
         """The values, lane by lane."""
-        if self.lanes is not self.fragment.lanes:
+        if self.lanes is not self.convoy.lanes:
             self._keep()
         if self._list is None:
             self._list = self._array.tolist()
@@ -61,7 +61,7 @@ class Lanes(Leaf):
 
     def array(self, dtype: Any) -> Any:
         """The values as an array of a type that holds them."""
-        if self.lanes is not self.fragment.lanes:
+        if self.lanes is not self.convoy.lanes:
             self._keep()
         if self._array is None:
             return np.array(self._list, dtype)  # not kept: it may have rounded them
@@ -69,10 +69,10 @@ class Lanes(Leaf):
 
     def held(self) -> Lanes:
         """The values as they are, whatever this object is used for later."""
-        return Lanes(self.fragment, self.dtype, self._list if self._array is None else None, self._array, self.lanes)
+        return Lanes(self.convoy, self.dtype, self._list if self._array is None else None, self._array, self.lanes)
 
     def known(self) -> Any:
-        return self if self.dtype is None else Lanes(self.fragment, None, self._list, self._array, self.lanes)
+        return self if self.dtype is None else Lanes(self.convoy, None, self._list, self._array, self.lanes)
 
     def assumed(self, divisor: int) -> Any:
         """The same, of which a divisor is promised: an error if it does not divide them all."""
@@ -88,24 +88,24 @@ class Lanes(Leaf):
         return math.gcd(*self.list) or 1 if integers else 1
 
     def map(self, dtype: DType | None, f: Callable[[Any], Any]) -> Any:
-        return self.fragment.of(dtype, [f(x) for x in self.list])
+        return self.convoy.of(dtype, [f(x) for x in self.list])
 
     def __repr__(self) -> str:
         return f"Lanes({self.list})"
 
     # one number
     def __bool__(self) -> bool:
-        return bool(self.fragment.agree([bool(x) for x in self.list]))
+        return bool(self.convoy.agree([bool(x) for x in self.list]))
 
     def __index__(self) -> int:
-        return int(self.fragment.agree([operator.index(x) for x in self.list]))
+        return int(self.convoy.agree([operator.index(x) for x in self.list]))
 
     def __int__(self) -> int:
-        return int(self.fragment.agree([int(x) for x in self.list]))
+        return int(self.convoy.agree([int(x) for x in self.list]))
 
     def __float__(self) -> float:
         values = [float(x) for x in self.list]
-        return float.fromhex(self.fragment.agree([x.hex() for x in values]))
+        return float.fromhex(self.convoy.agree([x.hex() for x in values]))
 
     # traced code, a number each
     def __neg__(self) -> Any:
@@ -138,14 +138,14 @@ def _computed(op: str, plain: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     t = _meeting(a, b)
     xs, ys = _values(a, width), _values(b, width)
     if t is None:
-        return lanes.fragment.of(None, list(map(plain, xs, ys)))
+        return lanes.convoy.of(None, list(map(plain, xs, ys)))
     held = CLASSES[t]
     if held.integer and (op in _RING or _plainly(op, xs, ys, t)):
         out = list(map(plain, xs, ys))
         if min(out) < held.low or max(out) > held.high:
             out = [wrapped(x, t) for x in out]
-        return lanes.fragment.of(t, out)
-    return lanes.fragment.of(t, [computed(op, x, y, t) for x, y in zip(xs, ys)])
+        return lanes.convoy.of(t, out)
+    return lanes.convoy.of(t, [computed(op, x, y, t) for x, y in zip(xs, ys)])
 
 
 _RING = ("add", "sub", "mul")
@@ -172,7 +172,7 @@ def compared(op: str, plain: Callable[[Any, Any], bool], a: Any, b: Any) -> Any:
         out = list(map(plain, xs, ys))
     else:
         out = [compares(op, x, y, t) for x, y in zip(xs, ys)]
-    return lanes.fragment.of(Boolean, out)
+    return lanes.convoy.of(Boolean, out)
 
 
 def _operator(op: str, name: str, reflected: bool) -> None:
@@ -217,67 +217,6 @@ def lanewise(f: Callable[..., Any]) -> Callable[..., Any]:
             return f(*args, **kwargs)
         width = len(a.list)
         columns = [x.numbers if type(x) is Lanes else [x] * width for x in args]
-        return a.fragment.gathered([from_python(f(*row, **kwargs)) for row in zip(*columns)])
+        return a.convoy.gathered([from_python(f(*row, **kwargs)) for row in zip(*columns)])
 
     return call
-
-
-class LaneVector(Leaf):
-    """A vector of registers (`Backend.vector`) for each lane: an array (lanes, count)."""
-
-    __slots__ = ("fragment", "lanes", "_array")
-    __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None
-
-    def __init__(self, fragment: Any, array: Any, lanes: Any = None) -> None:
-        self.fragment, self._array, self.lanes = fragment, array, lanes or fragment.lanes
-
-    @property
-    def array(self) -> Any:
-        if self.lanes is not self.fragment.lanes:
-            self._array = self._array[self.fragment.positions(self.lanes)]
-            self.lanes = self.fragment.lanes
-        return self._array
-
-    def held(self) -> LaneVector:
-        return LaneVector(self.fragment, self._array, self.lanes)
-
-    def __len__(self) -> int:
-        return int(self._array.shape[1])
-
-    def __getitem__(self, at: int) -> Any:
-        """One element of each lane."""
-        array = self.array
-        return self.fragment.of_array(from_numpy(array.dtype), array[:, at])
-
-
-class Apart:
-    """Of which each lane has one of its own."""
-
-    __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
-
-    def of(self, thread: Any) -> Any:
-        """The one of a thread."""
-        raise NotImplementedError
-
-
-class LaneFile(Apart):
-    """A register file of each lane: the rows of a slab from the thread of index `first` on."""
-
-    __slots__ = ("slab", "first")
-
-    def __init__(self, slab: Any, first: int) -> None:
-        self.slab, self.first = slab, first
-
-    def rows(self, fragment: Any) -> Any:
-        """What selects the lanes' rows: a slice where they lie side by side."""
-        threads = fragment.threads
-        low, high = threads[0].index - self.first, threads[-1].index - self.first
-        if high - low + 1 == len(threads):
-            return slice(low, high + 1)
-        return [t.index - self.first for t in threads]
-
-    def of(self, thread: Any) -> Any:
-        """The file of one thread."""
-        return self.slab[thread.index - self.first]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...isa.facts.tensormap import COORDINATE_BITS, Im2col, Im2colWide, TensorMapRecord
-from ..report import SimError
+from ..ground.report import SimError
 
 Run = tuple[int, int, tuple[int, ...]]
 """A row of pixels: (the first one's number, how many, where in the tensor)."""

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...dtypes import DType, from_numpy
-from ...seam import Leaf
-from ..python.arithmetic.number import Number, elements, typed
-from ..report import DivergenceError, Place, SimError, UninitializedReadError, place_of, who
+from ....dtypes import DType, from_numpy
+from ....seam import Leaf
+from ...ground.report import DivergenceError, Place, SimError, UninitializedReadError, place_of, who
+from .number import Number, elements, typed
 
 POISON = (0xFF, 0x7B, 0xFB)
 """Bytes of what may be in place of an undefined value: NaN, and large numbers of both signs in every type."""
@@ -60,7 +60,7 @@ class Made(NamedTuple):
 
 
 def _coordinates(layout: Any) -> Iterator[tuple[Any, int]]:
-    from ...layout import crd2idx, idx2crd, size
+    from ....layout import crd2idx, idx2crd, size
 
     for i in range(int(size(layout))):
         yield idx2crd(i, layout.shape), int(crd2idx(i, layout))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.machine import Bytes
-from ..checks.clocks import GMEM, SMEM
-from ..checks.hazards import Box, Region, Shadow
-from ..report import OutOfBoundsError, ReadOnlyError, SimError
+from ..ground.access import Region
+from ..ground.clocks import GMEM, SMEM
+from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
 
 SMEM_BASE = 1024
 """Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
@@ -25,18 +25,24 @@ POISON = 0xFF  # NaN in every floating-point type
 
 
 class SharedMemory:
-    """The shared memory of one CTA: dynamic from SMEM_BASE up, static from the top down."""
+    """The shared memory of one CTA: dynamic from SMEM_BASE up, static from the top down.
+
+    shadow: for a check, what it knows of each byte."""
+
+    space, fence_row, poisoned = "shared memory", SMEM, True
 
     def __init__(self, cta: Any, dynamic: int) -> None:
         self.cta = cta
         self.data: Bytes = np.full(SMEM_WINDOW, POISON, np.uint8)
         self.start = int(self.data.ctypes.data)
-        self.shadow: Shadow | None = None
-        if cta.cluster.run.races is not None:
-            self.shadow = Shadow(cta, "shared memory", SMEM_WINDOW, SMEM, True)
+        self.shadow: Any = None
         self.dynamic = dynamic
         self.static = 0
         self.arrays: dict[Any, NDArray[Any]] = {}
+
+    def name(self, address: int) -> str:
+        """An address in words."""
+        return self.cta.name(address)  # type: ignore[no-any-return]
 
     def needs(self, nbytes: int) -> None:
         """The kernel uses the first `nbytes` of dynamic shared memory."""
@@ -95,14 +101,15 @@ class SharedMemory:
 
 
 class Allocation:
-    """One range of global memory that the kernel may use."""
+    """One range of global memory that the kernel may use. shadow: see `SharedMemory`."""
 
-    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "data", "_shadow")
+    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "data", "shadow")
+    space, fence_row, poisoned = "global memory", GMEM, False
 
     def __init__(self, address: int, nbytes: int, label: str, owner: Any, readonly: bool = False) -> None:
         self.address, self.nbytes, self.label, self.owner = address, nbytes, label, owner
         self.readonly = readonly
-        self._shadow: Shadow | None = None
+        self.shadow: Any = None
         self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
     @property
@@ -113,28 +120,9 @@ class Allocation:
         """The byte at an offset, in words."""
         return f"{self.label} + {offset} bytes ({self.address + offset:#x})"
 
-    def check(self, machine: Any, address: int, nbytes: int, write: bool, **how: Any) -> None:
-        """Check an access to consecutive bytes for races."""
-        at = address - self.address
-        machine.run.races.check(machine, self.shadow, Region(at, at + nbytes), write, **how)
-
-    def reads(self, machine: Any, address: int, nbytes: int, by: int) -> None:
-        """Remember that an asynchronous operation reads these bytes until it is complete."""
-        at = address - self.address
-        machine.run.races.reads(machine, self.shadow, Region(at, at + nbytes), by)
-
-    def check_box(
-        self, machine: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...], size: int, write: bool,
-        **how: Any,
-    ) -> None:  # fmt: skip
-        """Check an access to a box of elements for races."""
-        machine.run.races.check(machine, self.shadow, Box(address - self.address, shape, strides, size), write, **how)
-
-    @property
-    def shadow(self) -> Shadow:
-        if self._shadow is None:
-            self._shadow = Shadow(self, "global memory", self.nbytes, GMEM, False)
-        return self._shadow
+    def region(self, address: int, nbytes: int) -> Region:
+        """Consecutive bytes."""
+        return Region(address - self.address, address - self.address + nbytes)
 
 
 def array_range(a: NDArray[Any]) -> tuple[int, int]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ground.report import in_library
 from ..python.arithmetic.number import Number, plain
-from ..report import in_library
 
 _NUMBERS = (Number, int, float, complex, np.generic, str, type(None))
 _MOST = 1 << 14

@@ -13,8 +13,9 @@ from ...dtypes import DType
 from ...isa.facts.reduction import combine
 from ...isa.facts.tensormap import SWIZZLE_SPAN, Im2col, Im2colWide, TensorMapRecord, check_reduction
 from ...isa.form.machine import Bytes
-from ..report import SimError
-from . import walks
+from ..ground.access import Box
+from ..ground.report import SimError
+from . import tma_coordinates
 
 _GRAINS = {"128B_ATOM_32B": 2, "128B_ATOM_32B_FLIP_8B": 2, "128B_ATOM_64B": 4}
 
@@ -110,9 +111,9 @@ class SimTensorMap:
         address, shape, strides, where = r.address, [], [], []
         if r.interleave != "none":
             at = (0, *at)  # the beginning of a slice
-        for c, box, (n, stride, step) in zip(at, extents, self.axes):
+        for c, most, (n, stride, step) in zip(at, extents, self.axes):
             first = max(0, -(c // step))  # the least i with c + i * step >= 0
-            last = min(box, max(first, -(-(n - c) // step)))
+            last = min(most, max(first, -(-(n - c) // step)))
             address += (c + first * step) * stride
             shape.append(last - first)
             strides.append(step * stride)
@@ -122,10 +123,9 @@ class SimTensorMap:
             return np.empty((0,) * len(shape), r.dtype.numpy), tuple(slice(0, 0) for _ in where)
         reach = sum((n - 1) * s for n, s in zip(shape, strides)) + size
         a = self.memory.at(address, reach, machine, write)
-        if machine.run.races is not None:
-            where_in = tuple(reversed(shape)), tuple(reversed(strides))
-            scope = "gpu" if atomic else None
-            a.check_box(machine, address, *where_in, size, write, by=machine.asynchronous(scope), atomic=scope)
+        for tell in machine.run.watch.accesses:
+            box = Box(address - a.address, tuple(reversed(shape)), tuple(reversed(strides)), size)
+            tell(machine, a, box, write, "gpu" if atomic else None, asynchronous=True)
         raw = a.data[address - a.address :]
         view: NDArray[Any] = np.ndarray(
             tuple(reversed(shape)),
@@ -139,7 +139,7 @@ class SimTensorMap:
     def _check(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None
     ) -> None:
-        walks.check(self.record, self.name, at, offsets, wide, machine)
+        tma_coordinates.check(self.record, self.name, at, offsets, wide, machine)
 
     def _gathered(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None
@@ -152,7 +152,7 @@ class SimTensorMap:
             inside, where = self.part(at, machine, False)
             box[where] = inside
             return box
-        found = walks.runs(r, at, offsets)
+        found = tma_coordinates.runs(r, at, offsets)
         box = np.full((found[-1][0] + found[-1][1], r.box_shape[0]), fill, r.dtype.numpy)
         for first, count, place in found:
             extents = (r.box_shape[0], count, *(1,) * (len(self.axes) - 2))
@@ -202,7 +202,7 @@ class SimTensorMap:
         if r.im2col is None or offsets is None:
             self._put(*self.part(at, machine, True, reduce is not None), box, reduce)
             return
-        for first, count, place in walks.runs(r, at, offsets):
+        for first, count, place in tma_coordinates.runs(r, at, offsets):
             extents = (r.box_shape[0], count, *(1,) * (len(self.axes) - 2))
             row = box[first : first + count].reshape(tuple(reversed(extents)))
             self._put(*self._view(place, extents, machine, True, reduce is not None), row, reduce)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from operator import index
 from typing import Any
 
-from ...seam import Regs
-from ..report import Place, place_of
-from .undefined import Made, Never, Why
+from ....seam import Regs
+from ...ground.report import Place, place_of
+from ...python.arithmetic.undefined import Made, Never, Why
 
 
 class Unwritten:

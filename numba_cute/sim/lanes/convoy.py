@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fragments: lanes of a warp that run the kernel's code together, once, as long as they go the same way.
+"""Convoys: lanes of a warp that run the kernel's code together, once, as long as they go the same way.
 
-What differs between them is `Lanes`. Where the code needs one number of what differs, the fragment parts: the most
+What differs between them is `Lanes`. Where the code needs one number of what differs, the convoy parts: the most
 numerous go on, and each of the other parts runs the kernel's function again from its start on a greenlet of its own.
-It computes what the fragment computed, for all the lanes that there were, and parts where it parted; but each step (an
+It computes what the convoy computed, for all the lanes that there were, and parts where it parted; but each step (an
 instruction, an access to memory or registers) gives what it gave, from the log, and happens no more. So it arrives
 where the lanes parted, and goes on from there for its own lanes. Any Python code may run so that leaves no trace but
 by steps (see `replayable`), and what a warp does alike costs a lane's time.
@@ -21,11 +21,14 @@ import numpy as np
 from greenlet import getcurrent
 
 from ...dtypes import DType
+from ...isa.form.instr import Instr, Operand
 from ...seam import Regs
+from ..ground.report import SimError
 from ..hardware.machine import Machine
+from ..python.arithmetic.lanes import Lanes
 from ..python.arithmetic.number import CLASSES, elements, from_python, leaf_type, plain
-from ..report import SimError
-from .lanes import Apart, Lanes, LaneVector
+from .operands import lane_results, scalars, vectors
+from .registers import Apart, LaneVector
 
 WORTH, WARM_UP = 8, 2500
 """Lanes that part run again what has been computed. If that is more than so many times what was computed the first
@@ -33,7 +36,7 @@ time (and some to begin with), sharing is given up."""
 
 
 class Log:
-    """What has happened to a fragment. steps: what each gave. forks: the lanes that stayed where the code parted them.
+    """What has happened to a convoy. steps: what each gave. forks: the lanes that stayed where the code parted them.
     narrowed: those that stayed where a step did, by its number."""
 
     __slots__ = ("steps", "forks", "narrowed")
@@ -49,7 +52,7 @@ class Log:
         return new
 
 
-class Fragment:
+class Convoy:
     """Lanes of one warp on one greenlet, which is their first thread's: the only one that the scheduler sees.
 
     members: the threads that it is for. threads: those that it computes for, which are more while it catches up."""
@@ -96,7 +99,7 @@ class Fragment:
         return Lanes(self, held, None, array)
 
     def positions(self, lanes: tuple[int, ...]) -> list[int]:
-        """Where this fragment's lanes are among `lanes`."""
+        """Where this convoy's lanes are among `lanes`."""
         found = self._moves.get(lanes)
         if found is None:
             found = self._moves[lanes] = [lanes.index(lane) for lane in self.lanes]
@@ -123,7 +126,7 @@ class Fragment:
         return result
 
     def _restored(self, entry: Any) -> Any:
-        """What a step gave, as this fragment's own."""
+        """What a step gave, as this convoy's own."""
         kind = type(entry)
         if kind is Lanes:
             return Lanes(self, entry.dtype, entry._list, entry._array, entry.lanes)
@@ -191,6 +194,23 @@ class Fragment:
         if lists:
             self.agree(list(zip(*lists)))
 
+    def common(self, value: Any) -> Any:
+        """The value's one number that most lanes have; the others go on elsewhere."""
+        return self.agree(value.list) if type(value) is Lanes else value
+
+    # operands and results of instructions
+    def column(self, value: Any) -> list[Any]:
+        return column(value, self.threads)
+
+    def scalars(self, kind: str, value: Any) -> Any:
+        return scalars(kind, value)
+
+    def vectors(self, operand: Operand, value: Any, size: int, row: Instr) -> Any:
+        return vectors(self, operand, value, size, row)
+
+    def results(self, row: Instr, operands: dict[str, Any], values: list[Any]) -> Any:
+        return lane_results(self, row, operands, values)
+
     def _part(self, parts: list[list[int]]) -> tuple[int, ...]:
         """Let the lanes of each part but the greatest go on elsewhere; gives those that stay."""
         most = max(range(len(parts)), key=lambda i: len(parts[i]))
@@ -199,14 +219,14 @@ class Fragment:
         threads = self.threads
         for i, part in enumerate(parts):
             if i != most:
-                self.cluster.spawn([threads[at] for at in part], self._warp, self.log.copy())
+                self.cluster.spawn(Convoy(self.cluster, [threads[at] for at in part], self._warp, self.log.copy()))
         self.members = [threads[at] for at in parts[most]]
         self.members[0].greenlet = getcurrent()
         self.cluster.run.thread = self.members[0]
         return self._remember()
 
     def _went(self) -> tuple[int, ...]:
-        """Where the code parts again: those that stayed, or, where this fragment left them, its own lanes."""
+        """Where the code parts again: those that stayed, or, where this convoy left them, its own lanes."""
         if self._fork < len(self.log.forks):
             self._fork += 1
             return self.log.forks[self._fork - 1]
@@ -229,6 +249,11 @@ class Fragment:
 
     def _narrow(self, stays: tuple[int, ...]) -> None:
         self._compute_for([t for t in self.threads if t.lane in stays])
+
+
+def whole_warp(cluster: Any, threads: list[Any]) -> Convoy:
+    """All lanes of a warp, at the kernel's start."""
+    return Convoy(cluster, threads, threads, Log())
 
 
 def _held(result: Any) -> Any:

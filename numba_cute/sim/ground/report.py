@@ -8,10 +8,11 @@ import linecache
 import os
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from ..seam import CuteError
+from ...seam import CuteError
 
 
 class SimError(CuteError):
@@ -50,7 +51,7 @@ class DivergenceError(SimError):
     """An instruction that threads must execute together was not."""
 
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep
 _LONGEST = 200  # characters of a statement that spans lines
 _is_library: dict[CodeType, bool] = {}
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...isa.form.instr import WARP, WGMMA_GROUP, Instr, Operand
-from ...seam import Regs
-from ..python.arithmetic.number import plain
-from .undefined import POISON, Never, Partial, Undefined, Why
+from ....isa.form.instr import WARP, WGMMA_GROUP, Instr, Operand
+from ....seam import Regs
+from ...python.arithmetic.number import plain
+from ...python.arithmetic.undefined import POISON, Never, Partial, Undefined, Why
 from .unwritten import undefine
 
 Reasons = dict[str, dict[int, Why]]

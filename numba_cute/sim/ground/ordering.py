@@ -32,7 +32,7 @@ class Left:
 
     by: what reaches whom (see `place`): the threads of a CTA get what any scope released there, and so on.
     own: the same of each thread alone. silent: the latest that wrote there without releasing all that they had done:
-    by thread and line, what it knew, and how many accesses there had been."""
+    by thread and line, what it knew, and the number of the next access."""
 
     __slots__ = ("by", "own", "silent")
 
@@ -59,7 +59,7 @@ class Left:
 def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) -> None:
     """What an atomic of machine `m` comes to know, and leaves to be known, at the location `key`. Without an order of
     its own it is ordered by the fences of its thread: those before it publish, those after it acquire."""
-    if m.run.races is None:
+    if not m.run.clocks:
         return
     t = m.threads[0]
     c, far = t.clock, REACH[scope]
@@ -84,7 +84,7 @@ def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) 
     if sem in ("release", "acq_rel"):
         left.add(t, far, c.snapshot())
     else:
-        _keep(left.silent, (t, m.place), (c.base, len(m.run.races.accesses)))
+        _keep(left.silent, (t, m.place), (c.base, m.run.noted))
     for reach, clock in published(c):
         left.add(t, min(reach, far), clock)
 
@@ -95,21 +95,6 @@ def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
     if len(found) >= _LATEST:
         del found[next(iter(found))]
     found[key] = value
-
-
-def unheard(t: Any, a: Any, row: int) -> tuple[str, Any] | None:
-    """What a hand-over by atomics lacks, if one told thread `t` of access `a`: "acquire", "release" or "scope", and
-    where the atomic is."""
-    for left, place_of_it in t.clock.heard.values():
-        near = [left.by.get(place(r, t.cta)) for r in (CTA, CLUSTER, GRID)]
-        if any(clock is not None and a.within(clock, row) for clock in near):
-            return "acquire", place_of_it
-        if any(a.within(clock, row) for clock in left.by.values()):
-            return "scope", place_of_it
-        for (other, where), (base, count) in left.silent.items():
-            if (a in t.cta.cluster.run.races.accesses[:count]) if other in a.threads else a.within(base, row):
-                return "release", where
-    return None
 
 
 def published(c: Any) -> list[tuple[int, Clock]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...isa.form.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, TCGEN05_GROUP, WGMMA_GROUP
-from ..report import BarrierError, RaceError, UninitializedReadError, who
-from .clocks import FULL
-from .ordering import unheard
+from ....isa.form.instr import BULK_GROUP, CP_ASYNC_GROUP, MBARRIER, TCGEN05_GROUP, WGMMA_GROUP
+from ...ground.clocks import FULL
+from ...ground.ordering import CLUSTER, CTA, GRID, place
+from ...ground.report import BarrierError, RaceError, who
 
 _WAIT = {
     WGMMA_GROUP: "commit it and wait with wgmma.wait_group before this line",
@@ -28,9 +28,9 @@ class Conflict(NamedTuple):
     scopes: tuple[str, str] | None = None
 
 
-def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
+def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     """What `m` does to `address` is not ordered after access `a`."""
-    what = _what(shadow, address)
+    what = described(memory, address)
     verb = "written" if c.m_writes else "read"
     issue = f"{m.row.name} of " if m.row is not None and not m.row.name.startswith("_") else ""
     if c.why == "proxy":
@@ -48,9 +48,10 @@ def race(m: Any, shadow: Any, address: int, a: Any, c: Conflict) -> RaceError:
     return RaceError(head + _mend(m, a, c) + _gave_up(m, a))
 
 
-def _what(shadow: Any, address: int) -> str:
-    name = shadow.memory.name(address)
-    return str(name) if name.startswith(shadow.space) else f"{shadow.space} {name}"
+def described(memory: Any, address: int) -> str:
+    """A byte of a memory, in words."""
+    name = memory.name(address)
+    return str(name) if name.startswith(memory.space) else f"{memory.space} {name}"
 
 
 def _gave_up(m: Any, a: Any) -> str:
@@ -70,7 +71,7 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
         )
     t, u = m.threads[0], a.threads[0]
     for v in (t, *m.cta.threads) if a.group is None and not a.atomic else ():
-        told = unheard(v, a, FULL)
+        told = _unheard(v, a, FULL)
         if told is not None:
             return _half_told(m, a, *told)
     if a.cluster is not m.cta.cluster:
@@ -95,6 +96,21 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
     else:
         how = "cluster_arrive and cluster_wait, or an mbarrier at cluster scope"
     return f"  and nothing orders the two: put a barrier between them ({how})"
+
+
+def _unheard(t: Any, a: Any, row: int) -> tuple[str, Any] | None:
+    """What a hand-over by atomics lacks, if one told thread `t` of access `a`: "acquire", "release" or "scope", and
+    where the atomic is."""
+    for left, place_of_it in t.clock.heard.values():
+        near = [left.by.get(place(r, t.cta)) for r in (CTA, CLUSTER, GRID)]
+        if any(clock is not None and a.within(clock, row) for clock in near):
+            return "acquire", place_of_it
+        if any(a.within(clock, row) for clock in left.by.values()):
+            return "scope", place_of_it
+        for (other, where), (base, count) in left.silent.items():
+            if (a.number < count) if other in a.threads else a.within(base, row):
+                return "release", where
+    return None
 
 
 def _half_told(m: Any, a: Any, lacks: str, place: Any) -> str:
@@ -183,49 +199,13 @@ def _proxy(m: Any, what: str, verb: str, a: Any) -> str:
     )
 
 
-def unwritten(m: Any, shadow: Any, address: int) -> UninitializedReadError:
-    issue = f"{m.row.name} of " if m.row is not None else ""
-    return UninitializedReadError(
-        f"uninitialised: {_what(shadow, address)} is read by {issue}{m.describe()} at {m.place}, "
-        f"but nobody has written it in this CTA; fill it first, or wait for the copy that does"
-    )
-
-
-def constant_written(m: Any, shadow: Any, address: int, writer: Any, reader: Any) -> RaceError:
+def constant_written(m: Any, memory: Any, address: int, writer: Any, reader: Any) -> RaceError:
     """Memory that is read through the read-only cache is written in the same launch; `m` comes last."""
     return RaceError(
-        f"race: {_what(shadow, address)} is read by {reader.row.name} of {who(reader.threads)} at {reader.place}, "
+        f"race: {described(memory, address)} is read by {reader.row.name} of {who(reader.threads)} at {reader.place}, "
         f"through the read-only cache\n"
         f"  but {who(writer.threads)} {'writes' if writer is m else 'wrote'} it at {writer.place}, in the same launch\n"
         f"  and that cache may hold what was there before, whatever orders the two: use an ordinary load"
-    )
-
-
-def may_still_touch(cta: Any, a: Any) -> RaceError:
-    """A CTA that exits although `a` may still use its shared memory."""
-    name = f"CTA {cta.rank} (block {cta.index})"
-    if a.group is not None:
-        mend = {
-            BULK_GROUP: "wait with cp.async.bulk.wait_group.read 0 in the thread that issued it (producer_tail)",
-            MBARRIER: f"wait on the barrier that it completes ({a.on}) before the end",
-        }.get(a.group, "wait for its group before the end")
-        return RaceError(
-            f"exit: {name} ends, but {a.row.name} issued by {who(a.threads)} at {a.place} may still use its shared "
-            f"memory; {mend}"
-        )
-    how = a.row.name if a.row else "an access"
-    return RaceError(
-        f"exit: {name} ends, but {who(a.threads)} may still access its shared memory ({how} at {a.place}); keep it "
-        f"alive with cluster_arrive and cluster_wait at the end, or wait for what the peer signals (producer_tail)"
-    )
-
-
-def registers_in_use(m: Any, verb: str, by: Any, keeps: bool) -> RaceError:
-    """Registers touched while a wgmma (issued by `by`) uses them; with `keeps` it only reads them."""
-    return RaceError(
-        f"race: {'operand' if keeps else 'accumulator'} registers are {verb} by {m.describe()} at {m.place}\n"
-        f"  but {by.row.name} issued at {by.place} still {'reads' if keeps else 'writes'} them; commit it "
-        f"(wgmma.commit_group) and wait (wgmma.wait_group) first"
     )
 
 
