@@ -40,66 +40,62 @@ def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
     return isa.shf(Uint32(b), Uint32(a), Uint32(shift), direction=direction, mode=mode)
 
 
-def _width(what: str, width: Any) -> tuple[Any, Any, str]:
-    """(unsigned type, signed type, ending of the row) of words of 32 or 64 bits."""
+def _types(what: str, width: Any) -> tuple[Any, Any]:
+    """(unsigned type, signed type) of words of 32 or 64 bits."""
     if width not in (32, 64):
         raise CuteError(f"{what}: width {width!r} must be 32 or 64, the bits of a word")
-    return (Uint32, Int32, "") if width == 32 else (Uint64, Int64, "_b64")
-
-
-def _row(what: str, end: str) -> Any:
-    return getattr(isa, what + end)
+    return (Uint32, Int32) if width == 32 else (Uint64, Int64)
 
 
 @traced
 def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 32) -> Any:
     """The `length` bits of `value` from bit `start` on (Uint32), or sign-extended (Int32). PTX bfe."""
-    word, number, end = _width("bfe", width)
-    got = _row("bfe", end)(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u")
+    word, number = _types("bfe", width)
+    got = isa.bfe(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 
 @traced
 def bfi(replacement: Any, value: Any, start: Any, length: Any, width: int = 32) -> Any:
     """`value` with its `length` bits from bit `start` on taken from the low bits of `replacement` (Uint32). PTX bfi."""
-    word, _, end = _width("bfi", width)
-    return _row("bfi", end)(word(replacement), word(value), Uint32(start), Uint32(length))
+    word, _ = _types("bfi", width)
+    return isa.bfi(word(replacement), word(value), Uint32(start), Uint32(length), width=width)
 
 
 @traced
 def bfind(value: Any, signed: bool = False, width: int = 32) -> Any:
     """The number of the highest bit set (signed: of a negative value the highest clear), -1 if none (Int32).
     PTX bfind."""
-    word, _, end = _width("bfind", width)
-    return Int32(_row("bfind", end)(word(value), sign="s" if signed else "u"))
+    word, _ = _types("bfind", width)
+    return Int32(isa.bfind(word(value), sign="s" if signed else "u", width=width))
 
 
 @traced
 def brev(value: Any, width: int = 32) -> Any:
     """The bits in reverse order (Uint32). PTX brev."""
-    word, _, end = _width("brev", width)
-    return _row("brev", end)(word(value))
+    word, _ = _types("brev", width)
+    return isa.brev(word(value), width=width)
 
 
 @traced
 def clz(value: Any, width: int = 32) -> Any:
     """How many bits above the highest one set (Int32; `width` of 0). PTX clz."""
-    word, _, end = _width("clz", width)
-    return Int32(_row("clz", end)(word(value)))
+    word, _ = _types("clz", width)
+    return Int32(isa.clz(word(value), width=width))
 
 
 @traced
 def popc(value: Any, width: int = 32) -> Any:
     """How many bits are set (Int32). PTX popc."""
-    word, _, end = _width("popc", width)
-    return Int32(_row("popc", end)(word(value)))
+    word, _ = _types("popc", width)
+    return Int32(isa.popc(word(value), width=width))
 
 
 @traced
 def mul_hi(a: Any, b: Any, signed: bool = True, width: int = 32) -> Any:
     """The high half of the product (Int32, or Uint32). PTX mul.hi."""
-    word, number, end = _width("mul_hi", width)
-    got = _row("mul_hi", end)(word(a), word(b), sign="s" if signed else "u")
+    word, number = _types("mul_hi", width)
+    got = isa.mul_hi(word(a), word(b), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 

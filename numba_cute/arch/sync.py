@@ -26,7 +26,7 @@ def _flag(aligned: Any, what: str) -> bool:
 @traced
 def sync_threads() -> None:
     """Wait for all threads of the block; orders their memory accesses. PTX barrier.cta.sync."""
-    isa.bar_sync_all(Uint32(0))
+    isa.bar_sync(Uint32(0))
 
 
 @traced
@@ -34,11 +34,8 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     """Wait at the block's named barrier `barrier_id` (0 to 15, default 0) for `number_of_threads` (a multiple of 32,
     default all). Whole warps. PTX barrier.cta.sync."""
     _check_barrier(barrier_id, number_of_threads, "barrier")
-    barrier_id = Uint32(0 if barrier_id is None else barrier_id)
-    if number_of_threads is None:
-        isa.bar_sync_all(barrier_id)
-    else:
-        isa.bar_sync(barrier_id, Uint32(number_of_threads))
+    threads = None if number_of_threads is None else Uint32(number_of_threads)
+    isa.bar_sync(Uint32(0 if barrier_id is None else barrier_id), threads)
 
 
 @traced
@@ -63,7 +60,7 @@ def cluster_arrive(aligned: bool | None = None) -> None:
 def cluster_arrive_relaxed(aligned: bool | None = None) -> None:
     """Arrive at the cluster's barrier without ordering memory. PTX barrier.cluster.arrive.relaxed, sm_90."""
     what = "cluster_arrive_relaxed"
-    (isa.cluster_arrive_relaxed if _flag(aligned, what) else isa.cluster_arrive_relaxed_unaligned)()
+    (isa.cluster_arrive if _flag(aligned, what) else isa.cluster_arrive_unaligned)(sem="relaxed")
 
 
 @traced
@@ -79,24 +76,24 @@ def fence_proxy(kind: str, space: str | None = None) -> None:
     kind: "async" (all memory), "async.global", or "async.shared" with space="cta" or "cluster"; or "alias", between two
     addresses of the same memory (sm_70). Each thread that wrote, before the barrier that precedes the copy. (For tensor
     maps there is `cpasync.fence_tma_desc_acquire`.) PTX fence.proxy.async, sm_90."""
-    rows: dict[tuple[str, str | None], Any] = {
-        ("async", None): isa.fence_proxy_async,
-        ("async.global", None): isa.fence_proxy_async_global,
-        ("async.shared", "cta"): isa.fence_proxy_async_shared_cta,
-        ("async.shared", "cluster"): isa.fence_proxy_async_shared_cluster,
-        ("alias", None): isa.fence_proxy_alias,
-    }
-    if (kind, space) not in rows:
+    spaces: dict[tuple[str, str | None], str | None] = {
+        ("async", None): None, ("async.global", None): "global", ("async.shared", "cta"): "shared::cta",
+        ("async.shared", "cluster"): "shared::cluster",
+    }  # fmt: skip
+    if (kind, space) == ("alias", None):
+        isa.fence_proxy_alias()
+        return
+    if (kind, space) not in spaces:
         legal = '"async", "async.global", "alias", or "async.shared" with space="cta" or "cluster"'
         raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is no proxy fence; use {legal}")
-    rows[kind, space]()
+    isa.fence_proxy_async(space=spaces[kind, space])
 
 
 @traced
 def fence_view_async_shared() -> None:
     """Order this thread's accesses of the block's shared memory before later ones of TMA and wgmma. PTX
     fence.proxy.async.shared::cta, sm_90."""
-    isa.fence_proxy_async_shared_cta()
+    isa.fence_proxy_async(space="shared::cta")
 
 
 @traced
@@ -108,7 +105,7 @@ def fence_acq_rel_cta() -> None:
 @traced
 def fence_acq_rel_cluster() -> None:
     """Order this thread's memory accesses for threads of the cluster. PTX fence.acq_rel.cluster, sm_90."""
-    isa.fence_acq_rel_cluster()
+    isa.fence_acq_rel(scope="cluster")
 
 
 @traced
@@ -133,7 +130,7 @@ def setmaxregister_increase(reg_count: int) -> None:
     """Raise each thread's registers to `reg_count`, waiting until the block's pool has them. The whole warpgroup.
     PTX setmaxnreg.inc, sm_90a."""
     _check_registers(reg_count, "setmaxregister_increase")
-    isa.setmaxnreg_inc(count=reg_count)
+    isa.setmaxnreg(action="inc", count=reg_count)
 
 
 @traced
@@ -141,7 +138,7 @@ def setmaxregister_decrease(reg_count: int) -> None:
     """Lower each thread's registers to `reg_count`, giving the rest to the block's pool. The whole warpgroup.
     PTX setmaxnreg.dec, sm_90a."""
     _check_registers(reg_count, "setmaxregister_decrease")
-    isa.setmaxnreg_dec(count=reg_count)
+    isa.setmaxnreg(action="dec", count=reg_count)
 
 
 @traced

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import TCGEN05_GROUP
+from ...isa.form.instr import TCGEN05_GROUP, TCGEN05_LOADS as LOAD, TCGEN05_STORES as STORE
 from ..report import RaceError, UninitializedReadError, who
 from .clocks import FULL, TENSOR
 
 LANES, COLUMNS = 128, 512
-LOAD, STORE, PIPE = "tcgen05.ld", "tcgen05.st", "tcgen05 multiply"
+PIPE = "tcgen05 multiply"
 
 
 class Patch:
@@ -188,7 +188,8 @@ class TensorRaces:
 
     def _unwritten(self, m: Any, patch: Patch) -> UninitializedReadError:
         name = m.row.name if m.row is not None else ""
-        more = "; the first multiply into an accumulator must not accumulate" if "mma" in name else ""
+        multiplies = m.row is not None and m.row.done_by == TCGEN05_GROUP
+        more = "; the first multiply into an accumulator must not accumulate" if multiplies else ""
         return UninitializedReadError(
             f"uninitialised: tensor memory, {patch}, is read by {name} of {m.describe()} at {m.place}, but not all of "
             f"it was written since it was allocated{more}"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Uint16, Uint32, Uint64, number
-from ...isa.form.instr import WGMMA_GROUP, Instr, Operand
+from ...isa.form.instr import CLUSTER, TCGEN05_LOADS, WARP, WARPGROUP, WGMMA_GROUP, Instr
+from ...isa.form.kinds import Operand, Role
 from ...seam import CuteError, Regs
 from ..checks.spread import perform
 from ..lanes.fragment import Fragment, column
@@ -80,7 +81,7 @@ def _check_size(operand: Operand, found: int, size: int, row: Instr) -> None:
 
 def results(row: Instr, case: dict[str, Any], operands: dict[str, Any], values: Any) -> Any:
     """What `issue` gives one thread: `values` are the body's outs for it."""
-    outs = [o for o in row.operands if o.writes and not o.reads]
+    outs = [o for o in row.operands_in(case) if o.writes and not o.reads]
     if not outs:
         return None
     given = []
@@ -127,12 +128,12 @@ def issue_alone(
 ) -> Any:
     """Issue a row whose issuer is one thread; with equal operands by all of a fragment at once."""
     values = {}
-    for o in row.operands:
-        if o.reads:
+    for o in row.operands_in(case):
+        if o.reads and o.name in operands:
             given = operands[o.name]
             values[o.name] = scalar(o.kind.name, given) if o.count is None else _vector(o, given, o.size(case), row)
     threads = [run.thread] if fragment is None else fragment.threads
-    m = Machine(run, row, threads)
+    m = Machine(run, row, threads, case=case)
     if "cta_group" in case:
         one_group(m, case["cta_group"])
     outs = row.perform(m, case, values)
@@ -168,18 +169,20 @@ class Meet:
     def perform(self, run: Any) -> None:
         """Run the body for all; the last to arrive does it."""
         self.by = run.thread
-        m = Machine(run, self.row, self.unit.threads, self.unit)
+        m = Machine(run, self.row, self.unit.threads, self.unit, self.case)
+        operands = self.row.operands_in(self.case)
+        given: Any = self.operands[0]
         if "cta_group" in self.case:
             one_group(m, self.case["cta_group"])
         copied: list[tuple[str, Any]] = []
-        values = {o.name: self._gather(o, m, copied) for o in self.row.operands if o.reads}
+        values = {o.name: self._gather(o, m, copied) for o in operands if o.reads and o.name in given}
         if self.row.done_by == WGMMA_GROUP:
-            for o in self.row.operands:
+            for o in operands:
                 if o.count is not None and not o.writes:
                     m.hold(values[o.name], True)
         self.outs = perform(self, m, values) if self.undefined else self.row.perform(m, self.case, values)
-        if self.row.name.startswith("tcgen05_ld") and "registers" in run.checks:
-            written = [o.name for o in self.row.operands if o.writes and o.name in self.operands[0]]  # type: ignore[operator]
+        if self.row.done_by == TCGEN05_LOADS and "registers" in run.checks:
+            written = [o.name for o in operands if o.writes and o.name in given]
             loads(m, [r for name in written for r in zip(m.threads, self._alone(name))])
         for name, array in copied:
             for regs, lane in zip(self._alone(name), array):
@@ -281,25 +284,26 @@ def _slab(given: list[Any], unit: Any, dtype: Any) -> Any:
 
 def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
     """Issue a row whose issuer is a warp or wider: wait for the other threads; the last one runs the body."""
-    if "membermask" in row.names:
-        return _issue_masked(run, row, case, operands)
+    mask = row.roles.get(Role.LANES)
+    if mask is not None and mask in operands:
+        return _issue_masked(run, row, case, operands, mask)
     thread = run.thread
     fragment = thread.fragment
     unit = thread.unit(row.issuer, row.name)
-    key = (row.name, id(case))
+    key = (row.name, id(case), row.given(operands))
     meet = unit.meets.get(key)
     if meet is None:
-        if row.issuer in ("warp", "warpgroup"):
+        if row.issuer in (WARP, WARPGROUP):
             _check_converged(unit, row, thread)
         meet = unit.meets[key] = Meet(unit, row, case)
-    at = thread.index - unit.threads[0].index if row.issuer != "cluster" else unit.threads.index(thread)
+    at = thread.index - unit.threads[0].index if row.issuer != CLUSTER else unit.threads.index(thread)
     places = [at] if fragment is None else _places(fragment, unit, at)
     return _join(run, thread, unit.meets, key, operands, places)
 
 
-def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
-    """`issue_together` for the lanes of a warp that `membermask` names, wherever the others are."""
-    fragment, given = run.thread.fragment, operands["membermask"]
+def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any], name: str) -> Any:
+    """`issue_together` for the lanes of a warp that the operand `name` names, wherever the others are."""
+    fragment, given = run.thread.fragment, operands[name]
     if type(given) is Lanes:
         fragment.alike(given)  # lanes of another mask part here
         given = given.list[0]
@@ -318,7 +322,7 @@ def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str
         meet = warp.meets[key] = Meet(type(warp)(f"warp that the mask {mask:#x} names", named), row, case)
     lanes = [t.lane for t in meet.unit.threads]
     places = [lanes.index(t.lane) for t in threads]
-    return _join(run, threads[0], warp.meets, key, {**operands, "membermask": mask}, places)
+    return _join(run, threads[0], warp.meets, key, {**operands, name: mask}, places)
 
 
 def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], places: list[int]) -> Any:
@@ -340,7 +344,7 @@ def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict
     several = isinstance(meet.outs, tuple)
     if fragment is not None:
         outs = meet.outs if several else (meet.outs,)
-        return _lane_results(fragment, row, operands, [lane(o, places) for o in outs])
+        return _lane_results(fragment, row, meet.case, operands, [lane(o, places) for o in outs])
     mine = tuple(lane(o, places[0]) for o in meet.outs) if several else lane(meet.outs, places[0])
     return results(row, meet.case, operands, mine)
 
@@ -354,10 +358,10 @@ def _places(f: Fragment, unit: Any, first: int) -> list[int]:
     return found
 
 
-def _lane_results(f: Fragment, row: Instr, operands: dict[str, Any], values: list[Any]) -> Any:
+def _lane_results(f: Fragment, row: Instr, case: Any, operands: dict[str, Any], values: list[Any]) -> Any:
     """`results` for the lanes of a fragment."""
     given: list[Any] = []
-    for o, v in zip([o for o in row.operands if o.writes and not o.reads], values):
+    for o, v in zip([o for o in row.operands_in(case) if o.writes and not o.reads], values):
         target, kind = operands.get(o.name), o.kind.name
         if isinstance(target, Regs):
             if type(target.file) is LaneFile:
