@@ -20,7 +20,7 @@ _SCOPES = ("cta", "cluster", "gpu", "sys")
 _EVICTIONS = {"evict_no_allocate": "no_allocate"} | {
     e: e for e in ("evict_normal", "evict_first", "evict_last", "evict_unchanged")
 }
-_PREFETCHES = {"size_64b": "64B", "size_128b": "128B", "size_256b": "256B"}
+_PREFETCHES = {"size_64b": 64, "size_128b": 128, "size_256b": 256}
 
 
 def space_of(ptr: Any, ss: str | None, what: str) -> str:
@@ -43,28 +43,20 @@ def _choice(value: Any, legal: Any, name: str, what: str) -> Any:
     return value
 
 
-def _order(sem: Any, scope: Any, sems: tuple[str, ...], what: str) -> str:
+def _order(sem: Any, scope: Any, sems: tuple[str, ...], what: str) -> dict[str, Any]:
     _choice(sem, sems, "sem", what)
     _choice(scope, _SCOPES, "scope", what)
     if sem is None and scope is None:
-        return ""
-    return f".{sem or 'relaxed'}.{scope or 'gpu'}"
+        return {"sem": None, "scope": None}
+    return {"sem": sem or "relaxed", "scope": scope or "gpu"}
 
 
-def _hint(cop: Any, evict: Any, prefetch: Any, space: str, what: str) -> str:
-    text = f".{cop}" if cop else ""
-    text += f".L1::{_EVICTIONS[evict]}" if evict else ""
-    text += f".L2::{_PREFETCHES[prefetch]}" if prefetch else ""
-    if text and space != "global":
+def _hint(cop: Any, evict: Any, prefetch: Any, space: str, what: str) -> dict[str, Any]:
+    if (cop or evict or prefetch) and space != "global":
         raise CuteError(f"{what}: shared memory has no caches: leave cop, level1_eviction_priority and prefetch out")
-    if cop and text != f".{cop}":
+    if cop and (evict or prefetch):
         raise CuteError(f"{what}: cop {cop!r} and other hints exclude each other; leave one out")
-    return text
-
-
-def _row(op: str, space: str, width: int, order: str, hint: str) -> Any:
-    part = "cluster" if order.endswith(".cluster") and space != "dsmem" else "hint" if hint else ""
-    return getattr(isa, "_".join(filter(None, (op, space, f"b{max(width, 16)}", part))))
+    return {"cop": cop, "evict": evict and _EVICTIONS[evict], "prefetch": prefetch and _PREFETCHES[prefetch]}
 
 
 def _element(dtype: Any, count: Any, what: str) -> int:
@@ -114,8 +106,7 @@ def load(
     order = _order(sem, scope, ("relaxed", "acquire"), "load")
     hint = _hint(cop, level1_eviction_priority, level_prefetch_size, space, "load")
     _exclude(cop, order, "load")
-    row = _row("ld", space, width, order, hint)
-    words = row(physical(ptr), width=width, count=count, order=order, hint=hint)
+    words = isa.ld(physical(ptr), space=space, width=width, count=count, **order, **hint)
     words = words if isinstance(words, tuple) else (words,)
     values = tuple(from_word(w, dtype) for w in words)
     return values if count > 1 else values[0]
@@ -142,13 +133,12 @@ def store(
     order = _order(sem, scope, ("relaxed", "release"), "store")
     hint = _hint(cop, level1_eviction_priority, None, space, "store")
     _exclude(cop, order, "store")
-    row = _row("st", space, width, order, hint)
     words = [to_word(v, ptr.dtype) for v in values]
-    row(physical(ptr), words, width=width, count=len(words), order=order, hint=hint)
+    isa.st(physical(ptr), words, space=space, width=width, count=len(words), **order, **hint)
 
 
-def _exclude(cop: Any, order: str, what: str) -> None:
-    if cop and order:
+def _exclude(cop: Any, order: dict[str, Any], what: str) -> None:
+    if cop and order["sem"]:
         raise CuteError(f"{what}: cop {cop!r} is of accesses without sem and scope; leave one of them out")
 
 
@@ -164,8 +154,7 @@ def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Any, peer_cta_rank: A
     if not isinstance(smem_ptr, Pointer) or not isinstance(mbar_ptr, Pointer):
         raise CuteError(f"{what}: smem_ptr {smem_ptr!r} and mbar_ptr {mbar_ptr!r} must be Pointers to shared memory")
     values = value if isinstance(value, tuple) else (value,)
-    rows = {1: isa.st_async_b32, 2: isa.st_async_v2_b32, 4: isa.st_async_v4_b32}
-    if len(values) not in rows:
+    if len(values) not in (1, 2, 4):
         raise CuteError(f"{what}: value has {len(values)} words; it must be one, or a tuple of 2 or 4")
     if smem_ptr.alignment % (4 * len(values)):
         raise CuteError(
@@ -175,7 +164,7 @@ def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Any, peer_cta_rank: A
     words = [_any_word(v) for v in values]
     rank = Uint32(peer_cta_rank)
     to, bar = (isa.mapa(shared_address(p, what), rank) for p in (smem_ptr, mbar_ptr))
-    rows[len(values)](to, words if len(words) > 1 else words[0], bar)
+    isa.st_async(to, words, bar, count=len(words))
 
 
 def _any_word(value: Any) -> Any:

@@ -48,11 +48,6 @@ def _checked(ptr: Any, types: tuple[Any, ...], what: str) -> Pointer:
     return ptr  # type: ignore[no-any-return]
 
 
-def _row(name: str, ptr: Pointer, register: str, scope: str) -> Any:
-    part = "cluster" if scope == "cluster" else ""
-    return getattr(isa, "_".join(filter(None, (name, space_of(ptr, None, name), register, part))))
-
-
 def _kind(dtype: DType, op: str) -> str:
     """The PTX type of an operation on integers of this type."""
     return dtype.ptx if op in ("min", "max") else f"{'u' if op == 'add' else 'b'}{dtype.width}"
@@ -62,10 +57,9 @@ def _updated(ptr: Any, val: Any, op: str, sem: str | None, scope: str | None, ty
     what = f"atomic_{op}"
     p, order = _checked(ptr, types, what), _order(sem, scope, what, _ALL)
     integer = p.dtype.is_integer
-    row = _row("atom", p, f"b{p.dtype.width}" if integer else p.dtype.ptx, order["scope"])
     kind = _kind(p.dtype, op) if integer else p.dtype.ptx
     value = p.dtype(val) if p.dtype.is_float and p.dtype.width >= 32 else to_word(val, p.dtype)
-    old = row(physical(p), value, op=op, type=kind, **order)
+    old = isa.atom(physical(p), value, space=space_of(p, None, what), op=op, type=kind, **order)
     return old if p.dtype.is_float and p.dtype.width >= 32 else from_word(old, p.dtype)
 
 
@@ -128,8 +122,8 @@ def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = 
     `atomic_add`. Any thread. PTX atom.exch, sm_70."""
     types = (*_INTEGERS, dtypes.Float32, dtypes.Float64)
     p, order = _checked(ptr, types, "atomic_exch"), _order(sem, scope, "atomic_exch", _ALL)
-    row = _row("atom", p, f"b{p.dtype.width}", order["scope"])
-    return from_word(row(physical(p), to_word(val, p.dtype), op="exch", type=f"b{p.dtype.width}", **order), p.dtype)
+    how = {"space": space_of(p, None, "atomic_exch"), "op": "exch", "type": f"b{p.dtype.width}", **order}
+    return from_word(isa.atom(physical(p), to_word(val, p.dtype), **how), p.dtype)
 
 
 @traced
@@ -138,10 +132,8 @@ def atomic_cas(ptr: Any, cmp: Any, val: Any, sem: str | None = None, scope: str 
     16, 32 or 64 bits. sem, scope: as for `atomic_add`. Any thread. PTX atom.cas, sm_70."""
     types = (*_INTEGERS, dtypes.Int16, dtypes.Uint16, *_FLOATS)
     p, order = _checked(ptr, types, "atomic_cas"), _order(sem, scope, "atomic_cas", _ALL)
-    part = "cluster" if order["scope"] == "cluster" else ""
-    names = ("atom", space_of(p, None, "atomic_cas"), "cas", f"b{p.dtype.width}", part)
-    row = getattr(isa, "_".join(filter(None, names)))
-    return from_word(row(physical(p), to_word(cmp, p.dtype), to_word(val, p.dtype), **order), p.dtype)
+    how = {"space": space_of(p, None, "atomic_cas"), "width": p.dtype.width, **order}
+    return from_word(isa.atom_cas(physical(p), to_word(cmp, p.dtype), to_word(val, p.dtype), **how), p.dtype)
 
 
 def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any) -> Any:
@@ -151,15 +143,19 @@ def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any)
     if sign is not None and not isinstance(sign, bool):
         raise CuteError(f"{what}: sign_bit {sign!r} must be static: None, True or False")
     b = seam.current()
-    row, word, address = _row("atom", p, "b32", order["scope"]), bitcast(Float32(val), Float32, Uint32), physical(p)
+    word, address, how = (
+        bitcast(Float32(val), Float32, Uint32),
+        physical(p),
+        {"space": space_of(p, None, what), **order},
+    )
     file = b.registers(Uint32, 1)
     old = seam.Regs(file, Uint32, 0, 1)
 
     def positive() -> None:
-        b.write(old, row(address, word, op=op, type="s32", **order))
+        b.write(old, isa.atom(address, word, op=op, type="s32", **how))
 
     def negative() -> None:
-        b.write(old, row(address, word, op="min" if op == "max" else "max", type="u32", **order))
+        b.write(old, isa.atom(address, word, op="min" if op == "max" else "max", type="u32", **how))
 
     negated = b.compare("<", Int32(word), 0) if sign is None else sign
     b.when(negated, negative)
@@ -216,6 +212,7 @@ ATOMICS.update(
 
 _OPS = ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")
 _HALF = ("f16", "bf16", "f16x2", "bf16x2")
+_WORDS = ("u32", "s32", "b32", "u64", "s64", "b64")
 
 
 @traced
@@ -239,14 +236,11 @@ def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: 
     if isinstance(val, tuple):
         _red_vector(ptr, val, op, kind, order, space)
         return
-    register = f"b{kind[1:]}" if kind[0] in "usb" and kind not in _HALF else kind
-    name = "_".join(filter(None, ("red", space, register, "cluster" if order["scope"] == "cluster" else "")))
-    row = getattr(isa, name, None)
-    if row is None:
-        raise CuteError(f"red: dtype {dtype!r} is none of u32, s32, b32, u64, s64, b64, f32, f64, {', '.join(_HALF)}")
-    if register in ("b32", "b64"):
+    if kind not in (*_WORDS, "f32", "f64", *_HALF):
+        raise CuteError(f"red: dtype {dtype!r} is none of {', '.join(_WORDS)}, f32, f64, {', '.join(_HALF)}")
+    if kind in _WORDS:
         kind = f"b{kind[1:]}" if op in ("and", "or", "xor") else f"u{kind[1:]}" if op in ("add", "inc", "dec") else kind
-    row(physical(ptr), _operand(val, kind), op=op, type=kind, **order)
+    isa.red(physical(ptr), _operand(val, kind), space=space, op=op, type=kind, **order)
 
 
 def _operand(val: Any, kind: str) -> Any:
@@ -260,7 +254,6 @@ def _operand(val: Any, kind: str) -> Any:
 
 
 def _red_vector(ptr: Any, val: Any, op: str, kind: str, order: dict[str, str], space: str) -> None:
-    row = getattr(isa, f"red_global_{kind}_vector", None)
-    if row is None or space != "global":
+    if kind not in ("f32", *_HALF) or space != "global":
         raise CuteError(f"red: a tuple of {kind} in {space} memory: only f32, {', '.join(_HALF)} in global memory")
-    row(physical(ptr), [_operand(v, kind) for v in val], op=op, count=len(val), **order)
+    isa.red_vector(physical(ptr), [_operand(v, kind) for v in val], op=op, type=kind, count=len(val), **order)

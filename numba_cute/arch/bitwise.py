@@ -54,23 +54,19 @@ def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
     return isa.shf(Uint32(b), Uint32(a), Uint32(shift), direction=direction, mode=mode)
 
 
-def _width(what: str, width: Any) -> tuple[Any, Any, str]:
-    """(unsigned type, signed type, ending of the row) of words of 32 or 64 bits."""
+def _types(what: str, width: Any) -> tuple[Any, Any]:
+    """(unsigned type, signed type) of words of 32 or 64 bits."""
     if width not in (32, 64):
         raise CuteError(f"{what}: width {width!r} must be 32 or 64, the bits of a word")
-    return (Uint32, Int32, "") if width == 32 else (Uint64, Int64, "_b64")
-
-
-def _row(what: str, end: str) -> Any:
-    return getattr(isa, what + end)
+    return (Uint32, Int32) if width == 32 else (Uint64, Int64)
 
 
 @traced
 def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 32) -> Any:
     """Extract the `length` bits of `value` from bit `start` on (Uint32), or with `signed` sign-extended (Int32). width:
     32 or 64. PTX bfe, sm_70."""
-    word, number, end = _width("bfe", width)
-    got = _row("bfe", end)(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u")
+    word, number = _types("bfe", width)
+    got = isa.bfe(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 
@@ -78,46 +74,46 @@ def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 
 def bfi(replacement: Any, value: Any, start: Any, length: Any, width: int = 32) -> Any:
     """Insert the low `length` bits of `replacement` into `value` from bit `start` on (Uint32). width: 32 or 64. PTX
     bfi, sm_70."""
-    word, _, end = _width("bfi", width)
-    return _row("bfi", end)(word(replacement), word(value), Uint32(start), Uint32(length))
+    word, _ = _types("bfi", width)
+    return isa.bfi(word(replacement), word(value), Uint32(start), Uint32(length), width=width)
 
 
 @traced
 def bfind(value: Any, signed: bool = False, width: int = 32) -> Any:
     """Find the highest bit set in `value`, or with `signed` the highest that differs from its sign: a bit number
     (Int32), -1 if there is none. width: 32 or 64. PTX bfind, sm_70."""
-    word, _, end = _width("bfind", width)
-    return Int32(_row("bfind", end)(word(value), sign="s" if signed else "u"))
+    word, _ = _types("bfind", width)
+    return Int32(isa.bfind(word(value), sign="s" if signed else "u", width=width))
 
 
 @traced
 def brev(value: Any, width: int = 32) -> Any:
     """Reverse the order of the bits of `value` (Uint32). width: 32 or 64. PTX brev, sm_70."""
-    word, _, end = _width("brev", width)
-    return _row("brev", end)(word(value))
+    word, _ = _types("brev", width)
+    return isa.brev(word(value), width=width)
 
 
 @traced
 def clz(value: Any, width: int = 32) -> Any:
     """Count the zero bits above the highest one set in `value` (Int32); of 0 there are `width`, which is 32 or 64. PTX
     clz, sm_70."""
-    word, _, end = _width("clz", width)
-    return Int32(_row("clz", end)(word(value)))
+    word, _ = _types("clz", width)
+    return Int32(isa.clz(word(value), width=width))
 
 
 @traced
 def popc(value: Any, width: int = 32) -> Any:
     """Count the bits set in `value` (Int32). width: 32 or 64. PTX popc, sm_70."""
-    word, _, end = _width("popc", width)
-    return Int32(_row("popc", end)(word(value)))
+    word, _ = _types("popc", width)
+    return Int32(isa.popc(word(value), width=width))
 
 
 @traced
 def mul_hi(a: Any, b: Any, signed: bool = True, width: int = 32) -> Any:
     """Multiply `a` and `b` and keep the high half of the product: Int32 if `signed`, as by default, else Uint32. width:
     32 or 64. PTX mul.hi, sm_70."""
-    word, number, end = _width("mul_hi", width)
-    got = _row("mul_hi", end)(word(a), word(b), sign="s" if signed else "u")
+    word, number = _types("mul_hi", width)
+    got = isa.mul_hi(word(a), word(b), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 

@@ -53,10 +53,7 @@ def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
     cp.async.bulk.wait_group, sm_90."""
     if type(group) is not int or not 0 <= group <= 31:
         raise CuteError(f"cp_async_bulk_wait_group: group {group!r} must be a static number in [0, 31]")
-    if read:
-        isa.cp_async_bulk_wait_group_read(n=group)
-    else:
-        isa.cp_async_bulk_wait_group(n=group)
+    isa.cp_async_bulk_wait_group(n=group, read=bool(read))
 
 
 @traced

@@ -25,8 +25,8 @@ def issue_clc_query(mbar_ptr: Any, clc_response_ptr: Any, multicast: bool = True
     if not isinstance(multicast, bool):
         raise CuteError(f"issue_clc_query: multicast {multicast!r} must be static: True or False")
     what = "issue_clc_query"
-    row = isa.clc_try_cancel_multicast if multicast else isa.clc_try_cancel
-    row(shared_address(clc_response_ptr, what), shared_address(mbar_ptr, what))
+    response, bar = (shared_address(p, what) for p in (clc_response_ptr, mbar_ptr))
+    isa.clc_try_cancel(response, bar, multicast=multicast)
 
 
 @traced

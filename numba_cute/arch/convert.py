@@ -157,7 +157,7 @@ def cvt_f32x2_bf16x2(src_vec2: Any) -> Any:
         pair = Float32(src_vec2[0]), Float32(src_vec2[1])
     else:
         raise CuteError(f"cvt_f32x2_bf16x2: {src_vec2!r} must be a TensorSSA or tuple of two Float32")
-    return _halves([isa.cvt_bf16x2_f32(*pair)], 2, BFloat16, src_vec2)
+    return _halves([isa.cvt_halves_f32(*pair, type="bf16")], 2, BFloat16, src_vec2)
 
 
 @traced

@@ -16,10 +16,7 @@ __all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]
 def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
     if not all(isinstance(x, bool) for x in (abs, nan, ftz)):
         raise CuteError(f"f{op}: abs {abs!r}, nan {nan!r} and ftz {ftz!r} must be static: True or False")
-    x, y = Float32(a), Float32(b)
-    if abs:
-        return isa.extreme_xorsign_f32(x, y, op=op, nan=nan, ftz=ftz)
-    return (isa.extreme_nan_f32 if nan else isa.extreme_f32)(x, y, op=op, ftz=ftz)
+    return isa.extreme_f32(Float32(a), Float32(b), op=op, xorsign=abs, nan=nan, ftz=ftz)
 
 
 @traced

@@ -66,17 +66,11 @@ def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_
     """
     bar = _address(mbar_ptr, "mbarrier_arrive")
     _check(arrive_count, 1, "arrive_count", "mbarrier_arrive")
-    once = type(arrive_count) is int and arrive_count == 1
-    if peer_cta_rank_in_cluster is not None:
-        bar = _peer(bar, peer_cta_rank_in_cluster)
-        if once:
-            isa.mbarrier_arrive_cluster(bar)
-        else:
-            isa.mbarrier_arrive_count_cluster(bar, Uint32(arrive_count))
-    elif once:
-        isa.mbarrier_arrive(bar)
+    count = None if type(arrive_count) is int and arrive_count == 1 else Uint32(arrive_count)
+    if peer_cta_rank_in_cluster is None:
+        isa.mbarrier_arrive(bar, count)
     else:
-        isa.mbarrier_arrive_count(bar, Uint32(arrive_count))
+        isa.mbarrier_arrive(_peer(bar, peer_cta_rank_in_cluster), count, space="cluster", scope="cluster")
 
 
 @traced
@@ -96,8 +90,9 @@ def mbarrier_arrive_and_expect_tx(
     if scope not in ("cta", "cluster") or relaxed not in (True, False):
         raise CuteError(f'{what}: scope {scope!r} must be "cta" or "cluster", and relaxed {relaxed!r} True or False')
     peer = peer_cta_rank_in_cluster is not None
-    row = "mbarrier_arrive_expect_tx" + "_relaxed" * relaxed + "_cluster" * (peer or scope == "cluster")
-    getattr(isa, row)(_peer(bar, peer_cta_rank_in_cluster) if peer else bar, Uint32(bytes))
+    address = _peer(bar, peer_cta_rank_in_cluster) if peer else bar
+    space = "cluster" if peer or scope == "cluster" else "cta"
+    isa.mbarrier_arrive_expect_tx(address, Uint32(bytes), space=space, sem="relaxed" if relaxed else "release")
 
 
 @traced
@@ -109,7 +104,7 @@ def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any 
     if peer_cta_rank_in_cluster is None:
         isa.mbarrier_expect_tx(bar, Uint32(bytes))
     else:
-        isa.mbarrier_expect_tx_cluster(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes))
+        isa.mbarrier_expect_tx(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes), space="cluster")
 
 
 @traced

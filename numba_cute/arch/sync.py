@@ -34,7 +34,7 @@ def _flag(aligned: Any, what: str) -> bool:
 def sync_threads() -> None:
     """Wait until every thread of the block has arrived here, and order their memory accesses. All threads of the block.
     PTX barrier.cta.sync, sm_70."""
-    isa.bar_sync_all(Uint32(0))
+    isa.bar_sync(Uint32(0))
 
 
 @traced
@@ -45,11 +45,8 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     by default the whole block. PTX barrier.cta.sync, sm_70.
     """
     _check_barrier(barrier_id, number_of_threads, "barrier")
-    barrier_id = Uint32(0 if barrier_id is None else barrier_id)
-    if number_of_threads is None:
-        isa.bar_sync_all(barrier_id)
-    else:
-        isa.bar_sync(barrier_id, Uint32(number_of_threads))
+    threads = None if number_of_threads is None else Uint32(number_of_threads)
+    isa.bar_sync(Uint32(0 if barrier_id is None else barrier_id), threads)
 
 
 @traced
@@ -86,7 +83,7 @@ def cluster_arrive_relaxed(aligned: bool | None = None) -> None:
     aligned: as for `cluster_arrive`. PTX barrier.cluster.arrive.relaxed, sm_90.
     """
     what = "cluster_arrive_relaxed"
-    (isa.cluster_arrive_relaxed if _flag(aligned, what) else isa.cluster_arrive_relaxed_unaligned)()
+    (isa.cluster_arrive if _flag(aligned, what) else isa.cluster_arrive_unaligned)(sem="relaxed")
 
 
 @traced
@@ -105,24 +102,24 @@ def fence_proxy(kind: str, space: str | None = None) -> None:
     space: "cta" or "cluster" with kind "async.shared"; None with all others. For tensor maps there is
     `cpasync.fence_tma_desc_acquire`. PTX fence.proxy, sm_90.
     """
-    rows: dict[tuple[str, str | None], Any] = {
-        ("async", None): isa.fence_proxy_async,
-        ("async.global", None): isa.fence_proxy_async_global,
-        ("async.shared", "cta"): isa.fence_proxy_async_shared_cta,
-        ("async.shared", "cluster"): isa.fence_proxy_async_shared_cluster,
-        ("alias", None): isa.fence_proxy_alias,
-    }
-    if (kind, space) not in rows:
+    spaces: dict[tuple[str, str | None], str | None] = {
+        ("async", None): None, ("async.global", None): "global", ("async.shared", "cta"): "shared::cta",
+        ("async.shared", "cluster"): "shared::cluster",
+    }  # fmt: skip
+    if (kind, space) == ("alias", None):
+        isa.fence_proxy_alias()
+        return
+    if (kind, space) not in spaces:
         legal = '"async", "async.global", "alias", or "async.shared" with space="cta" or "cluster"'
         raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is no proxy fence; use {legal}")
-    rows[kind, space]()
+    isa.fence_proxy_async(space=spaces[kind, space])
 
 
 @traced
 def fence_view_async_shared() -> None:
     """Order this thread's accesses to the block's shared memory before later ones of TMA and wgmma. Each thread that
     wrote. PTX fence.proxy.async.shared::cta, sm_90."""
-    isa.fence_proxy_async_shared_cta()
+    isa.fence_proxy_async(space="shared::cta")
 
 
 @traced
@@ -135,7 +132,7 @@ def fence_acq_rel_cta() -> None:
 def fence_acq_rel_cluster() -> None:
     """Order this thread's memory accesses as seen by the cluster's threads. Any thread. PTX fence.acq_rel.cluster,
     sm_90."""
-    isa.fence_acq_rel_cluster()
+    isa.fence_acq_rel(scope="cluster")
 
 
 @traced
@@ -164,7 +161,7 @@ def setmaxregister_increase(reg_count: int) -> None:
     reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.inc, sm_90a.
     """
     _check_registers(reg_count, "setmaxregister_increase")
-    isa.setmaxnreg_inc(count=reg_count)
+    isa.setmaxnreg(action="inc", count=reg_count)
 
 
 @traced
@@ -174,7 +171,7 @@ def setmaxregister_decrease(reg_count: int) -> None:
     reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.dec, sm_90a.
     """
     _check_registers(reg_count, "setmaxregister_decrease")
-    isa.setmaxnreg_dec(count=reg_count)
+    isa.setmaxnreg(action="dec", count=reg_count)
 
 
 @traced

@@ -32,14 +32,14 @@ REDUX = {
 _SHUFFLES = ("idx", "up", "down", "bfly")
 
 
-def _issued(row: str, mask: Any, what: str, *operands: Any, **statics: Any) -> Any:
-    """The row for the whole warp, or the one for the lanes of `mask`."""
+def _members(mask: Any, what: str) -> Any:
+    """The operand that names the lanes of `mask`: None for the whole warp."""
     if type(mask) is int:
         if not mask & FULL_MASK:
             raise CuteError(f"{what}: mask {mask!r} names no lane; set the bit of each lane that calls it")
         if mask & FULL_MASK == FULL_MASK:
-            return getattr(isa, row)(*operands, **statics)
-    return getattr(isa, f"{row}_mask")(*operands, Uint32(mask), **statics)
+            return None
+    return Uint32(mask)
 
 
 def as_bool(x: Any) -> Any:
@@ -64,14 +64,14 @@ def make_warp_uniform(value: Any) -> Any:
 @traced
 def sync_warp(mask: Any = FULL_MASK) -> None:
     """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70."""
-    _issued("bar_warp_sync", mask, "sync_warp")
+    isa.bar_warp_sync(_members(mask, "sync_warp"))
 
 
 def _shuffle(value: Any, offset: Any, mask: Any, clamp: Any, mode: str) -> Any:
     is_float = seam.current().type_of(value).is_float
     bits = bitcast(Float32(value), Float32, Uint32) if is_float else Uint32(value)
-    what = f"shuffle_sync ({mode})"
-    got = _issued("shfl_sync", mask, what, bits, Uint32(offset), Uint32(clamp), mode=mode)
+    members = _members(mask, f"shuffle_sync ({mode})")
+    got = isa.shfl_sync(bits, Uint32(offset), Uint32(clamp), members, mode=mode)
     return bitcast(got, Uint32, Float32) if is_float else Int32(got)
 
 
@@ -123,19 +123,19 @@ def shuffle_sync_op(
 def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Collect a predicate of the lanes of `mask` in a word (Uint32): bit i is lane i's `pred`, a bool. PTX
     vote.sync.ballot, sm_70."""
-    return _issued("vote_ballot", mask, "vote_ballot_sync", pred)
+    return isa.vote_ballot(pred, _members(mask, "vote_ballot_sync"))
 
 
 @traced
 def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Return whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70."""
-    return as_bool(_issued("vote_all", mask, "vote_all_sync", pred))
+    return as_bool(isa.vote_all(pred, _members(mask, "vote_all_sync")))
 
 
 @traced
 def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Return whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70."""
-    return as_bool(_issued("vote_any", mask, "vote_any_sync", pred))
+    return as_bool(isa.vote_any(pred, _members(mask, "vote_any_sync")))
 
 
 @traced
@@ -154,14 +154,14 @@ def warp_redux_sync(
         op = kind.removeprefix("f")
         if op not in ("min", "max"):
             raise CuteError(f"{what}: kind {kind!r} of a float must be fmin or fmax")
-        how = {"op": op, "abs": bool(abs), "nan": bool(nan)}
-        return _issued("redux_sync_f32", mask_and_clamp, what, Float32(value), **how)
+        members = _members(mask_and_clamp, what)
+        return isa.redux_sync_f32(Float32(value), members, op=op, abs=bool(abs), nan=bool(nan))
     if kind not in REDUX:
         raise CuteError(f"{what}: kind {kind!r} is none of {', '.join(REDUX)}, fmin, fmax")
     if abs or nan:
         raise CuteError(f"{what}: abs and nan are for floats")
     op, type = REDUX[kind]
-    got = _issued("redux_sync", mask_and_clamp, what, Uint32(value), op=op, type=type)
+    got = isa.redux_sync(Uint32(value), _members(mask_and_clamp, what), op=op, type=type)
     return Uint32(got) if type == "u32" else Int32(got)
 
 
@@ -214,7 +214,7 @@ def warp_reduction_sum(val: Any, threads_in_group: int = 32) -> Any:
 @traced
 def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Return whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70."""
-    return as_bool(_issued("vote_uni", mask, "vote_uni_sync", pred))
+    return as_bool(isa.vote_uni(pred, _members(mask, "vote_uni_sync")))
 
 
 @traced
@@ -228,9 +228,10 @@ def match_sync(mask: Any, value: Any, kind: str = "any", width: int = 32) -> Any
         raise CuteError(f'match_sync: kind {kind!r} must be "any" or "all"')
     if width not in (32, 64):
         raise CuteError(f"match_sync: width {width!r} must be 32 or 64")
-    row, word = (f"match_{kind}", Uint32(value)) if width == 32 else (f"match_{kind}_b64", Uint64(value))
-    got = _issued(row, mask, "match_sync", word)
-    return got if kind == "any" else got[0]
+    word, members = Uint32(value) if width == 32 else Uint64(value), _members(mask, "match_sync")
+    if kind == "any":
+        return isa.match_any(word, members, width=width)
+    return isa.match_all(word, members, width=width)[0]
 
 
 @traced

@@ -66,7 +66,7 @@ class MbarrierArray(SyncObject):
     to complete a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad. name: for the simulator's
     reports. cluster_scope: peers publish with their arrivals what they wrote (and not only that they have read), so
     that arrivals release and waits acquire at cluster scope, which costs a GPU-wide fence (see
-    isa.mbarrier_arrive_peer). A fence and a CTA or cluster barrier must follow, before any other use:
+    isa.mbarrier_arrive). A fence and a CTA or cluster barrier must follow, before any other use:
     `pipeline_init_arrive` and `pipeline_init_wait`. PTX mbarrier.init, sm_90.
 
     index: in all methods the stage, 0 to `num_stages - 1`.
@@ -109,6 +109,11 @@ class MbarrierArray(SyncObject):
     def layout(self) -> MbarrierLayout:
         """The format of the counts, which bounds `max()` and tx_count."""
         return MbarrierLayout.V0
+
+    @property
+    def _scope(self) -> str:
+        """For whom arrivals at a peer's barrier release, and waits acquire."""
+        return "cluster" if self.cluster_scope else "cta"
 
     def mbarrier_init(self) -> None:
         """Initialise the barriers, without a fence. All threads; thread 0 does it. PTX mbarrier.init, sm_80."""
@@ -172,8 +177,7 @@ class MbarrierArray(SyncObject):
             isa.mbarrier_arrive(self._address(index))
         else:
             check_ranks("arrive_mbarrier", dst_rank=dst_rank)
-            arrive = isa.mbarrier_arrive_cluster if self.cluster_scope else isa.mbarrier_arrive_peer
-            arrive(mapa(self._address(index), dst_rank))
+            isa.mbarrier_arrive(mapa(self._address(index), dst_rank), space="cluster", scope=self._scope)
 
     def arrive_cp_async_mbarrier(self, index: Any) -> None:
         """Arrive once at stage `index` when all cp.async that the calling thread issued before are done; this counts as
@@ -195,10 +199,7 @@ class MbarrierArray(SyncObject):
         address = self._address(index)
 
         def commit() -> None:
-            if mask is None:
-                isa_tcgen05.tcgen05_commit(address, cta_group=group)
-            else:
-                isa_tcgen05.tcgen05_commit_multicast(address, dtypes.Uint16(mask), cta_group=group)
+            isa_tcgen05.tcgen05_commit(address, None if mask is None else dtypes.Uint16(mask), cta_group=group)
 
         current().when(isa_sync.elect_sync(), commit)
 
@@ -216,19 +217,16 @@ class MbarrierArray(SyncObject):
         if dst is None:
             isa.mbarrier_arrive_expect_tx(self._address(index), tx_count)
         else:
-            isa.mbarrier_arrive_expect_tx_cluster(mapa(self._address(index), dst), tx_count)
+            isa.mbarrier_arrive_expect_tx(mapa(self._address(index), dst), tx_count, space="cluster")
 
     def try_wait(self, index: Any, phase: Any) -> Any:
         """Wait, for a time that the hardware limits, until the phase of parity `phase` of stage `index` has completed,
         and return whether it has. Any thread. PTX mbarrier.try_wait, sm_90."""
-        try_wait = isa.mbarrier_try_wait_parity_cluster if self.cluster_scope else isa.mbarrier_try_wait_parity
-        return try_wait(self._address(index), phase)
+        return isa.mbarrier_try_wait_parity(self._address(index), phase, scope=self._scope)
 
     def wait(self, index: Any, phase: Any) -> None:  # type: ignore[override]
-        """Wait until the phase of parity `phase` of stage `index` has completed. Any thread. PTX mbarrier.try_wait,
-        sm_90."""
-        wait = isa.mbarrier_wait_parity_cluster if self.cluster_scope else isa.mbarrier_wait_parity
-        wait(self._address(index), phase)
+        """Wait until the phase of parity `phase` of stage `index` has completed. Any thread."""
+        isa.mbarrier_wait_parity(self._address(index), phase, scope=self._scope)
 
     def arrive_and_wait(  # type: ignore[override]
         self, index: Any, phase: Any, dst: Any = None, cta_group: Any = 1
@@ -406,7 +404,7 @@ class TmaStoreFence(SyncObject):
     def wait(self) -> None:
         """Wait until at most `num_stages - 1` groups (0 groups for 0 stages) still read shared memory. PTX
         cp.async.bulk.wait_group.read, sm_90."""
-        isa_tma.cp_async_bulk_wait_group_read(n=max(self.num_stages - 1, 0))
+        isa_tma.cp_async_bulk_wait_group(n=max(self.num_stages - 1, 0), read=True)
 
     def arrive_and_wait(self) -> None:
         """Close the group, and wait as `wait` does."""
@@ -427,4 +425,4 @@ class TmaStoreFence(SyncObject):
 
     def tail(self) -> None:
         """Wait until no store reads shared memory any more."""
-        isa_tma.cp_async_bulk_wait_group_read(n=0)
+        isa_tma.cp_async_bulk_wait_group(n=0, read=True)

@@ -67,6 +67,6 @@ def publish(size: int) -> None:
 
 def _cluster_arrive(is_relaxed: bool) -> None:
     if is_relaxed:
-        isa_sync.cluster_arrive_relaxed()
+        isa_sync.cluster_arrive(sem="relaxed")
     else:
         isa_sync.cluster_arrive()

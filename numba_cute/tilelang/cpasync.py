@@ -76,10 +76,7 @@ def cp_async_shared_global(dst: Any, src: Any, cp_size: int, modifier: LoadCache
     if cp_size not in legal:
         raise CuteError(f"{what}: cp_size {cp_size!r} must be {' or '.join(map(str, legal))} for {modifier!r}")
     statics = {"nbytes": cp_size, "cache": modifier.value, "prefetch": 0}
-    if src_size is None:
-        isa.cp_async(physical(to), physical(at), **statics)
-    else:
-        isa.cp_async_zfill(physical(to), physical(at), Uint32(src_size), **statics)
+    isa.cp_async(physical(to), physical(at), None if src_size is None else Uint32(src_size), **statics)
 
 
 def _gs_operands(args: tuple[Any, ...], src: Any, dst_offset: Any, src_offset: Any, what: str) -> tuple[Any, Any, Any]:
@@ -185,13 +182,12 @@ def tma_load(
     at = _coordinates(crd, what)
     operands: dict[str, Any] = {
         "dst": _shared(smem_ptr, what), "map": _tensor_map(tma_desc, what), "at": at,
-        "bar": shared_address(mbar, what), "rank": len(at),
+        "bar": shared_address(mbar, what),
     }  # fmt: skip
-    row = "cp_async_bulk_tensor_g2s"
     if im2col_offsets is not None:
-        row += "_im2col"
         operands["offsets"] = tuple(Uint16(x) for x in im2col_offsets)
-    getattr(isa, row + ("_pair" if use_2cta else ""))(**operands)
+    mode = "tile" if im2col_offsets is None else "im2col"
+    isa.cp_async_bulk_tensor_g2s(**operands, rank=len(at), mode=mode, pair=bool(use_2cta))
 
 
 @traced

@@ -11,10 +11,10 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32, Uint64
-from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
-from ..isa.rows.cluster import mapa, st_async_v4_b32
-from ..isa.rows.counter import counter_add
-from ..isa.rows.fence import fence_acq_rel, fence_proxy_async_shared_cta
+from ..isa.rows.atomic import atom
+from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel
+from ..isa.rows.cluster import mapa, st_async
+from ..isa.rows.fence import fence_acq_rel, fence_proxy_async
 from ..isa.rows.mbarrier import mbarrier_complete_tx
 from ..isa.rows.sync import elect_sync
 from ..seam import CuteError, current, static, struct, traced
@@ -82,7 +82,7 @@ class ClcDynamicPersistentTileScheduler:
         """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
         releases the stage. PTX clusterlaunchcontrol.query_cancel, sm_100."""
         x, y, z, valid = clc_query(_response(self, stage))
-        fence_proxy_async_shared_cta()  # the next response is written by the async proxy
+        fence_proxy_async(space="shared::cta")  # the next response is written by the async proxy
         index = _linear(self.params, dtypes.Int32(x), dtypes.Int32(y), dtypes.Int32(z))
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
 
@@ -92,9 +92,9 @@ class ClcDynamicPersistentTileScheduler:
         `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane asks. PTX
         clusterlaunchcontrol.try_cancel, sm_100."""
         cm, cn, _ = self.params.cluster_shape_mnk
-        ask = clc_try_cancel if cm * cn == 1 else clc_try_cancel_multicast
+        several = cm * cn > 1
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
-        current().when(elect_sync(), lambda: ask(_response(self, stage), bar))
+        current().when(elect_sync(), lambda: clc_try_cancel(_response(self, stage), bar, multicast=several))
         self.num_tiles_executed = self.num_tiles_executed + 1
 
 
@@ -163,7 +163,10 @@ class DynamicPersistentTileScheduler:
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
 
         def draw() -> None:
-            index = dtypes.Int32(counter_add(self.counter, 1)) + self.num_persistent_clusters
+            index = (
+                dtypes.Int32(atom(self.counter, 1, space="global", op="add", type="u32", sem="relaxed", scope="gpu"))
+                + self.num_persistent_clusters
+            )
             _respond(_response(self, stage), (index, 0, 0, 0), bar, cm * cn)
 
         current().when(elect_sync(), draw)
@@ -182,7 +185,7 @@ def _respond(response: Any, words: tuple[Any, ...], bar: Any, ctas: int) -> None
     """Write a response into each CTA of the cluster and complete its bytes there. One thread."""
     if ctas > 1:
         for rank in range(ctas):
-            st_async_v4_b32(mapa(response, rank), words, mapa(bar, rank))
+            st_async(mapa(response, rank), words, mapa(bar, rank), count=4)
         return
     # A CTA alone has no peers: compute-sanitizer refuses st.async there.
     current().store(Int32, "smem", response, words, RESPONSE_BYTES)

@@ -4,7 +4,7 @@
 import numba
 from numba import cuda
 
-from numba_cute.isa.rows import fence, mbarrier, setmaxnreg, sync, tma
+from numba_cute.isa.rows import bulk, fence, mbarrier, registers, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
 
 from .barriers import ints
@@ -259,14 +259,14 @@ def named_barrier_by_half_a_warp(mended):
     return kernel
 
 
-@bug(DeadlockError, "setmaxnreg_inc", "missing: warps 1-3|missing: warp", threads=256)
+@bug(DeadlockError, "setmaxnreg", "missing: warps 1-3|missing: warp", threads=256)
 def setmaxnreg_by_one_warp(mended):
     def kernel():
         t = cuda.threadIdx.x
         if t < 128:
-            setmaxnreg.setmaxnreg_dec(count=40)
+            registers.setmaxnreg(count=40, action="dec")
         elif mended or t < 160:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
 
     return kernel
 
@@ -276,19 +276,19 @@ def setmaxnreg_inc_without_a_dec_elsewhere(mended):
     def kernel():
         if cuda.threadIdx.x < 128:
             if mended:
-                setmaxnreg.setmaxnreg_dec(count=40)
+                registers.setmaxnreg(count=40, action="dec")
         else:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
 
     return kernel
 
 
-@bug(DeadlockError, "setmaxnreg_dec|syncthreads", threads=256)
+@bug(DeadlockError, "setmaxnreg|syncthreads", threads=256)
 def setmaxnreg_in_a_branch_of_a_warpgroup(mended):
     def kernel():
         t = cuda.threadIdx.x
         if mended or t % 128 < 64:
-            setmaxnreg.setmaxnreg_dec(count=40)
+            registers.setmaxnreg(count=40, action="dec")
         cuda.syncthreads()
 
     return kernel
@@ -320,7 +320,7 @@ def wait_on_the_barrier_of_another_stage(mended):
         fresh(1, BAR + 8)
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 128)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         if not mended:
             mbarrier.mbarrier_wait_parity(BAR + 8, 0)
@@ -333,13 +333,13 @@ def proxy_fence_ahead_of_the_writes(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
         if not mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         put(BUF + 4 * t, t)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 
@@ -356,7 +356,7 @@ def shared_array_stored_without_a_proxy_fence(mended):
             fence.fence_proxy_async()
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, 1024 + 227 * 1024 - 256, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, 1024 + 227 * 1024 - 256, 256)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 

@@ -41,7 +41,7 @@ def changed(*missing):
             tma.cp_async_bulk_tensor_g2s(BUF, at, (0,), BAR, rank=1)
         cuda.syncthreads()
         if t == 0:
-            update.tensormap_replace_global_address_gmem(at, rows.ctypes.data + 256)
+            update.tensormap_replace(at, rows.ctypes.data + 256, space="gmem", field="global_address")
             if "release" not in missing:
                 update.fence_proxy_tensormap_release(scope="gpu")
         if "barrier" not in missing:
@@ -88,7 +88,7 @@ def array_passed_for_a_map(mended):
         if t == 0:
             mbarrier.mbarrier_init(BAR, 1)
             fence.fence_mbarrier_init()
-        sync.bar_sync_all(0)
+        sync.bar_sync(0)
         if t == 0:
             at = map.ctypes.data if mended else out.ctypes.data & -128
             if mended:

@@ -6,8 +6,8 @@ from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows import fence, mbarrier, sync, tcgen05 as umma, tma
-from numba_cute.isa.rows.umma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
+from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tcgen05 as umma
+from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
 
 from .zoo import BAR, BUF, bug, get, put
@@ -51,7 +51,7 @@ def rounds(*missing):
         b = seam.current()
         fill(t)
         if "proxy fence" not in missing:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         if t == 0:
             mbarrier.mbarrier_init(DONE, 1)
             mbarrier.mbarrier_init(FREE, 128)
@@ -173,7 +173,7 @@ def once(body, columns=32):
     def kernel(out):
         t = cuda.threadIdx.x
         fill(t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         if t == 0:
             mbarrier.mbarrier_init(DONE, 1)
             mbarrier.mbarrier_init(FREE, 1)
@@ -466,7 +466,7 @@ def multiply_before_the_copy_of_its_operand_has_landed(mended):
         cuda.syncthreads()
         if t == 128:
             mbarrier.mbarrier_arrive_expect_tx(FREE, 5120)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 5120, FREE)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 5120, FREE)
             if mended:
                 mbarrier.mbarrier_wait_parity(FREE, 0)
             multiply(get(SLOT), False)

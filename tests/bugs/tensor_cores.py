@@ -23,7 +23,7 @@ def multiply(*missing):
         b, t = seam.current(), cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
         if "proxy fence" not in missing:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         if "barrier" not in missing:
             cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
@@ -91,7 +91,7 @@ def operand_overwritten_before_the_wait(mended):
     def kernel(out):
         b, t = seam.current(), cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         wgmma.wgmma_fence()
@@ -111,7 +111,7 @@ def a_fragment_changed_before_the_wait(mended):
     def kernel(out):
         b, t = seam.current(), cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         a = seam.Regs(b.registers(dtypes.Uint32, 4), dtypes.Uint32, 0, 4)
@@ -139,7 +139,7 @@ def operands_brought_by_cp_async_without_a_proxy_fence(mended):
         copy_async.cp_async_commit_group()
         copy_async.cp_async_wait_group(n=0)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         b.fill(acc, 0.0)

@@ -9,7 +9,8 @@ import pytest
 
 from numba_cute import isa, seam
 from numba_cute.isa import TABLE, rows, supports
-from numba_cute.isa.form.instr import ASYNC, WARP, f32, inout, instr, out, pred, smem, u32, u64
+from numba_cute.isa.form.instr import ASYNC, WARP, instr
+from numba_cute.isa.form.kinds import f32, inout, out, pred, smem, u32, u64
 from numba_cute.seam import CuteError
 
 
@@ -63,7 +64,7 @@ GOOD = "op.b32 $b, $a;"
         ("op.{mode}.b32 $b, $a;", body, {}, "lacks .*mode"),
         (GOOD, needing_static, {"over": [{"mod": 1}]}, "lacks .*mode"),
         (GOOD, sized, {}, "lacks .*k"),
-        (GOOD, sized, {"over": [{"k": 0}]}, "empty vector"),
+        (GOOD, sized, {"over": [{"k": 0}]}, "empty vector in every case"),
         (GOOD, body, {"over": [{"a": 1}]}, "both|static parameter"),
         (GOOD, body, {"over": []}, "no case"),
         (GOOD, undocumented, {}, "no docstring"),

@@ -277,10 +277,10 @@ def test_redux_reduces_as_its_type(op, type, want):
 @pytest.mark.parametrize(
     "row, value, half",
     [
-        (isa.cvt_bf16x2_f32, 1.0, 0x3F80), (isa.cvt_bf16x2_f32, 1.00390625, 0x3F80), (isa.cvt_bf16x2_f32, -2.5, 0xC020),
-        (isa.cvt_bf16x2_f32, float("nan"), 0x7FFF), (isa.cvt_bf16x2_f32, float("inf"), 0x7F80),
-        (isa.cvt_f16x2_f32, 1.0, 0x3C00), (isa.cvt_f16x2_f32, 65520.0, 0x7C00), (isa.cvt_f16x2_f32, 2.0**-24, 1),
-        (isa.cvt_f16x2_f32, float("nan"), 0x7FFF),
+        (isa.cvt_halves_f32, 1.0, 0x3F80), (isa.cvt_halves_f32, 1.00390625, 0x3F80), (isa.cvt_halves_f32, -2.5, 0xC020),
+        (isa.cvt_halves_f32, float("nan"), 0x7FFF), (isa.cvt_halves_f32, float("inf"), 0x7F80),
+        (isa.cvt_halves_f32, 1.0, 0x3C00), (isa.cvt_halves_f32, 65520.0, 0x7C00), (isa.cvt_halves_f32, 2.0**-24, 1),
+        (isa.cvt_halves_f32, float("nan"), 0x7FFF),
     ],
 )  # fmt: skip
 def test_cvt_packs_low_then_high(row, value, half):
@@ -291,7 +291,7 @@ def test_cvt_packs_low_then_high(row, value, half):
 def test_tma_load_fills_every_cta_of_the_mask_and_completes_its_own_barrier(rng):
     m = Machine(ctas=4)
     m.maps[1 << 40] = TensorMap(rng.integers(0, 256, 512, np.uint8))
-    m.issue(isa.cp_async_bulk_tensor_g2s_multicast, 256, 1 << 40, (128,), 64, 0b1010, rank=1)
+    m.issue(isa.cp_async_bulk_tensor_g2s, 256, 1 << 40, (128,), 64, 0b1010, rank=1)
     for cta in range(4):
         hit = cta in (1, 3)
         want = m.maps[1 << 40].data[128:256] if hit else np.zeros(128, np.uint8)
@@ -348,14 +348,14 @@ def test_bulk_copies_move_bytes(rng):
 def test_a_barrier_of_a_peer_is_reached_through_mapa():
     m = Machine(ctas=2)
     peer = m.issue(isa.mapa, 8, 1)
-    m.issue(isa.mbarrier_arrive_expect_tx_cluster, peer, 256)
+    m.issue(isa.mbarrier_arrive_expect_tx, peer, 256)
     assert m.bars == {(1, 8): m.mbar(8, 1)} and m.mbar(8, 1).calls == [("arrive", ("tx", 256))]
     assert m.issue(isa.getctarank, peer) == 1
 
 
 @pytest.mark.parametrize(
     "store, load, value",
-    [(isa.st_shared_cluster_b32, isa.ld_shared_cluster_b32, 0xDEADBEEF),
+    [(isa.st, isa.ld, 0xDEADBEEF),
      (isa.st_shared_cluster_b64, isa.ld_shared_cluster_b64, 2**63 + 5),
      (isa.st_shared_cluster_f32, isa.ld_shared_cluster_f32, -0.5)],
 )  # fmt: skip

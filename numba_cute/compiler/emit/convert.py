@@ -14,7 +14,8 @@ from llvmlite import ir
 from numba.cuda import types
 
 from ... import dtypes
-from ...isa.form import instr as table
+from ...isa.form.instr import Instr, supports
+from ...isa.rows import convert as rows, widen
 from . import minifloat
 from .leaves import Number, element_ir, held, per_slot, scalar_type
 from .rounding import to_float32, to_integer
@@ -32,7 +33,7 @@ def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.
     if src is dst:
         return list(src_words)
     for direct in _DIRECT.get((src, dst), ()):
-        if table.supports(tracer.arch, table.TABLE[direct].target):
+        if supports(tracer.arch, direct.target):
             return _by_row(direct, src_words, count)
     if narrow(src):
         elements, src = widened(tracer, src_words, src, count), dtypes.Float32
@@ -75,17 +76,17 @@ def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
 
 # Pairs of types between which a row converts four elements exactly: the first that the target has.
 _DIRECT = {
-    (dtypes.Int8, dtypes.BFloat16): ("cvt_bf16x4_s8x4",),
-    (dtypes.Int8, dtypes.Float16): ("cvt_f16x4_s8x4",),
-    (dtypes.Float8E4M3FN, dtypes.BFloat16): ("cvt_rn_bf16x4_e4m3x4", "cvt_bf16x4_e4m3x4"),
-    (dtypes.Float8E4M3FN, dtypes.Float16): ("cvt_rn_f16x4_e4m3x4", "cvt_f16x4_e4m3x4"),
-    (dtypes.Float8E5M2, dtypes.Float16): ("cvt_f16x4_e5m2x4",),
+    (dtypes.Int8, dtypes.BFloat16): (widen.cvt_bf16x4_s8x4,),
+    (dtypes.Int8, dtypes.Float16): (widen.cvt_f16x4_s8x4,),
+    (dtypes.Float8E4M3FN, dtypes.BFloat16): (widen.cvt_rn_bf16x4_e4m3x4, widen.cvt_bf16x4_e4m3x4),
+    (dtypes.Float8E4M3FN, dtypes.Float16): (widen.cvt_rn_f16x4_e4m3x4, widen.cvt_f16x4_e4m3x4),
+    (dtypes.Float8E5M2, dtypes.Float16): (widen.cvt_f16x4_e5m2x4,),
 }
 
 
-def _by_row(name: str, src_words: Sequence[Any], count: int) -> list[Any]:
+def _by_row(row: Instr, src_words: Sequence[Any], count: int) -> list[Any]:
     """Words of 8-bit elements as words of 16-bit ones."""
-    out = [x.ir for word in src_words for x in table.TABLE[name](packed=Number(types.uint32, word))]
+    out = [x.ir for word in src_words for x in row(packed=Number(types.uint32, word))]
     return out[: -(-count // 2)]
 
 
@@ -119,15 +120,10 @@ def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: i
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
         bits = [b.zext(element(tracer, src_words, dtype, i), _I32) for i in range(count)]
         return [minifloat.widened(b, x, dtype) for x in bits]
-    if dtype.width == 4:
-        row = table.TABLE["cvt_f16x2_e2m1x2"]
-        pairs = [b.trunc(b.lshr(w, _I32(shift)), _I16) for w in src_words for shift in (0, 8, 16, 24)]
-        halves = [row(packed=Number(types.uint16, p)).ir for p in pairs[: -(-count // 2)]]
-        return widened(tracer, halves, dtypes.Float16, count)
     if dtype.width <= 8:
-        row = table.TABLE[f"cvt_f16x2_{dtype.ptx}x2"]
-        pairs = [b.trunc(b.lshr(w, _I32(shift)), _I16) for w in src_words for shift in (0, 16)]
-        halves = [row(packed=Number(types.uint16, p)).ir for p in pairs[: -(-count // 2)]]
+        shifts = (0, 8, 16, 24) if dtype.width == 4 else (0, 16)
+        pairs = [Number(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in shifts]
+        halves = [rows.cvt_f16x2_small(packed=p, type=dtype.ptx).ir for p in pairs[: -(-count // 2)]]
         return widened(tracer, halves, dtypes.Float16, count)
     if dtype is dtypes.BFloat16:
         return [
@@ -146,10 +142,10 @@ def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[An
             tracer.builder.trunc(minifloat.narrowed(tracer.builder, x, dtype), ir.IntType(dtype.width)) for x in floats
         ]
         return packed(tracer, small, dtype)
-    row = table.TABLE[f"cvt_{dtype.ptx}x2_f32"]
+    row = rows.cvt_halves_f32 if dtype.width == 16 else rows.cvt_small_f32
     padded = [*floats, *[ir.Constant(_F32, 0.0)] * (len(floats) % 2)]
     f32, b = types.float32, tracer.builder
-    pairs = [row(hi=Number(f32, h), lo=Number(f32, w)).ir for w, h in zip(padded[0::2], padded[1::2])]
+    pairs = [row(hi=Number(f32, h), lo=Number(f32, w), type=dtype.ptx).ir for w, h in zip(padded[0::2], padded[1::2])]
     if dtype.width == 16:
         return pairs
     if dtype.width == 4:
@@ -160,5 +156,5 @@ def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[An
 
 def _has_rows(tracer: Any, dtype: dtypes.DType) -> bool:
     """Whether the target converts these small floats itself."""
-    row = table.TABLE.get(f"cvt_{dtype.ptx}x2_f32")
-    return row is not None and table.supports(tracer.arch, row.target)
+    forms = [case for case in rows.cvt_small_f32.cases if case["type"] == dtype.ptx]
+    return any(supports(tracer.arch, target) for case in forms for target in rows.cvt_small_f32.needs(case))

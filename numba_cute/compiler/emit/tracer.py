@@ -11,7 +11,8 @@ from llvmlite import ir
 from numba.cuda import cgutils, nvvmutils, types
 
 from ... import dtypes
-from ...isa.form import instr as table
+from ...isa.form.instr import THREAD, Instr, supports
+from ...isa.form.kinds import Operand, pred
 from ...seam import CuteError, Regs
 from ..ground.building import known_launch
 from . import addresses, convert
@@ -52,26 +53,27 @@ class Tracer(Vectors):
             body(Number(ty, self.builder.add(loop.index, first)))
 
     # ------------------------------------------------------------------ instructions
-    def issue(self, instr: table.Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        if not table.supports(self.arch, instr.target):
-            raise CuteError(
-                f"{instr.name} needs {instr.target}, and the target is {self.arch}: "
-                f"compile for {instr.target}, or use an operation that {self.arch} has"
-            )
+    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        for target in instr.needs(statics, operands):
+            if not supports(self.arch, target):
+                raise CuteError(
+                    f"{instr.name} needs {target}, and the target is {self.arch}: "
+                    f"compile for {target}, or use an operation that {self.arch} has"
+                )
         results = None if self.builder is None else self._call(instr, statics, operands)
         outs = []
-        for o in instr.operands:
+        for o in instr.operands_in(statics):
             if o.writes and not isinstance(operands.get(o.name), Regs):
                 values = [None] * o.size(statics) if results is None else results[o.name]
                 leaves = tuple(Number(_KIND_TYPES.get(o.kind.name, types.uint32), v) for v in values)
                 outs.append(leaves if o.count is not None else leaves[0])
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
-    def _call(self, instr: table.Instr, statics: dict[str, Any], operands: dict[str, Any]) -> dict[str, list[Any]]:
-        asm = instr.assembly(statics)
+    def _call(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> dict[str, list[Any]]:
+        asm = instr.assembly(statics, operands)
         inputs: dict[str, list[Any]] = {}
-        for o in instr.operands:
-            if o.reads:
+        for o in instr.operands_in(statics):
+            if o.reads and o.name in operands:
                 inputs[o.name] = self._operand(instr, o, o.size(statics), operands[o.name])
         args = [inputs[o.name][i] for o, i in asm.inputs]
         rets = [_LLVM[o.kind.llvm] for o, _ in asm.outputs]
@@ -82,12 +84,12 @@ class Tracer(Vectors):
         fn = ir.InlineAsm(
             ir.FunctionType(result, [a.type for a in args]), asm.text, constraints, side_effect=not instr.pure
         )
-        attrs = () if instr.issuer == table.THREAD else ("convergent",)
+        attrs = () if instr.issuer == THREAD else ("convergent",)
         got = self.builder.call(fn, args, attrs=attrs)
         values = [got] if len(rets) == 1 else [self.builder.extract_value(got, i) for i in range(len(rets))]
         by_name: dict[str, list[Any]] = {}
         for (o, _), v in zip(asm.outputs, values):
-            if o.kind is table.pred:
+            if o.kind is pred:
                 v = self.builder.icmp_unsigned("!=", v, v.type(0))
             by_name.setdefault(o.name, []).append(v)
         for o in instr.operands:
@@ -95,7 +97,7 @@ class Tracer(Vectors):
                 self._write_words(operands[o.name], by_name[o.name])
         return by_name
 
-    def _operand(self, instr: table.Instr, o: table.Operand, count: int, value: Any) -> list[Any]:
+    def _operand(self, instr: Instr, o: Operand, count: int, value: Any) -> list[Any]:
         """The LLVM values of one input operand."""
         if isinstance(value, Regs):
             words = self._read_words(value)
@@ -108,10 +110,10 @@ class Tracer(Vectors):
         want = _LLVM[o.kind.llvm]
         return [v if v.type == want else self.builder.bitcast(v, want) for v in values]
 
-    def _scalar_operand(self, instr: table.Instr, o: table.Operand, x: Any) -> Any:
+    def _scalar_operand(self, instr: Instr, o: Operand, x: Any) -> Any:
         if not isinstance(x, (int, float, Number, dtypes.Scalar)):
             raise CuteError(f"{instr.name}: operand {o.name} ({o.kind.name}) cannot be {x!r}")
-        if o.kind is table.pred:
+        if o.kind is pred:
             return self.builder.zext(self.ir(x, types.boolean), _I32)
         ty = _KIND_TYPES.get(o.kind.name, types.uint32)
         if isinstance(x, Number) and x.ir.type == _LLVM[o.kind.llvm]:

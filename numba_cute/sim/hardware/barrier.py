@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...isa.form.instr import MBARRIER
+from ...isa.form.instr import MBARRIER, RELAXED, RELEASE
 from ..ground.access import Access
 from ..ground.clocks import FULL, INIT, READS, Gather
 from ..ground.ordering import CLUSTER, published
@@ -193,16 +193,16 @@ class BarrierHandle:
     def _publish(self, bar: MBarrier) -> None:
         """What the arriving threads have done becomes known to those who wait (PTX ISA: .release, and its scope)."""
         m = self.machine
-        text = m.row.ptx if m.row is not None else ""
+        sem, scope = m.order
         clocks = m.clocks()
-        if ".relaxed" in text:
+        if sem == RELAXED:
             self._publish_fenced(bar)
             return
         if m.cta is bar.cta:
             bar.near.add(clocks)
-        elif ".release.cluster" in text:
+        elif sem == RELEASE and scope == "cluster":
             bar.far.add(clocks)
-        else:  # CTA scope, but another CTA: what was read may be overwritten (see mbarrier_arrive_peer), no more
+        else:  # CTA scope, but another CTA: what was read may be overwritten (see mbarrier_arrive), no more
             bar.near.add(clocks, (READS,))
 
     def _publish_fenced(self, bar: MBarrier) -> None:
@@ -218,7 +218,7 @@ class BarrierHandle:
         m = self.machine
         near, far = bar.done
         m.acquire(near)
-        m.acquire(far if m.row is not None and ".acquire.cluster" in m.row.ptx else far.only((READS,)))
+        m.acquire(far if m.order.scope == "cluster" else far.only((READS,)))
 
     def expect_tx(self, tx: int) -> None:
         bar = self.live("expects bytes")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Uint16, Uint32, Uint64, number
-from ...isa.form.instr import WGMMA_GROUP, Instr, Operand
+from ...isa.form.instr import CLUSTER, TCGEN05_LOADS, WARP, WARPGROUP, WGMMA_GROUP, Instr
+from ...isa.form.kinds import Operand, Role
 from ...seam import CuteError, Regs
 from ..ground.report import DivergenceError
 from ..python.arithmetic.number import CLASSES, Number
@@ -78,7 +79,7 @@ def check_size(operand: Operand, found: int, size: int, row: Instr) -> None:
 
 def results(row: Instr, case: dict[str, Any], operands: dict[str, Any], values: Any) -> Any:
     """What `issue` gives one thread: `values` are the body's outs for it."""
-    outs = [o for o in row.operands if o.writes and not o.reads]
+    outs = [o for o in row.operands_in(case) if o.writes and not o.reads]
     if not outs:
         return None
     given = []
@@ -98,12 +99,12 @@ def issue_alone(
 ) -> Any:
     """Issue a row whose issuer is one thread; with equal operands by all of a convoy at once."""
     values = {}
-    for o in row.operands:
-        if o.reads:
+    for o in row.operands_in(case):
+        if o.reads and o.name in operands:
             given = operands[o.name]
             values[o.name] = scalar(o.kind.name, given) if o.count is None else vector(o, given, o.size(case), row)
     threads = [run.thread] if convoy is None else convoy.threads
-    m = Machine(run, row, threads)
+    m = Machine(run, row, threads, case=case)
     if "cta_group" in case:
         one_group(m, case["cta_group"])
     outs = row.perform(m, case, values)
@@ -139,22 +140,24 @@ class Meet:
     def perform(self, run: Any) -> None:
         """Run the body for all; the last to arrive does it."""
         self.by = run.thread
-        m = Machine(run, self.row, self.unit.threads, self.unit)
+        m = Machine(run, self.row, self.unit.threads, self.unit, self.case)
+        operands = self.row.operands_in(self.case)
+        given: Any = self.operands[0]
         if "cta_group" in self.case:
             one_group(m, self.case["cta_group"])
         copied: list[tuple[str, Any]] = []
-        values = {o.name: self._gather(o, m, copied) for o in self.row.operands if o.reads}
+        values = {o.name: self._gather(o, m, copied) for o in operands if o.reads and o.name in given}
         if self.row.done_by == WGMMA_GROUP:
-            for o in self.row.operands:
+            for o in operands:
                 if o.count is not None and not o.writes:
                     m.hold(values[o.name], True)
         for perform in run.watch.performs if self.undefined else ():
             self.outs = perform(self, m, values)
         if not self.undefined:
             self.outs = self.row.perform(m, self.case, values)
-        if self.row.name.startswith("tcgen05_ld"):
+        if self.row.done_by == TCGEN05_LOADS:
             for tell in run.watch.loads_registers:
-                written = [o.name for o in self.row.operands if o.writes and o.name in self.operands[0]]  # type: ignore[operator]
+                written = [o.name for o in operands if o.writes and o.name in given]
                 tell(m, [r for name in written for r in zip(m.threads, self._alone(name))])
         for name, array in copied:
             for regs, lane in zip(self._alone(name), array):
@@ -244,25 +247,26 @@ def _slab(given: list[Any], unit: Any, dtype: Any, together: bool) -> Any:
 
 def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
     """Issue a row whose issuer is a warp or wider: wait for the other threads; the last one runs the body."""
-    if "membermask" in row.names:
-        return _issue_masked(run, row, case, operands)
+    mask = row.roles.get(Role.LANES)
+    if mask is not None and mask in operands:
+        return _issue_masked(run, row, case, operands, mask)
     thread = run.thread
     convoy = thread.convoy
     unit = thread.unit(row.issuer, row.name)
-    key = (row.name, id(case))
+    key = (row.name, id(case), row.given(operands))
     meet = unit.meets.get(key)
     if meet is None:
-        if row.issuer in ("warp", "warpgroup"):
+        if row.issuer in (WARP, WARPGROUP):
             _check_converged(unit, row, thread)
         meet = unit.meets[key] = Meet(unit, row, case)
-    at = thread.index - unit.threads[0].index if row.issuer != "cluster" else unit.threads.index(thread)
+    at = thread.index - unit.threads[0].index if row.issuer != CLUSTER else unit.threads.index(thread)
     places = [at] if convoy is None else _places(convoy, unit, at)
     return _join(run, thread, unit.meets, key, operands, places)
 
 
-def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
-    """`issue_together` for the lanes of a warp that `membermask` names, wherever the others are."""
-    convoy, given = run.thread.convoy, operands["membermask"]
+def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any], name: str) -> Any:
+    """`issue_together` for the lanes of a warp that the operand `name` names, wherever the others are."""
+    convoy, given = run.thread.convoy, operands[name]
     mask = int(given if convoy is None else convoy.common(given)) & 0xFFFFFFFF
     if convoy is not None:
         convoy.agree([mask >> lane & 1 for lane in convoy.lanes])  # lanes of another mask part here
@@ -278,7 +282,7 @@ def _issue_masked(run: Any, row: Instr, case: dict[str, Any], operands: dict[str
         meet = warp.meets[key] = Meet(type(warp)(f"warp that the mask {mask:#x} names", named), row, case)
     lanes = [t.lane for t in meet.unit.threads]
     places = [lanes.index(t.lane) for t in threads]
-    return _join(run, threads[0], warp.meets, key, {**operands, "membermask": mask}, places)
+    return _join(run, threads[0], warp.meets, key, {**operands, name: mask}, places)
 
 
 def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict[str, Any], places: list[int]) -> Any:
@@ -300,7 +304,7 @@ def _join(run: Any, thread: Any, meets: dict[Any, Any], key: Any, operands: dict
     several = isinstance(meet.outs, tuple)
     if convoy is not None:
         outs = meet.outs if several else (meet.outs,)
-        return convoy.results(row, operands, [lane(o, places) for o in outs])
+        return convoy.results(row, meet.case, operands, [lane(o, places) for o in outs])
     mine = tuple(lane(o, places[0]) for o in meet.outs) if several else lane(meet.outs, places[0])
     return results(row, meet.case, operands, mine)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
+from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
 from ...isa.form.machine import Bytes
 from ..ground.access import Region, Rows
 from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
@@ -32,13 +32,16 @@ POLLS = 64
 
 
 class Machine:
-    """One issue of one row by `threads`."""
+    """One issue of one row by `threads`. order: how it orders memory."""
 
-    __slots__ = ("run", "row", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued", "saved",
-                 "op", "map_at", "_place")  # fmt: skip
+    __slots__ = ("run", "row", "order", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
+                 "saved", "op", "map_at", "_place")  # fmt: skip
 
-    def __init__(self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None) -> None:
+    def __init__(
+        self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
+    ) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
+        self.order = _WEAK if row is None else row.order(case or {})
         self.lanes = len(threads)
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
@@ -132,8 +135,8 @@ class Machine:
                 f"on an H200); launch with cluster=, or give the kernel @cute.cluster_shape; {self.place}"
             )
 
-    def cluster_arrive(self, release: bool = True) -> None:
-        self.cta.cluster.barrier.arrive(self, release)
+    def cluster_arrive(self) -> None:
+        self.cta.cluster.barrier.arrive(self, self.order.sem == RELEASE)
 
     def cluster_wait(self) -> None:
         self.cta.cluster.barrier.wait(self)
@@ -152,11 +155,10 @@ class Machine:
     def tmem(self) -> TensorMemoryHandle:
         return TensorMemoryHandle(self)
 
-    def set_registers(self, count: int) -> None:
+    def set_registers(self, count: int, *, grows: bool) -> None:
         if count % 8 or not 24 <= count <= 256:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
         unit, cta = self.unit, self.cta
-        grows = self.row is not None and "_inc" in self.row.name
         if unit.registers is not None and (count < unit.registers) == grows and count != unit.registers:
             raise SimError(
                 f"setmaxnreg: {self.describe()} {'raises' if grows else 'lowers'} its registers from {unit.registers} "
@@ -263,8 +265,10 @@ class Machine:
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
+        cta: int | None = None, reads: bool = True,
     ) -> Bytes:  # fmt: skip
+        sem, scope = self.order
+        assert sem is not None and scope is not None
         if change is None:
             self.polls(address)  # which may let others change what is then read
         if shared:
@@ -394,35 +398,34 @@ class Machine:
             for tell in self.run.watch.holds:
                 tell(self, registers, keeps)
 
-    def fence(self, kind: str) -> None:
-        if kind == "wgmma":
-            for tell in self.run.watch.fences_wgmma:
-                tell(self)
-        if kind.startswith("acq_rel."):
-            self.run.events += 1
-        if kind.startswith("tcgen05."):
-            self.tmem.fence(kind)
-        if not self.run.clocks:
-            return
-        if kind.startswith("acq_rel.") and self.lanes > 1:  # a barrier of the warp
-            self.meet()
-            return
-        for t in self.threads:
-            if kind.startswith("acq_rel."):
-                fence_threads(t, kind.removeprefix("acq_rel."))
-            for row in _FENCES.get(kind, ()):
-                t.clock.fence(row)
+    def fence(self) -> None:
+        self.run.events += 1
+        if self.run.clocks:
+            for t in self.threads:
+                fence_threads(t, self.order.scope or "cta")
+
+    def fence_proxy(self, *, shared: bool, global_: bool) -> None:
+        self._fence_clocks(*((SMEM,) if shared else ()), *((GMEM,) if global_ else ()))
+
+    def fence_barriers(self) -> None:
+        self._fence_clocks(INIT)
+
+    def _fence_clocks(self, *rows: int) -> None:
+        if self.run.clocks:
+            for t in self.threads:
+                for row in rows:
+                    t.clock.fence(row)
+
+    def fence_registers(self) -> None:
+        for tell in self.run.watch.fences_wgmma:
+            tell(self)
 
     def meet(self) -> None:
-        """A barrier among the issuing threads."""
-        gather = Gather(self.threads[0].clock.base)
-        gather.add([t.clock for t in self.threads])
-        self.acquire(gather.freeze())
+        self.run.events += 1
+        if self.run.clocks:
+            gather = Gather(self.threads[0].clock.base)
+            gather.add([t.clock for t in self.threads])
+            self.acquire(gather.freeze())
 
 
-_FENCES = {
-    "proxy.async": (SMEM, GMEM),
-    "proxy.async.shared": (SMEM,),
-    "proxy.async.global": (GMEM,),
-    "mbarrier_init": (INIT,),
-}
+_WEAK = Order(None, None)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import TCGEN05_GROUP
+from ...isa.form.instr import TCGEN05_GROUP, TCGEN05_LOADS, TCGEN05_STORES
 from ..ground.clocks import FULL, GMEM, READS, SMEM, TENSOR
 from ..ground.report import OutOfBoundsError, SimError
 
@@ -168,25 +168,31 @@ class TensorMemoryHandle:
 
         m.later(effect)
 
-    def fence(self, kind: str) -> None:
-        """tcgen05.fence::before_thread_sync and ::after_thread_sync ("tcgen05.before", "tcgen05.after"), and
-        tcgen05.wait::ld and ::st ("tcgen05.ld", "tcgen05.st")."""
-        m = self.machine
-        for tell in m.run.watch.waited_for_loads if kind == "tcgen05.ld" else ():
-            tell(m)
-        if not m.run.clocks:
-            return
-        for t in m.threads:
-            if kind == "tcgen05.before":
+    def fence_before(self) -> None:
+        if self.machine.run.clocks:
+            for t in self.machine.threads:
                 t.clock.fence(TENSOR)
-            elif kind == "tcgen05.after":
+
+    def fence_after(self) -> None:
+        if self.machine.run.clocks:
+            for t in self.machine.threads:
                 t.clock.after = t.clock.base
-        if kind in ("tcgen05.ld", "tcgen05.st"):
-            waits = m.unit.groups.get(kind)
-            if waits is not None:
-                for t in m.threads:
-                    t.clock.base = t.clock.base.knowing(waits.agent, waits.epoch, (READS, FULL))
-                waits.epoch += 1
+
+    def wait_loads(self) -> None:
+        for tell in self.machine.run.watch.waited_for_loads:
+            tell(self.machine)
+        self._wait(TCGEN05_LOADS)
+
+    def wait_stores(self) -> None:
+        self._wait(TCGEN05_STORES)
+
+    def _wait(self, group: str) -> None:
+        m = self.machine
+        waits = m.unit.groups.get(group) if m.run.clocks else None
+        if waits is not None:
+            for t in m.threads:
+                t.clock.base = t.clock.base.knowing(waits.agent, waits.epoch, (READS, FULL))
+            waits.epoch += 1
 
 
 def memory_of(cta: Any) -> TensorMemory:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from ...isa.form.instr import Instr, Operand
+from ...isa.form.instr import Instr
+from ...isa.form.kinds import Operand
 
 
 class Together(Protocol):
@@ -39,5 +40,5 @@ class Together(Protocol):
     def vectors(self, operand: Operand, value: Any, size: int, row: Instr) -> Any:
         """Give a vector operand of `size` registers as an array (lanes, size)."""
 
-    def results(self, row: Instr, operands: dict[str, Any], values: list[Any]) -> Any:
+    def results(self, row: Instr, case: dict[str, Any], operands: dict[str, Any], values: list[Any]) -> Any:
         """Give what `issue` gives: `values` are the body's outs for these lanes."""

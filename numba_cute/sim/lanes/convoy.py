@@ -208,8 +208,8 @@ class Convoy:
     def vectors(self, operand: Operand, value: Any, size: int, row: Instr) -> Any:
         return vectors(self, operand, value, size, row)
 
-    def results(self, row: Instr, operands: dict[str, Any], values: list[Any]) -> Any:
-        return lane_results(self, row, operands, values)
+    def results(self, row: Instr, case: dict[str, Any], operands: dict[str, Any], values: list[Any]) -> Any:
+        return lane_results(self, row, case, operands, values)
 
     def _part(self, parts: list[list[int]]) -> tuple[int, ...]:
         """Let the lanes of each part but the greatest go on elsewhere; gives those that stay."""

@@ -37,7 +37,7 @@ class LaneBackend(SimBackend):
 
     # instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        self.check_target(instr)
+        self.check_target(instr, statics, operands)
         f = self._convoy
         if instr.issuer != THREAD:
             return f.step(issue_together, self.run, instr, statics, operands)
@@ -56,11 +56,11 @@ class LaneBackend(SimBackend):
     def _at_once(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         """The body takes and gives arrays."""
         values = {}
-        for o in row.operands:
-            if o.reads:
+        for o in row.operands_in(case):
+            if o.reads and o.name in operands:
                 values[o.name] = scalars(o.kind.name, operands[o.name])
-        outs = row.perform(Machine(self.run, row, f.threads), case, values)
-        outputs = [o for o in row.operands if o.writes]
+        outs = row.perform(Machine(self.run, row, f.threads, case=case), case, values)
+        outputs = [o for o in row.operands_in(case) if o.writes]
         made = [as_lanes(f, o.kind.name, x) for o, x in zip(outputs, outs if len(outputs) > 1 else (outs,))]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -76,7 +76,7 @@ class LaneBackend(SimBackend):
     def _special(self, f: Convoy, row: Instr, case: dict[str, Any]) -> Any:
         """A special register: most never change."""
         key = row.name, id(case)
-        if key not in f.memory or "smem_size" in str(case):
+        if key not in f.memory or case.get("grows"):
             f.memory[key] = self._at_once(f, row, case, {})
         return f.memory[key]
 

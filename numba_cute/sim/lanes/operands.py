@@ -61,10 +61,10 @@ def spans(f: Any, regs: Regs, dtype: Any = None) -> Any:
     return part if part.dtype == want else part.view(want)
 
 
-def lane_results(f: Any, row: Instr, operands: dict[str, Any], values: list[Any]) -> Any:
+def lane_results(f: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any], values: list[Any]) -> Any:
     """`results` for the lanes of a convoy."""
     given: list[Any] = []
-    for o, v in zip([o for o in row.operands if o.writes and not o.reads], values):
+    for o, v in zip([o for o in row.operands_in(case) if o.writes and not o.reads], values):
         target, kind = operands.get(o.name), o.kind.name
         if isinstance(target, Regs):
             if type(target.file) is LaneFile:

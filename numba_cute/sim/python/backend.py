@@ -123,7 +123,7 @@ class SimBackend:
     def __init__(self, run: Any) -> None:
         self.run = run
         self.arch: str = run.arch
-        self._supported: dict[str, bool] = {}
+        self._supported: set[tuple[str, ...]] = set()
         self.struct_class: Any = None  # see seam.struct: what stands for a class of structs, set by who rebuilds them
 
     # structs
@@ -135,26 +135,27 @@ class SimBackend:
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
     # instructions
-    def check_target(self, instr: Instr) -> None:
-        """An error if the target does not have the instruction."""
-        ok = self._supported.get(instr.target)
-        if ok is None:
-            ok = self._supported[instr.target] = supports(self.arch, instr.target)
-        if not ok:
-            raise CuteError(
-                f"{instr.name} needs {instr.target}, but the kernel is simulated for {self.arch}; "
-                f"pass simulate(kernel, arch={instr.target!r})"
-            )
+    def check_target(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
+        """An error if the target does not have this form of the instruction."""
+        targets = instr.needs(case, operands)
+        if targets in self._supported:
+            return
+        for target in targets:
+            if not supports(self.arch, target):
+                raise CuteError(
+                    f"{instr.name} needs {target}, but the kernel is simulated for {self.arch}; "
+                    f"pass simulate(kernel, arch={target!r})"
+                )
+        self._supported.add(targets)
 
-    def announce(self, instr: Instr) -> None:
+    def announce(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
         """An instruction is about to be issued."""
-        if not self._supported.get(instr.target):
-            self.check_target(instr)
+        self.check_target(instr, case, operands)
         if self.run.trace is not None:
             self.run.trace.issued(instr.name)
 
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        self.announce(instr)
+        self.announce(instr, statics, operands)
         if instr.issuer == THREAD:
             return issue_alone(self.run, instr, statics, operands)
         return issue_together(self.run, instr, statics, operands)

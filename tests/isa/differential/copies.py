@@ -51,7 +51,7 @@ def small_copies() -> Program:
         bar, data = base, base + BARS
         b.when(b.compare("==", i, 0), lambda: [isa.mbarrier_init(bar, Uint32(n)) for n in (lanes,)] and None)
         b.loop(0, size // 32, lambda j: b.store(Uint32, "smem", data + 4 * Uint32(i + 32 * j), (Uint32(0),), 4))
-        isa.bar_sync_all(Uint32(0))
+        isa.bar_sync(Uint32(0))
         policy = isa.createpolicy_l2(priority="evict_first")
         for n, (row, case) in enumerate(cases):
             to = data + (n * lanes + i) * 16
@@ -64,7 +64,7 @@ def small_copies() -> Program:
         isa.cp_async_mbarrier_arrive(bar)
         isa.cp_async_mbarrier_arrive_noinc(bar)
         isa.mbarrier_wait_parity(bar, Uint32(0))
-        isa.bar_sync_all(Uint32(0))
+        isa.bar_sync(Uint32(0))
         b.loop(0, size // 32, lambda j: drain(b, got, data, i + 32 * j))
 
     @cuda.jit
@@ -156,7 +156,7 @@ class Bulk:
                 arrivals[r] += 1
             if 1 in receivers:
                 meet()
-        isa.cp_async_bulk_wait_group_read(n=0)
+        isa.cp_async_bulk_wait_group(n=0, read=True)
         isa.cp_async_bulk_wait_group(n=0)
         meet()
         self.each_word(i, lambda at: put(b, got, rank, at, target))
@@ -207,8 +207,7 @@ def bulk() -> Program:
     def in_bulk(there, here, got):
         body(there, here, got)
 
-    names = {r.name for r in bulk_rows()} | {"cp_async_bulk_commit_group", "cp_async_bulk_wait_group",
-                                             "cp_async_bulk_wait_group_read"}  # fmt: skip
+    names = {r.name for r in bulk_rows()} | {"cp_async_bulk_commit_group", "cp_async_bulk_wait_group"}  # fmt: skip
     return Program(
         "bulk", in_bulk, {"there": plan.there, "here": plan.here}, {"got": np.zeros((2, plan.size), np.uint32)}, grid=2,
         block=32, cluster=2, smem=plan.bytes, changed=("there",), rows=frozenset(names),
@@ -219,7 +218,7 @@ def bulk() -> Program:
 
 EXTENTS, BOX = (20, 5, 4, 3, 2), (8, 3, 2, 2, 2)
 TENSOR_ROWS = [
-    "cp_async_bulk_tensor_g2s", "cp_async_bulk_tensor_g2s_hint", "cp_async_bulk_tensor_g2s_multicast",
+    "cp_async_bulk_tensor_g2s", "cp_async_bulk_tensor_g2s_hint", "cp_async_bulk_tensor_g2s",
     "cp_async_bulk_tensor_g2s_multicast_hint", "cp_async_bulk_tensor_s2g", "cp_async_bulk_tensor_s2g_hint",
     "cp_reduce_async_bulk_tensor_s2g", "cp_reduce_async_bulk_tensor_s2g_hint", "cp_async_bulk_prefetch_tensor",
     "cp_async_bulk_prefetch_tensor_hint", "prefetch_tensormap",

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from numba_cute.isa.form.instr import Kind, Operand
+from numba_cute.isa.form.kinds import Kind, Operand
 
 HALVES = np.array(
     [0, 0x8000, 1, 0x8001, 0x3FF, 0x400, 0x3C00, 0xBC00, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x7C01, 0xFFFF, 0x3F80, 0x7F80,

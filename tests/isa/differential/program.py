@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from numba_cute import dtypes, recast_tensor, seam, simulate
-from numba_cute.isa.form.instr import Instr, Kind
+from numba_cute.isa.form.instr import Instr
+from numba_cute.isa.form.kinds import Kind
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import Regs
 from numba_cute.tensor.ssa import bitcast

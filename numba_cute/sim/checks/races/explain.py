@@ -79,7 +79,7 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
     if c.why == "scope":
         return (
             "  and the barrier between them was used at CTA scope, but they are in two CTAs: arrive with "
-            "mbarrier_arrive_cluster (release.cluster) and wait with mbarrier_wait_parity_cluster (acquire.cluster)"
+            "mbarrier_arrive and wait with mbarrier_wait_parity of scope cluster (release.cluster, acquire.cluster)"
         )
     if c.late:
         return _late(m, c.m_writes)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....isa.form.instr import TCGEN05_GROUP
+from ....isa.form.instr import TCGEN05_GROUP, TCGEN05_LOADS as LOAD, TCGEN05_STORES as STORE
 from ...ground.clocks import FULL, TENSOR
 from ...ground.report import RaceError, who
 from ...hardware.tmem import COLUMNS, LANES, Patch
 
-LOAD, STORE, PIPE = "tcgen05.ld", "tcgen05.st", "tcgen05 multiply"
+PIPE = "tcgen05 multiply"
 
 
 class Access:

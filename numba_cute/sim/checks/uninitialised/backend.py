@@ -17,6 +17,7 @@ import numpy as np
 
 from ....dtypes import DType
 from ....isa.form.instr import THREAD, WGMMA_GROUP, Instr
+from ....isa.form.kinds import Role
 from ....seam import Regs
 from ...ground.report import Place, assigned_name, in_library, place_of
 from ...hardware.collective import issue_alone, issue_together
@@ -39,7 +40,7 @@ class CheckedBackend(SimBackend):
 
     # instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        self.announce(instr)
+        self.announce(instr, statics, operands)
         t = self.run.thread
         if instr.issuer != THREAD:
             return self._issue_together(t, instr, statics, operands)
@@ -67,9 +68,10 @@ class CheckedBackend(SimBackend):
         if spreads is None:
             # an undefined scalar of another row is found where it becomes a number
             spreads = self._spreads[instr.name] = instr.done_by is None and may_spread(instr, {})
-        if t.unwritten and instr.done_by == WGMMA_GROUP and not bool(operands["use_acc"]):
-            if type(operands["acc"]) is Regs:  # it is not read
-                written(operands["acc"], t)
+        if t.unwritten and instr.done_by == WGMMA_GROUP and not bool(operands[instr.roles[Role.ACCUMULATE]]):
+            acc = operands[instr.roles[Role.ACCUMULATOR]]
+            if type(acc) is Regs:  # it is not read
+                written(acc, t)
         suspect = _MAY_HOLD if t.unwritten else _SCALARS if spreads else ()
         if suspect and not suspect.isdisjoint(map(type, operands.values())):
             operands = self._undefined_operands(t, instr, operands)
@@ -84,7 +86,8 @@ class CheckedBackend(SimBackend):
 
     def _undefined_operands(self, t: Any, instr: Instr, operands: dict[str, Any]) -> dict[str, Any]:
         """The operands with numbers where they are undefined, which is noted for who runs the body."""
-        why = {o.name: w for o in instr.operands if o.reads and (w := _undefined_in(operands[o.name], t))}
+        reads = {o.name for o in instr.operands if o.reads}
+        why = {name: w for name, value in operands.items() if name in reads and (w := _undefined_in(value, t))}
         if not why:
             return operands
         if not may_spread(instr, why):
@@ -290,7 +293,7 @@ def _decides(op: Any, operands: Sequence[Any], i: int) -> Why | None:
 
 def _with_undefined(t: Any, row: Instr, case: Any, operands: Any, out: Any, received: dict[str, dict[int, Why]]) -> Any:
     """The results of an instruction with those that are undefined."""
-    outs = [o for o in row.operands if o.writes and not o.reads]
+    outs = [o for o in row.operands_in(case) if o.writes and not o.reads]
     values = list(out) if isinstance(out, tuple) else [out]
     at = 0
     for o in outs:

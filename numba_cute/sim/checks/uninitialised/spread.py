@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....isa.form.instr import WARP, WGMMA_GROUP, Instr, Operand
+from ....isa.form.instr import WARP, WGMMA_GROUP, Instr
+from ....isa.form.kinds import CONTROL, MEMORY, Operand, Role, u32
 from ....seam import Regs
 from ...python.arithmetic.number import plain
 from ...python.arithmetic.undefined import POISON, Never, Partial, Undefined, Why
@@ -17,9 +18,6 @@ from .unwritten import undefine
 Reasons = dict[str, dict[int, Why]]
 """Why elements of operands are undefined, by operand and element (0 of a scalar)."""
 
-_MEMORY = ("smem", "cluster_smem", "gmem", "tmap", "tmem")
-_FIXED = ("use_acc", "e", "offset", "clamp", "membermask", "byte_a", "thread_a", "byte_b", "thread_b")
-"""Operands that say what is done: with garbage there the instruction is wrong, whoever uses what it gives."""
 _KINDS = {"pred": "bool", "f32": "float", "f64": "float"}
 _TYPES: dict[str, Any] = {"u16": np.uint16, "s32": np.int32, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
 
@@ -32,12 +30,13 @@ def undefined(kind: str, why: Why) -> Undefined:
 def may_spread(row: Instr, why: Reasons) -> bool:
     """Whether what a row of several threads does to its operands is known here: it gives what depends on them, and
     does no more."""
-    if not set(why).isdisjoint(_FIXED):
+    roles = {o.role for o in row.operands if o.name in why}
+    if not roles.isdisjoint(CONTROL):  # with garbage there the instruction is wrong, whoever uses what it gives
         return False
     if row.done_by == WGMMA_GROUP:
-        return set(why) <= {"acc", "a"}
+        return roles <= {Role.ACCUMULATOR, Role.VALUE}
     quiet = row.issuer == WARP and row.done_by is None and any(o.writes for o in row.operands)
-    return quiet and not any(o.kind.name in _MEMORY for o in row.operands)
+    return quiet and not any(o.role in MEMORY for o in row.operands)
 
 
 # one thread
@@ -46,7 +45,7 @@ def may_spread(row: Instr, why: Reasons) -> bool:
 def alone(backend: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
     """What a pure row of one thread gives, of which some operands are undefined."""
     given = {k: backend.vector(v) if isinstance(v, Regs) else v for k, v in operands.items()}
-    inputs = {o: given[o.name] for o in row.operands if o.reads}
+    inputs = {o: given[o.name] for o in row.operands_in(case) if o.reads and o.name in given}
     why = next(w for v in inputs.values() for w in _reasons(v))
     tries = []
     for byte in POISON:
@@ -54,7 +53,7 @@ def alone(backend: Any, row: Instr, case: dict[str, Any], operands: dict[str, An
         tries.append(out if isinstance(out, tuple) else (out,))
     values: list[Any] = []
     at = 0
-    for o in row.operands:
+    for o in row.operands_in(case):
         if not o.writes:
             continue
         found = [t[at : at + o.size(case)] for t in tries]
@@ -107,7 +106,7 @@ def perform(meet: Any, m: Any, values: dict[str, Any]) -> Any:
     given = [_tuple(meet.row.perform(m, meet.case, each)) for each in tries]
     outs = meet.row.perform(m, meet.case, values)
     results = iter(zip(*given))
-    for o in meet.row.operands:
+    for o in meet.row.operands_in(meet.case):
         if o.writes:
             _mark(meet, o, [each[o.name] for each in tries] if o.reads else next(results), why)
     return outs
@@ -157,22 +156,24 @@ def _mark(meet: Any, o: Operand, tries: Any, why: list[Reasons]) -> None:
 def through(row: Instr, own: Why | None, other: Why) -> Why:
     """Why a result is undefined: its accumulator is, or another operand."""
     why = other if own is None else own
-    if "mma" in row.name and isinstance(why, Never) and not why.by:
-        return why._replace(by=row.name, role="operand" if own is None else "acc")
+    if Role.ACCUMULATOR in row.roles and isinstance(why, Never) and why.by is None:
+        return why._replace(by=row, role="operand" if own is None else "acc")
     return why
 
 
 def _mark_accumulators(meet: Any, why: list[Reasons]) -> None:
     """What a wgmma makes of its accumulators: rows of an undefined A are undefined, and what is added to what is."""
-    keep = bool(meet.operands[0]["use_acc"])
+    row = meet.row
+    keep = bool(meet.operands[0][row.roles[Role.ACCUMULATE]])
+    a, acc = row.roles.get(Role.VALUE, ""), next(o for o in row.operands if o.role is Role.ACCUMULATOR)
     rows: dict[Any, Why] = {}
     for i, some in enumerate(why):
-        for k, w in some.get("a", {}).items():
-            rows.setdefault((i // 4, k * 4 // _elements(meet, "a", i) & 1), w)
-    words = next(o for o in meet.row.operands if o.name == "acc").kind.name == "u32"
+        for k, w in some.get(a, {}).items():
+            rows.setdefault((i // 4, k * 4 // _elements(meet, a, i) & 1), w)
+    words = acc.kind is u32
     for i, t in enumerate(meet.unit.threads):
-        regs = meet.operands[i]["acc"]
-        own = why[i].get("acc", {})
+        regs = meet.operands[i][acc.name]
+        own = why[i].get(acc.name, {})
         if not isinstance(regs, Regs) or not (own or rows):
             continue
         each = 1 if words and regs.count == meet.case["regs"] else 2  # elements side by side in one row

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ....dtypes import DType, from_numpy
+from ....isa.form.instr import WGMMA_GROUP, Instr
 from ....seam import Leaf
 from ...ground.report import DivergenceError, Place, SimError, UninitializedReadError, place_of, who
 from .number import Number, elements, typed
@@ -68,13 +69,13 @@ def _coordinates(layout: Any) -> Iterator[tuple[Any, int]]:
 
 class Never(NamedTuple):
     """An element that this thread never wrote. read: where it was read. by: the matrix instruction through which the
-    value went ("" if none), and role: "acc" if as an accumulator."""
+    value went, if one, and role: "acc" if as an accumulator."""
 
     made: Made
     at: int
     thread: Any
     read: Place
-    by: str = ""
+    by: Instr | None = None
     role: str = ""
 
     def error(self, place: Place, how: str) -> SimError:
@@ -85,7 +86,7 @@ class Never(NamedTuple):
         ]
         if self.by:
             does = "accumulates onto" if self.role == "acc" else "multiplies by"
-            lines.append(f"  {self.by} {does} it at {self.read}")
+            lines.append(f"  {self.by.name} {does} it at {self.read}")
         elif self.read != place:
             lines.append(f"  it is read at {self.read}")
         what = "it" if self.read == place and not self.by else "what comes of it"
@@ -95,7 +96,8 @@ class Never(NamedTuple):
         name = self.made.name or ("acc" if self.role == "acc" else "fragment")
         if self.role == "acc":
             clear = f"clear the accumulator before the first multiply ({name}.fill(0)"
-            no = ", or ACCUMULATE False for the first k block" if self.by.startswith("wgmma") else ""
+            asynchronous = self.by is not None and self.by.done_by == WGMMA_GROUP
+            no = ", or ACCUMULATE False for the first k block" if asynchronous else ""
             return f"{clear}{no})"
         if self.made.what == "the local array":
             return "set it first: cuda.local.array leaves its elements undefined"

@@ -26,7 +26,8 @@ from ... import dtypes
 from ...seam import CuteError
 from ..facts.bits import Record, bits
 from ..facts.canonical import CHUNK, MN_MAJOR, chunk_offsets, swizzle_addresses
-from ..form.instr import ASYNC, TCGEN05_GROUP, instr, pred, tmem, u32, u64
+from ..form.instr import ASYNC, TCGEN05_GROUP, instr
+from ..form.kinds import Role, accumulate, descriptor, tmem, u32
 from ..form.machine import Machine
 
 _REF = "tensorcore-5th-generation-instructions-tcgen05-mma"
@@ -260,46 +261,30 @@ def _multiply(
     m.tmem.multiply(effect, reads, column, width, ctas, accumulates=bool(use_acc), uses=uses, parts=where)
 
 
-_GROUPS = (1, 2)
-_FLOATS = [{"cta_group": g, "kind": k} for k in ("f16", "tf32", "f8f6f4") for g in _GROUPS]
-_INTEGERS = [{"cta_group": g, "kind": "i8"} for g in _GROUPS]
-_ROW: dict[str, Any] = {"proxy": ASYNC, "done_by": TCGEN05_GROUP, "ref": _REF}
-_SS = "tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], $a_desc, $b_desc, $idesc, $use_acc;"
-_TS = "tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], [$a], $b_desc, $idesc, $use_acc;"
+_FORMS: list[dict[str, Any]] = [{"kind": k, "cta_group": g} for k in ("f16", "tf32", "f8f6f4") for g in (1, 2)]
+_FORMS += [{"kind": "i8", "cta_group": g, "target": "sm_100a|sm_110a"} for g in (1, 2)]
+_ROW: dict[str, Any] = {"target": "sm_100f", "proxy": ASYNC, "done_by": TCGEN05_GROUP, "ref": _REF, "over": _FORMS}
+_WORD = u32.means(Role.DESCRIPTOR)
 
 
-@instr(_SS, target="sm_100f", over=_FLOATS, **_ROW)
+@instr("tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], $a_desc, $b_desc, $idesc, $use_acc;", **_ROW)
 def tcgen05_mma_ss(
-    m: Machine, d: tmem, a_desc: u64, b_desc: u64, idesc: u32, use_acc: pred, *, cta_group: int, kind: str
-) -> None:
+    m: Machine, d: tmem, a_desc: descriptor, b_desc: descriptor, idesc: _WORD, use_acc: accumulate,
+    *, cta_group: int, kind: str,
+) -> None:  # fmt: skip
     """d (m, n) = a (m, 32 bytes of K) @ b (n, 32 bytes of K).T + (d if use_acc else 0), asynchronously.
 
     a_desc, b_desc: `Tcgen05Descriptor` words; idesc: a `Tcgen05Instruction` word. cta_group 1: m 64 or 128, n 8 to 256
     in steps of 8; 2: m 128 or 256, n in steps of 16, the even CTA of a pair issues for both, and each holds half of
-    a's rows, of b's rows and of d's rows. One thread; complete when a later `tcgen05_commit` says so."""
+    a's rows, of b's rows and of d's rows. kind: "f16", "tf32", "f8f6f4", or of 8-bit integers with 32-bit results "i8"
+    (n above 32 in steps of 16; sm_103 has it not). One thread; complete when a later `tcgen05_commit` says so."""
     _multiply(m, d, a_desc, False, b_desc, idesc, use_acc, cta_group, kind)
 
 
-@instr(_SS, target="sm_100a|sm_110a", over=_INTEGERS, **_ROW)
-def tcgen05_mma_ss_i8(
-    m: Machine, d: tmem, a_desc: u64, b_desc: u64, idesc: u32, use_acc: pred, *, cta_group: int, kind: str
-) -> None:
-    """`tcgen05_mma_ss` of 8-bit integers with 32-bit results; n above 32 in steps of 16. sm_103 has it not."""
-    _multiply(m, d, a_desc, False, b_desc, idesc, use_acc, cta_group, kind)
-
-
-@instr(_TS, target="sm_100f", over=_FLOATS, **_ROW)
+@instr("tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], [$a], $b_desc, $idesc, $use_acc;", **_ROW)
 def tcgen05_mma_ts(
-    m: Machine, d: tmem, a: tmem, b_desc: u64, idesc: u32, use_acc: pred, *, cta_group: int, kind: str
+    m: Machine, d: tmem, a: tmem, b_desc: descriptor, idesc: _WORD, use_acc: accumulate, *, cta_group: int, kind: str
 ) -> None:
     """`tcgen05_mma_ss` with a in tensor memory: 8 columns of each of its lanes, elements in their order along K, in the
     lanes of its rows (see above). What wrote it is complete: a multiply of the same thread, or `tcgen05_wait_st`."""
-    _multiply(m, d, a, True, b_desc, idesc, use_acc, cta_group, kind)
-
-
-@instr(_TS, target="sm_100a|sm_110a", over=_INTEGERS, **_ROW)
-def tcgen05_mma_ts_i8(
-    m: Machine, d: tmem, a: tmem, b_desc: u64, idesc: u32, use_acc: pred, *, cta_group: int, kind: str
-) -> None:
-    """`tcgen05_mma_ts` of 8-bit integers with 32-bit results; n above 32 in steps of 16. sm_103 has it not."""
     _multiply(m, d, a, True, b_desc, idesc, use_acc, cta_group, kind)
