@@ -67,24 +67,24 @@ def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Cal
     return traced(fn)
 
 
-def _issue(row: str) -> Callable[[Any], Any]:
-    return lambda x: elementwise(isa.TABLE[row], x)
+def _issue(row: isa.Instr) -> Callable[[Any], Any]:
+    return lambda x: elementwise(row, x)
 
 
-exp = _unary("exp", "e ** a.", lambda x: _issue("ex2_approx")(_times(x, LOG2_E)))
-exp2 = _unary("exp2", "2 ** a.", _issue("ex2_approx"))
-log = _unary("log", "The natural logarithm.", lambda x: _times(_issue("lg2_approx")(x), LN_2))
-log2 = _unary("log2", "The logarithm to base 2.", _issue("lg2_approx"))
-log10 = _unary("log10", "The logarithm to base 10.", lambda x: _times(_issue("lg2_approx")(x), LOG10_2))
-rsqrt = _unary("rsqrt", "1 / sqrt(a).", _issue("rsqrt_approx"))
-sin = _unary("sin", "The sine of a (radians).", _issue("sin_approx"))
-cos = _unary("cos", "The cosine of a (radians).", _issue("cos_approx"))
+exp = _unary("exp", "e ** a.", lambda x: _issue(isa.ex2_approx)(_times(x, LOG2_E)))
+exp2 = _unary("exp2", "2 ** a.", _issue(isa.ex2_approx))
+log = _unary("log", "The natural logarithm.", lambda x: _times(_issue(isa.lg2_approx)(x), LN_2))
+log2 = _unary("log2", "The logarithm to base 2.", _issue(isa.lg2_approx))
+log10 = _unary("log10", "The logarithm to base 10.", lambda x: _times(_issue(isa.lg2_approx)(x), LOG10_2))
+rsqrt = _unary("rsqrt", "1 / sqrt(a).", _issue(isa.rsqrt_approx))
+sin = _unary("sin", "The sine of a (radians).", _issue(isa.sin_approx))
+cos = _unary("cos", "The cosine of a (radians).", _issue(isa.cos_approx))
 tan = _unary(
     "tan",
     "The tangent of a (radians).",
-    lambda x: elementwise("mul", _issue("sin_approx")(x), _issue("rcp_approx")(_issue("cos_approx")(x))),
+    lambda x: elementwise("mul", _issue(isa.sin_approx)(x), _issue(isa.rcp_approx)(_issue(isa.cos_approx)(x))),
 )
-tanh = _unary("tanh", "The hyperbolic tangent.", _issue("tanh_approx"))
+tanh = _unary("tanh", "The hyperbolic tangent.", _issue(isa.tanh_approx))
 
 expm1 = _unary("expm1", "e ** a - 1, precise near 0.")
 log1p = _unary("log1p", "log(1 + a), precise near 0.")
@@ -159,7 +159,7 @@ def mul(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
 def sqrt(a: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """The square root."""
     if rounding is None and _approximate(fastmath or approx, a):
-        return _in_float32(_issue("sqrt_approx"), a)
+        return _in_float32(_issue(isa.sqrt_approx), a)
     return _rounded("sqrt", rounding, a)
 
 
@@ -167,7 +167,7 @@ def sqrt(a: Any, fastmath: bool = False, approx: bool = False, rounding: Roundin
 def rcp(a: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """1 / a."""
     if rounding is None and _approximate(fastmath or approx, a):
-        return _in_float32(_issue("rcp_approx"), a)
+        return _in_float32(_issue(isa.rcp_approx), a)
     return _rounded("div", rounding, 1.0, a)
 
 
@@ -178,7 +178,7 @@ def div(
     """a / b, rounded to nearest even; with `fastmath` div.full."""
     fast = rounding is None and (fastmath or approx)
     if _approximate(fast, a) and _approximate(fast, b):
-        return elementwise(isa.TABLE["div_full"], a, b)
+        return elementwise(isa.div_full, a, b)
     return _rounded("div", rounding, a, b)
 
 
@@ -245,7 +245,7 @@ def sincos(a: Any, fastmath: bool = False) -> tuple[Any, Any]:
 def pow(a: Any, b: Any, fastmath: bool = False) -> Any:
     """a ** b; with `fastmath` as 2 ** (b * log2(a)), for positive a."""
     if _approximate(fastmath, a):
-        return _in_float32(lambda x: _issue("ex2_approx")(elementwise("mul", _issue("lg2_approx")(x), b)), a)
+        return _in_float32(lambda x: _issue(isa.ex2_approx)(elementwise("mul", _issue(isa.lg2_approx)(x), b)), a)
     return elementwise("pow", a, b)
 
 
