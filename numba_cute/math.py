@@ -72,35 +72,37 @@ def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Cal
     return traced(fn)
 
 
-def _issue(row: str) -> Callable[[Any], Any]:
-    return lambda x: elementwise(isa.TABLE[row], x)
+def _issue(row: isa.Instr) -> Callable[[Any], Any]:
+    return lambda x: elementwise(row, x)
 
 
 exp = _unary(
-    "exp", "Compute e ** `a`; approximately by PTX ex2.approx.", lambda x: _issue("ex2_approx")(_times(x, LOG2_E))
+    "exp", "Compute e ** `a`; approximately by PTX ex2.approx.", lambda x: _issue(isa.ex2_approx)(_times(x, LOG2_E))
 )
-exp2 = _unary("exp2", "Compute 2 ** `a`; approximately by PTX ex2.approx.", _issue("ex2_approx"))
+exp2 = _unary("exp2", "Compute 2 ** `a`; approximately by PTX ex2.approx.", _issue(isa.ex2_approx))
 log = _unary(
     "log",
     "Compute the natural logarithm of `a`; approximately by PTX lg2.approx.",
-    lambda x: _times(_issue("lg2_approx")(x), LN_2),
+    lambda x: _times(_issue(isa.lg2_approx)(x), LN_2),
 )
-log2 = _unary("log2", "Compute the logarithm of `a` to base 2; approximately by PTX lg2.approx.", _issue("lg2_approx"))
+log2 = _unary(
+    "log2", "Compute the logarithm of `a` to base 2; approximately by PTX lg2.approx.", _issue(isa.lg2_approx)
+)
 log10 = _unary(
     "log10",
     "Compute the logarithm of `a` to base 10; approximately by PTX lg2.approx.",
-    lambda x: _times(_issue("lg2_approx")(x), LOG10_2),
+    lambda x: _times(_issue(isa.lg2_approx)(x), LOG10_2),
 )
-rsqrt = _unary("rsqrt", "Compute 1 / sqrt(`a`); approximately by PTX rsqrt.approx.", _issue("rsqrt_approx"))
-sin = _unary("sin", "Compute the sine of `a`, in radians; approximately by PTX sin.approx.", _issue("sin_approx"))
-cos = _unary("cos", "Compute the cosine of `a`, in radians; approximately by PTX cos.approx.", _issue("cos_approx"))
+rsqrt = _unary("rsqrt", "Compute 1 / sqrt(`a`); approximately by PTX rsqrt.approx.", _issue(isa.rsqrt_approx))
+sin = _unary("sin", "Compute the sine of `a`, in radians; approximately by PTX sin.approx.", _issue(isa.sin_approx))
+cos = _unary("cos", "Compute the cosine of `a`, in radians; approximately by PTX cos.approx.", _issue(isa.cos_approx))
 tan = _unary(
     "tan",
     "Compute the tangent of `a`, in radians; approximately by PTX sin.approx, cos.approx and rcp.approx.",
-    lambda x: elementwise("mul", _issue("sin_approx")(x), _issue("rcp_approx")(_issue("cos_approx")(x))),
+    lambda x: elementwise("mul", _issue(isa.sin_approx)(x), _issue(isa.rcp_approx)(_issue(isa.cos_approx)(x))),
 )
 tanh = _unary(
-    "tanh", "Compute the hyperbolic tangent of `a`; approximately by PTX tanh.approx, sm_75.", _issue("tanh_approx")
+    "tanh", "Compute the hyperbolic tangent of `a`; approximately by PTX tanh.approx, sm_75.", _issue(isa.tanh_approx)
 )
 
 expm1 = _unary("expm1", "Compute e ** `a` - 1, precisely near 0 too.")
@@ -179,7 +181,7 @@ def sqrt(a: Any, fastmath: bool = False, approx: bool = False, rounding: Roundin
     """Compute the square root of `a`. fastmath, approx: either allows PTX sqrt.approx, of elements of at most 32 bits.
     rounding: as for `add`; it excludes the approximation. Any thread."""
     if rounding is None and _approximate(fastmath or approx, a):
-        return _in_float32(_issue("sqrt_approx"), a)
+        return _in_float32(_issue(isa.sqrt_approx), a)
     return _rounded("sqrt", rounding, a)
 
 
@@ -188,7 +190,7 @@ def rcp(a: Any, fastmath: bool = False, approx: bool = False, rounding: Rounding
     """Compute 1 / `a`. fastmath, approx: either allows PTX rcp.approx, of elements of at most 32 bits. rounding: as for
     `add`; it excludes the approximation. Any thread."""
     if rounding is None and _approximate(fastmath or approx, a):
-        return _in_float32(_issue("rcp_approx"), a)
+        return _in_float32(_issue(isa.rcp_approx), a)
     return _rounded("div", rounding, 1.0, a)
 
 
@@ -200,7 +202,7 @@ def div(
     `add`; it excludes the approximation. Any thread."""
     fast = rounding is None and (fastmath or approx)
     if _approximate(fast, a) and _approximate(fast, b):
-        return elementwise(isa.TABLE["div_full"], a, b)
+        return elementwise(isa.div_full, a, b)
     return _rounded("div", rounding, a, b)
 
 
@@ -271,7 +273,7 @@ def pow(a: Any, b: Any, fastmath: bool = False) -> Any:
     """Compute `a` ** `b`. fastmath: allow 2 ** (b * log2(a)) by PTX ex2.approx and lg2.approx, for positive `a` of at
     most 32 bits. Any thread."""
     if _approximate(fastmath, a):
-        return _in_float32(lambda x: _issue("ex2_approx")(elementwise("mul", _issue("lg2_approx")(x), b)), a)
+        return _in_float32(lambda x: _issue(isa.ex2_approx)(elementwise("mul", _issue(isa.lg2_approx)(x), b)), a)
     return elementwise("pow", a, b)
 
 

@@ -2,7 +2,7 @@
 """What an operand of an instruction is: its register (`Kind`), what it means (`Role`), and when it is there.
 
 A body's parameter is annotated with a kind (`u32`, `mbar`, …), a vector of one (`u32[4]`, `f32["regs"]`), or one of
-these through `out`, `inout`, `optional`, `same`, or `choice` where a static parameter says which kind it is.
+these through `out`, `inout`, `optional`, `only`, `same`, or `choice` where a static parameter says which kind it is.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Operand:
     kind: its register; where the static parameter `by` chooses, the first of `kinds`, (its value, the kind) each: see
     `in_case`. count: how many make a vector `{a, b, …}` (a number or a static parameter, which may be 0: then it is
     not there), or None for a scalar. optional: whether it may be left out. where: (a static parameter, the values with
-    which alone it may be given). unless: operands with which it may not be given. target: what it needs. same: whether
+    which alone it is there). unless: operands with which it may not be given. target: what it needs. same: whether
     all who issue the instruction together must give the same."""
 
     kind: Kind
@@ -132,12 +132,15 @@ def same(of: Kind | Operand) -> Operand:
     return replace(annotation(of), same=True)
 
 
-def optional(
-    of: Kind | Operand, *, target: str | None = None, where: tuple[str, tuple[Any, ...]] | None = None,
-    unless: tuple[str, ...] = (),
-) -> Operand:  # fmt: skip
-    """An operand that may be left out; the body then gets None. See `Operand` for the others."""
-    return replace(annotation(of), optional=True, target=target, where=where, unless=unless)
+def optional(of: Kind | Operand, *, target: str | None = None, unless: tuple[str, ...] = ()) -> Operand:
+    """An operand that may be left out; the body then gets None. target: what it needs. unless: operands with which it
+    may not be given."""
+    return replace(annotation(of), optional=True, target=target, unless=unless)
+
+
+def only(of: Kind | Operand, by: str, *values: Any) -> Operand:
+    """An operand that is there where the static parameter `by` has one of these values alone."""
+    return replace(annotation(of), where=(by, values))
 
 
 def choice(by: str, kinds: Mapping[Any, Kind | Operand]) -> Operand:

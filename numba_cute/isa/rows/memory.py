@@ -18,7 +18,7 @@ import numpy as np
 
 from ...seam import CuteError
 from ..form.instr import ACQUIRE, RELAXED, RELEASE, instr
-from ..form.kinds import choice, cluster_smem, gmem, optional, out, policy, smem, u16, u32, u64
+from ..form.kinds import choice, cluster_smem, gmem, only, optional, out, policy, smem, u16, u32, u64
 from ..form.machine import Machine
 
 _REF = "data-movement-and-conversion-instructions"
@@ -74,7 +74,7 @@ def place(m: Machine, space: str, addr: int) -> tuple[int, int | None]:
 HINTED = (
     "<cop:.{cop}><evict:.L1::{evict}><policy:.L2::cache_hint><prefetch:.L2::{prefetch}B><several:.v{count}>.b{width}"
 )
-POLICY = optional(policy, target="sm_80", where=("space", ("global",)))
+POLICY = optional(only(policy, "space", "global"), target="sm_80")
 
 
 @instr("ld<sem:.{sem}.{scope}>.{ss}" + HINTED + " $value, [$addr]<policy:, $policy>;", target="sm_70",

@@ -114,10 +114,10 @@ def _place(rng: np.random.Generator, n: int) -> np.ndarray:
 
 OF_OPERANDS: dict[tuple[str, str], Any] = {
     ("*", "carry_in"): _bit, ("*", "borrow_in"): _bit, ("shfl_sync", "clamp"): _clamp,
-    ("match_any", "value"): _alike, ("match_all", "value"): _alike, ("match_any_mask", "value"): _alike,
-    ("match_all_mask", "value"): _alike, ("shfl_sync_mask", "membermask"): _everyone,  # beyond the mask: undefined
-    ("shfl_sync_mask", "clamp"): _clamp, ("*", "membermask"): _parts, ("sin_approx", "x"): _radians,
-    **{(row, what): _place for row in ("bfe_b64", "bfi_b64") for what in ("start", "count")},
+    ("match_any", "value"): _alike, ("match_all", "value"): _alike,
+    ("shfl_sync", "membermask"): _everyone,  # beyond the mask: undefined
+    ("*", "membermask"): _parts, ("sin_approx", "x"): _radians,
+    **{(row, what): _place for row in ("bfe", "bfi") for what in ("start", "count")},
     ("cos_approx", "x"): _radians, ("ex2_f16x2", "x"): _exponent, ("ex2_bf16x2", "x"): _exponent_bf16,
 }  # fmt: skip
 """Operands that have a domain of their own."""

@@ -32,7 +32,7 @@ def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     """What `m` does to `address` is not ordered after access `a`."""
     what = described(memory, address)
     verb = "written" if c.m_writes else "read"
-    issue = f"{m.row.name} of " if m.row is not None and not m.row.name.startswith("_") else ""
+    issue = f"{m.row.name} of " if m.row is not None else ""
     if c.why == "proxy":
         return RaceError(_proxy(m, what, verb, a))
     apart = a.cluster is not m.cta.cluster
