@@ -63,19 +63,19 @@ def _holds_ours(ty: Any) -> bool:
 
 
 def _is_static(ty: Any) -> bool:
-    """Whether a type says an integer, or a tuple of them, whole."""
+    """Say whether a type says an integer, or a tuple of them, whole."""
     return isinstance(ty, types.IntegerLiteral) or (isinstance(ty, types.BaseTuple) and all(map(_is_static, ty)))
 
 
 def _runs(ty: Any) -> bool:
-    """Whether a part of such a value is known only at run time."""
+    """Say whether a part of such a value is known only at run time."""
     if isinstance(ty, types.BaseTuple):
         return any(map(_runs, ty))
     return bool(ty.leaves) if isinstance(ty, Value) else not isinstance(ty, (types.Literal, types.NoneType))
 
 
 def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
-    """`fn` of what traced code sees; an error of Python's as the one of this library."""
+    """Call `fn` with what traced code sees; raise a TypeError of Python's as a CuteError."""
     objects = [abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
     try:
         with seam.running(tracer):

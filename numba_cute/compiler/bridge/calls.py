@@ -41,7 +41,7 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
 
 @functools.cache
 def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
-    """A callable's signature, and the same with keyword-only parameters made ordinary (what Numba can fold)."""
+    """Return a callable's signature, and the same with keyword-only parameters made ordinary (what Numba can fold)."""
     sig = inspect.signature(fn)
     if any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()):
         raise CuteError(f"{fn!r} takes **kwargs, which a kernel cannot pass: name its parameters")
@@ -76,7 +76,7 @@ _results: dict[Any, Any] = {}
 
 @traces_calls
 def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
-    """The signature of calling `find(the receiver object)`, with its lowering registered under `key`.
+    """Return the signature of calling `find(the receiver object)`, with its lowering registered under `key`.
 
     receiver: the Numba type whose object `find` is given: the callable itself or a method's object.
     """
@@ -103,12 +103,12 @@ def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]
 
 
 def _has_receiver(key: Any, receiver: Any) -> bool:
-    """Whether lowering is given the receiver's value: a method's object, or a called object that has leaves."""
+    """Say whether lowering is given the receiver's value: a method's object, or a called object that has leaves."""
     return key[0] is BoundTraced or bool(receiver.leaves)
 
 
 def _is_shared(fn: Any) -> bool:
-    """Whether this callable is one for all calls (bound methods are made anew for each)."""
+    """Say whether this callable is one for all calls (bound methods are made anew for each)."""
     return inspect.isfunction(fn) or isinstance(fn, type)
 
 

@@ -100,12 +100,12 @@ register_model(Multiple)(models.IntegerModel)
 
 
 def multiple(base: types.Type, divisor: int) -> types.Type:
-    """`base`, or the type of its multiples of `divisor`."""
+    """Return `base`, or the type of its multiples of `divisor`."""
     return Multiple(base, divisor) if divisor > 1 and isinstance(base, types.Integer) else base
 
 
 def leaf_type(leaf: seam.Leaf) -> types.Type:
-    """The Numba type of a leaf, the compiler's own or a host one."""
+    """Return the Numba type of a leaf, the compiler's own or a host one."""
     if isinstance(leaf, Number):
         return multiple(leaf.type, leaf.divisor)
     if isinstance(leaf, RegFile):
@@ -120,7 +120,7 @@ def leaf_type(leaf: seam.Leaf) -> types.Type:
 
 
 def make_leaf(ty: types.Type, value: Any) -> seam.Leaf:
-    """A leaf of this Numba type; a tensor map is seen as its 64-bit address."""
+    """Return a leaf of this Numba type; a tensor map is seen as its 64-bit address."""
     if isinstance(ty, Registers):
         return RegFile(ty.dtype, ty.count, value)
     if isinstance(ty, Vector):

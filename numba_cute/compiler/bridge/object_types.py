@@ -24,7 +24,7 @@ from . import tree
 _serial = itertools.count()
 
 TraceCall = Callable[[Any, types.Type, Callable[[Any], Any], Any, Any], Any]
-"""What types a call: given a key, the receiver's type, what finds the callable in the receiver, and the arguments."""
+"""A function that types a call: given a key, the receiver's type, what finds the callable in the receiver, and the arguments."""
 _tracing: list[TraceCall] = []
 
 
@@ -83,7 +83,7 @@ class ValueModel(models.StructModel):
 
 
 def is_stored(ty: types.Type) -> bool:
-    """Whether a struct's field of this type takes room: what the type says whole does not."""
+    """Say whether a struct's field of this type takes room: what the type says whole does not."""
     if isinstance(ty, Value):
         return bool(ty.leaves)
     if isinstance(ty, types.BaseTuple):
@@ -170,7 +170,7 @@ class BoundTraced(types.BoundFunction):
         return BoundTraced(this, self.attr)
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
-        """A method of an object that turned out less static than it first seemed (as a loop variable's)."""
+        """Join methods of an object that turned out less static than it first seemed (as a loop variable's)."""
         if not isinstance(other, BoundTraced) or other.attr != self.attr:
             return None
         this = typingctx.unify_pairs(self.this, other.this)
@@ -216,5 +216,5 @@ class BoundJitted(types.BoundFunction):
 @register_default(BoundTraced)
 @register_default(BoundJitted)
 def _bound_method_model(dmm: Any, fe: types.BoundFunction) -> Any:
-    """A bound method is held as its object."""
+    """Hold a bound method as its object."""
     return dmm[fe.this]

@@ -32,7 +32,7 @@ def value_constant(context: Any, builder: Any, ty: Value, obj: Any) -> Any:
 
 
 def value_cast(context: Any, builder: Any, fromty: Value, toty: Value, val: Any) -> Any:
-    """Between types that differ in what is static: constants become leaves."""
+    """Convert between types that differ in what is static: constants become leaves."""
     if fromty == toty:
         return val
     tracer = Tracer(context, builder)
@@ -57,7 +57,7 @@ def _setitem(obj: Any, index: Any, value: Any) -> None:
 
 
 def _comparison(op: Callable[..., Any]) -> Callable[..., Any]:
-    """`==` or `!=` of objects; a leaf is equal to no other while compiling, whatever its value will be."""
+    """Compare objects by `==` or `!=`; a leaf is equal to no other while compiling, whatever its value will be."""
 
     def compare(a: Any, b: Any) -> Any:
         result = op(a, b)
@@ -72,7 +72,7 @@ def _comparison(op: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _may_be_equal(a: Any, b: Any) -> bool:
-    """Whether two objects that are not the same differ in nothing but run-time values."""
+    """Say whether two objects that are not the same differ in nothing but run-time values."""
     leaves: list[Any] = []
     specs = [tree.flatten(x, leaves) for x in (a, b)]
     return bool(leaves) and tree.join(*specs) is not None

@@ -22,7 +22,7 @@ from .values import StructProxy, concrete, load_field, numba_type, proxy_get, st
 
 
 def is_jitted(cls: type, name: str) -> bool:
-    """Whether the class's own attribute is a function that Numba must compile: a static method, or a method that is
+    """Say whether the class's own attribute is a function that Numba must compile: a static method, or a method that is
     called with its object, as in `Base.step(self)`."""
     raw = inspect.getattr_static(cls, name, None)
     fn = raw.__func__ if isinstance(raw, staticmethod) else raw
@@ -59,7 +59,7 @@ class StructAttributes(AttributeTemplate):
 
 
 def _traceable(typ: StructRef, attr: str) -> bool:
-    """Whether an attribute is no property that branches on what only the kernel knows: Numba compiles those."""
+    """Say whether an attribute is no property that branches on what only the kernel knows: Numba compiles those."""
     if not isinstance(inspect.getattr_static(typ.cls, attr, None), property):
         return True
     try:
@@ -89,7 +89,7 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
 
 @lowering_registry.lower_setattr_generic(StructRef)
 def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
-    """Numba has cast the value to the field's type; what the type says whole cannot change."""
+    """Store a value, which Numba has cast to the field's type; what the type says whole cannot change."""
     ref, kind = sig.args
     raw = inspect.getattr_static(ref.cls, attr, None)
     if isinstance(raw, property) and raw.fset is not None:

@@ -36,7 +36,7 @@ def fields_of(cls: type) -> tuple[str, ...]:
 
 
 def flatten(obj: Any, leaves: list[Any]) -> Spec:
-    """The spec of `obj`; its leaves are appended to `leaves` in order."""
+    """Return the spec of `obj`; its leaves are appended to `leaves` in order."""
     if isinstance(obj, seam.Leaf):
         leaves.append(obj)
         return ("leaf", leaf_type(obj))
@@ -55,7 +55,7 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:
-    """The object of a spec; `leaves` is an iterator."""
+    """Return the object of a spec; `leaves` is an iterator."""
     kind = spec[0]
     if kind == "leaf":
         return next(leaves)
@@ -82,7 +82,7 @@ def leaf_types(spec: Spec) -> list[types.Type]:
 
 
 def join(a: Spec, b: Spec) -> Spec | None:
-    """The least spec that both convert to: where static ints differ, a run-time int. None if there is none."""
+    """Return the least spec that both convert to: where static ints differ, a run-time int. None if there is none."""
     if a == b:
         return a
     ints = [_int_type(s) for s in (a, b)]
@@ -120,7 +120,7 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
 
 
 def plain(spec: Spec) -> Spec:
-    """The spec without what is known to divide its leaves: for what changes at run time."""
+    """Return the spec without what is known to divide its leaves: for what changes at run time."""
     if spec[0] == "leaf":
         return ("leaf", types.unliteral(spec[1])) if isinstance(spec[1], Multiple) else spec
     return spec if spec[0] == "const" else (*spec[:-1], tuple(map(plain, spec[-1])))

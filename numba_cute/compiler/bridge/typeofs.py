@@ -21,7 +21,8 @@ from .object_types import Value
 
 
 def _of_static(obj: Any, c: Any) -> Value:
-    """The type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every time."""
+    """Return the type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every
+    time."""
     found = obj.__dict__.get("_cute_numba_type")
     if found is None:
         found = Value(tree.flatten(obj, []))
@@ -45,14 +46,14 @@ def _register_marked(cls: type) -> None:
 
 
 def _is_compile_time(obj: Any) -> bool:
-    """Whether a function or class is one of this library's, or was marked by it."""
+    """Say whether a function or class is one of this library's, or was marked by it."""
     if isinstance(obj, type):
         return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
     return seam.is_traced(obj)
 
 
 def _extend(cls: type) -> None:
-    """Functions and classes of this library among all functions and classes."""
+    """Find the types of functions and classes of this library among all functions and classes."""
     before: Callable[[Any, Any], Any] = typeof_impl.dispatch(cls)
 
     def typeof_marked(obj: Any, c: Any) -> Any:

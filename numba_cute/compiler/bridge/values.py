@@ -49,7 +49,7 @@ class StructProxy(tree.ByReference):
 
 
 def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
-    """A Numba type (and LLVM value, when lowering) as the object that traced code sees."""
+    """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
     if isinstance(ty, types.Omitted):
         return ty.value
     if isinstance(ty, types.Literal):
@@ -79,7 +79,7 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
 
 
 def _member(builder: Any, value: Any, i: int) -> Any:
-    """Member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
+    """Take member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
     tracer sees how an address came about)."""
     at = value
     while isinstance(at, ir.instructions.InsertValue):
@@ -121,7 +121,7 @@ _DTYPES = {
 
 
 def numba_type(obj: Any) -> types.Type:
-    """The Numba type of what traced code returned."""
+    """Return the Numba type of what traced code returned."""
     if isinstance(obj, Number):
         return leaf_type(obj)
     if isinstance(obj, (bool, int, str)) and not isinstance(obj, enum.Enum):
@@ -142,7 +142,7 @@ def numba_type(obj: Any) -> types.Type:
 
 
 def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
-    """The LLVM value of what traced code returned, as a value of this Numba type."""
+    """Return the LLVM value of what traced code returned, as a value of this Numba type."""
     context, b = tracer.context, tracer.builder
     if isinstance(ty, types.Literal) and isinstance(obj, (bool, int)):
         return context.get_constant_generic(b, types.unliteral(ty), obj)
@@ -177,7 +177,7 @@ def _field_type(cls: type, name: str, value: Any) -> types.Type:
 
 
 def plain_type(ty: types.Type) -> types.Type:
-    """A type without what is known to divide its numbers: a field may be set to others."""
+    """Return a type without what is known to divide its numbers: a field may be set to others."""
     if isinstance(ty, Multiple):
         return ty.literal_type
     if isinstance(ty, types.BaseTuple):
@@ -186,7 +186,7 @@ def plain_type(ty: types.Type) -> types.Type:
 
 
 def type_of_instance(obj: Any) -> StructRef:
-    """The type of a struct that traced code made."""
+    """Return the type of a struct that traced code made."""
     cls = type(obj)
     return StructRef(cls, tuple((name, _field_type(cls, name, getattr(obj, name))) for name in cls.__cute_fields__))
 
@@ -207,7 +207,7 @@ def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
 
 
 def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
-    """A field as an LLVM value; an embedded struct as the address of its place."""
+    """Return a field as an LLVM value; an embedded struct as the address of its place."""
     ty = proxy._ty.types[name]
     if name not in proxy._ty.stored:
         return None
@@ -248,12 +248,12 @@ def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
 
 
 def _tracer() -> Tracer:
-    """What runs the traced code that holds a proxy: proxies exist in the compiler alone."""
+    """Return what runs the traced code that holds a proxy: proxies exist in the compiler alone."""
     return cast(Tracer, seam.current())
 
 
 def proxy_get(proxy: StructProxy, name: str) -> Any:
-    """A field's value, a bound traced method, a property's value, or a class constant."""
+    """Return a field's value, a bound traced method, a property's value, or a class constant."""
     ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)

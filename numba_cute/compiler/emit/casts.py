@@ -16,7 +16,7 @@ _I16, _I32 = ir.IntType(16), ir.IntType(32)
 
 
 def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
-    """`x` as an LLVM value of the Numba type `ty` (another than its own), `llvm` in LLVM (bools as i1)."""
+    """Convert `x` to an LLVM value of the Numba type `ty` (another than its own), `llvm` in LLVM (bools as i1)."""
     b = tracer.builder
     if x.type in HALVES or ty in HALVES:
         return _half(tracer, x, ty)
@@ -38,7 +38,8 @@ def cast(tracer: Any, x: Number, ty: types.Type, llvm: Any) -> Any:
 
 
 def _half(tracer: Any, x: Number, ty: types.Type) -> Any:
-    """From or to a 16-bit float, through Float32 (Numba would call a C++ function that nothing links offline)."""
+    """Convert from or to a 16-bit float, through Float32 (Numba would call a C++ function that nothing links
+    offline)."""
     if x.type in HALVES:
         word = tracer.builder.zext(x.ir, _I32)
         single = Number(types.float32, convert.widened(tracer, [word], dtype_of(x.type), 1)[0])

@@ -24,12 +24,12 @@ _I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
 
 
 def narrow(dtype: dtypes.DType) -> bool:
-    """Whether the elements are floats that arithmetic does not take as they are."""
+    """Say whether the elements are floats that arithmetic does not take as they are."""
     return dtype.is_float and dtype.width < 32
 
 
 def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.DType, count: int) -> list[Any]:
-    """The packed words of the converted vector."""
+    """Convert a packed vector; gives its words."""
     if src is dst:
         return list(src_words)
     for direct in _DIRECT.get((src, dst), ()):
@@ -46,7 +46,7 @@ def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.
 
 
 def from_memory(tracer: Any, bits: Any, dtype: dtypes.DType) -> Any:
-    """One element in memory form as the value that a leaf of its type has."""
+    """Make of one element in memory form the value that a leaf of its type has."""
     b = tracer.builder
     if dtype.kind == "bool":
         return b.icmp_unsigned("!=", bits, bits.type(0))
@@ -58,7 +58,7 @@ def from_memory(tracer: Any, bits: Any, dtype: dtypes.DType) -> Any:
 
 
 def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
-    """A scalar as one element in memory form (bools as i8, floats of at most 16 bits as their bits)."""
+    """Make of a scalar one element in memory form (bools as i8, floats of at most 16 bits as their bits)."""
     b, want = tracer.builder, element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
     if dtype.is_float and dtype.width <= 8:
         if isinstance(value, Number):
@@ -85,13 +85,13 @@ _DIRECT = {
 
 
 def _by_row(row: Instr, src_words: Sequence[Any], count: int) -> list[Any]:
-    """Words of 8-bit elements as words of 16-bit ones."""
+    """Convert words of 8-bit elements to words of 16-bit ones."""
     out = [x.ir for word in src_words for x in row(packed=Number(types.uint32, word))]
     return out[: -(-count // 2)]
 
 
 def element(tracer: Any, words: Sequence[Any], dtype: dtypes.DType, i: int) -> Any:
-    """Element `i` of packed words, in memory form (bools as i8, 16-bit and 8-bit floats as their bits)."""
+    """Take element `i` of packed words, in memory form (bools as i8, 16-bit and 8-bit floats as their bits)."""
     if dtype.width >= 32:
         return words[i]
     per = per_slot(dtype)
@@ -100,7 +100,7 @@ def element(tracer: Any, words: Sequence[Any], dtype: dtypes.DType, i: int) -> A
 
 
 def packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
-    """The words of elements in memory form."""
+    """Pack elements in memory form into words."""
     b = tracer.builder
     if dtype.width >= 32:
         want = element_ir(dtype)
@@ -115,7 +115,7 @@ def packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[An
 
 
 def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: int) -> list[Any]:
-    """Floats of at most 16 bits as LLVM floats."""
+    """Convert floats of at most 16 bits to LLVM floats."""
     b = tracer.builder
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
         bits = [b.zext(element(tracer, src_words, dtype, i), _I32) for i in range(count)]
@@ -136,7 +136,7 @@ def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: i
 
 
 def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
-    """LLVM floats as packed words of floats of at most 16 bits, rounded to nearest even."""
+    """Convert LLVM floats to packed words of floats of at most 16 bits, rounded to nearest even."""
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
         small = [
             tracer.builder.trunc(minifloat.narrowed(tracer.builder, x, dtype), ir.IntType(dtype.width)) for x in floats
@@ -155,6 +155,6 @@ def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[An
 
 
 def _has_rows(tracer: Any, dtype: dtypes.DType) -> bool:
-    """Whether the target converts these small floats itself."""
+    """Say whether the target converts these small floats itself."""
     forms = [case for case in rows.cvt_small_f32.cases if case["type"] == dtype.ptx]
     return any(supports(tracer.arch, target) for case in forms for target in rows.cvt_small_f32.needs(case))

@@ -36,7 +36,7 @@ def _annotate(function: Any, name: str, value: Any) -> None:
 
 
 def _mark_tensor_maps(function: Any) -> None:
-    """Tensor maps are 128 bytes by value in the parameter space, which the hardware reads in place."""
+    """Mark tensor maps as 128 bytes by value in the parameter space, which the hardware reads in place."""
     at = [i for i, a in enumerate(function.args) if a.type == TENSOR_MAP_BYTES.as_pointer()]
     if not at:
         return

@@ -16,7 +16,7 @@ _I32, _F32 = ir.IntType(32), ir.FloatType()
 
 
 def to_integer(tracer: Any, x: Number, dtype: DType) -> Any:
-    """A number as an integer of `dtype`, in LLVM of at least 8 bits: floats towards zero, saturating, NaN to 0;
+    """Convert a number to an integer of `dtype`, in LLVM of at least 8 bits: floats towards zero, saturating, NaN to 0;
     integers wrap around. Instructions do so for 32 and 64 bits (cvt.rzi)."""
     b = tracer.builder
     if not isinstance(x.type, types.Float):
@@ -41,8 +41,8 @@ def to_integer(tracer: Any, x: Number, dtype: DType) -> Any:
 
 
 def to_float32(tracer: Any, x: Number) -> Any:
-    """A number as a float that is to be rounded again, to at most 11 digits: to odd where it has more digits than a
-    float, so that the second rounding is the only one."""
+    """Convert a number to a float that is to be rounded again, to at most 11 digits: to odd where it has more digits
+    than a float, so that the second rounding is the only one."""
     b = tracer.builder
     if x.type == types.float64:
         single = _libdevice(b, "double2float_rz", _F32, x.ir)

@@ -19,7 +19,7 @@ from .rounding import HALVES
 
 
 class Scalars:
-    """What a `Tracer` does with numbers. Without a builder nothing is emitted: leaves have types and no values."""
+    """The part of a `Tracer` that is about numbers. Without a builder nothing is emitted: leaves have no values."""
 
     def __init__(self, context: Any = None, builder: Any = None) -> None:
         self.context = context
@@ -39,7 +39,7 @@ class Scalars:
         return self.number(ty, lambda bld: getattr(bld, op)(self.ir(a, ty), self.ir(b, ty), flags=flags))
 
     def ir(self, x: Any, ty: types.Type) -> Any:
-        """An int, float, bool or Number as an LLVM value of this Numba type (bools as i1)."""
+        """Make of an int, float, bool or Number an LLVM value of this Numba type (bools as i1)."""
         llvm = ir.IntType(1) if ty == types.boolean else self.context.get_value_type(ty)
         if isinstance(x, dtypes.Scalar):
             x = x.value

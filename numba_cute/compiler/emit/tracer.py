@@ -98,7 +98,7 @@ class Tracer(Vectors):
         return by_name
 
     def _operand(self, instr: Instr, o: Operand, count: int, value: Any) -> list[Any]:
-        """The LLVM values of one input operand."""
+        """Return the LLVM values of one input operand."""
         if isinstance(value, Regs):
             words = self._read_words(value)
             values: list[Any] = words
@@ -215,7 +215,7 @@ class Tracer(Vectors):
         return self.number(types.uint32, emit)
 
     def smem_needs(self, total_bytes: Any) -> None:
-        """Leave the number in the PTX, where the launcher reads it (see launch.required_smem)."""
+        """Leave the number in the PTX, where the launcher reads it (see host.facts.required_smem)."""
         if self.builder is None:
             return
         value = self.ir(total_bytes, types.uint32)
@@ -227,7 +227,7 @@ class Tracer(Vectors):
         return known_launch()
 
     def gave(self, fn: Any, result: Any) -> None:
-        """Who drops it is found in the kernel's steps, once all is typed (see `steps.AUDITS`)."""
+        """Do nothing: who drops it is found in the kernel's steps, once all is typed (see `steps.AUDITS`)."""
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:
@@ -241,7 +241,7 @@ class Tracer(Vectors):
         b.call(nvvmutils.declare_vprint(b.module), [text, b.bitcast(frame, cgutils.voidptr_t)])
 
     def _printed(self, x: Number) -> Any:
-        """What printf is given for a number: a bool as its name."""
+        """Return what printf is given for a number: a bool as its name."""
         if x.type != types.boolean:
             return x.ir
         yes, no = (self.context.insert_string_const_addrspace(self.builder, str(b)) for b in (True, False))
@@ -249,7 +249,8 @@ class Tracer(Vectors):
 
 
 def _in_one(regs: Regs) -> Regs:
-    """A part of a word as one element of as many bits, if it can be one: then nothing is taken apart on its way."""
+    """Regard a part of a word as one element of as many bits, if it can be one: then nothing is taken apart on its
+    way."""
     width = regs.dtype.width
     bits = regs.count * width
     whole = {8: dtypes.Uint8, 16: dtypes.Uint16}.get(bits)

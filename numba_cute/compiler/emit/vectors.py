@@ -20,7 +20,7 @@ _FLAG = "_numba_cute_carry"
 
 
 class Vectors(Scalars):
-    """What a `Tracer` does with register files and vectors."""
+    """The part of a `Tracer` that is about register files and vectors."""
 
     def same_registers(self, a: Any, b: Any) -> bool | None:
         return True if a is b else None  # two loads of one variable give two leaves
@@ -40,7 +40,7 @@ class Vectors(Scalars):
         return self.builder.gep(file.ir, [_I32(0), index], inbounds=True)
 
     def _slots_of(self, regs: Regs) -> list[Any]:
-        """The slot indices of a span that starts and ends on a slot boundary."""
+        """Return the slot indices of a span that starts and ends on a slot boundary."""
         per = per_slot(regs.dtype)
         if not self._on_slots(regs):
             raise CuteError(
@@ -50,7 +50,7 @@ class Vectors(Scalars):
         return list(range(regs.start // per, -(-(regs.start + regs.count) // per)))
 
     def _on_slots(self, regs: Regs) -> bool:
-        """Whether a span starts on a slot boundary and ends on one, or with the file."""
+        """Say whether a span starts on a slot boundary and ends on one, or with the file."""
         per = per_slot(regs.dtype)
         if not isinstance(regs.start, int) or regs.start % per:
             return False
@@ -172,5 +172,5 @@ class Vectors(Scalars):
 
 
 def _singles(regs: Regs) -> list[Regs]:
-    """A span as spans of one element."""
+    """Split a span into spans of one element."""
     return [Regs(regs.file, regs.dtype, regs.start + i, 1) for i in range(regs.count)]

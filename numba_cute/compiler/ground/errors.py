@@ -20,35 +20,35 @@ from ...seam.words import READ_ONLY_ARRAY
 
 _raised: list[CuteError] = []
 _READ_ONLY = re.compile("Cannot modify readonly array")
-"""What Numba says of it."""
+"""Numba's words for a store to a read-only array."""
 _PLACE = re.compile(r" at (\S.*?) \((\d+)\)")
 
 
 def as_typing_error(e: CuteError) -> TypingError:
-    """The error in the form that Numba holds back until no type is missing."""
+    """Put an error in the form that Numba holds back until no type is missing."""
     _raised.append(e)
     return TypingError(str(e))
 
 
 def located(e: CuteError, loc: Loc) -> CuteError:
-    """The error of a statement of the kernel, with its place."""
+    """Give an error the place of the kernel's statement that it is of."""
     e.loc = loc  # type: ignore[attr-defined]
     return e
 
 
 def lies_before(error: BaseException, until: Loc) -> bool:
-    """Whether an error of Numba's is of that line of the kernel or of one before."""
+    """Say whether an error of Numba's is of that line of the kernel or of one before."""
     places = _PLACE.findall(str(error))
     return any(file == until.filename and int(line) <= until.line for file, line in places)
 
 
 def forget() -> None:
-    """Start of a compilation: nothing was raised yet."""
+    """Start a compilation: nothing was raised yet."""
     _raised.clear()
 
 
 def explain(error: BaseException, py_func: Any) -> None:
-    """If a CuteError is behind `error`, raise it with the line of the kernel that caused it."""
+    """Raise the CuteError behind `error`, if there is one, with the line of the kernel that caused it."""
     if getattr(error, "explained", False):
         return
     text = str(error)
@@ -64,8 +64,8 @@ def explain(error: BaseException, py_func: Any) -> None:
 
 
 def _where(text: str, error: BaseException, py_func: Any) -> str:
-    """The user's line: the first place that Numba's message names (the innermost call that failed); of an operator,
-    which its message does not place, the one that it was typing."""
+    """Find the user's line: the first place that Numba's message names (the innermost call that failed); of an
+    operator, which its message does not place, the one that it was typing."""
     named, loc = _PLACE.search(text), getattr(error, "loc", None)
     if isinstance(loc, Loc):
         file, line = loc.filename, loc.line
@@ -78,7 +78,8 @@ def _where(text: str, error: BaseException, py_func: Any) -> str:
 
 
 def _typed(error: BaseException) -> tuple[Any, int]:
-    """The file and line of the statement whose types were being found when `error` was raised; (None, 0) if unknown."""
+    """Find the file and line of the statement whose types were being found when `error` was raised; (None, 0) if
+    unknown."""
     found: tuple[Any, int] = (None, 0)
     at = error.__traceback__
     while at is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a function is: this library's to compile, or plain Numba's.
+"""The owner of a function: this library, which compiles it then, or plain Numba.
 
 All that the library changes in Numba asks here first, so that a function in which nothing is of numba_cute (no
 argument, no global or closure value that its code names, no function that it calls) goes through Numba as if numba_cute
@@ -24,7 +24,7 @@ _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 
 
 def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
-    """Whether a function, called with arguments of these types, is this library's to compile."""
+    """Say whether a function, called with arguments of these types, is this library's to compile."""
     return any(map(is_own_type, argtypes)) or _function(py_func, set())
 
 
@@ -33,7 +33,7 @@ def _is_package(name: Any) -> bool:
 
 
 def is_own_type(ty: Any) -> bool:
-    """Whether a Numba type is of this library, or holds such a type."""
+    """Say whether a Numba type is of this library, or holds such a type."""
     if isinstance(ty, types.Omitted):
         return _value(ty.value, frozenset(), set())
     if isinstance(ty, types.BaseTuple):
@@ -47,7 +47,7 @@ def is_own_type(ty: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
-    """The globals and the attributes that code names, and the code of the functions inside it."""
+    """Return the globals and the attributes that code names, and the code of the functions inside it."""
     found: tuple[set[str], set[str]] = (set(), set())
     for inst in dis.get_instructions(code):
         for names, opcodes in zip(found, (_GLOBALS, _ATTRIBUTES)):
@@ -61,7 +61,7 @@ def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _function(fn: Any, seen: set[int]) -> bool:
-    """Whether a function is of this library, is marked by it, or names something of it."""
+    """Say whether a function is of this library, is marked by it, or names something of it."""
     if not isinstance(fn, FunctionType) or id(fn) in seen:
         return False
     seen.add(id(fn))
@@ -82,7 +82,8 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _value(value: Any, attributes: frozenset[str], seen: set[int]) -> bool:
-    """Whether a value that code names is of this library, or leads to something that is by the attributes it names."""
+    """Say whether a value that code names is of this library, or leads to something that is by the attributes it
+    names."""
     if isinstance(value, ModuleType):
         return _is_package(value.__name__) or _members(value, vars(value), attributes, seen)
     if isinstance(value, type):
@@ -100,7 +101,7 @@ def _value(value: Any, attributes: frozenset[str], seen: set[int]) -> bool:
 
 
 def _members(owner: Any, held: Any, attributes: frozenset[str], seen: set[int]) -> bool:
-    """Whether an attribute that code names leads from a module or class to something of this library."""
+    """Say whether an attribute that code names leads from a module or class to something of this library."""
     if id(owner) in seen:
         return False
     seen.add(id(owner))
@@ -108,7 +109,7 @@ def _members(owner: Any, held: Any, attributes: frozenset[str], seen: set[int]) 
 
 
 def _is_own_class(cls: type) -> bool:
-    """Whether a class is of this library, is marked by it, or builds on one that is."""
+    """Say whether a class is of this library, is marked by it, or builds on one that is."""
     return any(
         _is_package(c.__module__) or seam.is_static_class(c) or seam.is_struct_class(c) for c in cls.__mro__[:-1]
     )

@@ -19,7 +19,8 @@ from . import tensormap
 
 
 def value_arguments(ty: Value, val: Any) -> tuple[Any, ...]:
-    """The kernel parameters of a compile-time object, which remembers them: it is immutable, and packing takes long."""
+    """Return the kernel parameters of a compile-time object, which remembers them: it is immutable, and packing takes
+    long."""
     memory = getattr(val, "__dict__", {})
     packed = memory.get("_cute_packed")
     if packed is None or packed[0] is not ty:
@@ -40,7 +41,7 @@ def _leaf_arg(ty: types.Type, leaf: Any, owner: Any) -> Any:
 
 
 def scalar_argument(ty: types.Type, number: Any) -> Any:
-    """A number as a kernel's parameter; what the kernel was promised of it is checked."""
+    """Return a number as a kernel's parameter; what the kernel was promised of it is checked."""
     value = number.checked() if isinstance(number, dtypes.Scalar) else number
     if isinstance(ty, Multiple) and value % ty.divisor:
         raise CuteError(f"{number!r} is not a multiple of {ty.divisor}, as the kernel was compiled for")
@@ -57,7 +58,8 @@ _maps: dict[Any, Any] = {}
 
 
 def tensor_map(record: Any) -> Any:
-    """The record as the 128 bytes that the hardware reads, encoded by the driver (cached: encoding takes 1 us)."""
+    """Return the record as the 128 bytes that the hardware reads, encoded by the driver (cached: encoding takes 1
+    us)."""
     found = _maps.get(record)
     if found is None:
         if len(_maps) > 4096:

@@ -21,7 +21,7 @@ from .kernel import CuteKernel
 
 @functools.cache
 def version() -> str:
-    """What names this library as it is installed: its files, their sizes and times, for versions under work too."""
+    """Name this library as it is installed: its files, their sizes and times, for versions under work too."""
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):

@@ -13,7 +13,8 @@ from ...seam import CuteError
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
 
-    A plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
+    shape: CTAs along x, y and z, one to three positive ints whose product is at most 16; CuteError for any other. A
+    plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
     as it is, and a second one is made of the same function: ``alone = cute.cluster_shape(1)(gemm)``. PTX
     `.reqnctapercluster`, sm_90.
     """
@@ -37,7 +38,7 @@ def _copied(f: Any) -> Any:
 
 
 def checked_cluster(shape: Any) -> tuple[int, int, int]:
-    """A cluster shape as three ints, or an error that says what is wrong with it."""
+    """Return a cluster shape as three ints; CuteError says what is wrong with it."""
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
         raise CuteError(f"cluster={shape!r}: up to three positive ints")

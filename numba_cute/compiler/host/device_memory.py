@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a GPU's memory from the host."""
+"""A GPU's memory as the host reads it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ...seam.driver import DRIVER
 
 
 def known_to_cuda(address: int) -> bool | None:
-    """Whether an address is one that the driver gave, or was told of: of a GPU, managed, pinned or registered memory.
-    None if there is no driver to ask."""
+    """Say whether an address is one that the driver gave, or was told of: of a GPU, managed, pinned or registered
+    memory. None if there is no driver to ask."""
     try:
         devices.get_context()
     except (CudaSupportError, driver.CudaAPIError):
@@ -25,7 +25,7 @@ def known_to_cuda(address: int) -> bool | None:
 
 
 def from_device(address: int, nbytes: int) -> Any:
-    """The bytes at an address of the current device, once all that it was given to do is done."""
+    """Copy the bytes at an address of the current device, once all that it was given to do is done."""
     devices.get_context()
     out = np.empty(nbytes, np.uint8)
     driver.driver.cuCtxSynchronize()

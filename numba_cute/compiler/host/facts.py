@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch must know of a compiled kernel, read from its PTX."""
+"""Facts of a compiled kernel that a launch must know, read from its PTX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..emit.tracer import SMEM_MARK
 
 @dataclass(frozen=True)
 class Facts:
-    """What a launch must know of a compiled kernel: the dynamic shared memory that its allocators take, and the
+    """Facts of a compiled kernel that a launch must know: the dynamic shared memory that its allocators take, and the
     cluster shape that it was compiled for. Both stand in the PTX, so that kernels from Numba's disk cache have them."""
 
     smem: int
@@ -21,6 +21,7 @@ class Facts:
 
 
 def facts(kernel: Any) -> Facts:
+    """Read the facts of a compiled kernel, which remembers them."""
     found = getattr(kernel, "_cute_facts", None)
     if found is None:
         ptx = kernel._codelibrary.get_asm_str()
@@ -31,5 +32,5 @@ def facts(kernel: Any) -> Facts:
 
 
 def required_smem(ptx: str) -> int:
-    """The dynamic shared memory that a kernel's allocators use, from the marks in its PTX (see Tracer)."""
+    """Return the dynamic shared memory that a kernel's allocators use, from the marks in its PTX (see Tracer)."""
     return max((int(n) for n in re.findall(re.escape(SMEM_MARK) + r" (\d+)", ptx)), default=0)

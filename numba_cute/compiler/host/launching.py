@@ -27,7 +27,7 @@ from .streams import core_stream
 
 
 def _check_smem(self: Any, cufunc: Any, sharedmem: int) -> int:
-    """The dynamic shared memory of this launch: the kernel's own need if the user named none; limits raised."""
+    """Return the dynamic shared memory of this launch: the kernel's own need if the user named none; limits raised."""
     known = facts(self)
     need = sharedmem or known.smem
     if need < known.smem:
@@ -60,7 +60,7 @@ def _check_grid(griddim: Any, cluster: Any) -> None:
 
 
 def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
-    """The cluster shape to launch with: None if the kernel carries its own, which the driver then uses."""
+    """Return the cluster shape to launch with: None if the kernel carries its own, which the driver then uses."""
     own = facts(kernel).cluster
     if own is not None and cluster is not None and cluster != own:
         raise CuteError(f"cluster={cluster}: the kernel is compiled for clusters of {own}")
@@ -99,7 +99,7 @@ def _config(grid: Any, block: Any, smem: int, cluster: Any, pdl: bool) -> Launch
 
 
 class Launch:
-    """A kernel with its launch configuration; calling it launches. See `launch`."""
+    """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
     def __init__(self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool) -> None:
         grid, block = normalize_kernel_dimensions(grid, block)
@@ -118,7 +118,7 @@ class Launch:
     def prepare(self, *args: Any) -> Callable[[], None]:
         """Compile, check and pack once; the call that is returned only launches, on the same arguments.
 
-        Arrays must already be on the device: nothing is copied back.
+        args: the kernel's arguments. Arrays must already be on the device (CuteError): nothing is copied back.
         """
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()
@@ -142,9 +142,14 @@ class Launch:
 
 def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0,
            pdl: bool = False) -> Launch:  # fmt: skip
-    """A launch with what `kernel[grid, block, stream, smem]` cannot say: ``launch(kernel, grid=…, …)(*args)``.
+    """Prepare a launch with what `kernel[grid, block, stream, smem]` cannot say: ``launch(kernel, grid=…, …)(*args)``.
 
-    grid, block: ints or tuples, the grid counted in CTAs. cluster: CTAs of a cluster, as ints (sm_90). smem: bytes
-    of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs. pdl: programmatic dependent launch.
+    kernel: a ``@cuda.jit`` kernel. grid: CTAs, an int or up to three. block: threads of a CTA, likewise. cluster: CTAs
+    of a cluster, likewise, at most 16 (sm_90); None for the kernel's own shape. smem: bytes of dynamic shared memory;
+    0 takes what the kernel's SmemAllocator needs. stream: Numba's, torch's, CuPy's, an int, or anything with
+    `__cuda_stream__`; 0 is the default one. pdl: programmatic dependent launch (sm_90).
+
+    CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
+    less shared memory than the kernel's allocations take, or more than the device has.
     """
     return Launch(kernel, grid, block, cluster, smem, stream, pdl)

@@ -22,8 +22,11 @@ def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple (arrays, CuTe tensors and
-    TMA atoms, numbers), or a Numba signature. arch: "sm_80" to "sm_120a". An error names what the target lacks.
-    A note of the assembler that means lost speed becomes a PerformanceWarning.
+    TMA atoms, numbers), or a Numba signature. arch: the target, "sm_80" to "sm_120a".
+
+    CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
+    rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
+    lost speed.
     """
     py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
@@ -31,14 +34,14 @@ def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
 
 
 def frontend(kernel: Any, args: Any, arch: str) -> Any:
-    """Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
+    """Return Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
     py_func, argtypes, options = taken(kernel, args, arch, "inspect_layouts")
     with compiling_for(arch) as cc, building(py_func):
         return _lowered(py_func, argtypes, options, cc)
 
 
 def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
-    """A kernel's function, its arguments' types and its options."""
+    """Take a kernel and arguments; gives its function, the arguments' types and its options."""
     parse_arch(arch)
     py_func = getattr(kernel, "py_func", kernel)
     if not callable(py_func):
@@ -70,7 +73,7 @@ def _lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> A
 
 
 def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
-    """A kernel's symbol and its PTX."""
+    """Compile a kernel; gives its symbol and its PTX."""
     with building(py_func, options.get("launch_bounds")):
         cres = _lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)

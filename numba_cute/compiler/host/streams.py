@@ -9,7 +9,7 @@ from cuda.core import Stream
 
 
 def core_stream(stream: Any) -> Any:
-    """A stream that Numba takes: itself, or one made of the handle that it has."""
+    """Return a stream that Numba takes: itself, or one made of the handle that it has."""
     handle = stream if isinstance(stream, int) else None
     if hasattr(stream, "__cuda_stream__"):
         handle = stream.__cuda_stream__()[1]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel became. `inspect`: its CuTe operations and the PTX of each; `inspect_layouts`: what its layouts and
-tensors cost."""
+"""Listings of a kernel. `inspect`: its CuTe operations and the PTX of each; `inspect_layouts`: its layouts and tensors,
+and the registers that they take."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Inspection:
         return self.text()
 
     def text(self, limit: int | None = 8) -> str:
-        """The listing: each source line, under it its operations, under each its PTX, of which `limit` instructions
-        are shown (None: all). What an unrolled loop repeats is shown once and counted."""
+        """Write the listing: each source line, under it its operations, under each its PTX, of which `limit`
+        instructions are shown (None: all). What an unrolled loop repeats is shown once and counted."""
         out = [f"kernel {self.kernel} for {self.arch}, {self.file}"]
         out += [f"  {name} : {ty}" for name, ty in self.arguments]
         for line, operations in groupby(self.operations, key=lambda o: o.line):
@@ -57,7 +57,7 @@ class Inspection:
 
 
 def _alike(operations: list[Operation]) -> list[list[Operation]]:
-    """The operations of a line, those that differ only in their results' and operands' numbers together."""
+    """Group the operations of a line, those that differ only in their results' and operands' numbers together."""
     kinds: dict[Any, list[Operation]] = {}
     for o in operations:
         kinds.setdefault((o.name, o.type, o.operand_types), []).append(o)
@@ -68,7 +68,7 @@ _LIST = re.compile(r"\{([^{}]*)\}")
 
 
 def _shortened(registers: re.Match[str]) -> str:
-    """A long list of registers by its ends."""
+    """Shorten a long list of registers to its ends."""
     names = registers[1].split(", ")
     return registers[0] if len(names) <= 8 else f"{{{names[0]}, {names[1]}, ... {names[-1]}}}"
 
@@ -87,11 +87,13 @@ def _shown(alike: list[Operation], limit: int | None) -> list[str]:
 
 
 def inspect(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
-    """A kernel as CuTe operations with their types, and beside each the PTX that it became.
+    """List a kernel's CuTe operations with their types, and beside each the PTX that it became.
 
-    kernel, signature, arch: as for `compile`: the kernel, a tuple of example arguments or a Numba signature, and the
-    target. Nothing is assembled or run, and no GPU is needed. The PTX is that of the optimised kernel: an operation
-    without any was folded away while the kernel was compiled, and what several share belongs to one of them.
+    kernel: a ``@cuda.jit`` kernel, or a plain function. signature: example arguments as a tuple, or a Numba signature.
+    arch: the target, "sm_80" to "sm_120a". CuteError: for what `compile` refuses, but for the assembler's part.
+
+    Nothing is assembled or run, and no GPU is needed. The PTX is that of the optimised kernel: an operation without any
+    was folded away while the kernel was compiled, and what several share belongs to one of them.
 
         print(cute.inspect(kernel, (a, b)))
         [o.ptx for o in cute.inspect(kernel, (a, b)) if o.name == "cute.gemm"]
@@ -106,7 +108,7 @@ def inspect(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
 
 
 def _with_ptx(recorder: Recorder, placed: list[Placed], file: str) -> tuple[Operation, ...]:
-    """The recorded operations and the ordinary code, each with its instructions, by line."""
+    """Return the recorded operations and the ordinary code, each with its instructions, by line."""
     became: list[list[str]] = [[] for _ in recorder.operations]
     ordinary: dict[int, list[str]] = {}
     for p in placed:
@@ -146,8 +148,9 @@ class Listing(tuple[Inspected, ...]):
 def inspect_layouts(kernel: Any, signature: Any, arch: str = "sm_90a") -> Listing:
     """List the layouts, swizzles, pointers and tensors that a kernel's variables hold, as `Inspected` entries.
 
-    kernel, signature, arch: as for `compile`: the kernel, a tuple of example arguments or a Numba signature, and the
-    target. A variable that is assigned several times is listed once for each type. Nothing is assembled or run.
+    kernel: a ``@cuda.jit`` kernel, or a plain function. signature: example arguments as a tuple, or a Numba signature.
+    arch: the target, "sm_80" to "sm_120a". CuteError: for what `compile` refuses while it types and lowers. A variable
+    that is assigned several times is listed once for each type. Nothing is assembled or run.
 
         for v in cute.inspect_layouts(kernel, (a, b)):
             print(v.name, v.type, v.registers)   # sA !cute.layout<(64,128):(1,64)> 0
@@ -163,7 +166,7 @@ def inspect_layouts(kernel: Any, signature: Any, arch: str = "sm_90a") -> Listin
 
 
 def _assigned(blocks: Any) -> list[tuple[str, int]]:
-    """The variables that the source names, and where they are assigned."""
+    """Return the variables that the source names, and where they are assigned."""
     return [
         (inst.target.name, inst.loc.line)
         for block in blocks.values()
@@ -173,7 +176,7 @@ def _assigned(blocks: Any) -> list[tuple[str, int]]:
 
 
 def _registers(leaf: types.Type) -> int:
-    """How many 32-bit registers a leaf takes."""
+    """Count how many 32-bit registers a leaf takes."""
     if isinstance(leaf, (Registers, Vector)):
         return -(-leaf.count * leaf.dtype.width // 32)
     return 2 if getattr(leaf, "bitwidth", 64 if not isinstance(leaf, types.Boolean) else 1) > 32 else 1

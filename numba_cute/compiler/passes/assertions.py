@@ -30,7 +30,7 @@ class _Unknown(Exception):
 
 
 class Known:
-    """What the types of a function say of the values of its variables."""
+    """The values of a function's variables, as far as their types say them."""
 
     def __init__(self, func_ir: Any, typemap: Any) -> None:
         self.typemap = typemap
@@ -40,7 +40,7 @@ class Known:
                 self.definitions.setdefault(inst.target.name, []).append(inst.value)
 
     def of(self, var: Any) -> Any:
-        """The value of a variable; _Unknown if its type does not say it."""
+        """Return the value of a variable; _Unknown if its type does not say it."""
         try:
             return _static(self.typemap.get(var.name))
         except _Unknown:
@@ -63,7 +63,7 @@ class Known:
         raise _Unknown
 
     def branch(self, at: Any) -> list[int]:
-        """Where a block's last statement may go."""
+        """List the blocks where a block's last statement may go."""
         if isinstance(at, ir.Branch):
             try:
                 return [at.truebr if self.of(at.cond) else at.falsebr]
@@ -81,7 +81,7 @@ def _computed(fn: Any, *values: Any) -> Any:
 
 
 def _static(ty: Any) -> Any:
-    """The value of a type that says it whole."""
+    """Return the value of a type that says it whole."""
     if isinstance(ty, types.Literal):
         return ty.literal_value
     if isinstance(ty, types.NoneType):
@@ -96,7 +96,7 @@ def _static(ty: Any) -> Any:
 
 
 def check_assertions(func_ir: Any, typemap: Any) -> None:
-    """An error if an assertion that is not left out is known to be false."""
+    """Raise a CuteError if an assertion that is not left out is known to be false."""
     known = Known(func_ir, typemap)
     start = min(func_ir.blocks)
     out = {at: known.branch(block.terminator) for at, block in func_ir.blocks.items()}
@@ -113,7 +113,7 @@ def check_assertions(func_ir: Any, typemap: Any) -> None:
 
 
 def _reached(out: dict[int, list[int]], start: int, through: Any) -> set[int]:
-    """The blocks that control may come to from `start`, going on only `through` some."""
+    """Return the blocks that control may come to from `start`, going on only `through` some."""
     found, todo = {start}, [start]
     while todo:
         at = todo.pop()
@@ -125,7 +125,7 @@ def _reached(out: dict[int, list[int]], start: int, through: Any) -> set[int]:
 
 
 def _raises(known: Known, last: Any) -> bool:
-    """Whether a statement raises AssertionError."""
+    """Say whether a statement raises AssertionError."""
     if isinstance(last, ir.StaticRaise):
         return last.exc_class is AssertionError
     if not isinstance(last, (ir.Raise, ir.DynamicRaise)):
@@ -139,13 +139,13 @@ def _raises(known: Known, last: Any) -> bool:
 
 
 def _message(last: Any) -> Any:
-    """What the assertion says, if it is static."""
+    """Return the assertion's message, if it is static."""
     given = getattr(last, "exc_args", None)
     return given[0] if given and isinstance(given[0], str) else None
 
 
 def _is_false(func_ir: Any, out: Any, reached: set[int], at: int, statement: ast.Assert | None) -> bool:
-    """Whether an assertion, which raises in block `at`, leads nowhere else: no run-time part of it can save it."""
+    """Say whether an assertion, which raises in block `at`, leads nowhere else: no run-time part of it can save it."""
     line = func_ir.blocks[at].terminator.loc.line
     lines = range(line, line + 1) if statement is None else range(statement.lineno, (statement.end_lineno or line) + 1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a typed function does, step by step, for the core's own checks of it (`steps.AUDITS`)."""
+"""The steps of a typed function, for the core's own checks of it (`steps.AUDITS`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Audit(AnalysisPass):
 
 
 def _value(typemap: Any, var: str) -> Any:
-    """The object that traced code would see in a variable, without its run-time values; None if it cannot."""
+    """Return the object that traced code would see in a variable, without its run-time values; None if it cannot."""
     ty = typemap.get(var)
     if not isinstance(ty, (Value, StructRef)):
         return None
@@ -84,7 +84,7 @@ def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.
 
 
 def _regions(func_ir: Any) -> dict[int, int]:
-    """For each block the first of those that always run one after the other with it."""
+    """Find for each block the first of those that always run one after the other with it."""
     into: dict[int, list[int]] = {}
     out = {at: list(block.terminator.get_targets()) for at, block in func_ir.blocks.items()}
     for at, targets in out.items():

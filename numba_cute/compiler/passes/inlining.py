@@ -35,7 +35,7 @@ def _drop_functions(func_ir: Any) -> None:
 
 
 def _read(inst: Any) -> Iterator[Any]:
-    """The variables that a statement reads; a Del, which the analysis of closures puts in, reads none."""
+    """Return the variables that a statement reads; a Del, which the analysis of closures puts in, reads none."""
     if isinstance(inst, ir.Del):
         return iter(())
     if isinstance(inst, ir.Assign):
@@ -70,7 +70,7 @@ class _StoresKept:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While a pass of this library runs."""
+        """Know that a pass of this library runs."""
         self._running += 1
         try:
             yield

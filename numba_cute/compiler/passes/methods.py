@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python's methods may say that Numba does not know: `super()`, and questions about fields whose answer the type
+"""Python's methods as Numba does not know them: `super()`, and questions about fields whose answer the type
 of `self` already holds, as `self.bias is None`."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Methods(FunctionPass):
 
 
 def _supers(func_ir: Any, this: StructRef) -> bool:
-    """`super().name(…)` becomes `Base.name(self, …)`, as Python would find it for this class."""
+    """Make `Base.name(self, …)` of `super().name(…)`, as Python would find it for this class."""
     holder = _defining_class(func_ir.func_id.func)
     if holder is None or holder not in this.cls.__mro__:
         return False
@@ -74,7 +74,7 @@ def _supers(func_ir: Any, this: StructRef) -> bool:
 
 
 def _defining_class(fn: Any) -> Any:
-    """The class whose body defines a method that says `super()`."""
+    """Return the class whose body defines a method that says `super()`."""
     if "__class__" not in fn.__code__.co_freevars:
         return None
     return fn.__closure__[fn.__code__.co_freevars.index("__class__")].cell_contents
@@ -89,7 +89,7 @@ def _owner(cls: type, holder: type, name: str) -> Any:
 
 
 def _nones(func_ir: Any, args: Any) -> bool:
-    """`x is None` and `x is not None` become constants where x is a field (of a field…) of an argument."""
+    """Make constants of `x is None` and `x is not None` where x is a field (of a field…) of an argument."""
     changed = False
     for block in func_ir.blocks.values():
         for inst in block.find_insts(ir.Assign):
@@ -106,7 +106,7 @@ def _nones(func_ir: Any, args: Any) -> bool:
 
 
 def _field_type(func_ir: Any, args: Any, var: Any) -> Any:
-    """The type of None, or of a field of an argument; None if it is not known before typing."""
+    """Return the type of None, or of a field of an argument; None if it is not known before typing."""
     node = guard(get_definition, func_ir, var)
     while isinstance(node, ir.Var):
         node = guard(get_definition, func_ir, node)

@@ -20,7 +20,7 @@ _ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.star
 
 
 def check_atomics(func_ir: Any, typemap: Any) -> None:
-    """An error if an atomic writes an array that is read-only."""
+    """Raise a CuteError if an atomic writes an array that is read-only."""
     for block in func_ir.blocks.values():
         for inst in block.find_insts(ir.Assign):
             call = inst.value

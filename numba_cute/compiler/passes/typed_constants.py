@@ -35,7 +35,7 @@ class TypedConstants:
         self._found: dict[Place, dict[str, Any]] = {}
 
     def of(self, var: Any, use: Place) -> Any:
-        """The value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
+        """Return the value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
         mistake before it stopped typing, Refused with that."""
         if use not in self._found:
             self._found[use] = self._values(use)
@@ -47,7 +47,7 @@ class TypedConstants:
         return found
 
     def _values(self, use: Place) -> dict[str, Any]:
-        """The values of what one statement reads: ints, None where there is none, or what is wrong before it."""
+        """Return the values of what one statement reads: ints, None where there is none, or what is wrong before it."""
         func_ir = _copied(self._state.func_ir)
         read = _name_what_is_read(func_ir.blocks[use.label], use.index)
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
@@ -85,8 +85,8 @@ def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
 
 
 def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
-    """Whether all that a variable comes from has a type: a value that is not typed yet may differ from those that meet
-    it in a phi."""
+    """Say whether all that a variable comes from has a type: a value that is not typed yet may differ from those that
+    meet it in a phi."""
     seen, todo = {name}, [name]
     while todo:
         at = todo.pop()
@@ -101,7 +101,7 @@ def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
 
 
 def _copied(func_ir: Any) -> Any:
-    """A function's IR whose statements and expressions may be changed without changing this one's."""
+    """Copy a function's IR, whose statements and expressions may be changed without changing this one's."""
     new = func_ir.copy()
     for block in new.blocks.values():
         block.body = [copied_statement(inst) for inst in block.body]
@@ -109,7 +109,7 @@ def _copied(func_ir: Any) -> Any:
 
 
 def copied_statement(inst: Any) -> Any:
-    """A statement of its own, its expression and that one's arguments too."""
+    """Copy a statement, its expression and that one's arguments too."""
     new = copy.copy(inst)
     if isinstance(getattr(new, "value", None), ir.Expr):
         new.value = copy.copy(new.value)
