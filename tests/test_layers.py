@@ -2,6 +2,7 @@
 """The layer rules of docs/architecture.md, and the size budgets."""
 
 import ast
+import graphlib
 import re
 import sys
 from graphlib import TopologicalSorter
@@ -146,6 +147,52 @@ def test_functions_of_the_core_import_no_file_of_this_package(path):
     nested = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)]
     bad = [n.lineno for n in nested if isinstance(n, ast.ImportFrom) and (n.level or n.module.startswith("numba_cute"))]
     assert not bad
+
+
+# The simulator's rooms, each of which imports those above it only; those of one line do not import each other.
+SIM_ROOMS = (
+    ("ground",),  # errors, vector clocks, accesses
+    ("python/arithmetic",),  # Numba's numbers, of one lane and of several
+    ("python/jitted", "hardware"),  # a kernel's code rewritten; the machine, and the events that it tells
+    ("python",),  # what stands for numba.cuda and for arrays, and answers traced code
+    ("checks", "lanes"),  # what watches the machine; lanes that run together
+    (".",),  # launches
+)
+
+
+def sim_room(file: str) -> tuple[int, str]:
+    """The line of SIM_ROOMS on which the room of a file of sim/ stands, and the room."""
+    at = {room: line for line, rooms in enumerate(SIM_ROOMS) for room in rooms}
+    room = next((r for r in sorted(at, key=len, reverse=True) if file.startswith(r + "/")), ".")
+    return at[room], room
+
+
+def sim_imports():
+    """(file, file that it imports) within sim/."""
+    sources = {str(p.relative_to(PACKAGE / "sim").with_suffix("")): p for p in SOURCES if layer(p) == "sim"}
+    for name, path in sources.items():
+        for module, _ in imports(path):
+            parts = module.split(".")[2:] if module.startswith("numba_cute.sim.") else ()
+            found = ["/".join(parts[:n]) for n in range(len(parts), 0, -1)]
+            target = next((f for m in found for f in (m, f"{m}/__init__") if f in sources), None)
+            if target not in (None, name):
+                yield name, target
+
+
+def test_rooms_of_the_simulator_stand_in_order():
+    bad = []
+    for file, imported in sim_imports():
+        (here, room), (there, other) = sim_room(file), sim_room(imported)
+        if room != other and there >= here:
+            bad.append(f"sim/{file} ({room}) imports sim/{imported} ({other})")
+    assert not bad
+
+
+def test_no_files_of_the_simulator_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}
+    for file, imported in sim_imports():
+        graph.setdefault(file, set()).add(imported)
+    assert len(list(graphlib.TopologicalSorter(graph).static_order())) > 50  # a CycleError names the circle
 
 
 def strings(path: Path):

@@ -6,6 +6,8 @@ from numba import cuda
 
 from numba_cute.isa.rows import bulk, cluster, fence, mbarrier, registers, sync
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.phases import Phases
+from numba_cute.sim.checks.races import Races
 
 from .zoo import BAR, BUF, bug, fresh, get, put
 
@@ -66,6 +68,7 @@ def ring(consumers, arrivals, rounds=4, signal=None):
     SimError,
     "mbarrier_arrive(empty)|barriers.py",
     "more arrivals than the barrier was initialised for|before anybody waited|nothing orders",
+    check=Phases,
     threads=96,
     arguments=ints(64),
     origin="cutlass#2404",
@@ -153,7 +156,14 @@ def expect_tx_of_one_of_two_copies(mended):
     return copies(256 if mended else 128)
 
 
-@bug(BarrierError, "missing fence.mbarrier_init", "cp_async_bulk_g2s", "fence_mbarrier_init", arguments=ints(64))
+@bug(
+    BarrierError,
+    "missing fence.mbarrier_init",
+    "cp_async_bulk_g2s",
+    "fence_mbarrier_init",
+    check=Races,
+    arguments=ints(64),
+)
 def barrier_initialised_without_a_fence(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -183,7 +193,7 @@ def barrier_used_before_the_block_has_met(mended):
     return kernel
 
 
-@bug(BarrierError, "live mbarrier", "(put, in store, called at", "mbarrier_inval")
+@bug(BarrierError, "live mbarrier", "(put, in store, called at", "mbarrier_inval", check=Races)
 def barrier_overwritten_by_data(mended):
     def kernel():
         fresh(64)
@@ -275,6 +285,7 @@ def cluster_barrier_that_one_block_skips(mended):
     BarrierError,
     "nothing orders that after its initialisation|is not initialised",
     "mbarrier_arrive",
+    check=Races,
     blocks=2,
     cluster=2,
 )

@@ -7,6 +7,8 @@ from numba import cuda
 from numba_cute.isa import atom
 from numba_cute.isa.rows import bulk, clc, cluster, fence, mbarrier, memory, sync
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, OUT, bug, fresh, get, put
@@ -74,7 +76,7 @@ def relaxed_arrival_for_data(mended):
     return kernel
 
 
-@pair(RaceError, "exit: CTA 1", "ld of|ld issued", "cluster_arrive and cluster_wait at the end")
+@pair(RaceError, "exit: CTA 1", "ld of|ld issued", "cluster_arrive and cluster_wait at the end", check=Exits)
 def exit_while_a_peer_reads_here(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -88,7 +90,7 @@ def exit_while_a_peer_reads_here(mended):
     return kernel
 
 
-@pair(RaceError, "exit: CTA 1", "ld of|ld issued", "cluster_arrive and cluster_wait at the end")
+@pair(RaceError, "exit: CTA 1", "ld of|ld issued", "cluster_arrive and cluster_wait at the end", check=Exits)
 def exit_long_before_a_peer_reads_here(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -104,7 +106,7 @@ def exit_long_before_a_peer_reads_here(mended):
     return kernel
 
 
-@pair(SimError, "exit: CTA 1", "mbarrier_arrive")
+@pair(SimError, "exit: CTA 1", "mbarrier_arrive", check=Exits)
 def arrival_at_a_peer_that_may_have_exited(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -142,7 +144,7 @@ def multicast(*missing):
     return kernel
 
 
-@pair(SimError, "has started|is not initialised|nothing orders", "cluster", n=128)
+@pair(SimError, "has started|is not initialised|nothing orders", "cluster", check=Races, n=128)
 def multicast_before_the_peers_barrier_is_made(mended):
     return multicast() if mended else multicast("meet")
 
@@ -162,7 +164,7 @@ def multicast_bytes_of_one_block(mended):
     return multicast() if mended else multicast("half")
 
 
-@pair(SimError, "exit: CTA 1|bytes missing", "cp_async_bulk_g2s|256 bytes", n=128)
+@pair(SimError, "exit: CTA 1|bytes missing", "cp_async_bulk_g2s|256 bytes", check=Exits, n=128)
 def peer_of_a_multicast_that_exits_without_waiting(mended):
     return multicast() if mended else multicast("wait")
 
@@ -196,7 +198,7 @@ def multicast_ring(release):
     return kernel
 
 
-@pair(SimError, "cp_async_bulk_g2s|more arrivals", "CTA 1|is written by|is read by|too few bytes")
+@pair(SimError, "cp_async_bulk_g2s|more arrivals", "CTA 1|is written by|is read by|too few bytes", check=Races)
 def multicast_over_a_stage_that_the_peer_still_reads(mended):
     return multicast_ring("both" if mended else "own")
 
@@ -278,7 +280,7 @@ def copy_to_a_peer_of_what_threads_wrote_without_a_proxy_fence(mended):
     return kernel
 
 
-@pair(SimError, "cp_async_bulk_s2s", "exit: CTA|still", n=128)
+@pair(SimError, "cp_async_bulk_s2s", "exit: CTA|still", check=Exits, n=128)
 def exit_while_the_copy_to_a_peer_reads(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -351,11 +353,11 @@ def persistent(*missing):
     return kernel
 
 
-def clc_bug(error, *words):
-    return bug(error, *words, blocks=4, arch="sm_100a", arguments=lambda: (np.zeros((4, 64), np.int32),))
+def clc_bug(error, *words, **more):
+    return bug(error, *words, blocks=4, arch="sm_100a", arguments=lambda: (np.zeros((4, 64), np.int32),), **more)
 
 
-@clc_bug(SimError, "clc_query|clc_try_cancel", "has still to write it|nothing orders")
+@clc_bug(SimError, "clc_query|clc_try_cancel", "has still to write it|nothing orders", check=Races)
 def response_read_before_it_has_come(mended):
     return persistent() if mended else persistent("wait")
 
@@ -366,13 +368,17 @@ def response_that_nobody_expects(mended):
 
 
 @clc_bug(
-    SimError, "clc_try_cancel|whole phase late", "is written by|is read by|whole phase late|still", "clc_query|phase"
+    SimError,
+    "clc_try_cancel|whole phase late",
+    "is written by|is read by|whole phase late|still",
+    "clc_query|phase",
+    check=Races,
 )
 def response_overwritten_before_all_have_read_it(mended):
     return persistent() if mended else persistent("barrier")
 
 
-@clc_bug(SimError, "clc_try_cancel", "none was left")
+@clc_bug(SimError, "clc_try_cancel", "none was left", check=Races)
 def another_request_after_none_was_left(mended):
     return persistent() if mended else persistent("again")
 

@@ -5,6 +5,8 @@ from numba import cuda
 
 from numba_cute.isa.rows import bulk, copy_async, fence, matrix, mbarrier, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, OUT, bug, fresh, get, put
@@ -151,7 +153,7 @@ def cp_async_arrive_without_noinc_and_no_arrival(mended):
     return signalled(32, "inc", also=True) if mended else signalled(32, "inc")
 
 
-@bug(SimError, "more arrivals|has still to write it|more arrive in a round", arguments=ints(128))
+@bug(SimError, "more arrivals|has still to write it|more arrive in a round", check=Races, arguments=ints(128))
 def noinc_and_an_arrival_as_well(mended):
     return signalled(64, also=True) if mended else signalled(32, also=True)
 
@@ -426,7 +428,7 @@ def bulk_copy_from_a_misaligned_source(mended):
     return loaded() if mended else loaded(src=4)
 
 
-@bug(BarrierError, "live mbarrier", "cp_async_bulk_g2s", arguments=ints(64))
+@bug(BarrierError, "live mbarrier", "cp_async_bulk_g2s", check=Races, arguments=ints(64))
 def bulk_copy_over_its_own_barrier(mended):
     return loaded() if mended else loaded(dst=BAR - 0)
 
@@ -457,7 +459,7 @@ def two_copies_into_one_buffer(mended):
     return kernel
 
 
-@bug(SimError, "exit: CTA 0|bytes missing", "cp_async_bulk_g2s|128 bytes", arguments=ints(64))
+@bug(SimError, "exit: CTA 0|bytes missing", "cp_async_bulk_g2s|128 bytes", check=Exits, arguments=ints(64))
 def exit_before_the_copy_has_landed(mended):
     def kernel(a, out):
         fresh(1)

@@ -6,12 +6,14 @@ from numba import cuda
 
 from numba_cute.isa.rows import bulk, fence, mbarrier, registers, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.phases import Phases
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, bug, fresh, get, put
 
 
-@bug(BarrierError, "invalidated", "nothing orders that after", "waits|arrives")
+@bug(BarrierError, "invalidated", "nothing orders that after", "waits|arrives", check=Races)
 def invalidated_while_others_may_still_wait(mended):
     def kernel():
         fresh(64)
@@ -90,7 +92,9 @@ def memory_of_a_barrier_reused_before_all_know_of_its_end(mended):
     return kernel
 
 
-@bug(SimError, "live mbarrier|is written by|wrote it", "get, in load|put|mbarrier_init", arguments=ints(64))
+@bug(
+    SimError, "live mbarrier|is written by|wrote it", "get, in load|put|mbarrier_init", check=Races, arguments=ints(64)
+)
 def barrier_read_as_data(mended):
     def kernel(a, out):
         fresh(64)
@@ -99,7 +103,7 @@ def barrier_read_as_data(mended):
     return kernel
 
 
-@bug(BarrierError, "live mbarrier", "tile|put|__setitem__|kernel", arguments=ints(64))
+@bug(BarrierError, "live mbarrier", "tile|put|__setitem__|kernel", check=Races, arguments=ints(64))
 def data_laid_over_a_barrier(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -146,7 +150,7 @@ def handed(parity, rounds=4):
     return kernel
 
 
-@bug(SimError, "is read by|is written by|more arrivals|nobody has waited|late", arguments=ints(64))
+@bug(SimError, "is read by|is written by|more arrivals|nobody has waited|late", check=Phases, arguments=ints(64))
 def phase_that_is_never_flipped(mended):
     return handed((lambda i: i & 1) if mended else (lambda i: 0))
 
@@ -156,7 +160,7 @@ def phase_that_starts_at_one(mended):
     return handed((lambda i: i & 1) if mended else (lambda i: i & 1 ^ 1))
 
 
-@bug(SimError, "whole phase late", "a parity cannot tell them apart", arguments=ints(64))
+@bug(SimError, "whole phase late", "a parity cannot tell them apart", check=Phases, arguments=ints(64))
 def wait_a_whole_phase_late(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -213,7 +217,13 @@ def named_barriers_in_opposite_orders(mended):
     return kernel
 
 
-@bug(BarrierError, "named barrier 1", "does not know that the use before has ended|arrives for 64", threads=128)
+@bug(
+    BarrierError,
+    "named barrier 1",
+    "does not know that the use before has ended|arrives for 64",
+    check=Races,
+    threads=128,
+)
 def two_groups_on_one_named_barrier(mended):
     def kernel():
         sync.bar_sync(1 + (cuda.threadIdx.x // 64 if mended else 0), 64)
@@ -221,7 +231,7 @@ def two_groups_on_one_named_barrier(mended):
     return kernel
 
 
-@bug(SimError, "named barrier 1", "arrived there already|does not know", arguments=ints(64))
+@bug(SimError, "named barrier 1", "arrived there already|does not know", check=Races, arguments=ints(64))
 def producer_that_arrives_again_and_again_without_an_answer(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x

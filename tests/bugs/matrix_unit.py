@@ -9,6 +9,8 @@ from numba_cute.isa.facts.bits import encode_address
 from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tcgen05 as umma
 from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.registers import Registers
 
 from .zoo import BAR, BUF, bug, get, put
 
@@ -124,7 +126,7 @@ def no_fence_before_the_reader_arrives(mended):
     return rounds() if mended else rounds("before in the reader")
 
 
-@unit_bug(RaceError, "registers are read", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld")
+@unit_bug(RaceError, "registers are read", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld", check=Registers)
 def registers_used_before_the_load_is_done(mended):
     return rounds() if mended else rounds("wait::ld")
 
@@ -136,7 +138,7 @@ def accumulator_handed_back_before_the_load_is_done(mended):
 
 @unit_bug(
     SimError, "tensor memory|whole phase late", "tcgen05_ld_32x32b|tcgen05_mma_ss|a parity cannot",
-    "nothing orders|need not be complete|a parity cannot tell",
+    "nothing orders|need not be complete|a parity cannot tell", check=Races,
 )  # fmt: skip
 def accumulator_overwritten_before_it_is_read(mended):
     return rounds() if mended else rounds("wait for the reader")
@@ -152,7 +154,7 @@ def umma_operands_written_without_a_proxy_fence(mended):
     return rounds() if mended else rounds("proxy fence")
 
 
-@unit_bug(SimError, "missing fence.mbarrier_init", "tcgen05_commit")
+@unit_bug(SimError, "missing fence.mbarrier_init", "tcgen05_commit", check=Races)
 def commit_to_a_barrier_without_an_init_fence(mended):
     return rounds() if mended else rounds("init fence")
 
@@ -452,6 +454,7 @@ def allocation_by_one_lane(mended):
     SimError,
     "tcgen05_mma_ss",
     "is read by|has still to write|nothing orders",
+    check=Races,
     arguments=lambda: (np.ones(2560, BF16.numpy), np.zeros((M, 2), np.float32)),
 )
 def multiply_before_the_copy_of_its_operand_has_landed(mended):

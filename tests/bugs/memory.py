@@ -7,6 +7,8 @@ from numba import cuda
 
 from numba_cute.isa.rows import bulk, cluster, fence, matrix, mbarrier, memory, sync, tma
 from numba_cute.sim import OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, OUT, bug, fresh, get, put
@@ -119,6 +121,7 @@ def result_of_a_store_read_after_wait_group_read_only(mended):
     "cp_async_bulk_s2g",
     "may still use its shared memory",
     "wait_group.read 0",
+    check=Exits,
     arguments=results,
 )
 def exit_while_a_store_reads(mended):
@@ -317,7 +320,7 @@ def last_block_reads_the_others_without_threadfence(mended):
     return kernel
 
 
-@bug(OutOfBoundsError, "of an array of shape (64,)", "out[t] = 1", threads=96, arguments=ints(64))
+@bug(OutOfBoundsError, "of an array of shape (64,)", "out[t] = 1", check=Races, threads=96, arguments=ints(64))
 def index_beyond_the_end(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -424,6 +427,7 @@ def peers_memory_used_before_it_has_started(mended):
     "exit: CTA",
     "may still access its shared memory",
     "cluster_arrive",
+    check=Exits,
     blocks=2,
     cluster=2,
     arguments=ints(2),

@@ -14,6 +14,7 @@ class Phases(Check):
 
     name = "phases"
     summary = "warns of a phase that completes before the one before was waited for, and of a wait a whole phase late"
+    clocks = True
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -30,8 +31,6 @@ class Phases(Check):
 
     def tests_phase(self, m: Any, bar: Any, parity: int) -> None:
         """Warn if the phase that is meant, by what the thread knows, is followed by a completed one already."""
-        if not self.run.clocks:
-            return
         known = min(t.base.at(READS, bar.agent) for t in m.clocks())
         meant = known - 1 if (known - 1) & 1 == parity else known
         if bar.phase > meant + 1 and (line := (bar, m.place.file, m.place.line)) not in self._late:
