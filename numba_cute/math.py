@@ -205,7 +205,7 @@ def _checked(a: Any, floats: bool, what: str) -> Any:
 def isnormal(a: Any, fastmath: bool = False) -> Any:
     """Whether a is neither zero, subnormal, infinite nor not a number: Boolean."""
     dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
-    least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0
+    least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0  # type: ignore[no-untyped-call]
     big = elementwise(">=", elementwise("abs", a), least if dtype.is_float else 1)
     return elementwise("and", big, elementwise("isfinite", a))
 

@@ -78,7 +78,7 @@ class Layout:
         found = self.__dict__.get("_hash")
         if found is None:
             found = self.__dict__["_hash"] = hash((self.shape, self.stride))
-        return found  # type: ignore[no-any-return]
+        return found
 
     @functools.cached_property
     def maps_to_coordinates(self) -> bool:
@@ -215,7 +215,7 @@ def make_tile(*modes: Any) -> tuple[Any, ...]:
 
 
 @pure
-def make_layout(shape: Any, *, stride: IntTuple = None) -> Any:
+def make_layout(shape: Any, *, stride: IntTuple = None) -> Layout:
     """The layout shape:stride; without strides, column-major and compact.
 
     A tuple of layouts in place of a shape gives the layout whose modes they are.

@@ -39,7 +39,7 @@ class PipelineTmaUmma(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -99,7 +99,7 @@ class PipelineAsyncUmma(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -140,7 +140,7 @@ class PipelineUmmaAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -215,7 +215,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -283,7 +283,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         """Nothing: the copies themselves complete the stage."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:  # type: ignore[override]
+    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:
         """Say that this consumer has done with the stage. op_type: PipelineOp.TCGen05Mma in the warp that issued the
         multiplies, PipelineOp.AsyncThread in all lanes of each warp of consuming threads."""
         check_owner(self, "consumer_release", state)

@@ -27,10 +27,10 @@ class SmemAllocator:
     reports call an allocation.
     """
 
-    offset: dtypes.Int32 = 0  # type: ignore[valid-type]
+    offset: dtypes.Int32 = 0  # type: ignore[assignment]
 
     @traced
-    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Pointer:
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Any:
         """`size_or_type` bytes, a Pointer to Uint8; or room for one element of a type, a Pointer to it; or a storage
         object of a `cute.struct` class, whose members the reports call by their own names."""
         if isinstance(size_or_type, DType):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persistent tile schedulers: each cluster of a grid that fills the GPU once works through many output tiles."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32
-from ..seam import CuteError, current, static, struct, traced
+from ..seam import CuteError, Int, current, static, struct, traced
 
 __all__ = [
     "PersistentTileSchedulerParams", "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler",
@@ -20,7 +22,7 @@ class WorkTileInfo:
     In a cluster the tile may lie beyond the problem's last row or column of tiles: peers still need its copies.
     """
 
-    tile_idx: tuple
+    tile_idx: tuple[Int, Int, Int]
     is_valid_tile: Any
 
 
@@ -34,8 +36,8 @@ class PersistentTileSchedulerParams:
     along the other mode; groups that share operands in L2. The last group may be narrower.
     """
 
-    problem_shape_ntile_mnl: tuple
-    cluster_shape_mnk: tuple
+    problem_shape_ntile_mnl: tuple[Int, Int, Int]
+    cluster_shape_mnk: tuple[int, int, int]
     swizzle_size: int = 1
     raster_along_m: bool = True
 
@@ -52,7 +54,7 @@ class PersistentTileSchedulerParams:
             raise CuteError(f"{name}: swizzle_size {self.swizzle_size!r} must be a static int of at least 1")
 
     @property
-    def problem_shape_ncluster_mnl(self) -> tuple:
+    def problem_shape_ncluster_mnl(self) -> tuple[Any, Any, Any]:
         """Clusters along M, N and L: the tiles divided by the cluster's shape, rounded up."""
         m, n, batch = self.problem_shape_ntile_mnl
         cm, cn, _ = self.cluster_shape_mnk
@@ -71,7 +73,7 @@ class PersistentTileSchedulerParams:
         cm, cn, _ = self.cluster_shape_mnk
         return cm, cn, min(int(self.num_clusters), max_active_clusters)
 
-    def decode(self, index: Any) -> tuple:
+    def decode(self, index: Int) -> tuple[Any, Any, Any]:
         """The cluster coordinate (m, n, l) of the `index`-th piece of work."""
         m, n, batch = self.problem_shape_ncluster_mnl
         layer: Any = 0
@@ -113,7 +115,7 @@ class StaticPersistentTileScheduler:
     """Gives each cluster its tiles: the first by its place in the grid, then always as many further as there are
     clusters. Each warp that follows the schedule keeps its own; `create` makes one."""
 
-    params: Any
+    params: PersistentTileSchedulerParams
     num_persistent_clusters: Int32
     current_work_linear_idx: Int32
     cta_m: Int32
@@ -122,7 +124,9 @@ class StaticPersistentTileScheduler:
 
     @staticmethod
     @traced
-    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple):
+    def create(
+        params: PersistentTileSchedulerParams, block_idx: tuple[Int, Int, Int], grid_dim: tuple[Int, Int, Int]
+    ) -> StaticPersistentTileScheduler:
         """The scheduler of this CTA; block_idx and grid_dim are `arch.block_idx()` and `arch.grid_dim()` of a grid
         of the shape that `params.get_grid_shape` gives."""
         check_params("StaticPersistentTileScheduler", params, PersistentTileSchedulerParams)
@@ -132,18 +136,18 @@ class StaticPersistentTileScheduler:
         return StaticPersistentTileScheduler(params, clusters, z, x % cm, y % cn, 0)
 
     @traced
-    def get_current_work(self):
+    def get_current_work(self) -> WorkTileInfo:
         """The tile to do now, as a WorkTileInfo."""
         valid = current().compare("<", self.current_work_linear_idx, self.params.num_clusters)
         return work_at(self.params, self.current_work_linear_idx, valid, self.cta_m, self.cta_n)
 
     @traced
-    def initial_work_tile_info(self):
+    def initial_work_tile_info(self) -> WorkTileInfo:
         """The first tile."""
         return self.get_current_work()
 
     @traced
-    def advance_to_next_work(self, *, advance_count: int = 1):
+    def advance_to_next_work(self, *, advance_count: Int = 1) -> None:
         """Go on to the next tile, or to the `advance_count`-th from here."""
         self.current_work_linear_idx = self.current_work_linear_idx + self.num_persistent_clusters * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
@@ -162,7 +166,12 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
 
     @staticmethod
     @traced
-    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, inner_mode: int = 1):
+    def create(
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        inner_mode: int = 1,
+    ) -> StaticPersistentRuntimeTileScheduler:
         """The scheduler of this CTA, as `StaticPersistentTileScheduler.create`."""
         check_params("StaticPersistentRuntimeTileScheduler", params, PersistentTileSchedulerParams)
         if inner_mode not in (0, 1):
@@ -173,7 +182,7 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         return StaticPersistentRuntimeTileScheduler(params, clusters, z, x % cm, y % cn, 0, inner_mode)
 
     @traced
-    def get_current_work(self):
+    def get_current_work(self) -> WorkTileInfo:
         """The cluster to do now, as a WorkTileInfo that is always valid."""
         m, n, _ = self.params.problem_shape_ncluster_mnl
         index = self.current_work_linear_idx
@@ -181,6 +190,6 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         return WorkTileInfo(at, True)
 
     @traced
-    def initial_work_tile_info(self):
+    def initial_work_tile_info(self) -> WorkTileInfo:
         """The first cluster."""
         return self.get_current_work()
