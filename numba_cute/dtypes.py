@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import ml_dtypes
 import numpy as np
@@ -24,8 +24,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+if TYPE_CHECKING:
+    # To a type checker an element type is a class and DType its class, so that `count: cute.Int32` is an annotation.
+    _Base = type
+else:
+    _Base = object
+
+
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
-class DType:
+class DType(_Base):
     """One element type. Called with `value`, it converts that number to a value of the type that is known only at run
     time.
 
@@ -149,7 +156,7 @@ class Scalar(seam.Leaf):
         return f"{self.dtype}({self.value})"
 
     def __eq__(self, other: object) -> bool:
-        return self.value == (other.value if isinstance(other, Scalar) else other)
+        return bool(self.value == (other.value if isinstance(other, Scalar) else other))
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -302,31 +309,69 @@ class _Host:
 
 _HOST = _Host()
 
-Boolean = DType("Boolean", "pred", 8, "bool", np.bool_)
-Int8 = DType("Int8", "s8", 8, "int", np.int8)
-Int16 = DType("Int16", "s16", 16, "int", np.int16)
-Int32 = DType("Int32", "s32", 32, "int", np.int32)
-Int64 = DType("Int64", "s64", 64, "int", np.int64)
-Uint8 = DType("Uint8", "u8", 8, "uint", np.uint8)
-Uint16 = DType("Uint16", "u16", 16, "uint", np.uint16)
-Uint32 = DType("Uint32", "u32", 32, "uint", np.uint32)
-Uint64 = DType("Uint64", "u64", 64, "uint", np.uint64)
-Float16 = DType("Float16", "f16", 16, "float", np.float16)
-BFloat16 = DType("BFloat16", "bf16", 16, "float", ml_dtypes.bfloat16)
-TFloat32 = DType("TFloat32", "tf32", 32, "float", np.float32)
-Float32 = DType("Float32", "f32", 32, "float", np.float32)
-Float64 = DType("Float64", "f64", 64, "float", np.float64)
-Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
-Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
+if TYPE_CHECKING:
 
-Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
+    class _Value(Scalar, metaclass=DType):
+        """What a field of a struct is that is annotated with an element type: it takes numbers, and is read as any."""
 
-# Narrower than a byte: packed in memory, the first element in the lowest bits.
-Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
-Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
-Float4E2M1FN = DType("Float4E2M1FN", "e2m1", 4, "float", ml_dtypes.float4_e2m1fn)
-Float6E2M3FN = DType("Float6E2M3FN", "e2m3", 6, "float", ml_dtypes.float6_e2m3fn)
-Float6E3M2FN = DType("Float6E3M2FN", "e3m2", 6, "float", ml_dtypes.float6_e3m2fn)
+        def __init__(self, value: Any) -> None: ...
+        @overload
+        def __get__(self, instance: None, owner: Any) -> DType: ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
+        def __set__(self, instance: Any, value: float | seam.Leaf) -> None: ...
+
+    # fmt: off
+    class Boolean(_Value): ...
+    class Int8(_Value): ...
+    class Int16(_Value): ...
+    class Int32(_Value): ...
+    class Int64(_Value): ...
+    class Uint8(_Value): ...
+    class Uint16(_Value): ...
+    class Uint32(_Value): ...
+    class Uint64(_Value): ...
+    class Float16(_Value): ...
+    class BFloat16(_Value): ...
+    class TFloat32(_Value): ...
+    class Float32(_Value): ...
+    class Float64(_Value): ...
+    class Float8E4M3FN(_Value): ...
+    class Float8E5M2(_Value): ...
+    class Float8E8M0FNU(_Value): ...
+    class Int4(_Value): ...
+    class Uint4(_Value): ...
+    class Float4E2M1FN(_Value): ...
+    class Float6E2M3FN(_Value): ...
+    class Float6E3M2FN(_Value): ...
+    # fmt: on
+else:
+    Boolean = DType("Boolean", "pred", 8, "bool", np.bool_)
+    Int8 = DType("Int8", "s8", 8, "int", np.int8)
+    Int16 = DType("Int16", "s16", 16, "int", np.int16)
+    Int32 = DType("Int32", "s32", 32, "int", np.int32)
+    Int64 = DType("Int64", "s64", 64, "int", np.int64)
+    Uint8 = DType("Uint8", "u8", 8, "uint", np.uint8)
+    Uint16 = DType("Uint16", "u16", 16, "uint", np.uint16)
+    Uint32 = DType("Uint32", "u32", 32, "uint", np.uint32)
+    Uint64 = DType("Uint64", "u64", 64, "uint", np.uint64)
+    Float16 = DType("Float16", "f16", 16, "float", np.float16)
+    BFloat16 = DType("BFloat16", "bf16", 16, "float", ml_dtypes.bfloat16)
+    TFloat32 = DType("TFloat32", "tf32", 32, "float", np.float32)
+    Float32 = DType("Float32", "f32", 32, "float", np.float32)
+    Float64 = DType("Float64", "f64", 64, "float", np.float64)
+    Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
+    Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
+
+    Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
+
+    # Narrower than a byte: packed in memory, the first element in the lowest bits.
+    Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
+    Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
+    Float4E2M1FN = DType("Float4E2M1FN", "e2m1", 4, "float", ml_dtypes.float4_e2m1fn)
+    Float6E2M3FN = DType("Float6E2M3FN", "e2m3", 6, "float", ml_dtypes.float6_e2m3fn)
+    Float6E3M2FN = DType("Float6E3M2FN", "e3m2", 6, "float", ml_dtypes.float6_e3m2fn)
 
 # Operands of matrix instructions, and bits as such: not elements of tensors.
 Uint1 = DType("Uint1", "b1", 1, "uint", np.bool_)

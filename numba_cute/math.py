@@ -231,7 +231,7 @@ def isnormal(a: Any, fastmath: bool = False) -> Any:
     """Return whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
     nothing. Any thread."""
     dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
-    least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0
+    least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0  # type: ignore[no-untyped-call]
     big = elementwise(">=", elementwise("abs", a), least if dtype.is_float else 1)
     return elementwise("and", big, elementwise("isfinite", a))
 

@@ -78,7 +78,7 @@ class Layout:
         found = self.__dict__.get("_hash")
         if found is None:
             found = self.__dict__["_hash"] = hash((self.shape, self.stride))
-        return found  # type: ignore[no-any-return]
+        return found
 
     @functools.cached_property
     def maps_to_coordinates(self) -> bool:
@@ -217,7 +217,7 @@ def make_tile(*modes: Any) -> tuple[Any, ...]:
 
 
 @pure
-def make_layout(shape: Any, *, stride: IntTuple = None) -> Any:
+def make_layout(shape: Any, *, stride: IntTuple = None) -> Layout:
     """Make the layout shape:stride. shape: extents; or a tuple of layouts, which become the modes. stride: strides
     congruent to it; without them it is column-major and compact."""
     if isinstance(shape, (tuple, list)) and shape and all(isinstance(x, LAYOUTS) for x in shape):

@@ -12,7 +12,7 @@ from ..isa.rows import mbarrier as isa, sync as isa_sync, tcgen05 as isa_tcgen05
 from ..isa.rows.cluster import mapa
 from ..isa.rows.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.rows.special import sreg
-from ..seam import CuteError, current, static, traced
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, arrivals
 from .known import check_mask, check_ranks, known_threads
@@ -140,7 +140,7 @@ class MbarrierArray(SyncObject):
     def _address(self, index: Any) -> Any:
         return self.barrier_storage.address + index * MBARRIER_BYTES
 
-    def get_barrier(self, index: Any) -> Pointer:  # type: ignore[override]
+    def get_barrier(self, index: Int) -> Pointer:  # type: ignore[override]
         """Return a Pointer to the barrier of stage `index`, which `cute.copy` takes as `tma_bar_ptr`."""
         return self.barrier_storage + index
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of threads that take turns."""
 
+from __future__ import annotations
+
 from typing import Any
 
-from ..seam import CuteError, current, struct, traced
+from ..seam import CuteError, Int, current, struct, traced
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray
 from .group import CooperativeGroup, PipelineOp
@@ -22,11 +24,11 @@ class PipelineOrder:
     A group may be in one section while another is in the next. Make one with `create`. PTX mbarrier, sm_90.
     """
 
-    sync_object_full: Any
+    sync_object_full: MbarrierArray
     depth: int
     length: int
     group_id: Any
-    state: Any
+    state: PipelineState
 
     @staticmethod
     @traced
@@ -34,12 +36,12 @@ class PipelineOrder:
         *,
         depth: int,
         length: int,
-        group_id: Any,
+        group_id: Int,
         producer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
         defer_sync: bool = False,
         name: str = "order",
-    ):
+    ) -> PipelineOrder:
         """Initialise the barriers and return this group's view. All threads.
 
         depth: how many sections there are, each ordered. length: how many groups take turns. group_id: this thread's
@@ -64,14 +66,14 @@ class PipelineOrder:
         return PipelineOrder(barriers, depth, length, group_id, state)
 
     @traced
-    def get_barrier_for_current_stage_idx(self, group_id, state=None):
+    def get_barrier_for_current_stage_idx(self, group_id: Int, state: PipelineState | None = None) -> Any:
         """Return the index of the barrier at which group `group_id` waits in the section of `state`, or of its own
         state."""
         state = self.state if state is None else state
         return state.index * self.length + group_id
 
     @traced
-    def wait(self, state=None):
+    def wait(self, state: PipelineState | None = None) -> None:
         """Wait for this group's turn in the section of its own state. Any thread.
 
         state: a PipelineState of `depth` stages that the caller keeps, to be used instead: it begins as a Producer's in
@@ -81,7 +83,7 @@ class PipelineOrder:
         self.sync_object_full.wait(self.get_barrier_for_current_stage_idx(self.group_id, state), phase)
 
     @traced
-    def arrive(self, state=None):
+    def arrive(self, state: PipelineState | None = None) -> PipelineState | None:
         """End this group's turn: the next group's begins. As many threads as the group has arrivals.
 
         state: as for `wait`; it, and not the own state, goes on to the next section, and is returned.

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from ..seam import CuteError, static, struct, traced
+from ..seam import CuteError, Int, static, struct, traced
+from .state import PipelineState
 
 __all__ = ["ConsumerHandle", "PipelineConsumer", "PipelineProducer", "ProducerHandle"]
+
+H = TypeVar("H")
 
 
 @static
@@ -16,9 +20,9 @@ class ProducerHandle:
     pipeline: the one that it belongs to."""
 
     pipeline: Any
-    index: Any
-    phase: Any
-    count: Any
+    index: Int
+    phase: Int
+    count: Int
 
     @property
     def barrier(self) -> Any:
@@ -35,9 +39,9 @@ class ConsumerHandle:
     """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to."""
 
     pipeline: Any
-    index: Any
-    phase: Any
-    count: Any
+    index: Int
+    phase: Int
+    count: Int
 
     def release(self) -> None:
         """Announce that the stage may be filled again."""
@@ -49,23 +53,23 @@ class PipelineProducer:
     """The producer's side of a pipeline, with its state. `pipeline.make_producer()` makes it."""
 
     pipeline: Any
-    state: Any
+    state: PipelineState
     group: Any
 
     @traced
-    def acquire(self, try_acquire_token=None):
+    def acquire(self, try_acquire_token: Any = None) -> ProducerHandle:
         """Wait until the stage is empty, unless `try_acquire_token` is true, and return a handle of it. It does not
         advance."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
         return _handle(ProducerHandle, self)
 
     @traced
-    def advance(self):
+    def advance(self) -> None:
         """Go to the next stage."""
         self.state.advance()
 
     @traced
-    def acquire_and_advance(self, try_acquire_token=None):
+    def acquire_and_advance(self, try_acquire_token: Any = None) -> ProducerHandle:
         """Wait until the stage is empty, unless `try_acquire_token` is true, return a handle of it, and go to the
         next."""
         handle = self.acquire(try_acquire_token)
@@ -73,27 +77,27 @@ class PipelineProducer:
         return handle
 
     @traced
-    def try_acquire(self):
+    def try_acquire(self) -> Any:
         """Return a token for `acquire`: whether the stage is already empty."""
         return self.pipeline.producer_try_acquire(self.state)
 
     @traced
-    def commit(self, handle=None):
+    def commit(self, handle: ProducerHandle | None = None) -> None:
         """Announce that the stage of `handle`, or else the current one, is filled."""
         self.pipeline.producer_commit(self.state if handle is None else _must_be(ProducerHandle, "commit", handle))
 
     @traced
-    def tail(self):
+    def tail(self) -> None:
         """Wait until all stages have been released: the producer's last call, before the CTA may exit."""
         self.pipeline.producer_tail(self.state)
 
     @traced
-    def clone(self):
+    def clone(self) -> PipelineProducer:
         """Make a new producer at the same stage."""
         return PipelineProducer(self.pipeline, self.state.clone(), self.group)
 
     @traced
-    def reset(self):
+    def reset(self) -> None:
         """Set the state's count to 0."""
         self.state.reset_count()
 
@@ -103,56 +107,56 @@ class PipelineConsumer:
     """The consumer's side of a pipeline, with its state. `pipeline.make_consumer()` makes it."""
 
     pipeline: Any
-    state: Any
+    state: PipelineState
     group: Any
 
     @traced
-    def wait(self, try_wait_token=None):
+    def wait(self, try_wait_token: Any = None) -> ConsumerHandle:
         """Wait until the stage is full, unless `try_wait_token` is true, and return a handle of it. It does not
         advance."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
         return _handle(ConsumerHandle, self)
 
     @traced
-    def advance(self):
+    def advance(self) -> None:
         """Go to the next stage."""
         self.state.advance()
 
     @traced
-    def wait_and_advance(self, try_wait_token=None):
+    def wait_and_advance(self, try_wait_token: Any = None) -> ConsumerHandle:
         """Wait until the stage is full, unless `try_wait_token` is true, return a handle of it, and go to the next."""
         handle = self.wait(try_wait_token)
         self.advance()
         return handle
 
     @traced
-    def try_wait(self):
+    def try_wait(self) -> Any:
         """Return a token for `wait`: whether the stage is already full."""
         return self.pipeline.consumer_try_wait(self.state)
 
     @traced
-    def release(self, handle=None):
+    def release(self, handle: ConsumerHandle | None = None) -> None:
         """Announce that the stage of `handle`, or else the current one, may be filled again."""
         self.pipeline.consumer_release(self.state if handle is None else _must_be(ConsumerHandle, "release", handle))
 
     @traced
-    def clone(self):
+    def clone(self) -> PipelineConsumer:
         """Make a new consumer at the same stage."""
         return PipelineConsumer(self.pipeline, self.state.clone(), self.group)
 
     @traced
-    def reset(self):
+    def reset(self) -> None:
         """Set the state's count to 0."""
         self.state.reset_count()
 
 
-def _handle(cls, participant):
+def _handle(cls: Callable[..., H], participant: Any) -> H:
     """A handle of the current stage: its index is copied, so that it stays when the state advances."""
     state = participant.state
     return cls(participant.pipeline, state.index, state.phase, state.count)
 
 
-def _must_be(cls, what, handle):
+def _must_be(cls: type[H], what: str, handle: Any) -> H:
     """`handle`, which must be one of this side."""
     if not isinstance(handle, cls):
         raise CuteError(f"{what}: handle {handle!r} is no {cls.__name__}: give what this side's acquire or wait gave")

@@ -212,7 +212,7 @@ class PipelineTmaAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,

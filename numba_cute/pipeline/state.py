@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a producer or consumer stands in the circular buffer of stages."""
 
+from __future__ import annotations
+
 from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
 from .group import PipelineUserType
@@ -21,7 +23,7 @@ class PipelineState:
     phase: Int32
 
     @traced
-    def advance(self):
+    def advance(self) -> None:
         """Go to the next stage; the phase flips when the index wraps."""
         b = current()
         self.count = self.count + 1
@@ -34,7 +36,7 @@ class PipelineState:
         self.phase = b.select(wraps, self.phase ^ 1, self.phase)
 
     @traced
-    def reverse(self):
+    def reverse(self) -> None:
         """Go back to the stage before: undo `advance`."""
         b = current()
         self.count = self.count - 1
@@ -43,12 +45,12 @@ class PipelineState:
         self.index = b.select(wraps, self.stages - 1, self.index - 1)
 
     @traced
-    def reset_count(self):
+    def reset_count(self) -> None:
         """Set `count` to 0; the place in the buffer stays."""
         self.count = 0
 
     @traced
-    def clone(self):
+    def clone(self) -> PipelineState:
         """Make a new state that stands at the same place."""
         return PipelineState(self.stages, self.count, self.index, self.phase)
 

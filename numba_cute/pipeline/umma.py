@@ -40,7 +40,7 @@ class PipelineTmaUmma(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -106,7 +106,7 @@ class PipelineAsyncUmma(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -153,7 +153,7 @@ class PipelineUmmaAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -234,7 +234,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -303,7 +303,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:  # type: ignore[override]
+    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:
         """Announce that this consumer has finished with the stage of `state`. op_type: PipelineOp.TCGen05Mma in the
         warp that issued the multiplies, PipelineOp.AsyncThread in all lanes of each warp of consuming threads."""
         check_owner(self, "consumer_release", state)

@@ -31,7 +31,9 @@ from numba_cute.seam.backend import (
 )
 from numba_cute.seam.error import CuteError as CuteError
 from numba_cute.seam.leaf import (
+    Int as Int,
     Leaf as Leaf,
+    Number as Number,
     divisor as divisor,
     divisor_of as divisor_of,
     is_exact as is_exact,

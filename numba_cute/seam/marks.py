@@ -17,7 +17,7 @@ from numba_cute.seam.leaf import Leaf
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from typing import dataclass_transform
+    from typing import dataclass_transform as dataclass_transform
 else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does nothing
 
     def dataclass_transform(**_: Any) -> Callable[[T], T]:
@@ -174,7 +174,7 @@ def struct(cls: type[T]) -> type[T]:
         own = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     cls.__setattr__ = _struct_setattr  # type: ignore[method-assign]
-    cls.__new__ = _struct_new  # type: ignore[method-assign,assignment]
+    cls.__new__ = _struct_new  # type: ignore[method-assign]
     cls.__cute_struct__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls

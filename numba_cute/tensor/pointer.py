@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import dtypes, seam
 from ..dtypes import DType
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, Int, static, traced
 from .address import Address
 
 __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
@@ -42,7 +42,7 @@ class Pointer:
     dtype: DType
     space: AddressSpace
     address: Any
-    offset: Any = 0
+    offset: Int = 0
     alignment: int = 1
     swizzle: Any = None
     readonly: bool = False
@@ -91,11 +91,11 @@ class Pointer:
         address = (self.address + (min_align - 1)) & -min_align
         return dataclasses.replace(self, address=address, alignment=min_align)
 
-    def __add__(self, offset: Any) -> Pointer:
+    def __add__(self, offset: Int) -> Pointer:
         return advance(self, offset)
 
-    def __sub__(self, offset: Any) -> Pointer:
-        return self + (0 - offset)
+    def __sub__(self, offset: Int) -> Pointer:
+        return advance(self, 0 - offset)
 
     def load(self) -> Any:
         """Load the element pointed at."""
@@ -266,7 +266,7 @@ def access_alignment(ptr: Pointer) -> int:
         align = 1 if rest else math.gcd(align, whole)
     if ptr.swizzle is None or ptr.swizzle.bits == 0:
         return align
-    return min(align, 1 << ptr.swizzle.base)
+    return min(align, 1 << int(ptr.swizzle.base))
 
 
 @traced

@@ -303,6 +303,6 @@ def _number_at(p: Pointer, start: int, raw: Any) -> Any:
     at, width = int(p.address) - start, p.dtype.width
     if width >= 8:
         return raw[at : at + p.dtype.bytes].view(p.dtype.numpy)[0]
-    first = 8 * at + int(p.offset) * width
+    first = 8 * at + int(seam.known(p.offset)) * width
     bits = int.from_bytes(raw[first // 8 : first // 8 + 2].tobytes(), "little") >> first % 8
     return np.array([bits & ((1 << width) - 1)], np.uint8).view(p.dtype.numpy)[0]

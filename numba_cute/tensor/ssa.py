@@ -252,7 +252,7 @@ class TensorSSA:
     def __float__(self) -> float:
         raise CuteError(f"{self!r} is no number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __contains__(self, x: Any) -> bool:
         raise CuteError(f"{self!r}: `x in v` is cute.any_(v == x)")

@@ -13,12 +13,12 @@ import functools
 import inspect
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import layout, seam
 from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, Int, static, traced
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 
@@ -168,7 +168,7 @@ class MemRangeData:
     def __setitem__(self, index: Any, value: Any) -> None:
         self._at(index).store(value)
 
-    def _at(self, index: Any) -> Pointer:
+    def _at(self, index: Int) -> Pointer:
         if isinstance(index, int) and not 0 <= index < self.count:
             raise CuteError(f"index {index} is outside the {self.count} elements of this MemRange")
         return self.pointer + index
@@ -323,8 +323,7 @@ def storage_class(cls: Any) -> Any:
     return found
 
 
-@seam.dataclass_transform()
-def struct(cls: type[T]) -> type[T]:
+def _struct(cls: type[T]) -> type[T]:
     """Make `cls` a class of shared memory, or of run-time values.
 
     With a `struct.MemRange[dtype, n]`, a `struct.Align[member, bytes]` or a storage class among its annotations it
@@ -356,8 +355,31 @@ def struct(cls: type[T]) -> type[T]:
     return _make(cls, kinds, {k: v for k, v in vars(cls).items() if not k.startswith("__")})  # type: ignore[no-any-return]
 
 
-struct.MemRange = MemRange  # type: ignore[attr-defined]
-struct.Align = Align  # type: ignore[attr-defined]
+if TYPE_CHECKING:
+    # A function has no `struct.MemRange` in an annotation, so here it is a class. mypy checks the calls of what it
+    # decorates, and takes members of memory for Any; pyright takes what it decorates for Any.
+    MYPY = False  # which mypy takes for true
+
+    @seam.dataclass_transform()
+    class _Structs(type): ...
+
+    if MYPY:
+
+        class struct(metaclass=_Structs):
+            Align: ClassVar[Any]
+            MemRange: ClassVar[Any]
+
+            def __new__(cls, made: type[T]) -> Any: ...
+    else:
+
+        class struct:
+            from typing import Annotated as Align, Annotated as MemRange
+
+            def __new__(cls, made: type[T]) -> Any: ...
+else:
+    struct = _struct
+    struct.__name__ = struct.__qualname__ = "struct"
+    struct.MemRange, struct.Align = MemRange, Align
 
 
 def _is_storage(kind: Any) -> bool:

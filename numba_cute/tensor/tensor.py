@@ -196,7 +196,7 @@ class Tensor:
     def __float__(self) -> float:
         raise NotThat(f"{self!r} is no number: t[i] is one of its elements")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __contains__(self, x: Any) -> bool:
         raise CuteError(f"{self!r}: `x in t` is cute.any_(t.load() == x)")
@@ -373,7 +373,8 @@ def like_layout(src: Any) -> Layout:
     if layout.rank(lay) < 2 or layout.is_basis(lay.stride) or not seam.is_static(lay.stride):
         return layout.make_layout(lay.shape)
     rest = layout.make_ordered_layout(lay.shape[1:], lay.stride[1:])
-    return layout.tiled_product(layout.make_layout(lay.shape[0]), rest)
+    whole: Layout = layout.tiled_product(layout.make_layout(lay.shape[0]), rest)
+    return whole
 
 
 @traced

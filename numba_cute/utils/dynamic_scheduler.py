@@ -7,6 +7,8 @@ so that a `pipeline.PipelineClcFetchAsync` hands it over: one warp of the CTA of
 release.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from .. import dtypes
@@ -17,10 +19,10 @@ from ..isa.rows.cluster import mapa, st_async
 from ..isa.rows.fence import fence_acq_rel, fence_proxy_async
 from ..isa.rows.mbarrier import mbarrier_complete_tx
 from ..isa.rows.sync import elect_sync
-from ..seam import CuteError, current, static, struct, traced
+from ..seam import CuteError, Int, current, static, struct, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, shared_address
 from ..tensor.tensor import Tensor, make_tensor
-from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
+from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo, check_params, work_at
 
 __all__ = [
     "ClcDynamicPersistentTileScheduler", "ClcDynamicPersistentTileSchedulerParams", "DynamicPersistentTileScheduler",
@@ -47,8 +49,8 @@ class ClcDynamicPersistentTileScheduler:
     """A schedule that takes over the work of clusters of the grid that have not started. `create` makes one for each
     warp that follows it. PTX clusterlaunchcontrol, sm_100."""
 
-    params: Any
-    response: Any
+    params: ClcDynamicPersistentTileSchedulerParams
+    response: Pointer
     cta_m: Int32
     cta_n: Int32
     first_work_linear_idx: Int32
@@ -57,8 +59,11 @@ class ClcDynamicPersistentTileScheduler:
     @staticmethod
     @traced
     def create(
-        params: ClcDynamicPersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, clc_response_ptr: Pointer
-    ):
+        params: ClcDynamicPersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        clc_response_ptr: Pointer,
+    ) -> ClcDynamicPersistentTileScheduler:
         """Make the scheduler of this CTA.
 
         params: a ClcDynamicPersistentTileSchedulerParams. block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()`
@@ -73,12 +78,12 @@ class ClcDynamicPersistentTileScheduler:
         return ClcDynamicPersistentTileScheduler(params, clc_response_ptr, x % cm, y % cn, first, 0)
 
     @traced
-    def initial_work_tile_info(self):
+    def initial_work_tile_info(self) -> WorkTileInfo:
         """Return the tile of this cluster itself, as a WorkTileInfo."""
         return work_at(self.params, self.first_work_linear_idx, dtypes.Boolean(True), self.cta_m, self.cta_n)
 
     @traced
-    def get_current_work(self, stage: Any = 0):
+    def get_current_work(self, stage: Int = 0) -> WorkTileInfo:
         """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
         releases the stage. PTX clusterlaunchcontrol.query_cancel, sm_100."""
         x, y, z, valid = clc_query(_response(self, stage))
@@ -87,7 +92,7 @@ class ClcDynamicPersistentTileScheduler:
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
 
     @traced
-    def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
+    def advance_to_next_work(self, mbarrier_addr: Pointer | Int, stage: Int = 0) -> None:
         """Request another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there,
         `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane asks. PTX
         clusterlaunchcontrol.try_cancel, sm_100."""
@@ -106,8 +111,8 @@ class DynamicPersistentTileScheduler:
     Blackwell. The counter must be 0 when the kernel starts. PTX atom, st.async, sm_90.
     """
 
-    params: Any
-    response: Any
+    params: PersistentTileSchedulerParams
+    response: Pointer
     counter: Uint64
     num_persistent_clusters: Int32
     cta_m: Int32
@@ -118,8 +123,12 @@ class DynamicPersistentTileScheduler:
     @staticmethod
     @traced
     def create(
-        params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, response_ptr: Pointer, counter: Any
-    ):
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        response_ptr: Pointer,
+        counter: Any,
+    ) -> DynamicPersistentTileScheduler:
         """Make the scheduler of this CTA.
 
         params: a PersistentTileSchedulerParams. block_idx, grid_dim, response_ptr: as in
@@ -140,14 +149,14 @@ class DynamicPersistentTileScheduler:
         return DynamicPersistentTileScheduler(params, response_ptr, address, clusters, x % cm, y % cn, z, 0)
 
     @traced
-    def initial_work_tile_info(self):
+    def initial_work_tile_info(self) -> WorkTileInfo:
         """Return the first tile, by the cluster's place in the grid, as a WorkTileInfo."""
         first = self.first_work_linear_idx
         valid = current().compare("<", first, self.params.num_clusters)
         return work_at(self.params, first, valid, self.cta_m, self.cta_n)
 
     @traced
-    def get_current_work(self, stage: Any = 0):
+    def get_current_work(self, stage: Int = 0) -> WorkTileInfo:
         """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
         releases the stage."""
         (index,) = current().load(Int32, "smem", _response(self, stage), 1, 4)
@@ -155,7 +164,7 @@ class DynamicPersistentTileScheduler:
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
 
     @traced
-    def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
+    def advance_to_next_work(self, mbarrier_addr: Pointer | Int, stage: Int = 0) -> None:
         """Draw the next tile: the response comes to `stage` of every CTA of the cluster, with 16 bytes on the barrier
         there, `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane draws. PTX atom.add, sm_70;
         st.async, sm_90."""

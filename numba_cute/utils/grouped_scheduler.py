@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles of many problems of different sizes (a grouped GEMM), one after the other."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from ..dtypes import Int32
-from ..seam import static, struct, traced
+from ..seam import Int, static, struct, traced
 from .tile_scheduler import PersistentTileSchedulerParams
 
 __all__ = [
@@ -57,29 +59,29 @@ class GroupedGemmTileSchedulerHelper:
 
     group_count: int
     tile_sched_params: PersistentTileSchedulerParams
-    cluster_tile_shape_mnk: tuple
+    cluster_tile_shape_mnk: tuple[int, int, int]
     search_state: GroupedGemmGroupSearchState
 
     @traced
-    def clusters_of(self, m, n):
+    def clusters_of(self, m: Int, n: Int) -> tuple[Any, Any]:
         """Count the clusters of a problem along M and N, of `m` and `n` elements."""
         tile_m, tile_n, _ = self.cluster_tile_shape_mnk
         return (m + (tile_m - 1)) // tile_m, (n + (tile_n - 1)) // tile_n
 
     @traced
-    def tiles_k(self, k):
+    def tiles_k(self, k: Int) -> Any:
         """Count the tiles of a problem along K, of `k` elements."""
         tile_k = self.cluster_tile_shape_mnk[2]
         return (k + (tile_k - 1)) // tile_k
 
     @traced
-    def cta_tile(self, index, cta_m, cta_n, clusters_m):
+    def cta_tile(self, index: Int, cta_m: Int, cta_n: Int, clusters_m: Int) -> tuple[Any, Any]:
         """Return the tile (m, n) of the CTA at (cta_m, cta_n) of the `index`-th cluster of its group, which has
         `clusters_m` clusters along M."""
         cm, cn, _ = self.tile_sched_params.cluster_shape_mnk
         return index % clusters_m * cm + cta_m, index // clusters_m * cn + cta_n
 
-    def find_group(self, index, problem_shape_mnkl):
+    def find_group(self, index: Int, problem_shape_mnkl: Any) -> Any:
         """Go on to the group that holds the `index`-th cluster, the last one at most, and return its number.
         problem_shape_mnkl: as for the class."""
         state = self.search_state
@@ -91,7 +93,7 @@ class GroupedGemmTileSchedulerHelper:
             state.start_group_idx = group + 1
         return state.start_group_idx - 1
 
-    def delinearize_z(self, cta_tile_coord, problem_shape_mnkl):
+    def delinearize_z(self, cta_tile_coord: tuple[Int, Int, Int], problem_shape_mnkl: Any) -> GroupSearchResult:
         """Return the GroupSearchResult of `cta_tile_coord`, a work tile's `tile_idx`. problem_shape_mnkl: as for the
         class."""
         cta_m, cta_n, index = cta_tile_coord
@@ -105,7 +107,9 @@ class GroupedGemmTileSchedulerHelper:
         tile_m, tile_n = self.cta_tile(index - self.search_state.tile_count_prev_group, cta_m, cta_n, clusters_m)
         return GroupSearchResult(group, tile_m, tile_n, m, n, k, self.tiles_k(k))
 
-    def search_cluster_tile_count_k(self, cta_tile_coord, problem_shape_mnkl):
+    def search_cluster_tile_count_k(
+        self, cta_tile_coord: tuple[Int, Int, Int], problem_shape_mnkl: Any
+    ) -> tuple[Any, Any]:
         """Return (tiles along K, group) of `cta_tile_coord`, a work tile's `tile_idx`: for warps that need no more.
         problem_shape_mnkl: as for the class."""
         group = self.find_group(cta_tile_coord[2], problem_shape_mnkl)

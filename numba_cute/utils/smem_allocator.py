@@ -27,10 +27,10 @@ class SmemAllocator:
     simulator's reports. Sizes are static; the launch is given the total.
     """
 
-    offset: dtypes.Int32 = 0  # type: ignore[valid-type]
+    offset: dtypes.Int32 = 0  # type: ignore[assignment]
 
     @traced
-    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Pointer:
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Any:
         """Allocate `size_or_type`: so many bytes, giving a Pointer to Uint8; one element of a type, giving a Pointer to
         it; or a storage object of a `cute.struct` class, whose members the reports call by their own names.
         byte_alignment, name: as for the class."""

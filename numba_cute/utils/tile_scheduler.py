@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persistent tile schedulers: each cluster of a grid that fills the GPU once works through many output tiles."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32
-from ..seam import CuteError, current, static, struct, traced
+from ..seam import CuteError, Int, current, static, struct, traced
 
 __all__ = [
     "PersistentTileSchedulerParams", "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler",
@@ -21,7 +23,7 @@ class WorkTileInfo:
     In a cluster the tile may lie beyond the problem's last row or column of tiles: peers still need its copies.
     """
 
-    tile_idx: tuple
+    tile_idx: tuple[Int, Int, Int]
     is_valid_tile: Any
 
 
@@ -35,8 +37,8 @@ class PersistentTileSchedulerParams:
     other mode; groups that share operands in L2. The last group may be narrower.
     """
 
-    problem_shape_ntile_mnl: tuple
-    cluster_shape_mnk: tuple
+    problem_shape_ntile_mnl: tuple[Int, Int, Int]
+    cluster_shape_mnk: tuple[int, int, int]
     swizzle_size: int = 1
     raster_along_m: bool = True
 
@@ -53,7 +55,7 @@ class PersistentTileSchedulerParams:
             raise CuteError(f"{name}: swizzle_size {self.swizzle_size!r} must be a static int of at least 1")
 
     @property
-    def problem_shape_ncluster_mnl(self) -> tuple:
+    def problem_shape_ncluster_mnl(self) -> tuple[Any, Any, Any]:
         """The clusters along M, N and L: the tiles divided by the cluster's shape, rounded up."""
         m, n, batch = self.problem_shape_ntile_mnl
         cm, cn, _ = self.cluster_shape_mnk
@@ -73,7 +75,7 @@ class PersistentTileSchedulerParams:
         cm, cn, _ = self.cluster_shape_mnk
         return cm, cn, min(int(self.num_clusters), max_active_clusters)
 
-    def decode(self, index: Any) -> tuple:
+    def decode(self, index: Int) -> tuple[Any, Any, Any]:
         """Return the cluster coordinate (m, n, l) of the `index`-th piece of work."""
         m, n, batch = self.problem_shape_ncluster_mnl
         layer: Any = 0
@@ -115,7 +117,7 @@ class StaticPersistentTileScheduler:
     """A schedule that gives each cluster its tiles: the first by its place in the grid, then always as many further as
     there are clusters. Each warp that follows it keeps its own; `create` makes one."""
 
-    params: Any
+    params: PersistentTileSchedulerParams
     num_persistent_clusters: Int32
     current_work_linear_idx: Int32
     cta_m: Int32
@@ -124,7 +126,9 @@ class StaticPersistentTileScheduler:
 
     @staticmethod
     @traced
-    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple):
+    def create(
+        params: PersistentTileSchedulerParams, block_idx: tuple[Int, Int, Int], grid_dim: tuple[Int, Int, Int]
+    ) -> StaticPersistentTileScheduler:
         """Make the scheduler of this CTA. params: a PersistentTileSchedulerParams. block_idx, grid_dim:
         `arch.block_idx()` and `arch.grid_dim()` of a grid of the shape that `params.get_grid_shape` gives."""
         check_params("StaticPersistentTileScheduler", params, PersistentTileSchedulerParams)
@@ -134,18 +138,18 @@ class StaticPersistentTileScheduler:
         return StaticPersistentTileScheduler(params, clusters, z, x % cm, y % cn, 0)
 
     @traced
-    def get_current_work(self):
+    def get_current_work(self) -> WorkTileInfo:
         """Return the tile to do now, as a WorkTileInfo."""
         valid = current().compare("<", self.current_work_linear_idx, self.params.num_clusters)
         return work_at(self.params, self.current_work_linear_idx, valid, self.cta_m, self.cta_n)
 
     @traced
-    def initial_work_tile_info(self):
+    def initial_work_tile_info(self) -> WorkTileInfo:
         """Return the first tile, as a WorkTileInfo."""
         return self.get_current_work()
 
     @traced
-    def advance_to_next_work(self, *, advance_count: int = 1):
+    def advance_to_next_work(self, *, advance_count: Int = 1) -> None:
         """Go on to the next tile, or to the `advance_count`-th from here."""
         self.current_work_linear_idx = self.current_work_linear_idx + self.num_persistent_clusters * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
@@ -164,7 +168,12 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
 
     @staticmethod
     @traced
-    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, inner_mode: int = 1):
+    def create(
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        inner_mode: int = 1,
+    ) -> StaticPersistentRuntimeTileScheduler:
         """Make the scheduler of this CTA. params, block_idx, grid_dim: as in `StaticPersistentTileScheduler.create`.
         inner_mode: 0 (M) or 1 (N), as for the class."""
         check_params("StaticPersistentRuntimeTileScheduler", params, PersistentTileSchedulerParams)
@@ -176,7 +185,7 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         return StaticPersistentRuntimeTileScheduler(params, clusters, z, x % cm, y % cn, 0, inner_mode)
 
     @traced
-    def get_current_work(self):
+    def get_current_work(self) -> WorkTileInfo:
         """Return the cluster to do now, as a WorkTileInfo that is always valid."""
         m, n, _ = self.params.problem_shape_ncluster_mnl
         index = self.current_work_linear_idx
@@ -184,6 +193,6 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         return WorkTileInfo(at, True)
 
     @traced
-    def initial_work_tile_info(self):
+    def initial_work_tile_info(self) -> WorkTileInfo:
         """Return the first cluster, as a WorkTileInfo."""
         return self.get_current_work()

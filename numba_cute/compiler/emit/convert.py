@@ -75,7 +75,7 @@ def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
 
 
 # Pairs of types between which a row converts four elements exactly: the first that the target has.
-_DIRECT = {
+_DIRECT: dict[tuple[dtypes.DType, dtypes.DType], tuple[Instr, ...]] = {
     (dtypes.Int8, dtypes.BFloat16): (widen.cvt_bf16x4_s8x4,),
     (dtypes.Int8, dtypes.Float16): (widen.cvt_f16x4_s8x4,),
     (dtypes.Float8E4M3FN, dtypes.BFloat16): (widen.cvt_rn_bf16x4_e4m3x4, widen.cvt_bf16x4_e4m3x4),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def _f16_bits(x: float) -> int:
 
 
 _FLOAT, _INT, _HALF = struct.Struct("<f"), struct.Struct("<I"), struct.Struct("<e")
-_NARROWED = {dtypes.BFloat16: _bf16_bits, dtypes.Float16: _f16_bits}
+_NARROWED: dict[dtypes.DType, Callable[[float], int]] = {dtypes.BFloat16: _bf16_bits, dtypes.Float16: _f16_bits}
 
 
 def _pair(lo: Any, hi: Any, dtype: dtypes.DType) -> Any:

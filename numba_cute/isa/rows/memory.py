@@ -103,7 +103,7 @@ def st(
     check_aligned(addr, nbytes, f"st.{SPACES[space]}")
     at, cta = place(m, space, addr)
     low = (1 << width) - 1
-    words: list[int] = list(value)  # type: ignore[call-overload]
+    words: list[int] = list(value)
     data: Any = np.array([int(v) & low for v in words], f"u{width // 8}").view(np.uint8)
     if sem is not None:
         m.atomic(at, nbytes, lambda _: data, shared=space != "global", cta=cta, reads=False)
