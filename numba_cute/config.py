@@ -50,7 +50,7 @@ def override(**settings: Any) -> Iterator[Settings]:
     """Change settings inside a `with`. settings: names and values of `Settings`; others are errors."""
     known = {field.name for field in dataclasses.fields(Settings)}
     if not set(settings) <= known:
-        raise CuteError(f"config.override: {sorted(set(settings) - known)} is no setting; there are {sorted(known)}")
+        raise CuteError(f"config.override: {sorted(set(settings) - known)} is not a setting; there are {sorted(known)}")
     _overrides.append(dataclasses.replace(current(), **settings))
     try:
         yield _overrides[-1]

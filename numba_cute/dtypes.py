@@ -124,7 +124,7 @@ class Scalar(seam.Leaf):
     def assumed(self, divisor: int) -> Scalar:
         """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
-            raise seam.CuteError(f"assume: src {self!r} is no integer")
+            raise seam.CuteError(f"assume: src {self!r} is not an integer")
         if self.value % divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {divisor}, as it was promised to be")
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))

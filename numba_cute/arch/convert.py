@@ -127,8 +127,8 @@ def cvt_i4_bf16_intrinsic(vec_i4: Any, length: int, with_shuffle: bool = False) 
     """Convert `length` (static) signed 4-bit integers to a vector of BFloat16, in order. Any thread.
 
     vec_i4: a vector of Int8 with two integers in each, the first in the low bits, or of 32-bit words of eight.
-    with_shuffle: each eight lie in the order 0, 2, 1, 3, 4, 6, 5, 7 (the last four of a length that is no multiple of
-    eight in 0, 2, 1, 3), which takes fewer instructions. PTX prmt, lop3, fma.bf16x2, sm_80.
+    with_shuffle: each eight lie in the order 0, 2, 1, 3, 4, 6, 5, 7 (the last four of a length that is not a multiple
+    of eight in 0, 2, 1, 3), which takes fewer instructions. PTX prmt, lop3, fma.bf16x2, sm_80.
     """
     if not isinstance(with_shuffle, bool):
         raise CuteError(f"cvt_i4_bf16_intrinsic: with_shuffle {with_shuffle!r} must be static: True or False")

@@ -111,7 +111,7 @@ def fence_proxy(kind: str, space: str | None = None) -> None:
         return
     if (kind, space) not in spaces:
         legal = '"async", "async.global", "alias", or "async.shared" with space="cta" or "cluster"'
-        raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is no proxy fence; use {legal}")
+        raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is not a proxy fence; use {legal}")
     isa.fence_proxy_async(space=spaces[kind, space])
 
 

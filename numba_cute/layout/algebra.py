@@ -68,11 +68,11 @@ def as_tile(tiler: Any) -> Layout:
 
 
 def compose(lhs: Layout, rhs: Layout) -> Layout:
-    """Compose lhs o rhs, with the last mode of lhs not bounded; an error where the result is no layout."""
+    """Compose lhs o rhs, with the last mode of lhs not bounded; an error where the result is not a layout."""
     try:
         return compose_modes(merged(modes_of(lhs), keep_last=True), rhs, lhs)
     except Inadmissible as e:
-        raise CuteError(f"composition: {lhs} o {rhs} is no layout: {e}") from None
+        raise CuteError(f"composition: {lhs} o {rhs} is not a layout: {e}") from None
 
 
 def compose_modes(modes: list[Mode], rhs: Layout, lhs: Layout | None = None) -> Layout:
@@ -247,7 +247,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
     moved = commuted(lhs, rhs)
     if moved is None:
         raise CuteError(
-            f"composition: {lhs} o {rhs} is no swizzle: the layout must map the swizzle's bits to bits in order"
+            f"composition: {lhs} o {rhs} is not a swizzle: the layout must map the swizzle's bits to bits in order"
         )
     return moved
 
@@ -287,7 +287,8 @@ class Gaps:
     """The gaps that a layout leaves in the block of offsets over which it spreads.
 
     modes: the layout that steps through it. reached: the size of the block. hole: the first offset of the block that
-    neither reaches, where a stride is no multiple of what lies below it; None where there is none, as far as is known.
+    neither reaches, where a stride is not a multiple of what lies below it; None where there is none, as far as is
+    known.
     """
 
     def __init__(self, layout: Layout) -> None:

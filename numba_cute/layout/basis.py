@@ -89,7 +89,7 @@ def checked(x: Any, name: str) -> IntTuple:
         return operator.index(x)
     except TypeError:
         refuse_layout(x, name)
-        raise CuteError(f"{name}={x!r} is no integer or tuple of integers: give ints, nested as you like") from None
+        raise CuteError(f"{name}={x!r} is not an integer or tuple of integers: give ints, nested as you like") from None
 
 
 @traced

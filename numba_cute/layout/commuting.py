@@ -40,7 +40,7 @@ def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
 
 def _split(modes: Sequence[Mode], bits: int) -> tuple[list[int], list[Mode]] | None:
     """Return the part that each of the lowest bits of an index adds to its offset, and the modes of the bits above;
-    None where those bits are not independent: where a mode that is no power of two lies among them."""
+    None where those bits are not independent: where a mode that is not a power of two lies among them."""
     weights: list[int] = []
     rest: list[Mode] = []
     for i, (s, d) in enumerate(modes):

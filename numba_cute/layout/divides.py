@@ -48,7 +48,7 @@ def _divide(target: Layout, tile: Layout) -> Layout:
         rest = gaps.complement(tuple([s for s, _ in modes]))
         return compose_modes(modes, concat((tile, flat_layout(rest))))
     except Inadmissible as e:
-        raise CuteError(f"logical_divide: {target} by {tile} is no layout: {e}") from None
+        raise CuteError(f"logical_divide: {target} by {tile} is not a layout: {e}") from None
 
 
 def _of_whole_tiles(modes: list[Mode], block: Any) -> list[Mode]:
@@ -82,7 +82,7 @@ def zip_by(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:
     """Gather the pairs at the leaves of `guide` in `t`: ((a0,a1,..),(b0,b1,..,rest..))."""
     if not isinstance(guide, tuple):
         if not isinstance(t, tuple) or len(t) != 2:
-            raise CuteError(f"the tiler leaves the mode {text(t)} as it is, which is no pair: give its whole extent")
+            raise CuteError(f"the tiler leaves the mode {text(t)} as it is, which is not a pair: give its whole extent")
         return t[0], t[1]
     pairs = [zip_by(x, g) for x, g in zip(t, guide)]
     return tuple(p[0] for p in pairs), (*(p[1] for p in pairs), *t[len(guide) :])

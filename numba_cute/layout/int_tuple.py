@@ -42,7 +42,7 @@ def static_int(x: Any, name: str) -> int:
     try:
         return operator.index(x)
     except TypeError:
-        raise CuteError(f"{name}={x!r} is no integer") from None
+        raise CuteError(f"{name}={x!r} is not an integer") from None
 
 
 def whole(x: Any, name: str) -> Any:
@@ -53,7 +53,7 @@ def whole(x: Any, name: str) -> Any:
 def refuse_layout(x: Any, name: str) -> None:
     """Refuse a layout or a tensor where a shape is meant: as a leaf it would be taken for one extent."""
     if hasattr(x, "shape") and not isinstance(x, numbers.Integral):  # NumPy's integers have one too
-        raise CuteError(f"{name}={x} is no shape, but has one: give its .shape, {text(x.shape)}")
+        raise CuteError(f"{name}={x} is not a shape, but has one: give its .shape, {text(x.shape)}")
 
 
 # ------------------------------------------------------------------ leaves

@@ -135,7 +135,7 @@ def _left_inverse_of_swizzled(layout: ComposedLayout) -> Any:
 
 def _swizzle_of(layout: ComposedLayout) -> Swizzle:
     if not isinstance(layout.inner, Swizzle):
-        raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is no swizzle")
+        raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is not a swizzle")
     return layout.inner
 
 

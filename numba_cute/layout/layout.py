@@ -66,12 +66,12 @@ class Layout:
             )
         for s in flatten_to_tuple(self.shape):
             if type(s) is not int and not isinstance(s, Leaf):
-                raise CuteError(f"shape={text(self.shape)}: {s!r} is no integer; build layouts with make_layout")
+                raise CuteError(f"shape={text(self.shape)}: {s!r} is not an integer; build layouts with make_layout")
             if type(s) is int and s < 0:
                 raise CuteError(f"shape={text(self.shape)}: an extent is 0 or more, got {s}")
         for d in flatten_to_tuple(self.stride):
             if type(d) is not int and not isinstance(d, (Leaf, ScaledBasis)):
-                raise CuteError(f"stride={text(self.stride)}: {d!r} is no integer; build layouts with make_layout")
+                raise CuteError(f"stride={text(self.stride)}: {d!r} is not an integer; build layouts with make_layout")
 
     def __hash__(self) -> int:
         """Remembered: each operation looks for its result by it."""
@@ -261,7 +261,7 @@ def get_swizzle_portion(layout: Any) -> Swizzle:
     """Return the swizzle of `layout`; the identity S<0,4,3> for a plain one."""
     inner = layout.inner if isinstance(layout, ComposedLayout) else IDENTITY
     if not isinstance(inner, Swizzle):
-        raise CuteError(f"{layout} is no swizzled layout: its inner function is {inner}")
+        raise CuteError(f"{layout} is not a swizzled layout: its inner function is {inner}")
     return inner
 
 
@@ -276,7 +276,7 @@ def outer_of(layout: Any) -> Layout:
     while isinstance(layout, ComposedLayout):
         layout = layout.outer
     if not isinstance(layout, Layout):
-        raise CuteError(f"{layout!r} is no layout: make one with make_layout")
+        raise CuteError(f"{layout!r} is not a layout: make one with make_layout")
     return layout
 
 
@@ -341,7 +341,7 @@ def _shapes(a: Any) -> IntTuple:
 def stride(input: Any, *, mode: Any = ()) -> IntTuple:
     """Return the strides of the layout `input`, or of its mode `mode`."""
     if not isinstance(input, LAYOUTS):
-        raise CuteError(f"stride: {input!r} is no layout")
+        raise CuteError(f"stride: {input!r} is not a layout")
     return get(input, mode).stride
 
 

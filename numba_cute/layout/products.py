@@ -44,8 +44,8 @@ def logical_product(block: Any, tiler: Any) -> Any:
         return concat((block, compose_modes(merged(modes, keep_last=True), tile, free)))
     except Inadmissible as e:
         raise CuteError(
-            f"logical_product: {block} by {tile} is no layout: of the composition with {free}, which the block leaves "
-            f"free, {e}"
+            f"logical_product: {block} by {tile} is not a layout: of the composition with {free}, which the block "
+            f"leaves free, {e}"
         ) from None
 
 

@@ -33,7 +33,7 @@ def layout_from_str(notation: str) -> Any:
 
 
 def _error(notation: str, why: str) -> CuteError:
-    return CuteError(f"{notation!r} is no layout in CuTe's notation: {why}")
+    return CuteError(f"{notation!r} is not a layout in CuTe's notation: {why}")
 
 
 def _function(part: str, notation: str) -> Any:

@@ -253,7 +253,7 @@ def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> No
 
 
 def check_tx_count(what: str, tx_count: Any) -> None:
-    """Refuse a static `tx_count` that is no number of bytes that a phase can wait for."""
+    """Refuse a static `tx_count` that is not a number of bytes that a phase can wait for."""
     if isinstance(tx_count, int) and not 0 < tx_count <= MAX_TX_BYTES:
         raise CuteError(
             f"{what}: tx_count {tx_count} bytes must be 1 to {MAX_TX_BYTES}: what all copies of one stage deliver to "

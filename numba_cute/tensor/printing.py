@@ -92,7 +92,7 @@ def _shown(x: Any, spec: str = "") -> Piece:
     """A number as `{}` prints it, by a format like ".3f" or "08x" if one is given."""
     dtype, found = _dtype(x), _SPEC.fullmatch(spec)
     if found is None or found[2] and (found[2] in _FLOATS) != dtype.is_float:
-        raise CuteError(f"printf: {{:{spec}}} is no format of {_kind(x)}; give a width and one of d, u, x, e, f, g")
+        raise CuteError(f"printf: {{:{spec}}} is not a format of {_kind(x)}; give a width and one of d, u, x, e, f, g")
     if dtype.kind == "bool" and not spec:
         return "%s", seam.current().cast(x, Boolean)
     letter = found[2] or ("f" if dtype.is_float else "u" if dtype.kind == "uint" else "d")
@@ -127,8 +127,8 @@ def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
     texts = _CONVERSION.split(fmt)[:: 1 + _CONVERSION.groups]
     for wrong in [t[t.index("%") :] for t in texts if "%" in t] + [f.group() for f in _of_values(fmt) if not _known(f)]:
         raise CuteError(
-            f"printf: {wrong.strip()!r} in {fmt!r} is no conversion of a kernel's printf, which has diouxXc, eEfFgG, s "
-            "and p; write %% for the sign, or use {}"
+            f"printf: {wrong.strip()!r} in {fmt!r} is not a conversion of a kernel's printf, which has diouxXc, "
+            "eEfFgG, s and p; write %% for the sign, or use {}"
         )
     if len(_of_values(fmt)) != len(args):
         raise CuteError(f"printf: {fmt!r} takes {len(_of_values(fmt))} values, and {len(args)} are given")
@@ -144,7 +144,7 @@ def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
 
 
 def _is_c(fmt: str) -> bool:
-    """Return whether a format is one of C's: beside braces, "100% of" is no conversion with a blank for its sign."""
+    """Return whether a format is one of C's: beside braces, "100% of" is not a conversion with a blank for its sign."""
     found = _of_values(fmt)
     return any(" " not in f[2] for f in found) or bool(found) and not _BRACES.search(fmt)
 

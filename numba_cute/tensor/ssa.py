@@ -250,7 +250,7 @@ class TensorSSA:
         )
 
     def __float__(self) -> float:
-        raise CuteError(f"{self!r} is no number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
+        raise CuteError(f"{self!r} is not a number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
 
     __int__ = __index__ = __float__
 
@@ -463,7 +463,7 @@ def empty_like(a: Any, dtype: DType | None = None) -> TensorSSA:
 
 def _truths(x: Any, what: str) -> TensorSSA:
     if not isinstance(x, TensorSSA):
-        raise CuteError(f"{what}: {x!r} is no TensorSSA")
+        raise CuteError(f"{what}: {x!r} is not a TensorSSA")
     return x.to(Boolean)
 
 

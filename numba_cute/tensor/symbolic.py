@@ -30,10 +30,10 @@ def assume(src: Any, divby: int = 1) -> Any:
     if isinstance(src, seam.Leaf):
         assumed = getattr(src, "assumed", None)
         if assumed is None:
-            raise CuteError(f"assume: src {src!r} is no integer")
+            raise CuteError(f"assume: src {src!r} is not an integer")
         return assumed(divby)
     if isinstance(src, float) or not hasattr(src, "__index__"):
-        raise CuteError(f"assume: src {src!r} is no integer")
+        raise CuteError(f"assume: src {src!r} is not an integer")
     if int(src) % divby:
         raise CuteError(f"assume: src is {src}, which is not a multiple of divby={divby}")
     return src

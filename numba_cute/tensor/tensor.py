@@ -122,7 +122,7 @@ class Tensor:
         static."""
         count = static_size(self, "store")
         if not isinstance(value, TensorSSA):
-            raise CuteError(f"store: {value!r} is no TensorSSA; use t.fill(x), or t[i, j] = x for one element")
+            raise CuteError(f"store: {value!r} is not a TensorSSA; use t.fill(x), or t[i, j] = x for one element")
         if layout.size(value.shape) != count:
             raise CuteError(f"store: value of shape {value.shape} does not fit a tensor of shape {self.shape}")
         if value.dtype != self.element_type:
@@ -173,7 +173,7 @@ class Tensor:
         """Do what `cuda.atomic.<op>(t, coord, *values)` does."""
         coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
         if has_none(coord) or not isinstance(self.iterator, Pointer):
-            raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is no element in memory")
+            raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is not an element in memory")
         if op not in ATOMICS:
             known = ", ".join(ATOMICS)
             raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
@@ -194,7 +194,7 @@ class Tensor:
         )
 
     def __float__(self) -> float:
-        raise NotThat(f"{self!r} is no number: t[i] is one of its elements")
+        raise NotThat(f"{self!r} is not a number: t[i] is one of its elements")
 
     __int__ = __index__ = __float__
 
@@ -405,7 +405,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
     """View the memory of `src` as elements of `dtype`, all of it: the contiguous mode, of static stride 1, grows or
     shrinks, and where elements become wider it and the other strides must divide. swizzle_: default, its own."""
     if not isinstance(src, Tensor) or not isinstance(src.iterator, Pointer):
-        raise CuteError(f"recast_tensor: {src!r} is no tensor in memory")
+        raise CuteError(f"recast_tensor: {src!r} is not a tensor in memory")
     if not isinstance(dtype, DType):
         raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     p = src.iterator
