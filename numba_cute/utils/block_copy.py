@@ -8,7 +8,7 @@ from typing import Any
 from .. import layout
 from ..atoms.copy import copy
 from ..atoms.copy_atom import CopyAtom
-from ..nvgpu.cpasync import tma_partition
+from ..nvgpu.cpasync import TmaCopyOp, tma_partition
 from ..seam import CuteError, traced
 from ..tensor.algebra import group_modes
 from ..tensor.tensor import Tensor
@@ -32,7 +32,7 @@ def block_copy(
     `local_tile` cuts it; which is which decides between load and store. cta_coord, cta_layout: of a multicast load,
     which of the CTAs that share the tile this is, and their numbering. The other arguments are `cute.copy`'s. A whole
     converged warp; it expects no bytes, commits nothing and waits for nothing. PTX cp.async.bulk.tensor, sm_90."""
-    if not isinstance(atom, CopyAtom) or not hasattr(atom.op, "issue_tma"):
+    if not isinstance(atom, CopyAtom) or not isinstance(atom.op, TmaCopyOp):
         raise CuteError(f"block_copy: atom {atom!r} is not a TMA atom, as make_tiled_tma_atom makes it")
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):

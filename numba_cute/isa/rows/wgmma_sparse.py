@@ -13,7 +13,7 @@ import numpy as np
 from ..facts import fragments, sparse
 from ..form.instr import f32, inout, instr, pred, s32, u32, u64
 from ..form.machine import Machine
-from .wgmma import _BYTES, _FLOATS, _FP8, _INTEGER_N, _MMA, _Form, _Matrix, _multiply, _operand
+from .wgmma import _BYTES, _FLOATS, _FP8, _INTEGER_N, _MMA, _Form, _Matrix, _multiply, _operand, forms
 
 _SP: dict[str, Any] = {**_MMA, "ref": "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async-sp"}
 _ACC, _ACC_F16, _ACC_S32, _A_WORDS = inout(f32["regs"]), inout(u32["regs"]), inout(s32["regs"]), u32[4]
@@ -42,35 +42,32 @@ def _issue(
     _multiply(m, form, acc, lambda: sparse.expand(kept(), words, k, width, selector), b, use_acc, [*reads, (b_at, 16)])
 
 
-def _cases(types: tuple[str, ...], columns_per_register: int, a_in_smem: bool) -> Iterator[dict[str, Any]]:
+def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a in (1, -1):
         for n in range(8, 257, 8):
             for ab in types:
-                for trans_a in (0, 1) if a_in_smem else (0,):
+                for trans_a in (0, 1) if a_src == "smem" else (0,):
                     for trans_b in (0, 1):
                         for selector in (0, 1):
-                            yield {
-                                "n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a,
-                                "selector": selector, "regs": n // columns_per_register,
-                            }  # fmt: skip
+                            case = {"n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a}
+                            yield from forms(32, d, ab, ab, a_src, [{**case, "selector": selector}])
 
 
-def _k_cases(types: list[tuple[str, str]], columns_per_register: int) -> Iterator[dict[str, Any]]:
+def _k_cases(types: list[tuple[str, str]], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a in (1, -1):
         for n in range(8, 257, 8):
             for a, b in types:
                 for selector in (0, 1) if a == "tf32" else (0,):
-                    k = 512 // fragments.WIDTHS[a]
-                    case = {"n": n, "a_type": a, "b_type": b, "k": k, "scale_a": scale_a, "selector": selector}
-                    yield {**case, "regs": n // columns_per_register}
+                    case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": scale_a, "selector": selector}
+                    yield from forms(512 // fragments.WIDTHS[a], d, a, b, a_src, [case])
 
 
-def _integer_cases() -> Iterator[dict[str, Any]]:
+def _integer_cases(a_src: str) -> Iterator[dict[str, Any]]:
     for saturate, text in ((False, ""), (True, ".satfinite")):
         for n in _INTEGER_N:
             for a, b in _BYTES:
-                case = {"n": n, "a_type": a, "b_type": b, "saturate": saturate, "sat": text, "selector": 0}
-                yield {**case, "regs": n // 2}
+                case = {"n": n, "trans_a": 0, "trans_b": 0, "saturate": saturate, "sat": text, "selector": 0}
+                yield from forms(64, "s32", a, b, a_src, [case])
 
 
 _HEAD = "wgmma.mma_async.sp.sync.aligned.m64n{n}"
@@ -82,7 +79,7 @@ _SS_INT = "$acc, $a_desc, $b_desc, $e, {selector}, $use_acc;"
 _RS_INT = "$acc, $a, $b_desc, $e, {selector}, $use_acc;"
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("bf16", "f16"), 2, True))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("f16", "bf16"), "f32", "smem"))
 def wgmma_sp_ss(
     m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, selector: int,
@@ -94,7 +91,7 @@ def wgmma_sp_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("bf16", "f16"), 2, False))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("f16", "bf16"), "f32", "rmem"))
 def wgmma_sp_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, ab: str, trans_b: int, scale_a: int, selector: int,
@@ -104,7 +101,7 @@ def wgmma_sp_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), 4, True))
+@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), "f16", "smem"))
 def wgmma_sp_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, selector: int,
@@ -114,7 +111,7 @@ def wgmma_sp_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), 4, False))
+@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), "f16", "rmem"))
 def wgmma_sp_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, trans_b: int, scale_a: int, selector: int,
@@ -124,7 +121,7 @@ def wgmma_sp_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, 2))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, "f32", "smem"))
 def wgmma_sp_k_ss(
     m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -135,7 +132,7 @@ def wgmma_sp_k_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, 2))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, "f32", "rmem"))
 def wgmma_sp_k_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -145,7 +142,7 @@ def wgmma_sp_k_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, 4))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, "f16", "smem"))
 def wgmma_sp_k_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -155,7 +152,7 @@ def wgmma_sp_k_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, 4))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, "f16", "rmem"))
 def wgmma_sp_k_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -165,7 +162,7 @@ def wgmma_sp_k_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases())
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases("smem"))
 def wgmma_sp_s32_ss(
     m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
@@ -175,7 +172,7 @@ def wgmma_sp_s32_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases())
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases("rmem"))
 def wgmma_sp_s32_rs(
     m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all architectures share: the bases of operations, what users choose of them, and operations that every GPU
+has."""
+
+from ...atoms.op import CopyOp, MmaOp
+from ...tensor.ssa import ReductionOp
+from .choices import (
+    CacheEvictionPriority,
+    CtaGroup,
+    L2PrefetchSize,
+    LoadCacheMode,
+    MemoryOrder,
+    MemoryScope,
+    OperandMajorMode,
+    OperandSource,
+    OutputMajorMode,
+    SharedSpace,
+    StoreCacheMode,
+    normalize_field_to_ir_name,
+)
+from .copies import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
+from .sparse import compress
+from .universal import MmaUniversalOp
+
+__all__ = [
+    "CacheEvictionPriority",
+    "CopyG2ROp",
+    "CopyOp",
+    "CopyR2GOp",
+    "CopyR2SOp",
+    "CopyS2ROp",
+    "CopyUniversalOp",
+    "CtaGroup",
+    "L2PrefetchSize",
+    "LoadCacheMode",
+    "MemoryOrder",
+    "MemoryScope",
+    "MmaOp",
+    "MmaUniversalOp",
+    "OperandMajorMode",
+    "OperandSource",
+    "OutputMajorMode",
+    "ReductionOp",
+    "SharedSpace",
+    "StoreCacheMode",
+    "compress",
+    "normalize_field_to_ir_name",
+]
