@@ -39,6 +39,8 @@ class CopyTraits:
 class CopyOp:
     """Base of all copy operations. A subclass has at least `traits` and `issue`, or `issue_all` in its place."""
 
+    rows: ClassVar[tuple[Instr, ...]] = ()
+    """The rows of the instruction table that it issues; none where that is the compiler's choice."""
     multicast: ClassVar[bool] = False
     """Whether several blocks of a cluster receive what one instruction copies."""
 
@@ -128,6 +130,8 @@ class Field(StaticEnum):
 class MmaOp:
     """Base of all matrix operations. A subclass has `traits`, `fragment`, `issue` and the operands' types."""
 
+    rows: ClassVar[tuple[Instr, ...]] = ()
+    """The rows of the instruction table that it may be; none where that is the compiler's choice."""
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     """What can be set on the operation's atom."""
     asynchronous: ClassVar[bool] = False

@@ -9,14 +9,13 @@ of 128, from and to addresses that are multiples of 16 bytes. What comes into sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from ... import isa, layout
 from ...atoms.copy_atom import CopyAtom
 from ...atoms.instructions import Part, instructions
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint16, Uint32
-from ...isa import Instr
 from ...isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
 from ...layout import coalesce
 from ...seam import CuteError, known_as, static, traced
@@ -28,9 +27,7 @@ from ..common.copies import one_thread
 
 @known_as("cute_nvgpu.cpasync")
 class BulkCopy(CopyOp):
-    """Base of the operations."""
-
-    rows: ClassVar[tuple[Instr, ...]]
+    """Base of the operations. PTX cp.async.bulk, sm_90."""
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         if num_bits <= 0 or num_bits % 128:
@@ -119,7 +116,7 @@ class CopyBulkG2SMulticastOp(BulkCopy):
     """Copy consecutive bytes from global memory to the same place in several blocks of a cluster, those of
     `mcast_mask`, completed on their mbarriers. One thread. PTX cp.async.bulk.multicast, sm_90."""
 
-    rows = (isa.cp_async_bulk_g2s_multicast,)
+    rows = (isa.cp_async_bulk_g2s,)
     multicast = True
 
     def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:

@@ -179,6 +179,7 @@ def _issue_stores(
 class Load(TmaCopyOp):
     """Base of the loads. cta_group: whose barrier the bytes complete on."""
 
+    rows = (isa.cp_async_bulk_tensor_g2s,)
     cta_group: Any
 
     @property
@@ -219,6 +220,7 @@ class CopyBulkTensorTileG2SMulticastOp(Load):
 class Store(TmaCopyOp):
     """Base of the stores."""
 
+    rows = (isa.cp_async_bulk_tensor_s2g,)
     writes = True
 
     def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
