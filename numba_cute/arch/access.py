@@ -147,7 +147,7 @@ def store(
 
 def _exclude(cop: Any, order: str, what: str) -> None:
     if cop and order:
-        raise CuteError(f"{what}: cop {cop!r} is for accesses without sem and scope; leave one of them out")
+        raise CuteError(f"{what}: cop {cop!r} is of accesses without sem and scope; leave one of them out")
 
 
 @traced
