@@ -24,7 +24,8 @@ from . import tree
 _serial = itertools.count()
 
 TraceCall = Callable[[Any, types.Type, Callable[[Any], Any], Any, Any], Any]
-"""A function that types a call: given a key, the receiver's type, what finds the callable in the receiver, and the arguments."""
+"""A function that types a call: given a key, the receiver's type, what finds the callable in the receiver, and the
+arguments."""
 _tracing: list[TraceCall] = []
 
 
