@@ -13,7 +13,7 @@ from ...seam import CuteError
 
 
 class SparseOp:
-    """What the operations with a structured sparse A share: half of it is stored along K."""
+    """Base of the operations with a structured sparse A: half of it is stored along K."""
 
     sparsity: ClassVar[int] = 2
     stored_rows: ClassVar[int]
