@@ -234,6 +234,7 @@ def commit_group() -> None:
 def wait_group(group: int) -> None:
     """Wait until at most the `group` (0 to 7) latest groups are incomplete. All threads of the warpgroup. Raises
     CuteError unless that is a static number in the range. PTX wgmma.wait_group, sm_90a."""
-    if type(group) is not int or not 0 <= group <= 7:
-        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, 7]")
+    most = isa.wgmma_wait_group.cases[-1]["n"]
+    if type(group) is not int or not 0 <= group <= most:
+        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, {most}]")
     isa.wgmma_wait_group(n=group)
