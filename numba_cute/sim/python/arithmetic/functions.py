@@ -86,7 +86,7 @@ class TypeOf(type):
         return getattr(cls.real, name)
 
     def __instancecheck__(cls, x: Any) -> bool:
-        x = x.list[0] if type(x) is Lanes and x.dtype is None else x
+        x = x.values[0] if type(x) is Lanes and x.dtype is None else x
         dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
         if dtype is None:
             return isinstance(x, cls.real)
