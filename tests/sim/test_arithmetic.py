@@ -322,7 +322,6 @@ def test_functions_of_numpy_of_two_numbers_have_numbas_types(name, types):
 @pytest.mark.parametrize("t", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32, np.uint64])
 def test_indices_of_a_range_have_its_type(t):
     def indices(n):
-        last = 0 * n
         for i in range(n):
             last = i
         return last
