@@ -83,7 +83,7 @@ class Rebuilder:
         self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._builtins = python_functions()
-        self._tools = Tools(self._may_try, self._builtins["range"], self._typing_backend)
+        self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
         self._functions: dict[int, Any] = {}
         self._globals: dict[int, dict[str, Any]] = {}
         self._classes: dict[type, type] = {}

@@ -319,3 +319,33 @@ def test_kernels_compute_in_the_types_that_the_compiler_gives_variables(monkeypa
     done = simulate(kernel, checks=way == "checks").once((1, 1, 1), (32, 1, 1), 0, (got, f, i), None)
     assert done.shared is (way == "together")
     np.testing.assert_array_equal(got, want)
+
+
+@cuda.jit
+def exchanged(out, i):
+    """What meets other threads, or lies in shared memory, has a type too."""
+    t = cuda.threadIdx.x
+    shared, local = cuda.shared.array(32, cute.Int64), cuda.local.array((2, 2), np.int64)
+    shared[t], local[1, 0] = i[t], i[t]
+    cuda.syncthreads()
+    x, y, z, old = cuda.shfl_sync(-1, i[t], 0), shared[t], local[1, 0], cuda.atomic.add(i, 32, 0)
+    if t > 32:
+        x = y = z = old = 0.5
+    out[0, t], out[1, t], out[2, t], out[3, t] = x * x, y * y, z * z, old * old
+    votes = cuda.ballot_sync(-1, t < 31)
+    if t > 32:
+        votes = 0.5
+    out[4, t] = votes * (1 << 33)
+
+
+@pytest.mark.parametrize("way", ["checks", "one by one", "together"])
+def test_what_threads_exchange_has_a_type(monkeypatch, way):
+    if way == "one by one":
+        monkeypatch.setattr(launch, "may_share", lambda *_: False)
+    else:
+        monkeypatch.setattr(launch, "uses_library", lambda _: True)
+    out = np.zeros((5, 32))
+    done = simulate(exchanged, checks=way == "checks").once((1, 1, 1), (32, 1, 1), 0, (out, np.full(33, 1 << 40)), None)
+    assert done.shared is (way == "together")
+    np.testing.assert_array_equal(out[:4], 2.0**80)
+    np.testing.assert_array_equal(out[4], float(2**31 - 1) * 2.0**33)

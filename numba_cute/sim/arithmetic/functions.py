@@ -17,7 +17,7 @@ from ...seam import CuteError
 from ..lanes import Lanes, lanewise
 from ..undefined import Undefined
 from . import cases
-from .compute import convert, float_divmod, quotient, rounder, wrapped
+from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .number import CLASSES, Number
 from .operators import BINARY, cast, casts, type_of_class, value_of
 from .overloads import unified
@@ -144,7 +144,8 @@ class Type(metaclass=_TypeOfTypes):
 
 def _abs(x: Any) -> Any:
     dtype = type_of_class(type(x))
-    case = None if dtype is None or type(x) is int else cases.function("abs", dtype)
+    static = type(x) is int and x != limits(Int64)[0]
+    case = None if dtype is None or static else cases.function("abs", dtype)
     if case is None or dtype is None:
         return builtins.abs(x)
     operand = case.operands[0]

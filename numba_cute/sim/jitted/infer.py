@@ -44,13 +44,15 @@ class Surroundings(NamedTuple):
     """What a function's code refers to.
 
     find_global, find_free: the object, and the type of a variable of a function around, by name. jitted: of a callable
-    what gives the type of its result from those of its arguments, or None. safe: whether a callable may be called to
+    what gives the type of its result from those of its arguments, or None. effects: the same, by the callable, of those
+    that may not be called. safe: whether a callable may be called to
     see what it gives. range: what stands for `range`. backend: of traced code that is called.
     """
 
     find_global: Callable[[str], Any]
     find_free: Callable[[str], Type]
     jitted: Callable[[Any], Any]
+    effects: dict[Any, Callable[[Sequence[Type]], Type]]
     safe: Callable[[Any], bool]
     range: Any
     backend: Any
@@ -428,7 +430,8 @@ class Inference:
         if callee is not None:
             return callee(plain, named)
         if not self.around.safe(f.value):
-            return None
+            rule = self.around.effects.get(f.value)
+            return rule([*plain, *named.values()]) if rule is not None else None
         if f.value is self.around.range:
             plain = [number_type(t) or t if isinstance(t, Loose) else t for t in plain]
         return type_of(f.value(*map(value_of, plain), **{k: value_of(v) for k, v in named.items()}))

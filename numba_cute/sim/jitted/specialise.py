@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ... import seam
 from ..arithmetic.number import Number
 from .bytecode import decode
+from .effects import rules
 from .flow import UNDEFINED, Block, Flow, Node, live_variables
 from .infer import Inference, Surroundings, bound, returned
 from .rewrite import rewritten
@@ -81,7 +82,7 @@ def _ends(flow: Flow) -> list[Block]:
     return [b for b in flow.blocks if b.returned is not None]
 
 
-_BLIND = Surroundings(lambda name: None, lambda name: None, lambda f: None, lambda f: False, None, None)
+_BLIND = Surroundings(lambda name: None, lambda name: None, lambda f: None, {}, lambda f: False, None, None)
 _NO_FUNCTION = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -268,17 +269,18 @@ class Specialised:
 
 
 class Tools:
-    """What inference asks of a run. safe: see `Surroundings`. range: what stands for `range`. backend: makes what
-    traced code runs on meanwhile."""
+    """What inference asks of a run. cuda: what stands for numba.cuda. safe, range: see `Surroundings`. backend: makes
+    what traced code runs on meanwhile."""
 
-    def __init__(self, safe: Callable[[Any], bool], range: Any, backend: Callable[[], Any]) -> None:
-        self._safe, self._range, self._make_backend = safe, range, backend
+    def __init__(self, cuda: Any, safe: Callable[[Any], bool], range: Any, backend: Callable[[], Any]) -> None:
+        self._cuda, self._safe, self._range, self._make_backend = cuda, safe, range, backend
         self._backend: Any = None
+        self._effects: dict[Any, Any] = {}
 
     def around(self, plain: FunctionType, free: dict[str, Type] | None) -> Surroundings:
         """What a rewritten function refers to. free: see `Jitted`."""
         if self._backend is None:
-            self._backend = self._make_backend()
+            self._backend, self._effects = self._make_backend(), rules(self._cuda)
         space, names = plain.__globals__, plain.__code__.co_freevars
         cells = dict(zip(names, plain.__closure__ or ()))
 
@@ -288,7 +290,7 @@ class Tools:
         def find_free(name: str) -> Type:
             return type_of(cells[name].cell_contents) if free is None else free[name]
 
-        return Surroundings(find_global, find_free, self._jitted, self._safe, self._range, self._backend)
+        return Surroundings(find_global, find_free, self._jitted, self._effects, self._safe, self._range, self._backend)
 
     def _jitted(self, f: Any) -> Any:
         if isinstance(f, MethodType):
