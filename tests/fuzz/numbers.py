@@ -39,7 +39,7 @@ MOST, LEAST = 2147483647, -9223372036854775808
 
 @cuda.jit(device=True)
 def bounded(x):
-    return int(x) if -1e9 < x < 1e9 else 7
+    return np.int64(x) if -1e9 < x < 1e9 else np.int64(7)
 
 
 @cuda.jit(device=True)
