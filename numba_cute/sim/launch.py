@@ -41,8 +41,8 @@ from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, tracked
 from .python.backend import SimBackend, cast
+from .python.jitted.rebuild import Rebuilder, python_function
 from .python.numba_stand_in import CudaStandIn
-from .python.rebuild import Rebuilder, python_function
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")

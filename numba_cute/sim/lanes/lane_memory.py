@@ -117,6 +117,7 @@ class LaneArray(Apart):
     ndim = property(lambda self: self.data.ndim - 1)
     size = property(lambda self: self.data[0].size)
     dtype = property(lambda self: self.data.dtype)
+    every = property(lambda self: self.data)
 
     def __len__(self) -> int:
         return int(self.data.shape[1])

@@ -257,6 +257,11 @@ class Apart:
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def every(self) -> Any:
+        """All of them, as one array whose first mode is the lanes."""
+        raise NotImplementedError
+
     def of(self, thread: Any) -> Any:
         """The one of a thread."""
         raise NotImplementedError
@@ -269,6 +274,10 @@ class LaneFile(Apart):
 
     def __init__(self, slab: Any, first: int) -> None:
         self.base, self.first = slab, first
+
+    @property
+    def every(self) -> Any:
+        return self.base
 
     def rows(self, convoy: Any) -> Any:
         """What selects the lanes' rows: a slice where they lie side by side."""
