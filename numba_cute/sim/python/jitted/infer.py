@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .... import seam
-from ....dtypes import Boolean, DType, Int64, from_numpy
+from ....dtypes import Boolean, DType, Int64
 from ..arithmetic import cases
 from ..arithmetic.compute import unary_operation
 from ..arithmetic.functions import Range
-from ..arithmetic.number import leaf_type
 from ..arithmetic.operators import BINARY, FOLDED, UNARY
 from .flow import Block, Flow, Node, meetings
 from .opcodes import flow_of
+from .parts import attribute_of_array, field_of, item_of_array, item_of_tuple
 from .types import (
     NOTHING,
     SOME_INT,
@@ -363,9 +363,9 @@ class Inference:
             return owner if owner is NOTHING else None
         value, name = owner.value, node.data
         if isinstance(value, RecordOf):
-            return _field(value, name)
+            return field_of(value, name)
         if isinstance(value, np.ndarray):
-            return _of_array_attribute(value, name)
+            return attribute_of_array(value, name)
         own = getattr(type(value), name, None)
         if isinstance(own, property) and seam.is_struct_class(type(value)):
             getter = self.around.jitted(own.fget)
@@ -377,15 +377,15 @@ class Inference:
         if container is NOTHING or index is NOTHING:
             return NOTHING
         if type(container) is tuple:
-            return _of_tuple(container, index)
+            return item_of_tuple(container, index)
         if isinstance(container, Known):
             value: Any = container.value
             if isinstance(value, RecordOf):
-                return _field(value, index.value)
+                return field_of(value, index.value)
             if isinstance(value, np.ndarray):
-                return _of_array(value, index)
+                return item_of_array(value, index)
             if isinstance(value, tuple) and not isinstance(index, Known):
-                return _of_tuple(type_of(value), index)
+                return item_of_tuple(type_of(value), index)
             return type_of(value[value_of(index)])
         return None
 
@@ -414,7 +414,7 @@ class Inference:
         if isinstance(value, range):
             return Int64 if self._is_loop(node) else SOME_INT
         if isinstance(value, np.ndarray):
-            return _of_array(value, Int64)
+            return item_of_array(value, Int64)
         return None
 
     def _call(self, node: Node) -> Type:
@@ -444,41 +444,6 @@ def _original(node: Node) -> Node:
     while node.kind == "copy":
         node = node.args[0].found()
     return node
-
-
-def _field(record: RecordOf, name: Any) -> Type:
-    dtype = record.dtype.fields[name][0]
-    if dtype.subdtype is not None:
-        return Known(np.zeros(dtype.subdtype[1], dtype.subdtype[0]))
-    return Known(RecordOf(dtype)) if dtype.names else leaf_type(from_numpy(dtype))
-
-
-def _of_tuple(whole: tuple[Type, ...], index: Type) -> Type:
-    if isinstance(index, Known) and type(index.value) is int:
-        return whole[index.value]
-    found: Type = NOTHING
-    for x in whole if number_type(index) is not None else ():
-        found = join(found, loosened(x), doubtful=True)
-    return found
-
-
-def _of_array(array: Any, index: Type) -> Type:
-    """An element of an array, or a part of it."""
-    indices = index if type(index) is tuple else (index,)
-    numbers = [number_type(i) is not None for i in indices]
-    if len(indices) == array.ndim and all(numbers):
-        return Known(RecordOf(array.dtype)) if array.dtype.names else leaf_type(from_numpy(array.dtype))
-    at = tuple(0 if n else i.value for n, i in zip(numbers, indices))
-    shape = tuple(max(1, n) for n in array.shape)
-    return Known(np.zeros(shape, array.dtype)[at])
-
-
-def _of_array_attribute(array: Any, name: str) -> Type:
-    if name == "shape":
-        return (Int64,) * array.ndim
-    if name in ("ndim", "dtype"):
-        return Known(getattr(array, name))
-    return Int64 if name == "size" else None
 
 
 def bound(code: Any, plain: Sequence[Any], named: dict[str, Any], defaults: Sequence[Any]) -> list[Any]:
