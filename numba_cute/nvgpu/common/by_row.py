@@ -150,8 +150,10 @@ def _shown(value: Any) -> str:
 
 
 def alternatives(values: Iterable[Any]) -> str:
-    """Values as a sentence has them: "1, 2 or 4"."""
-    *most, last = map(_shown, values)
+    """Values as a sentence has them: "1, 2 or 4", "OperandMajorMode.K or .MN"."""
+    first, *others = values
+    short = [f".{v.name}" if isinstance(v, enum.Enum) else repr(v) for v in others]
+    *most, last = [_shown(first), *short]
     return f"{', '.join(most)} or {last}" if most else last
 
 
