@@ -14,7 +14,7 @@ from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..layout.recast import upcast
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, StaticEnum, static, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .mma_atom import TiledMma
@@ -243,14 +243,14 @@ def make_copy_atom(
     copy_internal_type: DType,
     num_bits_per_copy: int = 0,
     *,
-    memory_order: Any = None,
-    memory_scope: Any = None,
-    l2_prefetch_size: Any = None,
-    l1c_evict_priority: Any = None,
-    load_cache_mode: Any = None,
-    store_cache_mode: Any = None,
-    shared_space: Any = None,
-    invariant: Any = None,
+    memory_order: StaticEnum | None = None,
+    memory_scope: StaticEnum | None = None,
+    l2_prefetch_size: StaticEnum | None = None,
+    l1c_evict_priority: StaticEnum | None = None,
+    load_cache_mode: StaticEnum | None = None,
+    store_cache_mode: StaticEnum | None = None,
+    shared_space: StaticEnum | None = None,
+    invariant: bool | None = None,
     cache_policy: Any = None,
 ) -> CopyAtom:
     """Make the atom of a copy operation `op` on elements of `copy_internal_type`.
@@ -283,7 +283,7 @@ def make_copy_atom(
 
 
 @traced
-def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: Any) -> TiledCopy:
+def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | tuple[int | Layout, ...]) -> TiledCopy:
     """Tile `atom` as `layout_tv` says: from (thread, value) to elements of the tile `tiler_mn`, a number or layout for
     each mode. A tile that is not made of whole atoms is refused by `copy`."""
     tiler = tiler_mn if isinstance(tiler_mn, tuple) else (tiler_mn,)

@@ -279,17 +279,17 @@ class TiledMma:
         """Give the shape (V, MMA_M, MMA_N) of a thread's part of C, whose shape is `shape_mn`."""
         return self._partition_shape("C", shape_mn)
 
-    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_A(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
         """Give what the instruction takes for A, of `input`: registers for a partition shape, or for a partitioned
         tensor what the operation reads that as (matrix descriptors for shared memory). Raises CuteError for what it
         cannot read."""
         return self.op.fragment("A", input)
 
-    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_B(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
         """Give what the instruction takes for B, of `input`: as make_fragment_A does for A."""
         return self.op.fragment("B", input)
 
-    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_C(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
         """Make the accumulator, for the partition shape or partitioned tensor `input`; its contents are undefined."""
         return self.op.fragment("C", input)
 
@@ -366,15 +366,15 @@ class ThrMma:
         """Give the shape (V, MMA_M, MMA_N) of a thread's part of C, whose shape is `shape_mn`."""
         return self.tiled_mma.partition_shape_C(shape_mn)
 
-    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_A(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
         """Give `tiled_mma.make_fragment_A(input)`: of a partition shape or a partitioned tensor."""
         return self.tiled_mma.make_fragment_A(input)
 
-    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_B(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
         """Give `tiled_mma.make_fragment_B(input)`: of a partition shape or a partitioned tensor."""
         return self.tiled_mma.make_fragment_B(input)
 
-    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_C(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
         """Give `tiled_mma.make_fragment_C(input)`: of a partition shape or a partitioned tensor."""
         return self.tiled_mma.make_fragment_C(input)
 
@@ -389,7 +389,9 @@ def make_mma_atom(op: MmaOp) -> MmaAtom:
 
 @traced
 def make_tiled_mma(
-    op_or_atom: MmaOp | MmaAtom, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: tuple[Any, Any, Any] | None = None
+    op_or_atom: MmaOp | MmaAtom,
+    atom_layout_mnk: Layout | tuple[int, int, int] = (1, 1, 1),
+    permutation_mnk: tuple[Any, Any, Any] | None = None,
 ) -> TiledMma:
     """Tile a matrix operation or its atom, `op_or_atom`, over groups of its threads.
 

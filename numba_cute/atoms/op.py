@@ -167,7 +167,7 @@ class MmaOp:
         """Give the instruction's tile and thread-value layouts."""
         raise NotImplementedError
 
-    def fragment(self, operand: str, input: Any) -> Tensor:
+    def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         """Give what the instruction takes for `operand`: registers for a partition shape, or for a partitioned tensor
         what it reads that as, such as matrix descriptors of shared memory."""
         raise NotImplementedError

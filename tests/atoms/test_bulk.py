@@ -317,7 +317,10 @@ def test_pairs_are_not_for_hopper():
 @pytest.mark.parametrize(
     "make, why",
     [
-        (lambda: cpasync.CopyReduceBulkTensorTileS2GOp(ReductionOp.MUL), "TMA cannot multiply"),
+        (
+            lambda: cpasync.CopyReduceBulkTensorTileS2GOp(ReductionOp.MUL),
+            "ReductionOp.MUL must be ReductionOp.ADD, .MIN, .MAX, .* or .XOR",
+        ),
         (lambda: cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), cute.Float32, 256), "use 32, 64 or 128 bits"),
         (
             lambda: cute.make_copy_atom(cpasync.CopyBulkTensorTileG2SOp(), cute.Float32),

@@ -79,6 +79,7 @@ def test_rooms_of_nvgpu_import_in_one_direction(path):
 
 def test_numbers_and_alternatives_read_as_a_sentence():
     assert alternatives((1,)) == "1" and alternatives((1, 2, 4)) == "1, 2 or 4"
+    assert alternatives([nvgpu.OperandMajorMode.K, nvgpu.OperandMajorMode.MN]) == "OperandMajorMode.K or .MN"
     assert alternatives([cute.Float16, cute.BFloat16]) == "Float16 or BFloat16"
     assert numbers(list(range(8, 257, 8))) == "a multiple of 8 in [8, 256]"
     assert numbers([8, 16, 24, *range(32, 257, 16)]) == "8, 16, 24, or a multiple of 16 in [32, 256]"

@@ -54,7 +54,7 @@ class WarpMma(RowMma):
         m, _, k = self.shape_mnk
         return mma_traits(fragment_layouts.mma_sync, m, k, self._width())
 
-    def fragment(self, operand: str, input: Any) -> Tensor:
+    def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         held = self.held(operand)
         if operand == "C" or self._width() >= 8:
             return register_fragment(operand, input, held)

@@ -96,7 +96,8 @@ class ByRow:
 
     def row(self) -> tuple[Instr, dict[str, Any]]:
         """Give the row of the instruction table that it issues, and the static parameters that its fields choose."""
-        return _form(type(self), tuple((k, v) for c in self.choices for k, v in self._sets(c).items()))
+        row, case = form(self)
+        return row, dict(case)
 
     def _rule(self, choice: Choice, value: Any, legal: tuple[Any, ...]) -> str:
         """The rule that a field breaks, and the other field that makes it."""
@@ -131,9 +132,25 @@ def legal_values(cls: type[ByRow], choice: Choice, given: tuple[tuple[str, Any],
     return tuple(dict.fromkeys(v for case in fitting for v in choice.of(case)))
 
 
+_MOST = 4096
+_known: dict[int, tuple[ByRow, tuple[Instr, Case]]] = {}
+
+
+def form(op: ByRow) -> tuple[Instr, Case]:
+    """What an operation is: its row and case. Looked up by the object, for every thread of a simulation asks anew, and
+    to hash an operation takes longer than all else that is asked of it."""
+    held = _known.get(id(op))
+    if held is None or held[0] is not op:
+        if len(_known) >= _MOST:
+            _known.clear()
+        given = tuple((k, v) for c in op.choices for k, v in op._sets(c).items())
+        held = _known[id(op)] = op, _fitting(type(op), given)
+    return held[1]
+
+
 @remembered
-def _form(cls: type[ByRow], given: tuple[tuple[str, Any], ...]) -> tuple[Instr, dict[str, Any]]:
-    return next((row, dict(case)) for row, case in forms(cls) if all(case.get(k) == v for k, v in given))
+def _fitting(cls: type[ByRow], given: tuple[tuple[str, Any], ...]) -> tuple[Instr, Case]:
+    return next((row, case) for row, case in forms(cls) if all(case.get(k) == v for k, v in given))
 
 
 def known_name(op: Any) -> str:
@@ -150,8 +167,10 @@ def _shown(value: Any) -> str:
 
 
 def alternatives(values: Iterable[Any]) -> str:
-    """Values as a sentence has them: "1, 2 or 4"."""
-    *most, last = map(_shown, values)
+    """Values as a sentence has them: "1, 2 or 4", "OperandMajorMode.K or .MN"."""
+    first, *others = values
+    short = [f".{v.name}" if isinstance(v, enum.Enum) else repr(v) for v in others]
+    *most, last = [_shown(first), *short]
     return f"{', '.join(most)} or {last}" if most else last
 
 

@@ -11,7 +11,7 @@ from ...dtypes import DType, Float8E4M3FN, Float8E8M0FNU, Uint32
 from ...isa.facts.fragment_layouts import MmaLayouts
 from ...layout import make_layout
 from ...seam import CuteError
-from .by_row import TYPES, ByRow, Case, Choice, forms, remembered
+from .by_row import TYPES, ByRow, Case, Choice, form, forms, remembered
 
 AB = Choice("ab_dtype", ("a_type", "b_type"), TYPES)
 A, B = Choice("a_dtype", ("a_type",), TYPES), Choice("b_dtype", ("b_type",), TYPES)
@@ -41,15 +41,15 @@ class RowMma(ByRow, MmaOp):
 
     @property
     def a_type(self) -> DType:
-        return TYPES[self.row()[1]["a_type"]]
+        return TYPES[form(self)[1]["a_type"]]
 
     @property
     def b_type(self) -> DType:
-        return TYPES[self.row()[1]["b_type"]]
+        return TYPES[form(self)[1]["b_type"]]
 
     @property
     def accumulator(self) -> DType:
-        return TYPES[self.row()[1]["d_type"]]
+        return TYPES[form(self)[1]["d_type"]]
 
 
 @remembered

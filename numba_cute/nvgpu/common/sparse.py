@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...isa.facts import sparse
 from ...seam import CuteError
@@ -29,7 +29,7 @@ class SparseOp:
         raise NotImplementedError
 
 
-def compress(op: SparseOp, a: Any) -> tuple[Any, NDArray[np.uint32]]:
+def compress(op: SparseOp, a: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Give the stored half of a sparse matrix and its metadata, as the sparse operation `op` takes them. On the host.
 
     a: a NumPy array (M, K), multiples of the operation's m and k, in which of each 4 elements along K 2 at most are

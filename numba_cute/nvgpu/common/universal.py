@@ -41,7 +41,7 @@ class MmaUniversalOp(MmaOp):
         one = make_layout((1, 1))
         return MmaTraits((1, 1, 1), make_layout(1), one, one, one)
 
-    def fragment(self, operand: str, input: Any) -> Tensor:
+    def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         return register_fragment(operand, input, self.abacc_dtype)
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:

@@ -64,7 +64,7 @@ class WarpgroupMma(RowMma):
         _, n, k = self.shape_mnk
         return mma_traits(fragment_layouts.wgmma, n, k, 256 // k, self.a_src is OperandSource.RMEM)
 
-    def fragment(self, operand: str, input: Any) -> Tensor:
+    def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         what = f"make_fragment_{operand}"
         if operand == "C":
             return register_fragment("C", input, self.accumulator)
