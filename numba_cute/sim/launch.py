@@ -283,8 +283,8 @@ def _backend(checks: tuple[type[Check], ...]) -> Any:
 
 
 def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
-    """Whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses and
-    steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
+    """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses
+    and steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
     looked_at = s.checks or s.trace is not None or sys.gettrace() is not None
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
 
@@ -321,7 +321,7 @@ def _check_count(fn: Any, args: tuple[Any, ...]) -> None:
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:
-    """What a thread's greenlet executes; gives the threads that have ended with it."""
+    """Run a thread on its greenlet; gives the threads that have ended with it."""
     together = thread.convoy
     try:
         with np.errstate(all="ignore"):  # a GPU wraps integers and gives infinities without a word

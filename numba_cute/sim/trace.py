@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened in a run: counters, and a timeline of every warp and copy.
+"""A record of a run: counters, and a timeline of every warp and copy.
 
     trace = Trace()
     simulate(kernel, trace=trace)[grid, block](*args)
@@ -200,8 +200,8 @@ class Trace:
         )
 
     def _merged(self) -> list[Span]:
-        """What the timeline shows: waits of a warp, from when the last of its lanes that wait has come until the first
-        goes on; and copies, in so many rows that none overlap."""
+        """Give the timeline's spans: waits of a warp, from when the last of its lanes that wait has come until the
+        first goes on; and copies, in so many rows that none overlap."""
         waits: dict[Any, Span] = {}
         for s in self.spans:
             if s.row != COPIES:

@@ -77,7 +77,7 @@ def consumer_arrival_count_of_one_for_two_consumers(mended):
     return ring(2, 2 if mended else 1)
 
 
-@bug(DeadlockError, "1 of 3 arrivals missing", "mend:", "thread 0 (warp 0)", threads=96, arguments=ints(64))
+@bug(DeadlockError, "1 of 3 arrivals missing", "fix:", "thread 0 (warp 0)", threads=96, arguments=ints(64))
 def arrival_count_too_great(mended):
     return ring(2, 2 if mended else 3)
 

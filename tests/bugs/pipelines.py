@@ -374,7 +374,7 @@ def turn_that_is_not_waited_for(mended):
     return ordered() if mended else ordered("wait")
 
 
-@order_bug(DeadlockError, "turn[", "arrivals missing", "mend:")
+@order_bug(DeadlockError, "turn[", "arrivals missing", "fix:")
 def turn_that_is_never_passed_on(mended):
     return ordered() if mended else ordered("arrive")
 

@@ -54,13 +54,13 @@ def _may_still_touch(cta: Any, a: Any) -> RaceError:
     """A CTA that exits although `a` may still use its shared memory."""
     name = f"CTA {cta.rank} (block {cta.index})"
     if a.group is not None:
-        mend = {
+        fix = {
             BULK_GROUP: "wait with cp.async.bulk.wait_group.read 0 in the thread that issued it (producer_tail)",
             MBARRIER: f"wait on the barrier that it completes ({a.on}) before the end",
         }.get(a.group, "wait for its group before the end")
         return RaceError(
             f"exit: {name} ends, but {a.row.name} issued by {who(a.threads)} at {a.place} may still use its shared "
-            f"memory; {mend}"
+            f"memory; {fix}"
         )
     how = a.row.name if a.row else "an access"
     return RaceError(

@@ -40,7 +40,7 @@ class Phases(Check):
                 f"{bar}: {m.describe()} waits a whole phase late at {m.place}\n"
                 f"  by what it knows it means phase {meant} (parity {parity}), but {bar.phase} phases have completed, "
                 f"and a parity cannot tell them apart: it "
-                f"{'waits for one that has yet to come' if blocks else 'takes one for another'}\n"
-                f"  mend: let nobody complete the next phase before all who wait for this one have seen it: they "
+                f"{'waits for one that has yet to come' if blocks else 'mistakes one phase for another'}\n"
+                f"  fix: let nobody complete the next phase before all who wait for this one have seen it: they "
                 f"arrive at a barrier (empty) that the next phase's arrivals wait for"
             )

@@ -104,7 +104,7 @@ class Registers(Check):
                 raise RaceError(
                     f"race: registers are {verb} by {m.describe()} at {m.place}\n"
                     f"  but {by.row.name} issued at {by.place} has still to write them: missing tcgen05.wait::ld\n"
-                    f"  mend: tcgen05.wait::ld by the whole warp after the load and before this line"
+                    f"  fix: tcgen05.wait::ld by the whole warp after the load and before this line"
                 )
 
 

@@ -30,23 +30,23 @@ class Access:
         self.number = 0  # in the order in which accesses were noted
 
     def known(self, t: ThreadClock, row: int) -> bool:
-        """Whether the thread knows the access for the purpose of `row`."""
+        """Tell whether the thread knows of the access, for the purpose of `row`."""
         if isinstance(self.epoch, int):
             return t.knows(row, self.lo, self.epoch)
         return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
 
     def within(self, clock: Clock, row: int) -> bool:
-        """Whether the clock, of any cluster, knows the access for the purpose of `row`."""
+        """Tell whether the clock, of any cluster, knows of the access, for the purpose of `row`."""
         v = clock.v if clock.cluster is self.cluster else clock.others.get(self.cluster)
         return v is not None and self.hi <= v.shape[1] and bool((v[row, self.lo : self.hi] >= self.epoch).all())
 
     def same_phase(self) -> bool:
-        """Of a copy: whether the phase that it completes has still to complete."""
+        """Tell whether the phase that a copy completes has still to complete."""
         return bool(self.on.phase < self.epoch)
 
     def one_step(self, atomic: Any, m: Any) -> bool:
-        """Whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
-        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)  # type: ignore[no-any-return]
+        """Tell whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
+        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)
 
 
 class Region:
@@ -85,7 +85,7 @@ class Rows(Region):
         return self.rows.size * self.size
 
     def get(self, shadow: Ids) -> Ids:
-        return shadow.reshape(-1, self.size)[self.rows].ravel()  # type: ignore[no-any-return]
+        return shadow.reshape(-1, self.size)[self.rows].ravel()
 
     def set(self, shadow: Ids, value: Any) -> None:
         value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value

@@ -92,7 +92,7 @@ class Clock:
         return self.derived(("fenced", row), change, True)
 
     def published(self) -> Clock:
-        """What fences of GPU scope have published of it. A thread's own fence counts for what it did, and after a
+        """Give what fences of GPU scope have published of it. A thread's own fence counts for what it did, and after a
         barrier also for those who let others know of it: PTX promises that only of the thread that fences last, but
         every GPU keeps it, and CUDA code counts on it (all threads fence, the block meets, one raises the flag)."""
         return self.derived("published", lambda v: np.minimum(v, v[FENCED]), True)
@@ -121,7 +121,7 @@ def _greater(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _merged(a: Others, b: Others) -> Others:
-    """What both know of other clusters; `a` itself, if `b` knows no more, or `b`, if `a` is empty."""
+    """Join what both know of other clusters; `a` itself, if `b` knows no more, or `b`, if `a` is empty."""
     if not a:
         return b or a
     found = a
@@ -140,7 +140,7 @@ def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
 
 
 class ThreadClock:
-    """What one thread knows: a shared clock, and its own epoch, which is ahead of what the others have seen."""
+    """One thread's knowledge: a shared clock, and its own epoch, which is ahead of what the others have seen."""
 
     __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "heard", "after", "until")
 
@@ -167,7 +167,7 @@ class ThreadClock:
             self.base = self.base.fenced(row)
 
     def frozen(self) -> ThreadClock:
-        """What the thread knows now, for an access that is made later; a new epoch begins."""
+        """Copy what the thread knows now, for an access that is made later; a new epoch begins."""
         copy = ThreadClock(self.agent, self.base)
         copy.until = self.epoch
         self.epoch += 1
@@ -175,7 +175,7 @@ class ThreadClock:
         return copy
 
     def fenced_for_grid(self) -> Clock | None:
-        """What a relaxed atomic of this thread publishes to the grid, or None if that is nothing."""
+        """Give what a relaxed atomic of this thread publishes to the grid, or None if that is nothing."""
         clock = self.base.published()
         own = self.own[FENCED]
         if own:
@@ -192,7 +192,7 @@ class ThreadClock:
 
 
 class Gather:
-    """What several threads publish to those who wait."""
+    """Collects what several threads publish to those who wait."""
 
     __slots__ = ("clock", "_points")
 

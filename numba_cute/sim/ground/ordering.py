@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What atomics order: an acquire comes to know what a release of the same location knew (PTX ISA, "Causality").
+"""The order that atomics make: an acquire learns what a release of the same location knew (PTX ISA, "Causality").
 
 An atomic, or a fence beside it, has a scope, and orders threads only if both sides' scopes hold both threads. `Left` is
 what releases left at one location, by how far they reach: to the threads of a CTA, of a cluster, or of the grid."""
@@ -17,18 +17,18 @@ REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": GRID}
 
 
 def place(reach: int, cta: Any) -> Any:
-    """What a thread of `cta` shares with all others within reach."""
+    """Give what a thread of `cta` shares with all others within reach: its CTA, its cluster, or None for the grid."""
     return (cta, cta.cluster, None)[reach]
 
 
 def together(scope: str, other: str, cta: Any, other_cta: Any) -> bool:
-    """Whether atomics of two scopes are one step each for the other's thread."""
+    """Tell whether atomics of two scopes are one step each for the other's thread."""
     reach = min(REACH[scope], REACH[other])
     return place(reach, cta) is place(reach, other_cta)
 
 
 class Left:
-    """What those have left at a location who released it.
+    """The knowledge that releases left at a location.
 
     by: what reaches whom (see `place`): the threads of a CTA get what any scope released there, and so on.
     own: the same of each thread alone. silent: the latest that wrote there without releasing all that they had done:
@@ -57,8 +57,8 @@ class Left:
 
 
 def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) -> None:
-    """What an atomic of machine `m` comes to know, and leaves to be known, at the location `key`. Without an order of
-    its own it is ordered by the fences of its thread: those before it publish, those after it acquire."""
+    """Let an atomic of machine `m` learn, and leave to be learned, what it orders at location `key`. Without an order
+    of its own it is ordered by the fences of its thread: those before it publish, those after it acquire."""
     if not m.run.clocks:
         return
     t = m.threads[0]
@@ -98,7 +98,7 @@ def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def published(c: Any) -> list[tuple[int, Clock]]:
-    """What fences of a thread, or ones that it knows of, have published, by how far they reach."""
+    """Give what fences of a thread, or ones that it knows of, have published, by how far they reach."""
     grid = c.fenced_for_grid()
     return [*c.published.items(), *([(GRID, grid)] if grid is not None else ())]
 

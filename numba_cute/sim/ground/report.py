@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator says when a kernel is wrong: the exceptions, and threads and source lines as words."""
+"""The simulator's exceptions, and words for threads and source lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReadOnlyError(SimError):
 
 
 class UninitializedReadError(SimError):
-    """What nobody has written was read and used: shared or tensor memory, registers, a local array."""
+    """Shared or tensor memory, registers or a local array were read and used, though nobody had written them."""
 
 
 class DivergenceError(SimError):

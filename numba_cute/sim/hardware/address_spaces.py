@@ -75,7 +75,7 @@ class SharedMemory:
             )
 
     def holds(self, address: int, nbytes: int) -> bool:
-        """Whether the kernel may access these bytes."""
+        """Tell whether the kernel may access these bytes."""
         if address >= SMEM_BASE and address + nbytes <= SMEM_BASE + self.dynamic:
             return True
         return SMEM_LIMIT - self.static <= address and address + nbytes <= SMEM_LIMIT

@@ -49,7 +49,7 @@ class MBarrier:
         self.arrivals, self.before = [], []
 
     def will_send(self, threads: Any) -> None:
-        """What these threads have issued in this phase is to signal it."""
+        """Note that what these threads have issued in this phase will signal it."""
         self.senders.update(dict.fromkeys(threads, self.phase))
 
     def settle(self, run: Any, by: str) -> None:
@@ -79,11 +79,11 @@ class MBarrier:
             run.cluster.wake(t)
 
     def access(self, m: Any) -> Access:
-        """What a copy does that this phase counts: known to who has waited for the phase."""
+        """Give the access of a copy that this phase counts: whoever has waited for the phase knows of it."""
         return Access(m, self.agent, self.agent + 1, self.phase + 1, MBARRIER, self)
 
     def missing(self) -> str:
-        """What the current phase still lacks, in words."""
+        """Say what the current phase still lacks."""
         lacks = []
         if self.pending:
             lacks.append(f"{self.pending} of {count(self.expected, 'arrival')} missing")
@@ -191,7 +191,7 @@ class BarrierHandle:
         self.arrive()
 
     def _publish(self, bar: MBarrier) -> None:
-        """What the arriving threads have done becomes known to those who wait (PTX ISA: .release, and its scope)."""
+        """Let those who wait know what the arriving threads have done (PTX ISA: .release, and its scope)."""
         m = self.machine
         sem, scope = m.order
         clocks = m.clocks()

@@ -78,7 +78,7 @@ def check_size(operand: Operand, found: int, size: int, row: Instr) -> None:
 
 
 def results(row: Instr, case: dict[str, Any], operands: dict[str, Any], values: Any) -> Any:
-    """What `issue` gives one thread: `values` are the body's outs for it."""
+    """Give what `issue` gives one thread: `values` are the body's outs for it."""
     outs = [o for o in row.operands_in(case) if o.writes and not o.reads]
     if not outs:
         return None

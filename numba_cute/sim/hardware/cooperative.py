@@ -15,7 +15,7 @@ _MOST = 3  # clusters described in one report
 
 
 class GridGroup:
-    """What `cuda.cg.this_grid()` gives."""
+    """The group that `cuda.cg.this_grid()` gives."""
 
     def __init__(self, run: Any) -> None:
         self._run = run
@@ -97,7 +97,7 @@ def _resume(standing: list[tuple[Any, Any]]) -> int:
     still = [cluster for cluster, _ in parked if cluster.parked]
     if not ended and still and (run.events, run.steps) == before:
         raise _stuck(still)
-    return ended
+    return ended  # type: ignore[no-any-return]
 
 
 def _stuck(clusters: list[Any]) -> SimError:
@@ -108,7 +108,7 @@ def _stuck(clusters: list[Any]) -> SimError:
     if len(clusters) > _MOST:
         said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
     error.args = ("\n".join([error.args[0], *said]),)
-    return error
+    return error  # type: ignore[no-any-return]
 
 
 def _meet(clusters: list[Any]) -> None:

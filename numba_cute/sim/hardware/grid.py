@@ -142,7 +142,7 @@ class Cta:
         return min(256, REGISTERS // len(self.threads) // 8 * 8)
 
     def registers_without(self, unit: Unit) -> int:
-        """What the other warpgroups hold."""
+        """Count the registers that the other warpgroups hold."""
         return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
 
     def _unit(self, kind: str, at: int, size: int) -> Unit:

@@ -68,7 +68,7 @@ class Machine:
         return who(self.threads)
 
     def clocks(self) -> Any:
-        """What the issuing threads know (or knew when they issued what is deferred)."""
+        """Give what the issuing threads know (or knew when they issued what is deferred)."""
         return self.issued or [t.clock for t in self.threads]
 
     def acquire(self, clock: Any) -> None:

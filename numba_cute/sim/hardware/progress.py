@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a thread that reads the same place again and again waits for others, or goes on by itself."""
+"""Polling: a thread that reads the same place again and again waits for others, or goes on by itself."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST = 1 << 14
 
 
 def goes_on(thread: Any, frame: FrameType | None) -> bool:
-    """Whether a thread pauses in a state in which it has not paused before: the place in its code and the numbers in
-    its variables. A loop that waits comes back to the same state; one that counts, and happens to read the same element
-    each time, does not."""
+    """Tell whether a thread pauses in a state in which it has not paused before: the place in its code and the numbers
+    in its variables. A loop that waits comes back to the same state; one that counts, and happens to read the same
+    element each time, does not."""
     state = []
     while frame is not None:
         if not in_library(frame.f_code):

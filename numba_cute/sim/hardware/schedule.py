@@ -28,7 +28,7 @@ class InOrder:
         return self.ready.popleft()
 
     def again(self) -> bool:
-        """Whether a thread that pauses may go on before all others have had their turn."""
+        """Tell whether a thread that pauses may go on before all others have had their turn."""
         return False
 
 

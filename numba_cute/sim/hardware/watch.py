@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hardware tells the checks: a `Check` has a method for each event, and `Watch` calls those that a check has.
+"""The events that the hardware tells the checks: a `Check` has a method for each, and `Watch` holds those of a run.
 
-An event that no check of a run has is an empty tuple, so that a check that is off costs nothing.
+An event that no check of a run overrides is an empty tuple, so that a check that is off costs nothing.
 """
 
 from __future__ import annotations

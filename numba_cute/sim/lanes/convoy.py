@@ -35,7 +35,7 @@ time (and some to begin with), sharing is given up."""
 
 
 class Log:
-    """What has happened to a convoy. steps: what each gave. forks: the lanes that stayed where the code parted them.
+    """A convoy's past. steps: what each gave. forks: the lanes that stayed where the code parted them.
     narrowed: those that stayed where a step did, by its number."""
 
     __slots__ = ("steps", "forks", "narrowed")
@@ -110,7 +110,7 @@ class Convoy:
 
     # steps
     def step(self, live: Callable[..., Any], *args: Any) -> Any:
-        """What `live(*args)` gives: it is called once, and what it gave is remembered for those who part later."""
+        """Give what `live(*args)` gives: it is called once, and its result is remembered for those who part later."""
         log, at = self.log, self._at
         self._at = at + 1
         if at < len(log.steps):
@@ -125,7 +125,7 @@ class Convoy:
         return result
 
     def _restored(self, entry: Any) -> Any:
-        """What a step gave, as this convoy's own."""
+        """Give what a step gave, as this convoy's own."""
         kind = type(entry)
         if kind is Lanes:
             return Lanes(self, entry.dtype, entry._list, entry._array, entry.lanes)
@@ -149,7 +149,7 @@ class Convoy:
         return self.gathered(results)
 
     def pauses(self, why: str) -> bool:
-        """Whether a lane that polls need not pause now: it does, if all do, once each has had its turn."""
+        """Tell whether a lane that polls need not pause now: it does, if all do, once each has had its turn."""
         if self.by_turns is not None:
             self.by_turns.append(why)
         return self.by_turns is not None
@@ -256,7 +256,7 @@ def whole_warp(cluster: Any, threads: list[Any]) -> Convoy:
 
 
 def _held(result: Any) -> Any:
-    """What a step gave, for the log."""
+    """Give what a step gave, for the log."""
     kind = type(result)
     if kind is tuple:
         return tuple(map(_held, result))

@@ -46,7 +46,7 @@ class LaneBackend(SimBackend):
         return f.step(self._issue, f, instr, statics, operands)
 
     def _compute(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
-        """What has no side effect needs no step: it is computed again."""
+        """Compute what has no side effect: that needs no step, for it can be computed again."""
         if not any(map(_varies, operands.values())):
             return issue_alone(self.run, row, case, operands)
         if row.lanes == ARRAY:
@@ -316,7 +316,7 @@ def _column(x: Any) -> Any:
 
 
 def _numbers(x: Any, dtype: DType) -> Any:
-    """What a scalar is worth as an element of a type: for lanes an array."""
+    """Convert a scalar to an element of a type: for lanes an array."""
     if type(x) is not Lanes:
         return as_number(x, dtype)
     if x.dtype is dtype or x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:

@@ -19,7 +19,7 @@ _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 
 def _varies(at: Any) -> bool:
-    """Whether an index differs between lanes."""
+    """Tell whether an index differs between lanes."""
     return any(type(i) is Lanes for i in at) if isinstance(at, tuple) else type(at) is Lanes
 
 
@@ -29,7 +29,7 @@ def _held(dtype: Any) -> DType:
 
 
 def _lane_values(value: Any, dtype: Any) -> Any:
-    """What numbers are worth as elements of an array: for lanes a list."""
+    """Convert numbers to elements of an array: for lanes a list."""
     if type(value) is not Lanes:
         if not isinstance(value, (int, float, Number, np.generic)):
             raise NotTogether("an element is set to a number")

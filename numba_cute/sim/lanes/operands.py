@@ -44,7 +44,7 @@ def registers_of(kind: str, value: Lanes) -> Any:
 
 
 def as_lanes(f: Any, kind: str, values: Any) -> Any:
-    """What a body gave the lanes of a convoy: an array, or one value for all."""
+    """Convert what a body gave the lanes of a convoy: an array, or one value for all."""
     if not isinstance(values, np.ndarray) or not values.ndim:
         return MAKE[kind](scalar(kind, values))
     if kind in MASK and values.dtype != np.uint32:

@@ -42,7 +42,7 @@ def place(at: Any) -> Any:
 
 
 def element_value(value: Any, dtype: Any) -> Any:
-    """What a number is worth as an element of an array, as Numba casts it; what is no number as it is."""
+    """Convert a number to an element of an array, as Numba casts it; anything else stays as it is."""
     if isinstance(value, Record):
         return value.void()
     src = type_of_class(type(value))
@@ -165,7 +165,7 @@ class Tracked(DeviceArray):
         _set(self, at, element_value(value, self.dtype))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """What is computed from it is no longer memory that threads share."""
+        """Compute on plain arrays: the result is no longer memory that threads share."""
         for x in inputs:
             if isinstance(x, Tracked):
                 x.access(..., False)

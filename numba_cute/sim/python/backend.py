@@ -32,7 +32,7 @@ _STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
 
 
 def as_number(value: Any, dtype: DType) -> Any:
-    """What a scalar is worth as an element of a type, as the GPU converts it (see `dtypes.converted`)."""
+    """Convert a scalar to an element of a type, as the GPU converts it (see `dtypes.converted`)."""
     if isinstance(value, (Number, Scalar)):
         value = value.value
     if type(value) is float and dtype.width >= 32 and dtype.is_float:
@@ -122,7 +122,7 @@ def _elements(x: Any, dtype: DType) -> Any:
 
 
 class SimBackend:
-    """What runs traced code in the simulator; `run.thread` is the thread that asks."""
+    """Answers traced code in the simulator; `run.thread` is the thread that asks."""
 
     def __init__(self, run: Any) -> None:
         self.run = run
@@ -343,7 +343,7 @@ class SimBackend:
         key, smem = (frame.f_code, frame.f_lasti, t.statics[1], align), t.cta.smem
         room = smem.static_array(key, nbytes + align - 1, np.uint8)
         start = int(room.ctypes.data) - smem.start
-        return -(-start // align) * align
+        return -(-start // align) * align  # type: ignore[no-any-return]
 
     def known_launch(self) -> Any:
         x, y, z = self.run.block

@@ -55,7 +55,7 @@ def _watched(fn: FunctionType) -> Any:
 
 
 def watched(value: Any) -> Any:
-    """What stands for something of the library in a kernel."""
+    """Give what stands for something of the library in a kernel."""
     if isinstance(value, ModuleType):
         return Library(value) if value.__name__.split(".")[0] == "numba_cute" else value
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator offers in the place of `numba.cuda`: a kernel's own names, on the thread that runs."""
+"""The stand-in for `numba.cuda`: the names that kernels use, on the thread that runs."""
 
 from __future__ import annotations
 

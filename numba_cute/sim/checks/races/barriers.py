@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may use a barrier: its initialisation must be known to its users, and their use to whoever ends it."""
+"""Barriers in order: their users know that they were initialised, and whoever ends them knows of all users."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class BarrierUse(Check):
         raise BarrierError(
             f"{name}: {m.describe()} arrives at {m.place}, but {how}\n"
             f"  that use: {who(before.who)} for {before.expected or 'all'} threads, at {before.places[0]}\n"
-            f"  mend: give each purpose a barrier id of its own, or let whoever arrives wait first for something that "
+            f"  fix: give each purpose a barrier id of its own, or let whoever arrives wait first for something that "
             f"those of the use before signal after it"
         )
 
@@ -89,7 +89,7 @@ class BarrierUse(Check):
             raise DivergenceError(
                 f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"
                 f"  but {who([first])} of the same warp is at another one, at {at}\n"
-                f"  mend: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
+                f"  fix: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
             )
 
 
@@ -107,11 +107,11 @@ def _unborn(bar: Any, m: Any, what: str, asynchronous: bool) -> BarrierError:
     born = bar.born
     if asynchronous and all(born.known(t, READS) for t in m.clocks()):
         lacks = "its initialisation is not visible to the async proxy: missing fence.mbarrier_init"
-        mend = "the initialising thread executes fence_mbarrier_init (mbarrier_init_fence) after it"
+        fix = "the initialising thread executes fence_mbarrier_init (mbarrier_init_fence) after it"
     else:
         lacks = "nothing orders that after its initialisation"
-        mend = "fence_mbarrier_init in the initialising thread, then a barrier of the CTA or cluster"
+        fix = "fence_mbarrier_init in the initialising thread, then a barrier of the CTA or cluster"
     return BarrierError(
         f"{bar}: {m.row.name} of {m.describe()} {what} at {m.place}, but {lacks}\n"
-        f"  it was initialised by {who(born.threads)} at {born.place}; {mend}"
+        f"  it was initialised by {who(born.threads)} at {born.place}; {fix}"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports of races: both lines, what lies between them, and the mend."""
+"""The reports of races: both lines, what lies between them, and the fix."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Conflict(NamedTuple):
 
 
 def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
-    """What `m` does to `address` is not ordered after access `a`."""
+    """Report that nothing orders what `m` does to `address` after access `a`."""
     what = described(memory, address)
     verb = "written" if c.m_writes else "read"
     issue = f"{m.row.name} of " if m.row is not None else ""
@@ -45,7 +45,7 @@ def race(m: Any, memory: Any, address: int, a: Any, c: Conflict) -> RaceError:
     if a.group is not None:
         other, did = f"{a.row.name} issued by {other}", "writes it" if c.a_wrote else "reads it"
     head += f"  but {other} {did} at {a.place}\n"
-    return RaceError(head + _mend(m, a, c) + _gave_up(m, a))
+    return RaceError(head + _fix(m, a, c) + _gave_up(m, a))
 
 
 def described(memory: Any, address: int) -> str:
@@ -62,7 +62,7 @@ def _gave_up(m: Any, a: Any) -> str:
     return f"\n  note: the test of {bar} at {place} gave False, as it may at any time: ask again until it gives True"
 
 
-def _mend(m: Any, a: Any, c: Conflict) -> str:
+def _fix(m: Any, a: Any, c: Conflict) -> str:
     if c.scopes is not None:
         both = " and ".join(dict.fromkeys(c.scopes))
         return (
@@ -99,8 +99,8 @@ def _mend(m: Any, a: Any, c: Conflict) -> str:
 
 
 def _unheard(t: Any, a: Any, row: int) -> tuple[str, Any] | None:
-    """What a hand-over by atomics lacks, if one told thread `t` of access `a`: "acquire", "release" or "scope", and
-    where the atomic is."""
+    """Find what a hand-over by atomics lacks, if one told thread `t` of access `a`: "acquire", "release" or "scope";
+    and where the atomic is."""
     for left, place_of_it in t.clock.heard.values():
         near = [left.by.get(place(r, t.cta)) for r in (CTA, CLUSTER, GRID)]
         if any(clock is not None and a.within(clock, row) for clock in near):
@@ -173,17 +173,17 @@ def _in_flight(m: Any, a: Any, c: Conflict) -> str:
     state = "has still to write" if c.a_wrote else "still reads"
     if a.group == BULK_GROUP:
         wait = "cp.async.bulk.wait_group" + ("" if c.a_wrote else ".read")
-        mend = f"commit it and wait with {wait} in the thread that issued it, then synchronise, before this line"
+        fix = f"commit it and wait with {wait} in the thread that issued it, then synchronise, before this line"
     elif a.group == MBARRIER and m.op is not None and any(h.bar is a.on for h, _ in m.op.bars) and a.same_phase():
-        mend = f"both complete the same phase of {a.on}: copy to other bytes, or wait on the barrier between the two"
+        fix = f"both complete the same phase of {a.on}: copy to other bytes, or wait on the barrier between the two"
     elif a.group == MBARRIER:
-        mend = f"wait on the barrier that it completes ({a.on}) before this line"
+        fix = f"wait on the barrier that it completes ({a.on}) before this line"
     else:
-        mend = _WAIT.get(a.group, "wait for it before this line")
+        fix = _WAIT.get(a.group, "wait for it before this line")
         if m.threads[0] not in a.threads and a.group != TCGEN05_GROUP:
-            mend = mend.removesuffix(" before this line")
-            mend += " there, before it tells others (arrives, or releases the stage)"
-    return f"  but {a.row.name} issued by {who(a.threads)} at {a.place} {state} it; {mend}"
+            fix = fix.removesuffix(" before this line")
+            fix += " there, before it tells others (arrives, or releases the stage)"
+    return f"  but {a.row.name} issued by {who(a.threads)} at {a.place} {state} it; {fix}"
 
 
 def _proxy(m: Any, what: str, verb: str, a: Any) -> str:

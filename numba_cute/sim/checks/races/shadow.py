@@ -188,7 +188,7 @@ class History:
         return found
 
     def _stays(self, a: Access, me: int, m: Any, clocks: Any) -> bool:
-        """Whether a reader is still to be remembered after `me`."""
+        """Tell whether a reader is still to be remembered after `me`."""
         return not self.accesses[me].constant if a.constant else not self.ordered(a, m, clocks, READS)
 
     def _set(self, accesses: frozenset[int]) -> int:
@@ -199,7 +199,7 @@ class History:
         return found
 
     def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
-        """Whether the access is known, for the purpose of `row`, to all who issue `m`."""
+        """Tell whether all who issue `m` know of the access, for the purpose of `row`."""
         last: Any = None
         if a.cluster is not m.cta.cluster:
             for t in clocks:
@@ -220,11 +220,11 @@ class History:
 
     @staticmethod
     def _late(m: Any, i: int) -> bool:
-        """Whether `m` is an asynchronous operation that was issued before access number `i`."""
+        """Tell whether `m` is an asynchronous operation that was issued before access number `i`."""
         return m.deferred and m.op is not None and m.op.access is not None and i > m.op.access.number
 
     def _why(self, a: Access, m: Any, clocks: Any, is_async: bool) -> str:
-        """What is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""
+        """Name what is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""
         if a.group not in (None, CP_ASYNC_GROUP):
             return "order"
         if is_async and self.ordered(a, m, clocks, FULL):

@@ -40,7 +40,7 @@ class Access:
         return str(self.row.name) if self.row is not None else self.kind
 
     def completed(self, t: Any) -> bool:
-        """Whether the thread may rely on the access being complete."""
+        """Tell whether the thread may rely on the access being complete."""
         if self._mine(t):
             return bool(t.base.at(FULL, self.agent) >= self.epoch)
         if t.after.at(TENSOR, self.agent) < self.epoch:
@@ -48,11 +48,11 @@ class Access:
         return self.kind == PIPE or self.known(t.after, TENSOR)
 
     def known(self, clock: Any, row: int) -> bool:
-        """Whether the clock knows what all issuers have done since they issued it."""
+        """Tell whether the clock knows what all issuers have done since they issued it."""
         return bool((clock.v[row, self.lo : self.hi] >= self.at).all())
 
     def before(self, t: Any) -> bool:
-        """Whether the access was issued before what the thread issues now to the same pipe."""
+        """Tell whether the access was issued before what the thread issues now to the same pipe."""
         return self._mine(t) or self.known(t.after, TENSOR)
 
     def _mine(self, t: Any) -> bool:
@@ -60,7 +60,7 @@ class Access:
 
 
 class Waits:
-    """What counts a warp's loads (or stores): each tcgen05.wait ends an epoch of its agent."""
+    """Counts a warp's loads (or stores): each tcgen05.wait ends an epoch of its agent."""
 
     __slots__ = ("agent", "epoch")
 
@@ -158,18 +158,18 @@ class TensorRaces:
         wrote = bool((self.writers[patch.index] == i).any())
         name = m.row.name if m.row is not None else ""
         where = f" of CTA {self.cta.rank}" if self.cta.cluster.size > 1 else ""
-        lacks, mend, done = _missing(m, a)
+        lacks, fix, done = _missing(m, a)
         did = ("wrote it" if wrote else "read it") if done else ("still writes it" if wrote else "still reads it")
         return RaceError(
             f"race: tensor memory{where}, {patch}, is {verb} by {name} of {m.describe()} at {m.place}\n"
             f"  but {a.name} issued by {who(a.threads)} at {a.place} {did}: {lacks}\n"
-            f"  mend: {mend}"
+            f"  fix: {fix}"
         )
 
 
 def _missing(m: Any, a: Access) -> tuple[str, str, bool]:
-    """What does not lie between the two, the mend, and whether the first was known to be complete: of the first thread
-    for which something is missing."""
+    """Give what is missing between the two, the fix, and whether the first was known to be complete: for the first
+    thread for which something is missing."""
     t = next((c for c in m.clocks() if not a.completed(c)), m.clocks()[0])
     mine = a.lo <= t.agent < a.hi
     wait = {LOAD: "tcgen05.wait::ld", STORE: "tcgen05.wait::st"}.get(a.kind, "tcgen05.commit to an mbarrier and a wait")
@@ -178,17 +178,17 @@ def _missing(m: Any, a: Access) -> tuple[str, str, bool]:
     complete = t.base.at(FULL, a.agent) >= a.epoch
     synchronised = a.known(t.base, FULL) or (complete and a.kind == PIPE)
     if not synchronised:
-        mend = (
+        fix = (
             f"there {wait}{'' if a.kind == PIPE else ', tcgen05.fence::before_thread_sync'}, then a barrier, and here "
         )
-        return "nothing orders the two", mend + "tcgen05.fence::after_thread_sync before this line", False
+        return "nothing orders the two", fix + "tcgen05.fence::after_thread_sync before this line", False
     if not complete:
         lacks = f"it need not be complete when the two synchronise: missing {wait}"
         return lacks, f"{wait} there, before the barrier", False
     if t.base.at(TENSOR, a.agent) < a.epoch or (a.kind != PIPE and not a.known(t.base, TENSOR)):
-        mend = f"after {wait} there and before the barrier, execute tcgen05.fence::before_thread_sync"
-        return "missing tcgen05.fence::before_thread_sync", mend, True
-    mend = (
+        fix = f"after {wait} there and before the barrier, execute tcgen05.fence::before_thread_sync"
+        return "missing tcgen05.fence::before_thread_sync", fix, True
+    fix = (
         "each thread executes tcgen05.fence::after_thread_sync after the barrier that orders the two, before this line"
     )
-    return "missing tcgen05.fence::after_thread_sync", mend, True
+    return "missing tcgen05.fence::after_thread_sync", fix, True

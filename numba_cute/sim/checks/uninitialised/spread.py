@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an instruction makes of undefined operands: what comes out differently for different values in their place is
+"""Undefined operands of instructions: what comes out differently for different values in their place is
 undefined."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def undefined(kind: str, why: Why) -> Undefined:
 
 
 def may_spread(row: Instr, why: Reasons) -> bool:
-    """Whether what a row of several threads does to its operands is known here: it gives what depends on them, and
+    """Tell whether what a row of several threads does to its operands is known here: it gives what depends on them, and
     does no more."""
     roles = {o.role for o in row.operands if o.name in why}
     if not roles.isdisjoint(CONTROL):  # with garbage there the instruction is wrong, whoever uses what it gives
@@ -43,7 +43,7 @@ def may_spread(row: Instr, why: Reasons) -> bool:
 
 
 def alone(backend: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
-    """What a pure row of one thread gives, of which some operands are undefined."""
+    """Give the results of a pure row of one thread, of which some operands are undefined."""
     given = {k: backend.vector(v) if isinstance(v, Regs) else v for k, v in operands.items()}
     inputs = {o: given[o.name] for o in row.operands_in(case) if o.reads and o.name in given}
     why = next(w for v in inputs.values() for w in _reasons(v))
@@ -162,7 +162,7 @@ def through(row: Instr, own: Why | None, other: Why) -> Why:
 
 
 def _mark_accumulators(meet: Any, why: list[Reasons]) -> None:
-    """What a wgmma makes of its accumulators: rows of an undefined A are undefined, and what is added to what is."""
+    """Mark the accumulators of a wgmma: rows of an undefined A are undefined, and so are sums with what is."""
     row = meet.row
     keep = bool(meet.operands[0][row.roles[Role.ACCUMULATE]])
     a, acc = row.roles.get(Role.VALUE, ""), next(o for o in row.operands if o.role is Role.ACCUMULATOR)

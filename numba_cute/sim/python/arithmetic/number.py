@@ -122,7 +122,7 @@ def _maker(cls: type[Number]) -> tuple[Callable[..., Number], Any]:
         if len(known) >= _KEPT:
             known.clear()
         found = known[value if divisor == 1 else (value, divisor)] = make_new(canonical(value), divisor)
-        return found
+        return found  # type: ignore[no-any-return]
 
     return make, get
 

@@ -90,9 +90,9 @@ class Never(NamedTuple):
         elif self.read != place:
             lines.append(f"  it is read at {self.read}")
         what = "it" if self.read == place and not self.by else "what comes of it"
-        return UninitializedReadError("\n".join([*lines, f"  {what} {how} at {place}", f"  mend: {self._mend()}"]))
+        return UninitializedReadError("\n".join([*lines, f"  {what} {how} at {place}", f"  fix: {self._fix()}"]))
 
-    def _mend(self) -> str:
+    def _fix(self) -> str:
         name = self.made.name or ("acc" if self.role == "acc" else "fragment")
         if self.role == "acc":
             clear = f"clear the accumulator before the first multiply ({name}.fill(0)"

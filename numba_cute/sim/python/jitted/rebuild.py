@@ -144,7 +144,7 @@ class Rebuilder:
         return made
 
     def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
-        """What stands for `value` in the simulator; `names` are the attributes that the code mentions."""
+        """Give what stands for `value` in the simulator; `names` are the attributes that the code mentions."""
         stub = self._stubs.get(id(value))
         if stub is not None:
             return stub

@@ -13,7 +13,8 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, seam
 from numba_cute.isa.rows import copy_async, matrix, mbarrier, mma, sync
-from numba_cute.sim import OutOfBoundsError, SimError, launch, simulate
+from numba_cute.sim import OutOfBoundsError, SimError, SimWarning, launch, simulate
+from numba_cute.sim.lanes.convoy import Convoy
 from numba_cute.sim.lanes.replayable import uses_library
 
 from . import gemm_kernel
@@ -356,6 +357,15 @@ def test_errors_are_those_of_single_lanes(monkeypatch, kernel, error):
 
 
 # Kernels that leave a trace of their own run lane by lane.
+
+
+def test_a_fault_of_lanes_together_is_a_warning_and_no_wrong_result(monkeypatch, rng):
+    monkeypatch.delattr(Convoy, "of_array")
+    x, out, want = rng.random(64).astype(np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    with pytest.warns(SimWarning, match="tensors: the lanes of a warp could not run together.*AttributeError"):
+        launched(tensors, 1, 64, (x, out))
+    simulate(tensors, seed=0)[1, 64](x, want)
+    np.testing.assert_array_equal(out, want)
 
 
 def printing(out):
