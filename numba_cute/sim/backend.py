@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import seam
 from ..dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
-from ..isa.form.instr import THREAD, Instr, supports
+from ..isa.form.instr import THREAD, Instr
 from ..seam import COMPARISONS, CuteError, Regs
 from .checks.explain import registers_in_use
 from .checks.results import check_used
@@ -141,12 +141,13 @@ class SimBackend:
         targets = instr.needs(case, operands)
         if targets in self._supported:
             return
-        for target in targets:
-            if not supports(self.arch, target):
-                raise CuteError(
-                    f"{instr.name} needs {target}, but the kernel is simulated for {self.arch}; "
-                    f"pass simulate(kernel, arch={target!r})"
-                )
+        lacking = instr.lacking(self.arch, case, operands)
+        if lacking is not None:
+            what, target = lacking
+            raise CuteError(
+                f"{what} needs {target}, but the kernel is simulated for {self.arch}; "
+                f"pass simulate(kernel, arch={target!r})"
+            )
         self._supported.add(targets)
 
     def announce(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:

@@ -196,7 +196,21 @@ class Instr:
     def needs(self, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, ...]:
         """The targets that the case with these operands needs: code must be for one that supports each of them."""
         needed = case.get("target", self.target)
+        if not self.sometimes:
+            return (needed,)
         return (needed, *(o.target for o in self.sometimes if o.target is not None and o.name in given))
+
+    def lacking(self, arch: str, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, str] | None:
+        """If code for `arch` cannot have this form: what it is, in words, and the target that it needs."""
+        for target in self.needs(case, given):
+            if not supports(arch, target):
+                plain = [c for c in self.cases if c.get("target", self.target) == self.target]
+                more = case.get("target", self.target) == target != self.target
+                said = {k: v for k, v in case.items() if k != "target" and all(c.get(k) != v for c in plain)}
+                why = [f"{k}={v!r}" for k, v in said.items()] if more else []
+                why += [o.name for o in self.sometimes if o.target == target and o.name in given]
+                return f"{self.name} with {', '.join(why)}" if why else self.name, target
+        return None
 
     def forms(self) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
         """Each case with each set of operands that it may be given besides those that it must have."""
