@@ -54,7 +54,7 @@ def table() -> str:
             rows = by_family.get(prefix, [])
             for issuer in sorted({row.issuer for row in rows}):
                 mine = [row for row in rows if row.issuer == issuer]
-                targets = sorted({t for row in mine for t in _targets(row)}, key=_order)
+                targets = sorted({t for row in mine for t in targets_of(row)}, key=_order)
                 optional = dict.fromkeys(o.name for row in mine for o in row.operands if o.optional)
                 done = sorted({(row.done_by or "").replace("_", " ") for row in mine} - {""})
                 lines.append(
@@ -64,7 +64,7 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _targets(row: Instr) -> set[str]:
+def targets_of(row: Instr) -> set[str]:
     """The targets that its forms and its optional operands need."""
     return {t for case in row.cases for target in row.needs(case, row.names) for t in target.split("|")}
 

@@ -79,7 +79,7 @@ OPS = {f"{module.__name__.removeprefix('numba_cute.')}.{name}": getattr(module, 
        if name.endswith("Op") and name not in ("ReductionOp", "TmaCopyOp")}  # fmt: skip
 FAMILIES = {}
 for row in TABLE.values():
-    FAMILIES.setdefault(instruction_table.family(row), set()).update(row.target.split("|"))
+    FAMILIES.setdefault(instruction_table.family(row), set()).update(instruction_table.targets_of(row))
 OP_ROWS = {r[0].strip("`"): r for r in rows("nvgpu.md") if re.match(r"`nvgpu\.\w.*Op`", r[0])}
 
 
