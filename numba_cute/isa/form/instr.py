@@ -58,8 +58,8 @@ class Instr:
     issued. pure: no side effect and no memory, so that the compiler may merge or drop it. lanes: how a machine may run
     the body of what a thread issues for several threads at once: EACH one by one, SAME once for all of them where their
     operands are equal (what waits, or does the same twice as once), ARRAY once, with an array for a scalar operand and
-    for the result. cases: the legal static parameters, each a dict; of those that agree in what a caller names, the
-    first is meant. ref: the section's anchor in the PTX ISA.
+    for the result. cases: the legal static parameters, each a dict of this row alone; of those that agree in what a
+    caller names, the first is meant. ref: the section's anchor in the PTX ISA.
     """
 
     name: str
@@ -299,7 +299,7 @@ def instr(
             operands.append(replace(annotation(p.annotation), name=name))
         row = Instr(
             fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, sem, scope,
-            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(over),
+            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(dict(case) for case in over),
         )  # fmt: skip
         if row.name in TABLE:
             raise TypeError(f"instruction {row.name} is declared twice")
