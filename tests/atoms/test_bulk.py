@@ -310,7 +310,7 @@ def test_pairs_are_not_for_hopper():
         cpasync.CopyBulkTensorTileG2SOp(cpasync.CtaGroup.TWO), from_dlpack(src, assumed_align=16), TILE, (8, 32)
     )
     out = from_dlpack(np.zeros((256, 2), np.float32), assumed_align=16)
-    with pytest.raises(CuteError, match="g2s_pair needs sm_100f"):
+    with pytest.raises(CuteError, match="g2s with pair=True needs sm_100f"):
         cute.compile(of_a_pair, (atom, coords, out, TILE), arch="sm_90a")
 
 

@@ -297,6 +297,12 @@ def test_a_static_parameter_chooses_an_operands_register():
     assert [row.needs(case) for case in row.cases] == [("sm_90",), ("sm_100",)]
 
 
+def test_no_two_rows_share_a_case():
+    """The simulator and the table know a case by its identity."""
+    cases = [id(case) for row in TABLE.values() for case in row.cases]
+    assert len(set(cases)) == len(cases)
+
+
 def test_parts_of_the_text_follow_static_parameters_and_nest():
     over = [{"trans": t, "hint": h} for t in (False, True) for h in (None, "keep")]
     row = declare("op<trans:.trans<hint:.{hint}>|.plain>.b32 $b, $a;", body, over=over)

@@ -93,7 +93,7 @@ def cluster_sync():
 
 @traced
 def set_registers(count, up):
-    (isa.setmaxnreg if up else isa.setmaxnreg)(count=count)
+    isa.setmaxnreg(action="inc" if up else "dec", count=count)
 
 
 @traced

@@ -113,13 +113,12 @@ def multiply_blocks(slot, shared_a, shared_b, a_step, b_step, a_descriptor, b_de
     def issue():
         for i in range(BLOCKS):
             right = dtypes.Uint64(encode_address(b + i * b_step)) + b_descriptor
-            integers = kind == "i8"
             if in_tmem:
                 left = d + A_COLUMN + i * ROW_WORDS
-                row = isa.tcgen05_mma_ts_i8 if integers else isa.tcgen05_mma_ts
+                row = isa.tcgen05_mma_ts
             else:
                 left = dtypes.Uint64(encode_address(a + i * a_step)) + a_descriptor
-                row = isa.tcgen05_mma_ss_i8 if integers else isa.tcgen05_mma_ss
+                row = isa.tcgen05_mma_ss
             row(d, left, right, word, i > 0, cta_group=ctas, kind=kind)
 
     seam.current().when(isa.elect_sync(), issue)

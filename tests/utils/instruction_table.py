@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 from numba_cute.isa.form.instr import TABLE, Instr
-from numba_cute.isa.form.kinds import Operand
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "nvgpu.md"
 BEGIN, END = "<!-- instructions -->\n", "<!-- end of instructions -->\n"
@@ -55,8 +54,8 @@ def table() -> str:
             rows = by_family.get(prefix, [])
             for issuer in sorted({row.issuer for row in rows}):
                 mine = [row for row in rows if row.issuer == issuer]
-                targets = sorted({t for row in mine for t in _targets(row)}, key=order)
-                optional = dict.fromkeys(_shown(o) for row in mine for o in row.operands if o.optional)
+                targets = sorted({t for row in mine for t in targets_of(row)}, key=order)
+                optional = dict.fromkeys(o.name for row in mine for o in row.operands if o.optional)
                 done = sorted({(row.done_by or "").replace("_", " ") for row in mine} - {""})
                 lines.append(
                     f"| `{prefix}` | {', '.join(targets)} | {issuer} | {', '.join(done)} | {', '.join(optional)} |"
@@ -65,13 +64,9 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _shown(o: Operand) -> str:
-    return o.name if o.target is None else f"{o.name} ({o.target})"
-
-
-def _targets(row: Instr) -> set[str]:
-    """The targets of all its forms, without those that an optional operand raises."""
-    return {t for case in row.cases for t in row.needs(case)[0].split("|")}
+def targets_of(row: Instr) -> set[str]:
+    """The targets that its forms and its optional operands need."""
+    return {t for case in row.cases for target in row.needs(case, row.names) for t in target.split("|")}
 
 
 def order(target: str) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.cuda import cgutils, nvvmutils, types
 
 from ... import dtypes
-from ...isa.form.instr import THREAD, Instr, supports
+from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
 from ...seam import CuteError, Regs
 from ..ground.building import known_launch
@@ -54,12 +54,13 @@ class Tracer(Vectors):
 
     # ------------------------------------------------------------------ instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        for target in instr.needs(statics, operands):
-            if not supports(self.arch, target):
-                raise CuteError(
-                    f"{instr.name} needs {target}, and the target is {self.arch}: "
-                    f"compile for {target}, or use an operation that {self.arch} has"
-                )
+        lacking = instr.lacking(self.arch, statics, operands)
+        if lacking is not None:
+            what, target = lacking
+            raise CuteError(
+                f"{what} needs {target}, and the target is {self.arch}: "
+                f"compile for {target}, or use an operation that {self.arch} has"
+            )
         results = None if self.builder is None else self._call(instr, statics, operands)
         outs = []
         for o in instr.operands_in(statics):

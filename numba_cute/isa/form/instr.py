@@ -58,8 +58,8 @@ class Instr:
     issued. pure: no side effect and no memory, so that the compiler may merge or drop it. lanes: how a machine may run
     the body of what a thread issues for several threads at once: EACH one by one, SAME once for all of them where their
     operands are equal (what waits, or does the same twice as once), ARRAY once, with an array for a scalar operand and
-    for the result. cases: the legal static parameters, each a dict; of those that agree in what a caller names, the
-    first is meant. ref: the section's anchor in the PTX ISA.
+    for the result. cases: the legal static parameters, each a dict of this row alone; of those that agree in what a
+    caller names, the first is meant. ref: the section's anchor in the PTX ISA.
     """
 
     name: str
@@ -82,7 +82,9 @@ class Instr:
     must: tuple[str, ...] = field(init=False, compare=False, repr=False)  # those that are always given
     least: int = field(init=False, compare=False, repr=False)  # how many come up to the last one that must be given
     sometimes: tuple[Operand, ...] = field(init=False, compare=False, repr=False)  # those that may be absent
+    raising: tuple[Operand, ...] = field(init=False, compare=False, repr=False)  # those that need a target
     alike: tuple[int, ...] = field(init=False, compare=False, repr=False)  # where those are that all give the same
+    mask: str | None = field(init=False, compare=False, repr=False)  # that names the lanes which take part
     roles: dict[Role, str] = field(init=False, compare=False, repr=False)  # the first operand's name
     chooses: bool = field(init=False, compare=False, repr=False)  # whether a case chooses an operand's kind
 
@@ -95,7 +97,9 @@ class Instr:
             "must": tuple(self.operands[i - 1].name for i in must),
             "least": max(must, default=0),
             "sometimes": sometimes,
+            "raising": tuple(o for o in sometimes if o.target is not None),
             "alike": tuple(i for i, o in enumerate(self.operands) if o.same),
+            "mask": next((o.name for o in self.operands if o.role is Role.LANES), None),
             "roles": {o.role: o.name for o in reversed(self.operands)},
             "chooses": any(o.by is not None for o in self.operands),
         }
@@ -143,7 +147,7 @@ class Instr:
             self._bind(values, args, kwargs)
         case = self.case(kwargs)
         if self.sometimes:
-            values = self._given(case, values)
+            self._check_given(case, values)
         return seam.current().issue(self, case, values)
 
     def _bind(self, values: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -158,35 +162,36 @@ class Instr:
             which = f"{missing} is missing" if missing else f"{twice} is given twice"
             raise CuteError(f"{self.name}({', '.join(names)}): operand {which}")
 
-    def _given(self, case: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-        """The operands without those left out; an error if the case does not have one of them, or must have another."""
-        values = {k: v for k, v in values.items() if v is not None}
+    def _check_given(self, case: dict[str, Any], values: dict[str, Any]) -> None:
+        """Drop the operands that are left out; an error if the case does not have one that is given, or must have one
+        that is not."""
         for o in self.sometimes:
-            there, allowed = o.name in values, o.allowed(case)
-            if there and not allowed:
+            if o.name in values and values[o.name] is None:
+                del values[o.name]
+            if o.name not in values:
+                if not o.optional and o.allowed(case):
+                    raise CuteError(f"{self.name}({', '.join(self.names)}): operand ['{o.name}'] is missing")
+                continue
+            if not o.allowed(case):
                 says = {k: v for k, v in case.items() if k in (o.count, *(o.where or ())[:1])}
                 raise CuteError(
                     f"{self.name}: operand {o.name} is given, but the form with {says} has none; leave it out"
                 )
-            if allowed and not there and not o.optional:
-                raise CuteError(f"{self.name}({', '.join(self.names)}): operand ['{o.name}'] is missing")
-            both = [n for n in o.unless if there and n in values]
+            both = [n for n in o.unless if values.get(n) is not None]
             if both:
                 raise CuteError(f"{self.name}: operands {o.name} and {both[0]} exclude each other; leave one out")
-        return values
 
     def given(self, values: Container[str]) -> tuple[str, ...]:
         """Those of the operands that may be absent that are among `values`."""
-        return tuple(o.name for o in self.sometimes if o.name in values) if self.sometimes else ()
+        return tuple([o.name for o in self.sometimes if o.name in values]) if self.sometimes else ()
 
     def operands_in(self, case: dict[str, Any]) -> tuple[Operand, ...]:
         """All operands, with the kinds that the case chooses."""
         if not self.chooses:
             return self.operands
-        key = self.name, id(case)
-        found = _RESOLVED.get(key)
+        found = _RESOLVED.get(id(case))
         if found is None or found[0] is not case:
-            found = _RESOLVED[key] = case, tuple(o.in_case(case) for o in self.operands)
+            found = _RESOLVED[id(case)] = case, tuple(o.in_case(case) for o in self.operands)
         return found[1]
 
     def order(self, case: dict[str, Any]) -> Order:
@@ -196,7 +201,19 @@ class Instr:
     def needs(self, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, ...]:
         """The targets that the case with these operands needs: code must be for one that supports each of them."""
         needed = case.get("target", self.target)
-        return (needed, *(o.target for o in self.sometimes if o.target is not None and o.name in given))
+        return (needed, *(o.target for o in self.raising if o.target is not None and o.name in given))
+
+    def lacking(self, arch: str, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, str] | None:
+        """If code for `arch` cannot have this form: what it is, in words, and the target that it needs."""
+        for target in self.needs(case, given):
+            if not supports(arch, target):
+                plain = [c for c in self.cases if c.get("target", self.target) == self.target]
+                more = case.get("target", self.target) == target != self.target
+                said = {k: v for k, v in case.items() if k != "target" and all(c.get(k) != v for c in plain)}
+                why = [f"{k}={v!r}" for k, v in said.items()] if more else []
+                why += [o.name for o in self.raising if o.target == target and o.name in given]
+                return f"{self.name} with {', '.join(why)}" if why else self.name, target
+        return None
 
     def forms(self) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
         """Each case with each set of operands that it may be given besides those that it must have."""
@@ -241,7 +258,7 @@ class Instr:
 
 TABLE: dict[str, Instr] = {}
 _FOUND: dict[Any, dict[str, Any]] = {}
-_RESOLVED: dict[tuple[str, int], tuple[dict[str, Any], tuple[Operand, ...]]] = {}
+_RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 
@@ -282,7 +299,7 @@ def instr(
             operands.append(replace(annotation(p.annotation), name=name))
         row = Instr(
             fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, sem, scope,
-            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(over),
+            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(dict(case) for case in over),
         )  # fmt: skip
         if row.name in TABLE:
             raise TypeError(f"instruction {row.name} is declared twice")

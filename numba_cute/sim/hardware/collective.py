@@ -9,7 +9,7 @@ import numpy as np
 
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Uint16, Uint32, Uint64, number
 from ...isa.form.instr import CLUSTER, TCGEN05_LOADS, WARP, WARPGROUP, WGMMA_GROUP, Instr
-from ...isa.form.kinds import Operand, Role
+from ...isa.form.kinds import Operand
 from ...seam import CuteError, Regs
 from ..ground.report import DivergenceError
 from ..python.arithmetic.number import CLASSES, Number
@@ -247,9 +247,8 @@ def _slab(given: list[Any], unit: Any, dtype: Any, together: bool) -> Any:
 
 def issue_together(run: Any, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
     """Issue a row whose issuer is a warp or wider: wait for the other threads; the last one runs the body."""
-    mask = row.roles.get(Role.LANES)
-    if mask is not None and mask in operands:
-        return _issue_masked(run, row, case, operands, mask)
+    if row.mask is not None and row.mask in operands:
+        return _issue_masked(run, row, case, operands, row.mask)
     thread = run.thread
     convoy = thread.convoy
     unit = thread.unit(row.issuer, row.name)

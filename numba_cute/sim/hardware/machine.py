@@ -32,16 +32,16 @@ POLLS = 64
 
 
 class Machine:
-    """One issue of one row by `threads`. order: how it orders memory."""
+    """One issue of one row by `threads`."""
 
-    __slots__ = ("run", "row", "order", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
+    __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
                  "saved", "op", "map_at", "_place")  # fmt: skip
 
     def __init__(
         self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
     ) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
-        self.order = _WEAK if row is None else row.order(case or {})
+        self.case = case
         self.lanes = len(threads)
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
@@ -52,6 +52,11 @@ class Machine:
         self.eager = False  # registers were gathered as copies, so that the effect must be done now
         self.map_at: int | None = None  # the tensor map in global memory that the operation to be issued reads
         self._place: Place | None = None
+
+    @property
+    def order(self) -> Order:
+        """How the row orders memory."""
+        return Order(None, None) if self.row is None else self.row.order(self.case or {})
 
     @property
     def place(self) -> Place:
@@ -428,4 +433,3 @@ class Machine:
             self.acquire(gather.freeze())
 
 
-_WEAK = Order(None, None)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import seam
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
-from ...isa.form.instr import THREAD, Instr, supports
+from ...isa.form.instr import THREAD, Instr
 from ...seam import COMPARISONS, CuteError, Regs
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
@@ -127,7 +127,7 @@ class SimBackend:
     def __init__(self, run: Any) -> None:
         self.run = run
         self.arch: str = run.arch
-        self._supported: set[tuple[str, ...]] = set()
+        self._supported: set[int] = set()  # cases, by id: they are the table's own
         self.struct_class: Any = None  # see seam.struct: what stands for a class of structs, set by who rebuilds them
 
     # structs
@@ -141,16 +141,16 @@ class SimBackend:
     # instructions
     def check_target(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
         """An error if the target does not have this form of the instruction."""
-        targets = instr.needs(case, operands)
-        if targets in self._supported:
+        if id(case) in self._supported and not instr.raising:
             return
-        for target in targets:
-            if not supports(self.arch, target):
-                raise CuteError(
-                    f"{instr.name} needs {target}, but the kernel is simulated for {self.arch}; "
-                    f"pass simulate(kernel, arch={target!r})"
-                )
-        self._supported.add(targets)
+        lacking = instr.lacking(self.arch, case, operands)
+        if lacking is not None:
+            what, target = lacking
+            raise CuteError(
+                f"{what} needs {target}, but the kernel is simulated for {self.arch}; "
+                f"pass simulate(kernel, arch={target!r})"
+            )
+        self._supported.add(id(case))
 
     def announce(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
         """An instruction is about to be issued."""
