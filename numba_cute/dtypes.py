@@ -33,10 +33,11 @@ else:
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
 class DType(_Base):
-    """One element type.
+    """One element type. Called with `value`, it converts that number to a value of the type that is known only at run
+    time.
 
-    name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or
-    "bool"; numpy: the NumPy (or ml_dtypes) type that holds one element on the host and in the simulator.
+    name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or "bool";
+    numpy: the NumPy (or ml_dtypes) type that holds one element on the host and in the simulator.
     """
 
     name: str
@@ -47,41 +48,44 @@ class DType(_Base):
 
     @property
     def is_float(self) -> bool:
+        """True of floats."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> bool:
+        """True of integers, signed or not; Boolean is none."""
         return self.kind in ("int", "uint")
 
     @property
     def signed(self) -> bool:
+        """True of floats and signed integers."""
         return self.kind in ("int", "float")
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element; an error for types narrower than a byte."""
+        """The bytes of one element; an error for types narrower than a byte."""
         if self.width % 8:
             raise TypeError(f"{self.name} has {self.width} bits: it has no size in whole bytes")
         return self.width // 8
 
     @property
     def zero(self) -> Any:
-        """0 of this type in a kernel, a plain number on the host; so too the others."""
+        """The number 0: of this type in a kernel, a plain number on the host; so too `one`, `inf` and `nan`."""
         return self._constant(0)
 
     @property
     def one(self) -> Any:
-        """1."""
+        """The number 1."""
         return self._constant(1)
 
     @property
     def inf(self) -> Any:
-        """Infinity, of a float that has it."""
+        """Infinity; an error for types that lack it."""
         return self._constant(math.inf)
 
     @property
     def nan(self) -> Any:
-        """Not a number, of a float that has it."""
+        """Not a number; an error for types that lack it."""
         return self._constant(math.nan)
 
     def _constant(self, value: float) -> Any:
@@ -93,6 +97,7 @@ class DType(_Base):
         return value if running is None else running.cast(value, self)
 
     def __call__(self, value: Any) -> Any:
+        """Convert `value` to this type: in a kernel a run-time value, on the host a `Scalar`."""
         return seam.current_or(_HOST).cast(value, self)
 
     def __reduce__(self) -> str:
@@ -117,22 +122,23 @@ class Scalar(seam.Leaf):
         self.divisor = divisor
 
     def assumed(self, divisor: int) -> Scalar:
-        """The same number, which `divisor` is to divide: checked, for the number is known here."""
+        """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
-            raise seam.CuteError(f"assume: src {self!r} is no integer")
+            raise seam.CuteError(f"assume: src {self!r} is not an integer")
         if self.value % divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {divisor}, as it was promised to be")
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
     def checked(self, simulated: bool = False) -> Any:
-        """The value, for a kernel that is launched: an error if it is not the multiple that it is promised to be.
-        simulated: in the simulator, not on a GPU."""
+        """Return the value, for a kernel that is launched; an error if it breaks the promise of its divisor. simulated:
+        whether the simulator launches it, not a GPU."""
         if self.divisor > 1 and self.value % self.divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {self.divisor}, as it was promised to be")
         return self.value
 
     def captured(self, simulated: bool = False) -> Any:
-        """The value as a constant of a kernel that captures it as a global or closure variable."""
+        """Return the value as a constant of a kernel that captures it as a global or closure variable. simulated: as
+        for `checked`."""
         return self.checked(simulated)
 
     def __index__(self) -> int:
@@ -291,7 +297,7 @@ def _joined(a: Any, b: Any) -> DType:
 
 
 class _Host:
-    """What a DType call does where no kernel is being run or compiled."""
+    """The conversion that a DType call makes where no kernel is being run or compiled."""
 
     @staticmethod
     def cast(value: Any, dtype: DType) -> Scalar:
@@ -381,7 +387,7 @@ _BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}  # Uint6 to
 
 
 def from_numpy(dtype: Any) -> DType:
-    """The DType of a NumPy (or ml_dtypes) dtype."""
+    """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a TypeError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except KeyError:
@@ -395,7 +401,7 @@ _TOP = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
 
 
 def number(value: Any, dtype: DType) -> Any:
-    """A scalar as `dtype` holds it: `converted` of one number, as a Python int, float or bool."""
+    """Convert a scalar as `converted` does: a Python int, float or bool that `dtype` holds."""
     if type(value) is int and dtype.is_integer:
         bits = value & ((1 << dtype.width) - 1)
         return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
@@ -403,11 +409,11 @@ def number(value: Any, dtype: DType) -> Any:
 
 
 def converted(values: Any, dtype: DType) -> Any:
-    """Numbers as an array of `dtype` elements.
+    """Convert numbers to an array of `dtype` elements, as a GPU does.
 
     Integers wrap around. Floats are rounded to nearest even, once; to integers towards zero, saturating, NaN to 0; to
     types of at most 8 bits saturating (a NaN becomes the largest number of a type that has none); to Float8E8M0FNU,
-    which holds powers of two, their magnitude upwards. To Boolean: whether it is not 0.
+    which holds powers of two, their magnitude upwards. To Boolean: False for 0, else True.
     """
     values = _plain(values)
     with np.errstate(all="ignore"):
@@ -465,7 +471,8 @@ def _to_powers(values: Any) -> Any:
 
 
 def rounded_to_odd(values: Any) -> Any:
-    """Numbers as Float32, what is not exact with its last bit set: rounding it once more is rounding once."""
+    """Round numbers to Float32, the last bit set where that is not exact: rounding the result once more is then
+    rounding once."""
     values = np.asarray(values)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # 64 bits: what a double has no room for, as one bit
         low = values & values.dtype.type(0x7FF)

@@ -2,6 +2,7 @@
 """Single instructions by their CuTe names: indices, barriers, fences, warp exchanges."""
 
 from ..seam import facade as _facade
+from .access import *
 from .atomic import *
 from .bitwise import *
 from .bulk import *
@@ -12,8 +13,8 @@ from .convert import *
 from .floats import *
 from .index import *
 from .mbarrier import *
-from .memory import *
 from .packed import *
+from .smem import *
 from .sync import *
 from .tmem import *
 from .warp import *

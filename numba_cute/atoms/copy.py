@@ -9,7 +9,7 @@ from typing import Any
 from .. import layout, seam
 from ..layout.pure import pure
 from ..seam import CuteError, traced
-from ..tensor import move as transfer
+from ..tensor.move import move
 from ..tensor.pointer import AddressSpace, Pointer, check_writable
 from ..tensor.tensor import Tensor, element
 from .copy_atom import CopyAtom, TiledCopy
@@ -173,14 +173,14 @@ def _memory(t: Tensor, what: str, name: str) -> Pointer:
 def autovec_copy(src: Tensor, dst: Tensor) -> None:
     """Copy all elements by this thread, in accesses as wide as layouts and alignment prove (16 bytes at most)."""
     a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
-    transfer.move(a, src.layout, b, dst.layout)
+    move(a, src.layout, b, dst.layout)
 
 
 @traced
 def basic_copy(src: Tensor, dst: Tensor) -> None:
     """Copy all elements by this thread, one at a time."""
     a, b = _memory(src, "basic_copy", "src"), _memory(dst, "basic_copy", "dst")
-    transfer.move(a, src.layout, b, dst.layout, limit=1)
+    move(a, src.layout, b, dst.layout, limit=1)
 
 
 @traced
@@ -189,7 +189,7 @@ def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor) -> None:
     a, b = _memory(src, "basic_copy_if", "src"), _memory(dst, "basic_copy_if", "dst")
     if layout.size(pred.shape) != layout.size(src.shape):
         raise CuteError(f"basic_copy_if: pred has shape {pred.shape}, but src has {src.shape}")
-    transfer.move(a, src.layout, b, dst.layout, limit=1, pred=lambda i: _truth(pred, i))
+    move(a, src.layout, b, dst.layout, limit=1, pred=lambda i: _truth(pred, i))
 
 
 def _truth(pred: Tensor, i: int) -> Any:

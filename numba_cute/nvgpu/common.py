@@ -9,7 +9,7 @@ from ..atoms.copy_atom import CopyTraits
 from ..dtypes import DType
 from ..layout import make_layout
 from ..seam import CuteError, StaticEnum, static
-from ..tensor import move as transfer
+from ..tensor.move import WIDEST, move
 from ..tensor.ssa import ReductionOp as ReductionOp
 from ..tensor.tensor import Tensor
 
@@ -122,11 +122,11 @@ class CopyUniversalOp:
         return simple_traits(self, dtype, num_bits_per_copy)
 
     def issue(self, atom: Any, src: Tensor, dst: Tensor) -> None:
-        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom))
+        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom))
 
     def issue_whole(self, src: Tensor, dst: Tensor) -> None:
         """All elements at once, as wide as can be proved: what an atom without a width does."""
-        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout)
+        move(src.iterator, src.layout, dst.iterator, dst.layout)
 
 
 def simple_traits(op: Any, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
@@ -142,7 +142,7 @@ def simple_traits(op: Any, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
 
 def bytes_at_once(atom: Any) -> int:
     """Bytes of one access of such a copy."""
-    return min(transfer.WIDEST, max(atom.num_bits, atom.value_type.width) // 8)
+    return min(WIDEST, max(atom.num_bits, atom.value_type.width) // 8)
 
 
 def normalize_field_to_ir_name(field: Any, admissible_fields: Any) -> str:

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 from .. import isa, seam
 from ..atoms.copy_atom import CopyTraits
 from ..dtypes import DType, Uint8, Uint16, Uint32, Uint64
+from ..isa.form.instr import Order
 from ..seam import CuteError, Regs, static
-from ..tensor import move as transfer
+from ..tensor.move import move
 from ..tensor.pointer import AddressSpace, Pointer, physical
 from ..tensor.tensor import Tensor
 from .common import (
@@ -32,6 +33,7 @@ from .common import (
 __all__ = ["CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp"]
 
 _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
+_NO_HINT: dict[str, Any] = {"cop": None, "evict": None, "prefetch": None}
 _KINDS: dict[str, Any] = {
     "memory_order": MemoryOrder,
     "memory_scope": MemoryScope,
@@ -64,24 +66,25 @@ class _Directed:
     def _refuse(self, name: str, why: str) -> None:
         raise CuteError(f"{type(self).__name__}: {name} {getattr(self, name)!r} {why}")
 
-    def _order(self) -> str:
-        """The instruction's order and scope, as in ".acquire.gpu"."""
+    def _order(self) -> Order:
+        """How the instruction orders memory."""
         order, scope = self.memory_order, self.memory_scope  # type: ignore[attr-defined]
         sided = MemoryOrder.ACQUIRE if self.loads else MemoryOrder.RELEASE
         if order is MemoryOrder.WEAK or (order is MemoryOrder.CONSTANT and self._nc()):
-            return ""
+            return Order(None, None)
         if order is MemoryOrder.VOLATILE:  # PTX ISA: as relaxed, for the whole system
-            return ".relaxed.sys"
+            return Order("relaxed", "sys")
         if order not in (MemoryOrder.RELAXED, sided):
             legal = f"WEAK, RELAXED, {sided.name} or VOLATILE"
             self._refuse("memory_order", f"must be {legal} for {'loads' if self.loads else 'stores'}")
-        return f".{order.value}.{scope.value}"
+        return Order(order.value, scope.value)
 
     def _nc(self) -> bool:
         return False
 
-    def _hint(self) -> str:
-        return ""
+    def _hint(self) -> dict[str, Any]:
+        """What it says of the caches; nothing where all are None."""
+        return dict(_NO_HINT)
 
     def _policy(self) -> dict[str, Any]:
         """The operand that says how L2 keeps what is accessed, if there is one."""
@@ -97,9 +100,10 @@ class _Directed:
         for t, name, spaces in ((there, names[0], self.memory), (here, names[1], (AddressSpace.rmem,))):
             if not isinstance(t.iterator, Pointer) or t.iterator.space not in spaces:
                 raise CuteError(f"copy: {name} {t!r} must lie in {spaces[0].name} for {type(self).__name__}")
-        says = self._order() or self._hint() or self._nc() or self._policy() or self._space() == "dsmem"
+        hinted = self._hint() != _NO_HINT or self._policy()
+        says = self._order().sem or hinted or self._nc() or self._space() == "dsmem"
         access = self._access if says else None
-        transfer.move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access)
+        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom), access=access)
 
     def _access(self, src: Pointer, dst: Pointer, width: int) -> None:
         """One access of `width` elements."""
@@ -109,12 +113,13 @@ class _Directed:
         if bits % 8:
             raise CuteError(f"copy: {width} elements of {here.dtype} are no whole bytes, which {self!r} moves")
         regs = Regs(here.address, here.dtype, here.offset, width)
-        statics: dict[str, Any] = {"width": words.width, "count": bits // words.width, "hint": self._hint()}
-        b, size = seam.current(), max(words.width, 16)
+        statics: dict[str, Any] = {"width": words.width, "count": bits // words.width, **self._hint(), **self._policy()}
+        if not self._nc():
+            statics |= {"space": self._space(), **self._order()._asdict()}
+        b = seam.current()
         held = Regs(b.registers(words, statics["count"]), words, 0, statics["count"])
         if self.loads:
-            order = {} if self._nc() else {"order": self._order()}
-            got = self._row("ld", size)(physical(there), **self._policy(), **statics, **order)
+            got = (isa.ld_global_nc if self._nc() else isa.ld)(physical(there), **statics)
             for i, word in enumerate(got if isinstance(got, tuple) else (got,)):
                 b.write(Regs(held.file, words, i, 1), words(word))
             b.unvector(b.bitcast(b.vector(held), here.dtype), regs)
@@ -122,16 +127,7 @@ class _Directed:
             b.unvector(b.bitcast(b.vector(regs), words), held)
             carrier = Uint16 if words is Uint8 else words
             values = [carrier(b.read(Regs(held.file, words, i, 1))) for i in range(held.count)]
-            self._row("st", size)(physical(there), values, **self._policy(), **statics, order=self._order())
-
-    def _row(self, op: str, size: int) -> Any:
-        policy = "_policy" if self._policy() else ""
-        if self._nc():
-            return getattr(isa, f"ld_global_nc_b{size}{policy}")
-        space = self._space()
-        cluster = self._order().endswith(".cluster") and space != "dsmem"
-        part = "_cluster" if cluster else "_hint" if self._hint() and not policy else ""
-        return getattr(isa, f"{op}_{space}_b{size}{part}{policy}")
+            isa.st(physical(there), values, **statics)
 
 
 class _Global(_Directed):
@@ -141,14 +137,12 @@ class _Global(_Directed):
         """The operation with an L2 cache policy: what `cute.copy(…, cache_policy=policy)` does."""
         return replace(self, cache_policy=policy)  # type: ignore[type-var]
 
-    def _caches(self, mode: str) -> str:
+    def _caches(self, mode: str | None, ahead: int = 0) -> dict[str, Any]:
         evict = self.l1c_evict_priority.value  # type: ignore[attr-defined]
-        ahead = getattr(self, "l2_prefetch_size", L2PrefetchSize.NONE).value
-        text = (f".L1::{evict}" if evict else "") + (f".L2::{ahead}B" if ahead else "")
         name = "load_cache_mode" if self.loads else "store_cache_mode"
-        if mode and (text or self._order() or self._nc()):
+        if mode and (evict or ahead or self._order().sem or self._nc()):
             self._refuse(name, "is of weak accesses without other hints; leave those out, or the cache mode")
-        return f".{mode}" if mode else text
+        return {"cop": mode or None, "evict": evict or None, "prefetch": ahead or None}
 
 
 @static
@@ -176,8 +170,9 @@ class CopyG2ROp(_Global):
             self._refuse("invariant", f"excludes memory_order {self.memory_order}: nothing is there to be ordered with")
         return self.invariant or self.memory_order is MemoryOrder.CONSTANT
 
-    def _hint(self) -> str:
-        return self._caches("" if self.load_cache_mode is LoadCacheMode.ALWAYS else self.load_cache_mode.value)
+    def _hint(self) -> dict[str, Any]:
+        mode = None if self.load_cache_mode is LoadCacheMode.ALWAYS else self.load_cache_mode.value
+        return self._caches(mode, self.l2_prefetch_size.value)
 
 
 @static
@@ -194,8 +189,9 @@ class CopyR2GOp(_Global):
 
     loads: ClassVar[bool] = False
 
-    def _hint(self) -> str:
-        return self._caches("" if self.store_cache_mode is StoreCacheMode.WRITE_BACK else self.store_cache_mode.value)
+    def _hint(self) -> dict[str, Any]:
+        mode = None if self.store_cache_mode is StoreCacheMode.WRITE_BACK else self.store_cache_mode.value
+        return self._caches(mode)
 
 
 class _Shared(_Directed):

@@ -39,7 +39,7 @@ class Stage:
 
 
 def check_bytes(steps: list[Step], value: Callable[[str], Any]) -> None:
-    """An error if the copies of a stage cannot deliver what it waits for."""
+    """Refuse copies of a stage that cannot deliver what it waits for."""
     handles: dict[str, Stage] = {}
     barriers: dict[str, Stage] = {}
     stages: list[Stage] = []

@@ -21,7 +21,7 @@ __all__ = ["PipelineOrder"]
 class PipelineOrder:
     """`length` groups of threads that pass through each of `depth` sections one after the other, over and over.
 
-    A group may be in one section while another is in the next. Make one with `create`; PTX: mbarrier, sm_90.
+    A group may be in one section while another is in the next. Make one with `create`. PTX mbarrier, sm_90.
     """
 
     sync_object_full: MbarrierArray
@@ -42,7 +42,7 @@ class PipelineOrder:
         defer_sync: bool = False,
         name: str = "order",
     ) -> PipelineOrder:
-        """Initialise the barriers and give this group's view. All threads call it.
+        """Initialise the barriers and return this group's view. All threads.
 
         depth: how many sections there are, each ordered. length: how many groups take turns. group_id: this thread's
         group, 0 to length - 1; 0 goes first. producer_group: the threads of one such group: each arrives to end its
@@ -67,13 +67,14 @@ class PipelineOrder:
 
     @traced
     def get_barrier_for_current_stage_idx(self, group_id: Int, state: PipelineState | None = None) -> Any:
-        """The index of the barrier at which group `group_id` waits in the section of `state`, or of its own state."""
+        """Return the index of the barrier at which group `group_id` waits in the section of `state`, or of its own
+        state."""
         state = self.state if state is None else state
         return state.index * self.length + group_id
 
     @traced
     def wait(self, state: PipelineState | None = None) -> None:
-        """Wait for this group's turn in the section of its own state.
+        """Wait for this group's turn in the section of its own state. Any thread.
 
         state: a PipelineState of `depth` stages that the caller keeps, to be used instead: it begins as a Producer's in
         group 0, and as a Consumer's in the others.
@@ -83,9 +84,9 @@ class PipelineOrder:
 
     @traced
     def arrive(self, state: PipelineState | None = None) -> PipelineState | None:
-        """End this group's turn: the next group's begins. As many threads call it as the group has arrivals.
+        """End this group's turn: the next group's begins. As many threads as the group has arrivals.
 
-        state: as for `wait`; it, and not the own state, goes on to the next section, and is given back.
+        state: as for `wait`; it, and not the own state, goes on to the next section, and is returned.
         """
         b, following = current(), self.group_id + 1
         following = b.select(b.compare("==", following, self.length), 0, following)

@@ -16,7 +16,8 @@ H = TypeVar("H")
 
 @static
 class ProducerHandle:
-    """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal."""
+    """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal.
+    pipeline: the one that it belongs to."""
 
     pipeline: Any
     index: Int
@@ -25,16 +26,17 @@ class ProducerHandle:
 
     @property
     def barrier(self) -> Any:
+        """The Pointer to the full barrier of the stage."""
         return self.pipeline.producer_get_barrier(self)
 
     def commit(self) -> None:
-        """Say that the stage is filled (with TMA, the copies do)."""
+        """Announce that the stage is filled (with TMA, the copies do)."""
         self.pipeline.producer_commit(self)
 
 
 @static
 class ConsumerHandle:
-    """A stage that a consumer has waited for: `index`, `phase`, `count`."""
+    """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to."""
 
     pipeline: Any
     index: Int
@@ -42,7 +44,7 @@ class ConsumerHandle:
     count: Int
 
     def release(self) -> None:
-        """Say that the stage may be filled again."""
+        """Announce that the stage may be filled again."""
         self.pipeline.consumer_release(self)
 
 
@@ -56,7 +58,8 @@ class PipelineProducer:
 
     @traced
     def acquire(self, try_acquire_token: Any = None) -> ProducerHandle:
-        """Wait until the stage is empty, and give a handle of it. It does not advance."""
+        """Wait until the stage is empty, unless `try_acquire_token` is true, and return a handle of it. It does not
+        advance."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
         return _handle(ProducerHandle, self)
 
@@ -67,19 +70,20 @@ class PipelineProducer:
 
     @traced
     def acquire_and_advance(self, try_acquire_token: Any = None) -> ProducerHandle:
-        """Wait until the stage is empty, give a handle of it, and go to the next."""
+        """Wait until the stage is empty, unless `try_acquire_token` is true, return a handle of it, and go to the
+        next."""
         handle = self.acquire(try_acquire_token)
         self.advance()
         return handle
 
     @traced
     def try_acquire(self) -> Any:
-        """A token for `acquire`: whether the stage is already empty."""
+        """Return a token for `acquire`: whether the stage is already empty."""
         return self.pipeline.producer_try_acquire(self.state)
 
     @traced
     def commit(self, handle: ProducerHandle | None = None) -> None:
-        """Say that the stage of `handle`, or else the current one, is filled."""
+        """Announce that the stage of `handle`, or else the current one, is filled."""
         self.pipeline.producer_commit(self.state if handle is None else _must_be(ProducerHandle, "commit", handle))
 
     @traced
@@ -89,7 +93,7 @@ class PipelineProducer:
 
     @traced
     def clone(self) -> PipelineProducer:
-        """A new producer at the same stage."""
+        """Make a new producer at the same stage."""
         return PipelineProducer(self.pipeline, self.state.clone(), self.group)
 
     @traced
@@ -108,7 +112,8 @@ class PipelineConsumer:
 
     @traced
     def wait(self, try_wait_token: Any = None) -> ConsumerHandle:
-        """Wait until the stage is full, and give a handle of it. It does not advance."""
+        """Wait until the stage is full, unless `try_wait_token` is true, and return a handle of it. It does not
+        advance."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
         return _handle(ConsumerHandle, self)
 
@@ -119,24 +124,24 @@ class PipelineConsumer:
 
     @traced
     def wait_and_advance(self, try_wait_token: Any = None) -> ConsumerHandle:
-        """Wait until the stage is full, give a handle of it, and go to the next."""
+        """Wait until the stage is full, unless `try_wait_token` is true, return a handle of it, and go to the next."""
         handle = self.wait(try_wait_token)
         self.advance()
         return handle
 
     @traced
     def try_wait(self) -> Any:
-        """A token for `wait`: whether the stage is already full."""
+        """Return a token for `wait`: whether the stage is already full."""
         return self.pipeline.consumer_try_wait(self.state)
 
     @traced
     def release(self, handle: ConsumerHandle | None = None) -> None:
-        """Say that the stage of `handle`, or else the current one, may be filled again."""
+        """Announce that the stage of `handle`, or else the current one, may be filled again."""
         self.pipeline.consumer_release(self.state if handle is None else _must_be(ConsumerHandle, "release", handle))
 
     @traced
     def clone(self) -> PipelineConsumer:
-        """A new consumer at the same stage."""
+        """Make a new consumer at the same stage."""
         return PipelineConsumer(self.pipeline, self.state.clone(), self.group)
 
     @traced
@@ -159,10 +164,10 @@ def _must_be(cls: type[H], what: str, handle: Any) -> H:
 
 
 def check_owner(pipeline: Any, what: str, state: Any) -> None:
-    """An error if `state` is a handle of another pipeline, or of the other side of this one. A state is let through.
+    """Refuse a `state` that is a handle of another pipeline, or of the other side of this one. A state is let through.
 
-    What tells pipelines apart while a kernel is compiled is all that is static of them; in the simulator also where
-    their barriers are. `ownership.check_handles` sees more where both are made in the function that mixes them up.
+    While a kernel is compiled, pipelines differ by all that is static of them; in the simulator also by where their
+    barriers are. `ownership.check_handles` sees more where both are made in the function that mixes them up.
     """
     if not isinstance(state, (ProducerHandle, ConsumerHandle)):
         return
@@ -174,7 +179,7 @@ def check_owner(pipeline: Any, what: str, state: Any) -> None:
 
 
 def foreign(what: str, mine: Any, theirs: Any) -> CuteError:
-    """The error of a handle of another pipeline."""
+    """Make the error of a handle of another pipeline."""
     names = [p.sync_object_full.name.removesuffix(".full") for p in (mine, theirs)]
     other = "" if names[0] != names[1] else ", another of that name"
     return CuteError(
@@ -184,7 +189,7 @@ def foreign(what: str, mine: Any, theirs: Any) -> CuteError:
 
 
 def _identity(pipeline: Any) -> tuple[Any, ...]:
-    """What is known of a pipeline that another one may not share."""
+    """The facts known of a pipeline that another one may not share."""
     full, empty = pipeline.sync_object_full, pipeline.sync_object_empty
     address = full.barrier_storage.address
     sides = tuple((x.name, x.op_type, x.cg.agent, x.cluster_scope) for x in (full, empty))

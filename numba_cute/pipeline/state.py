@@ -14,7 +14,7 @@ __all__ = ["PipelineState", "make_pipeline_state"]
 class PipelineState:
     """A stage `index`, the parity `phase` to wait for there, and the `count` of stages gone through so far.
 
-    stages: how many there are (static). It is changed in place by `advance` and `reverse`.
+    stages: how many there are (static). `advance` and `reverse` change it in place.
     """
 
     stages: int
@@ -37,7 +37,7 @@ class PipelineState:
 
     @traced
     def reverse(self) -> None:
-        """Go back to the stage before; undoes `advance`."""
+        """Go back to the stage before: undo `advance`."""
         b = current()
         self.count = self.count - 1
         wraps = b.compare("==", self.index, 0)
@@ -51,13 +51,14 @@ class PipelineState:
 
     @traced
     def clone(self) -> PipelineState:
-        """A new state that stands at the same place."""
+        """Make a new state that stands at the same place."""
         return PipelineState(self.stages, self.count, self.index, self.phase)
 
 
 @traced
 def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
-    """The state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer."""
+    """Make the state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer.
+    type: PipelineUserType.Producer or Consumer. stages: a static count, at least 1."""
     check_stages("make_pipeline_state", "stages", stages)
     if not isinstance(type, PipelineUserType):
         raise CuteError(f"make_pipeline_state: type {type!r} is not a member of pipeline.PipelineUserType")
@@ -70,6 +71,6 @@ def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
 
 
 def check_stages(what: str, argument: str, stages: int) -> None:
-    """An error unless `stages` is a static count of at least one."""
+    """Refuse `stages` unless it is a static count of at least one."""
     if not isinstance(stages, int) or stages < 1:
         raise CuteError(f"{what}: {argument} {stages!r} must be a static int of at least 1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values known only at run time, and what is known of them: their divisors."""
+"""Values known only at run time, and the divisors that are known of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Leaf:
     """A value known only at run time. Subclasses (the compiler's and the simulator's) give it operators; a plain int is
     static.
 
-    divisor: an integer that is known to divide it (1: nothing is known). kept: whether equal leaves are one object, so
-    that what is computed of it may be remembered. exact: whether it is computed with as an int of any size.
+    divisor: an integer that is known to divide it (1: nothing is known). kept: equal leaves are one object, so that
+    results computed from it may be remembered. exact: it is computed with as an int of any size.
     """
 
     __slots__ = ()
@@ -21,7 +21,7 @@ class Leaf:
     exact: bool = False
 
     def known(self) -> Any:
-        """The value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
+        """Return the value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
         return self
 
     if TYPE_CHECKING:  # each subclass that is computed with has these
@@ -64,8 +64,8 @@ Number: TypeAlias = float | Leaf
 
 
 def known(x: Any) -> Any:
-    """`x`, which may be a tuple, with what its leaves are worth where that is known: for addresses, which need no
-    types."""
+    """Replace the leaves of `x`, which may be a tuple, by their values where these are known: for addresses, which need
+    no types."""
     if not isinstance(x, tuple):
         return x.known() if isinstance(x, Leaf) else x
     out: list[Any] | None = None
@@ -80,13 +80,13 @@ def known(x: Any) -> Any:
 
 
 def is_exact(x: Any) -> bool:
-    """Whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
+    """Return whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
     return not isinstance(x, Leaf) or x.exact
 
 
 def divisor(x: Any) -> int:
-    """What is known to divide `x`: a static integer's magnitude (0 for 0, which everything divides), a leaf's
-    `divisor`, 1 for anything else."""
+    """Return a number that is known to divide `x`: a static integer's magnitude (0 for 0, which everything divides), a
+    leaf's `divisor`, 1 for anything else."""
     if type(x) is int:
         return abs(x)
     return x.divisor if isinstance(x, Leaf) else 1
@@ -96,7 +96,8 @@ _MOST = 1 << 30  # larger divisors prove nothing more, and a product of them may
 
 
 def divisor_of(op: str, a: Any, b: Any) -> int:
-    """What divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_ or xor."""
+    """Return a number that divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_
+    or xor."""
     x, y = divisor(a), divisor(b)
     if op in ("add", "sub"):
         found = math.gcd(x, y)

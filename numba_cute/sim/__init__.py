@@ -2,8 +2,7 @@
 """The simulator: runs a kernel's own Python, one greenlet a CUDA thread, and explains what goes wrong."""
 
 from .. import seam
-from .launch import Simulated, simulate
-from .report import (
+from .ground.report import (
     BarrierError,
     DeadlockError,
     DivergenceError,
@@ -14,6 +13,7 @@ from .report import (
     SimWarning,
     UninitializedReadError,
 )
+from .launch import Simulated, simulate
 from .trace import Trace
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .report import who
+from .ground.report import who
 
 SECTOR, BANKS, BANK = 32, 32, 4
 

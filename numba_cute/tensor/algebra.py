@@ -12,7 +12,8 @@ from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
-from .tensor import Tensor, check_coord, has_none, slice_tensor
+from .offsets import check_coord, has_none
+from .tensor import Tensor, slice_tensor
 
 __all__ = [
     "coalesce", "composition", "cosize", "depth", "filter", "filter_zeros", "flat_divide", "flatten", "front",
@@ -77,7 +78,8 @@ flat_divide = _transform(layout.flat_divide)
 
 @traced
 def size(a: Any, mode: Any = ()) -> Any:
-    """Elements of a shape, layout or tensor, or of one mode (a path); threads of a tiled copy or MMA."""
+    """Count the elements of `a`, a shape, layout or tensor, or of its mode `mode` (a path); of a tiled copy or MMA the
+    threads."""
     threads = getattr(a, "thread_count", None)
     if threads is not None:
         return threads
@@ -86,13 +88,13 @@ def size(a: Any, mode: Any = ()) -> Any:
 
 @traced
 def size_in_bytes(dtype: Any, a: Any) -> Any:
-    """Bytes that a layout (or tensor) of `dtype` elements spans, up to its last element; 0 for None."""
+    """Count the bytes that the layout or tensor `a` spans with `dtype` elements, up to its last element; 0 for None."""
     return layout.size_in_bytes(dtype, _unwrap(a))
 
 
 @traced
 def slice_(src: Any, coord: Any) -> Any:
-    """The modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
+    """Keep the modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
     if isinstance(src, Tensor):
         return slice_tensor(src, check_coord(coord, src.layout))
     return layout.slice_(src, coord)
@@ -100,7 +102,8 @@ def slice_(src: Any, coord: Any) -> Any:
 
 @traced
 def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
-    """The tile of `input` at `coord`, of modes (the tile's…, the modes of `coord` marked None…).
+    """Take the tile of `input` (a tensor or layout) at `coord`: its modes are the tile's, then those marked None in
+    `coord`.
 
     tiler: a tile for each mode. coord: which tile, mode by mode; None keeps the mode of tiles. proj: marks with 1 the
     modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK;
@@ -120,8 +123,8 @@ def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
 @traced
 def local_partition(target: Any, tiler: Any, index: Any, proj: Any = None) -> Any:
-    """What thread `index` of the threads laid out by `tiler` takes of `target`: one element of each tile of the
-    shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
+    """Take the elements of `target` (a tensor or layout) that belong to thread `index` of the threads laid out by
+    `tiler`: one element of each tile of the shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)
     numbers_threads(threads)
     if proj is not None:

@@ -22,7 +22,8 @@ def _check(what: str, **tensors: Any) -> None:
 
 @traced
 def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
-    """y = alpha * x + beta * y, element by element; computed in the type in which x and y meet. Any thread."""
+    """Compute y = alpha * x + beta * y, element by element, in the type in which x and y meet. alpha, beta: scalars. x,
+    y: tensors of static shape with as many elements. Any thread."""
     _check("axpby", x=x, y=y)
     if layout.size(x.shape) != layout.size(y.shape):
         raise CuteError(f"axpby: x has shape {x.shape} and y {y.shape}; they must have as many elements")
@@ -32,7 +33,8 @@ def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
 
 @traced
 def gemv(alpha: Any, a: Tensor, x: Tensor, beta: Any, y: Tensor) -> None:
-    """y = alpha * (a @ x) + beta * y, with a (M, K), x (K) and y (M); in the type in which they meet. Any thread."""
+    """Compute y = alpha * (a @ x) + beta * y in the type in which they meet. alpha, beta: scalars. a: a tensor (M, K);
+    x: (K); y: (M); all static. Any thread."""
     _check("gemv", a=a, x=x, y=y)
     if layout.rank(a.layout) != 2:
         raise CuteError(f"gemv: a has shape {a.shape}; it must be (M, K)")

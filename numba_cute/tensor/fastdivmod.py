@@ -25,7 +25,7 @@ class FastDivmodDivisor:
     shift: Any
 
     def divmod(self, dividend: Any) -> tuple[Any, Any]:
-        """(dividend // divisor, dividend % divisor), as Int32."""
+        """Compute (dividend // divisor, dividend % divisor) as Int32, for 0 <= `dividend` < 2**31."""
         if isinstance(dividend, int) and not 0 <= dividend < 2**31:
             raise CuteError(f"divmod: dividend {dividend} is not in [0, 2**31)")
         if seam.current_or(None) is None:
@@ -46,8 +46,11 @@ class FastDivmodDivisor:
 
 @traced
 def fast_divmod_create_divisor(divisor: Any) -> FastDivmodDivisor:
-    """A divisor from 1 to 2**31 - 1, prepared: an int (static), or on the host Int32(n) (known at run time, so that the
-    kernel need not be compiled again). Pass the result to the kernel."""
+    """Prepare `divisor`, from 1 to 2**31 - 1, for fast division; pass the result to the kernel.
+
+    divisor: an int (static), or on the host Int32(n) (known at run time, so that the kernel need not be compiled
+    again).
+    """
     if not isinstance(divisor, (int, Scalar)):
         raise CuteError(
             "fast_divmod_create_divisor: divisor is known only at run time; make it on the host and pass it"

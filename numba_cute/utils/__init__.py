@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels are set up with: shared memory, tile schedulers, usual choices (`sm80`, `sm90`), pictures, and facts
+"""Helpers that set kernels up: shared memory, tile schedulers, usual choices (`sm80`, `sm90`), pictures, and facts
 about the GPU."""
 
 from ..seam import facade as _facade

@@ -13,10 +13,10 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32, Uint64
-from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
-from ..isa.rows.cluster import mapa, st_async_v4_b32
-from ..isa.rows.counter import counter_add
-from ..isa.rows.fence import fence_acq_rel, fence_proxy_async_shared_cta
+from ..isa.rows.atomic import atom
+from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel
+from ..isa.rows.cluster import mapa, st_async
+from ..isa.rows.fence import fence_acq_rel, fence_proxy_async
 from ..isa.rows.mbarrier import mbarrier_complete_tx
 from ..isa.rows.sync import elect_sync
 from ..seam import CuteError, Int, current, static, struct, traced
@@ -33,11 +33,12 @@ __all__ = [
 class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     """The tiles of a problem and their order, for a grid of one cluster for each piece of work.
 
-    The fields are those of `PersistentTileSchedulerParams`.
+    problem_shape_ntile_mnl, cluster_shape_mnk, swizzle_size, raster_along_m: as for `PersistentTileSchedulerParams`.
     """
 
     def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[int, int, int]:
-        """The grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work over."""
+        """Return the grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work
+        over. max_active_clusters: accepted; it changes nothing."""
         m, n, batch = (int(x) for x in self.problem_shape_ncluster_mnl)
         cm, cn, _ = self.cluster_shape_mnk
         return m * cm, n * cn, batch
@@ -45,8 +46,8 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
 
 @struct
 class ClcDynamicPersistentTileScheduler:
-    """Takes over the work of clusters of the grid that have not started. `create` makes one for each warp that follows
-    the schedule. PTX: clusterlaunchcontrol, sm_100."""
+    """A schedule that takes over the work of clusters of the grid that have not started. `create` makes one for each
+    warp that follows it. PTX clusterlaunchcontrol, sm_100."""
 
     params: ClcDynamicPersistentTileSchedulerParams
     response: Pointer
@@ -63,10 +64,11 @@ class ClcDynamicPersistentTileScheduler:
         grid_dim: tuple[Int, Int, Int],
         clc_response_ptr: Pointer,
     ) -> ClcDynamicPersistentTileScheduler:
-        """The scheduler of this CTA.
+        """Make the scheduler of this CTA.
 
-        block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()` of a grid of the shape that `params` gives.
-        clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte aligned, at the same place in all CTAs.
+        params: a ClcDynamicPersistentTileSchedulerParams. block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()`
+        of a grid of the shape that `params` gives. clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte
+        aligned, at the same place in all CTAs.
         """
         check_params("ClcDynamicPersistentTileScheduler", params, ClcDynamicPersistentTileSchedulerParams)
         _check_response("ClcDynamicPersistentTileScheduler", clc_response_ptr)
@@ -77,34 +79,36 @@ class ClcDynamicPersistentTileScheduler:
 
     @traced
     def initial_work_tile_info(self) -> WorkTileInfo:
-        """The tile of this cluster itself."""
+        """Return the tile of this cluster itself, as a WorkTileInfo."""
         return work_at(self.params, self.first_work_linear_idx, dtypes.Boolean(True), self.cta_m, self.cta_n)
 
     @traced
     def get_current_work(self, stage: Int = 0) -> WorkTileInfo:
-        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+        """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
+        releases the stage. PTX clusterlaunchcontrol.query_cancel, sm_100."""
         x, y, z, valid = clc_query(_response(self, stage))
-        fence_proxy_async_shared_cta()  # the next response is written by the async proxy
+        fence_proxy_async(space="shared::cta")  # the next response is written by the async proxy
         index = _linear(self.params, dtypes.Int32(x), dtypes.Int32(y), dtypes.Int32(z))
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
 
     @traced
     def advance_to_next_work(self, mbarrier_addr: Pointer | Int, stage: Int = 0) -> None:
-        """Ask for another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there. One whole
-        warp of the CTA of rank 0; one elected lane asks."""
+        """Request another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there,
+        `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane asks. PTX
+        clusterlaunchcontrol.try_cancel, sm_100."""
         cm, cn, _ = self.params.cluster_shape_mnk
-        ask = clc_try_cancel if cm * cn == 1 else clc_try_cancel_multicast
+        several = cm * cn > 1
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
-        current().when(elect_sync(), lambda: ask(_response(self, stage), bar))
+        current().when(elect_sync(), lambda: clc_try_cancel(_response(self, stage), bar, multicast=several))
         self.num_tiles_executed = self.num_tiles_executed + 1
 
 
 @struct
 class DynamicPersistentTileScheduler:
-    """Draws its work from a counter in global memory. `create` makes one for each warp that follows the schedule.
+    """A schedule that draws its work from a counter in global memory. `create` makes one for each warp that follows it.
 
-    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs
-    no Blackwell. The counter must be 0 when the kernel starts. PTX: atom, st.async, sm_90.
+    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs no
+    Blackwell. The counter must be 0 when the kernel starts. PTX atom, st.async, sm_90.
     """
 
     params: PersistentTileSchedulerParams
@@ -125,10 +129,11 @@ class DynamicPersistentTileScheduler:
         response_ptr: Pointer,
         counter: Any,
     ) -> DynamicPersistentTileScheduler:
-        """The scheduler of this CTA.
+        """Make the scheduler of this CTA.
 
-        block_idx, grid_dim, response_ptr: as in `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor
-        or pointer of one 32-bit integer of global memory.
+        params: a PersistentTileSchedulerParams. block_idx, grid_dim, response_ptr: as in
+        `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor or pointer of one 32-bit integer of global
+        memory.
         """
         what = "DynamicPersistentTileScheduler"
         check_params(what, params, PersistentTileSchedulerParams)
@@ -145,14 +150,15 @@ class DynamicPersistentTileScheduler:
 
     @traced
     def initial_work_tile_info(self) -> WorkTileInfo:
-        """The first tile, by the cluster's place in the grid."""
+        """Return the first tile, by the cluster's place in the grid, as a WorkTileInfo."""
         first = self.first_work_linear_idx
         valid = current().compare("<", first, self.params.num_clusters)
         return work_at(self.params, first, valid, self.cta_m, self.cta_n)
 
     @traced
     def get_current_work(self, stage: Int = 0) -> WorkTileInfo:
-        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+        """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
+        releases the stage."""
         (index,) = current().load(Int32, "smem", _response(self, stage), 1, 4)
         valid = current().compare("<", index, self.params.num_clusters)
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
@@ -160,12 +166,16 @@ class DynamicPersistentTileScheduler:
     @traced
     def advance_to_next_work(self, mbarrier_addr: Pointer | Int, stage: Int = 0) -> None:
         """Draw the next tile: the response comes to `stage` of every CTA of the cluster, with 16 bytes on the barrier
-        there. One whole warp of the CTA of rank 0; one elected lane draws."""
+        there, `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane draws. PTX atom.add, sm_70;
+        st.async, sm_90."""
         cm, cn, _ = self.params.cluster_shape_mnk
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
 
         def draw() -> None:
-            index = dtypes.Int32(counter_add(self.counter, 1)) + self.num_persistent_clusters
+            index = (
+                dtypes.Int32(atom(self.counter, 1, space="global", op="add", type="u32", sem="relaxed", scope="gpu"))
+                + self.num_persistent_clusters
+            )
             _respond(_response(self, stage), (index, 0, 0, 0), bar, cm * cn)
 
         current().when(elect_sync(), draw)
@@ -184,7 +194,7 @@ def _respond(response: Any, words: tuple[Any, ...], bar: Any, ctas: int) -> None
     """Write a response into each CTA of the cluster and complete its bytes there. One thread."""
     if ctas > 1:
         for rank in range(ctas):
-            st_async_v4_b32(mapa(response, rank), words, mapa(bar, rank))
+            st_async(mapa(response, rank), words, mapa(bar, rank), count=4)
         return
     # A CTA alone has no peers: compute-sanitizer refuses st.async there.
     current().store(Int32, "smem", response, words, RESPONSE_BYTES)

@@ -28,12 +28,14 @@ def block_copy(
     cta_layout: Any = 1,
     cache_policy: Any = None,
 ) -> None:
-    """Copy the tile `src` to the tile `dst` by a TMA atom: `cpasync.tma_partition` and `cute.copy` in one.
+    """Copy the tile `src` to the tile `dst` by a TMA atom: `cpasync.tma_partition` and `cute.copy` in one. A whole
+    converged warp; it expects no bytes, commits nothing and waits for nothing.
 
-    src, dst: one tile in shared memory, and the same tile of the tensor that make_tiled_tma_atom gave, as
-    `local_tile` cuts it; which is which decides between load and store. cta_coord, cta_layout: of a multicast load,
-    which of the CTAs that share the tile this is, and their numbering. The other arguments are `cute.copy`'s. A whole
-    converged warp; it expects no bytes, commits nothing and waits for nothing. PTX cp.async.bulk.tensor, sm_90."""
+    atom: of `make_tiled_tma_atom`. src, dst: one tile in shared memory, and the same tile of the tensor that
+    make_tiled_tma_atom gave, as `local_tile` cuts it; which is which decides between load and store. cta_coord,
+    cta_layout: of a multicast load, which of the CTAs that share the tile this is, and their numbering. tma_bar_ptr,
+    mcast_mask, cache_policy: as for `cute.copy`. PTX cp.async.bulk.tensor, sm_90.
+    """
     if not isinstance(atom, CopyAtom) or not hasattr(atom.op, "issue_tma"):
         raise CuteError(f"block_copy: atom {atom!r} is not a TMA atom, as make_tiled_tma_atom makes it")
     for t, name in ((src, "src"), (dst, "dst")):

@@ -7,10 +7,10 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import runtime
 from numba_cute.compiler.host import tensormap
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam.driver import DRIVER
 
 HOST = np.arange(64 * 64, dtype=np.float16).reshape(64, 64)
 TENSOR = from_dlpack(HOST)
@@ -137,7 +137,7 @@ KNOWN = {"pageable": False, "pinned": True, "no GPU": None}
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
 def test_a_launch_takes_what_a_gpu_can_reach(known, monkeypatch):
-    monkeypatch.setattr(runtime, "known_to_cuda", lambda address: known)
+    monkeypatch.setattr(DRIVER, "known", lambda address: known)
     array = np.zeros((4, 4), np.float32)
     t = from_dlpack(array)
     for held in (t.iterator, t[None, 2].iterator, t.iterator + 3, t.mark_layout_dynamic().iterator):

@@ -11,8 +11,8 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, pipeline, seam, utils
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows import umma
-from numba_cute.isa.rows.umma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
+from numba_cute.isa.rows import tcgen05_mma as umma
+from numba_cute.isa.rows.tcgen05_mma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, PipelineOp
 
 SLOW = pytest.mark.slow

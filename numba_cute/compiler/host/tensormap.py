@@ -11,7 +11,7 @@ from cuda.core.utils import StridedMemoryView
 
 from ...isa.facts.tensormap import Im2colWide, element_type
 from ...seam import CuteError
-from .memory import known_to_cuda
+from .device_memory import known_to_cuda
 
 
 class _Memory:
@@ -44,7 +44,7 @@ def _member(enum: Any, *names: str) -> Any:
 
 
 def _options(record: Any) -> dict[str, Any]:
-    """What tiled and im2col maps share; cuda.core takes dimensions outermost first."""
+    """Return what tiled and im2col maps share; cuda.core takes dimensions outermost first."""
     none = ("NONE",)
     swizzle = none if record.swizzle == "none" else (f"SWIZZLE_{record.swizzle}", f"B{record.swizzle[:-1]}")
     promotion = none if record.l2_promotion == "none" else (f"L2_{record.l2_promotion}",)
@@ -61,7 +61,7 @@ def _options(record: Any) -> dict[str, Any]:
 
 
 def encode(record: Any) -> Any:
-    """A TensorMapRecord (see isa/facts/tensormap.py, which checked it) as what `cuda.core.launch` passes by value."""
+    """Encode a TensorMapRecord (isa/facts/tensormap.py checked it) as what `cuda.core.launch` passes by value."""
     if known_to_cuda(record.address) is False:
         raise CuteError(
             f"the tensor of a TMA atom, at {record.address:#x}, lies in the host's memory, which a GPU cannot read: "

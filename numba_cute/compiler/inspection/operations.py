@@ -23,7 +23,8 @@ from numba.cuda.lowering import CUDALower
 
 from ... import seam
 from ..bridge import tree
-from ..bridge.numba_types import BoundJitted, BoundTraced, Multiple, StructRef, Value, Vector
+from ..bridge.leaf_types import Multiple, Vector, make_leaf
+from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 
 FIRST_COLUMN, LAST_COLUMN = 2, 65535
 """The source columns that operations have: 16 bits, and 1 is what Numba gives to every statement."""
@@ -120,7 +121,7 @@ def is_recorded(function: Callable[..., Any]) -> bool:
     return bool(_active) and _active[-1].function is function
 
 
-class _RecordedLower(CUDALower):  # type: ignore[misc]
+class _RecordedLower(CUDALower):
     def lower_inst(self, inst: Any) -> Any:
         column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)
@@ -128,7 +129,7 @@ class _RecordedLower(CUDALower):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class RecordedLowering(CUDANativeLowering):  # type: ignore[misc]
+class RecordedLowering(CUDANativeLowering):
     """Numba's lowering of a function whose operations are recorded."""
 
     _name = "numba_cute_recorded_lowering"
@@ -253,7 +254,7 @@ def notation(ty: Any) -> str | None:
     """What the object of this type says that it is in CuTe's IR; None if it is nothing of the kind."""
     if not isinstance(ty, Value) or ty.spec[0] != "node":
         return None
-    held = tree.unflatten(ty.spec, (tree.make_leaf(t, None) for t in ty.leaves))
+    held = tree.unflatten(ty.spec, (make_leaf(t, None) for t in ty.leaves))
     say = getattr(held, "__cute_ir__", None)
     return None if say is None else say()
 

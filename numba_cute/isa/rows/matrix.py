@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..facts import atoms
-from ..form.instr import WARP, instr, out, smem, u32
+from ..form.instr import WARP, instr
+from ..form.kinds import out, smem, u32
 from ..form.machine import Machine
 
 _OVER = [{"num": n, "trans": t, "suffix": ".trans" if t else ""} for n in (1, 2, 4) for t in (False, True)]
@@ -35,7 +36,7 @@ def ldmatrix(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, trans: bool)
        ref=f"{_REF}-stmatrix", over=_OVER)  # fmt: skip
 def stmatrix(m: Machine, addr: smem, src: _WORDS, *, num: int, trans: bool) -> None:
     """Store `num` (1, 2, 4) matrices of 8 by 8 16-bit elements: `ldmatrix` the other way. All 32 lanes. Generic
-    proxy: a TMA store or wgmma that reads it needs `fence_proxy_async_shared_cta` in each lane first."""
+    proxy: a TMA store or wgmma that reads it needs `fence_proxy_async` in each lane first."""
     elements = np.empty(64 * num, np.uint16)
     registers = np.ascontiguousarray(np.asarray(src).astype(np.uint32).reshape(32, num))
     elements[atoms.elements(atoms.stmatrix_b16(num, trans).src)] = registers.view(np.uint16)

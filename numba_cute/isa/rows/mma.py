@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..facts import atoms, fragments
-from ..form.instr import WARP, f32, f64, inout, instr, s32, u16, u32
+from ..form.instr import WARP, instr
+from ..form.kinds import Role, accumulator, f32, f64, s32, same, u16, u32
 from ..form.machine import Machine
 
 _REF = "warp-level-matrix-instructions-mma"
-_F32, _F16, _S32 = inout(f32[4]), inout(u32[2]), inout(s32["c_regs"])
+_F32, _F16, _S32 = accumulator(f32[4]), accumulator(u32[2]), accumulator(s32["c_regs"])
 _A, _B = u32["a_regs"], u32["b_regs"]
+_PART = same(u16.means(Role.SELECTOR))
 _A64, _B64 = f64["a_regs"], f64["b_regs"]
 FP8 = ("e4m3", "e5m2")
 F8F6F4 = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
@@ -186,7 +188,7 @@ def _signed(total: Any, acc: Any, a: Any, b: Any, index: Any) -> Any:
 
 
 @instr("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 $acc, $a, $b, $acc;", target="sm_80", issuer=WARP, ref=_REF)
-def mma_f64(m: Machine, acc: inout(f64[2]), a: f64[1], b: f64[1]) -> None:
+def mma_f64(m: Machine, acc: accumulator(f64[2]), a: f64[1], b: f64[1]) -> None:
     """acc (8, 8) += a (8, 4) @ b (8, 4).T in float64. All 32 lanes."""
     _double(acc, a, b, 8, 4)
 
@@ -199,7 +201,7 @@ mma a predicated one whose c2 and c3 are copies of c1 (seen in its SASS, and as 
 
 @instr(_OPAQUE + "mma.sync.aligned.m16n8k{k}.row.col.f64.f64.f64.f64 $acc, $a, $b, $acc; }", target="sm_90",
        issuer=WARP, ref=_REF, over=[{"k": k, "a_regs": k // 2, "b_regs": k // 4} for k in (16, 8, 4)])  # fmt: skip
-def mma_f64_m16(m: Machine, acc: inout(f64[4]), a: _A64, b: _B64, *, k: int) -> None:
+def mma_f64_m16(m: Machine, acc: accumulator(f64[4]), a: _A64, b: _B64, *, k: int) -> None:
     """acc (16, 8) += a (16, k) @ b (8, k).T in float64, k 16, 8 or 4. All 32 lanes."""
     _double(acc, a, b, 16, k)
 
@@ -224,8 +226,8 @@ def _scaled(m: Machine, acc: Any, operands: tuple[Any, Any], scales: tuple[Any, 
     k, a_type, b_type, per_k, sf = form
     scale_a, byte_a, thread_a, scale_b, byte_b, thread_b = scales
     a, b, atom = _operands(*operands, 16, k, a_type, b_type)
-    a = a * _scales(scale_a, m.uniform(byte_a), m.uniform(thread_a), per_k, k, sf, 16)
-    b = b * _scales(scale_b, m.uniform(byte_b), m.uniform(thread_b), per_k, k, sf, 8)
+    a = a * _scales(scale_a, byte_a, thread_a, per_k, k, sf, 16)
+    b = b * _scales(scale_b, byte_b, thread_b, per_k, k, sf, 8)
     with np.errstate(over="ignore", invalid="ignore"):
         _accumulate(acc, a @ b.T, atom, np.float32)
 
@@ -244,8 +246,8 @@ _MXF8F6F4 = list(_padded(pairs(F8F6F4, F8F6F4), (32,), vec=1, sf="ue8m0"))
 
 @instr(**_block("mxf4", 64, _MXF4))
 def mma_mxf4(
-    m: Machine, acc: _F32, a: _A, b: _B, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
-    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str,
+    m: Machine, acc: _F32, a: _A, b: _B, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32, byte_b: _PART,
+    thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str,
 ) -> None:  # fmt: skip
     """acc (16, 8) += (a * its factors) @ (b * its factors).T in float32, of e2m1 operands (16, 64) and (8, 64), with a
     ue8m0 factor for each 32 of a row. Of `scale_a` the bytes from `byte_a` on (0 or 2) count, in lanes 2 * thread_a
@@ -257,8 +259,8 @@ def mma_mxf4(
 
 @instr(**_block("mxf4nvf4", 64, _NVF4))
 def mma_mxf4nvf4(
-    m: Machine, acc: _F32, a: _A, b: _B, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
-    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str,
+    m: Machine, acc: _F32, a: _A, b: _B, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32, byte_b: _PART,
+    thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str,
 ) -> None:  # fmt: skip
     """`mma_mxf4` with a ue4m3 factor for each 16 of a row (vec 4; bytes from 0 on), or as `mma_mxf4` (vec 2)."""
     scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)
@@ -267,8 +269,8 @@ def mma_mxf4nvf4(
 
 @instr(**_block("mxf8f6f4", 32, _MXF8F6F4))
 def mma_mxf8f6f4(
-    m: Machine, acc: _F32, a: _A, b: _B, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
-    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str,
+    m: Machine, acc: _F32, a: _A, b: _B, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32, byte_b: _PART,
+    thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str,
 ) -> None:  # fmt: skip
     """`mma_f32_f8f6f4` with a ue8m0 factor for each row: `mma_mxf4` of operands (16, 32) and (8, 32), bytes 0 to 3."""
     scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)

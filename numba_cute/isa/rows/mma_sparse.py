@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..facts import atoms, fragments, sparse
-from ..form.instr import WARP, f32, inout, instr, s32, u16, u32
+from ..form.instr import WARP, instr
+from ..form.kinds import accumulator, f32, metadata, s32, u32
 from ..form.machine import Machine
-from .mma import F8F6F4, FP8, _accumulate, _byte, _count, _padded, _same, _scales
+from .mma import _PART, F8F6F4, FP8, _accumulate, _byte, _count, _padded, _same, _scales
 
 _REF = "warp-level-matrix-instructions-mma-sp"
-_F32, _F16, _S32 = inout(f32[4]), inout(u32[2]), inout(s32[4])
+_F32, _F16, _S32 = accumulator(f32[4]), accumulator(u32[2]), accumulator(s32[4])
 _A, _B = u32["a_regs"], u32["b_regs"]
 
 
@@ -55,7 +56,9 @@ _WIDE = [*_HALF, *_cases(_same("bf16"), (32, 16)), *_cases(_same("tf32"), (16, 8
 
 
 @instr(**_forms(".f32.{a_type}.{b_type}.f32", "sm_80", _WIDE))
-def mma_sp_f32(m: Machine, acc: _F32, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int) -> None:
+def mma_sp_f32(
+    m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
+) -> None:
     """acc (16, 8) += A (16, k) @ b (8, k).T in float32, of A its stored half `a` (16, k / 2) and the metadata `e`, a
     word a lane. f16 and bf16: k 32 or 16; tf32: k 16 or 8. Of each four lanes those count that `selector` names: 0 or
     1 (k 32, 16), the first or the second two; 0 to 3 (k 16, 8), that one. All 32 lanes."""
@@ -64,7 +67,7 @@ def mma_sp_f32(m: Machine, acc: _F32, a: _A, b: _B, e: u32, *, k: int, a_type: s
 
 
 @instr(**_forms(".f16.f16.f16.f16", "sm_80", _HALF))
-def mma_sp_f16(m: Machine, acc: _F16, a: _A, b: _B, e: u32, *, k: int, selector: int) -> None:
+def mma_sp_f16(m: Machine, acc: _F16, a: _A, b: _B, e: metadata, *, k: int, selector: int) -> None:
     """`mma_sp_f32` of f16 operands with an f16 accumulator: 2 words a lane, two elements each, low half first."""
     total, atom = _product(a, b, e, k, ("f16", "f16"), selector)
     _accumulate(acc, total, atom, np.float16)
@@ -72,7 +75,7 @@ def mma_sp_f16(m: Machine, acc: _F16, a: _A, b: _B, e: u32, *, k: int, selector:
 
 @instr(**_forms(".f32.{a_type}.{b_type}.f32", "sm_89", _cases(pairs(FP8, FP8), (64,))))
 def mma_sp_f32_fp8(
-    m: Machine, acc: _F32, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int
+    m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
     """`mma_sp_f32` of e4m3 or e5m2 operands, each its own; k 64, selector 0: all lanes' metadata count."""
     total, atom = _product(a, b, e, k, (a_type, b_type), selector)
@@ -87,7 +90,7 @@ def _integer_cases() -> Iterator[dict[str, Any]]:
 
 @instr(**_forms("{sat}.s32.{a_type}.{b_type}.s32", "sm_80", _integer_cases()))
 def mma_sp_s32(
-    m: Machine, acc: _S32, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int, saturate: bool
+    m: Machine, acc: _S32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int, saturate: bool
 ) -> None:
     """acc (16, 8) += A (16, k) @ b (8, k).T in int32, wrapping, or with `saturate` clamping; A as in `mma_sp_f32`. s8,
     u8: k 64 (selector 0) or 32 (0, 1); s4, u4: k 128 (0) or 64 (0, 1); each operand its own sign. All 32 lanes."""
@@ -104,7 +107,7 @@ _BYTES = [
 
 @instr(**_forms(".kind::f8f6f4.f32.{a_type}.{b_type}.f32", "sm_120a", _BYTES))
 def mma_sp_f32_f8f6f4(
-    m: Machine, acc: _F32, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int
+    m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
     """`mma_sp_f32_fp8` of e4m3, e5m2, e2m3, e3m2 or e2m1 operands, each its own and in a byte, as `mma_f32_f8f6f4` has
     them."""
@@ -114,7 +117,7 @@ def mma_sp_f32_f8f6f4(
 
 @instr(**_forms(".kind::f8f6f4.f16.{a_type}.{b_type}.f16", "sm_120a", _BYTES))
 def mma_sp_f16_f8f6f4(
-    m: Machine, acc: _F16, a: _A, b: _B, e: u32, *, k: int, a_type: str, b_type: str, selector: int
+    m: Machine, acc: _F16, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
     """`mma_sp_f32_f8f6f4` with an f16 accumulator: 2 words a lane, two elements each, low half first."""
     total, atom = _product(a, b, e, k, (_byte(a_type), _byte(b_type)), selector)
@@ -138,9 +141,9 @@ def _scaled(
     width, atom = fragments.WIDTHS[a_type], atoms.mma_sparse(k, fragments.WIDTHS[a_type])
     kept = fragments.matrix(fragments.values(a, a_type), atom.a, 16, k // 2)
     dense = sparse.expand(kept, e, k, width, selector)
-    dense = dense * _scales(scale_a, m.uniform(byte_a), m.uniform(thread_a), per_k, k, sf, 16)
+    dense = dense * _scales(scale_a, byte_a, thread_a, per_k, k, sf, 16)
     other = fragments.matrix(fragments.values(b, b_type), atom.b, 8, k)
-    other = other * _scales(scale_b, m.uniform(byte_b), m.uniform(thread_b), per_k, k, sf, 8)
+    other = other * _scales(scale_b, byte_b, thread_b, per_k, k, sf, 8)
     with np.errstate(over="ignore", invalid="ignore"):
         _accumulate(acc, dense @ other.T, atom, np.float32)
 
@@ -151,8 +154,8 @@ _NVF4 = [{**c, "vec": 4, "sf": "ue4m3"} for c in _cases(_same("e2m1"), (128,))]
 
 @instr(**_block("mxf4", _FP4))
 def mma_sp_mxf4(
-    m: Machine, acc: _F32, a: _A, b: _B, e: u32, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
-    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
+    m: Machine, acc: _F32, a: _A, b: _B, e: metadata, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32,
+    byte_b: _PART, thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
 ) -> None:  # fmt: skip
     """acc (16, 8) += (A * its factors) @ (b * its factors).T in float32, of e2m1 operands, A (16, 128) sparse as of
     `mma_sp_s32` with s4, with a ue8m0 factor for each 64 columns of a row, where `mma_mxf4` has them. All 32 lanes."""
@@ -162,8 +165,8 @@ def mma_sp_mxf4(
 
 @instr(**_block("mxf4nvf4", [*_NVF4, *_FP4]))
 def mma_sp_mxf4nvf4(
-    m: Machine, acc: _F32, a: _A, b: _B, e: u32, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
-    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
+    m: Machine, acc: _F32, a: _A, b: _B, e: metadata, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32,
+    byte_b: _PART, thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
 ) -> None:  # fmt: skip
     """`mma_sp_mxf4` with a ue4m3 factor for each 32 columns of a row (vec 4), or as `mma_sp_mxf4` (vec 2)."""
     scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)
@@ -172,8 +175,8 @@ def mma_sp_mxf4nvf4(
 
 @instr(**_block("mxf8f6f4", _BYTES))
 def mma_sp_mxf8f6f4(
-    m: Machine, acc: _F32, a: _A, b: _B, e: u32, scale_a: u32, byte_a: u16, thread_a: u16, scale_b: u32, byte_b: u16,
-    thread_b: u16, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
+    m: Machine, acc: _F32, a: _A, b: _B, e: metadata, scale_a: u32, byte_a: _PART, thread_a: _PART, scale_b: u32,
+    byte_b: _PART, thread_b: _PART, *, k: int, a_type: str, b_type: str, vec: int, sf: str, selector: int,
 ) -> None:  # fmt: skip
     """`mma_sp_f32_f8f6f4` with a ue8m0 factor for each row of 64 columns, where `mma_mxf8f6f4` has them."""
     scales = (scale_a, byte_a, thread_a, scale_b, byte_b, thread_b)

@@ -20,11 +20,13 @@ from ...seam import CuteError
 from ..facts import atoms, fragments
 from ..facts.bits import WgmmaDescriptor
 from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, swizzle_addresses
-from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, f32, inout, instr, pred, s32, u32, u64
+from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, instr
+from ..form.kinds import accumulate, accumulator, descriptor, f32, s32, same, u32
 from ..form.machine import Machine
 
 _REF = "asynchronous-warpgroup-level-matrix-instructions-wgmma"
-_ACC, _ACC_F16, _ACC_S32, _A_WORDS = inout(f32["regs"]), inout(u32["regs"]), inout(s32["regs"]), u32[4]
+_ACC, _ACC_F16, _ACC_S32 = accumulator(f32["regs"]), accumulator(u32["regs"]), accumulator(s32["regs"])
+_A_WORDS, _DESC, _USE_ACC = u32[4], same(descriptor), same(accumulate)
 _Matrix = Callable[[], Any]
 """What gives an operand as float32 (int32 for integers) when the instruction is done: shape (mn, k)."""
 
@@ -33,7 +35,7 @@ _Matrix = Callable[[], Any]
 def wgmma_fence(m: Machine) -> None:
     """Order accesses to registers before the wgmmas that use them: before the first one, and after each change of an
     accumulator or A fragment. It does not order shared memory: see `fence_proxy_async`. The whole warpgroup."""
-    m.fence("wgmma")
+    m.fence_registers()
 
 
 @instr("wgmma.commit_group.sync.aligned;", target="sm_90a", issuer=WARPGROUP, ref=f"{_REF}-commit-group")
@@ -70,7 +72,7 @@ class _Form:
 
 def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) -> tuple[NDArray[np.int64], _Matrix]:
     """An operand in shared memory: the addresses of its chunks, and what reads it as a matrix (mn, k)."""
-    d = WgmmaDescriptor.decode(int(m.uniform(descriptor)) & 0xFFFFFFFFFFFFFFFF)
+    d = WgmmaDescriptor.decode(int(descriptor) & 0xFFFFFFFFFFFFFFFF)
     if d.base_offset:
         raise CuteError(
             f"wgmma descriptor with base_offset {d.base_offset}: the simulator knows only 0; "
@@ -96,7 +98,7 @@ def _multiply(
 ) -> None:
     """Issue acc = sign * a @ b.T + (acc if use_acc else 0). Products are exact and summed in float32 (int32), in
     NumPy's order: the hardware's order and its rounding of sums are not documented, so low bits may differ."""
-    keep = bool(m.uniform(use_acc))
+    keep = bool(use_acc)
     registers = m.accumulate(acc)
     index = atoms.row_major(form.atom.c, 64, form.n)
 
@@ -158,7 +160,7 @@ _MMA: dict[str, Any] = {
 
 @instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _SS, **_MMA, over=_cases(("bf16", "f16"), 2, True))
 def wgmma_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """acc (64, n) = scale_a * a (64, 16) @ scale_b * b (n, 16).T + (acc if use_acc else 0), asynchronously.
@@ -171,7 +173,7 @@ def wgmma_ss(
 
 @instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _RS, **_MMA, over=_cases(("bf16", "f16"), 2, False))
 def wgmma_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_ss` with `a` in registers: 8 elements a thread in 4 words, as `atoms.wgmma_m64k16(n, True).a`. They must
@@ -181,7 +183,7 @@ def wgmma_rs(
 
 @instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _SS, **_MMA, over=_cases(("f16",), 4, True))
 def wgmma_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_ss` of f16 operands with an f16 accumulator: n / 4 words a thread, two elements each, low half first."""
@@ -191,7 +193,7 @@ def wgmma_f16_ss(
 
 @instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _RS, **_MMA, over=_cases(("f16",), 4, False))
 def wgmma_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_rs` of f16 operands with an f16 accumulator: n / 4 words a thread, two elements each, low half first."""
@@ -232,7 +234,7 @@ _B1_K = "wgmma.mma_async.sync.aligned.m64n{n}k256.s32.b1.b1.and.popc "
 
 @instr(_F32_K + _SS_K, **_MMA, over=_k_cases(_FLOATS, 2))
 def wgmma_k_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_ss` of tf32 operands (k 8) or fp8 operands, each e4m3 or e5m2 (k 32); both K-major."""
@@ -241,7 +243,7 @@ def wgmma_k_ss(
 
 @instr(_F32_K + _RS_K, **_MMA, over=_k_cases(_FLOATS, 2))
 def wgmma_k_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_k_ss` with `a` in registers: 4 words a thread, as `atoms.wgmma(n, k, bits, True).a`."""
@@ -250,7 +252,7 @@ def wgmma_k_rs(
 
 @instr(_F16_K + _SS_K, **_MMA, over=_k_cases(_FP8, 4))
 def wgmma_k_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_k_ss` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -259,7 +261,7 @@ def wgmma_k_f16_ss(
 
 @instr(_F16_K + _RS_K, **_MMA, over=_k_cases(_FP8, 4))
 def wgmma_k_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_k_rs` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -268,7 +270,7 @@ def wgmma_k_f16_rs(
 
 @instr(_S32_K + _SS_INT, **_MMA, over=_integer_cases())
 def wgmma_s32_ss(
-    m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool,
 ) -> None:  # fmt: skip
     """acc (64, n) = a (64, 32) @ b (n, 32).T + (acc if use_acc else 0) in int32, asynchronously, wrapping, or with
@@ -279,7 +281,7 @@ def wgmma_s32_ss(
 
 @instr(_S32_K + _RS_INT, **_MMA, over=_integer_cases())
 def wgmma_s32_rs(
-    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool,
 ) -> None:  # fmt: skip
     """`wgmma_s32_ss` with `a` in registers: 4 words a thread, as `atoms.wgmma(n, 32, 8, True).a`."""
@@ -291,13 +293,13 @@ _BITS = [{"n": n, "regs": n // 2} for n in _INTEGER_N]
 
 
 @instr(_B1_K + _SS_INT, **_MMA, over=_BITS)
-def wgmma_b1_ss(m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, use_acc: pred, *, n: int) -> None:
+def wgmma_b1_ss(m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC, *, n: int) -> None:
     """acc (64, n) = the number of bits set in both row i of a (64, 256) and row j of b (n, 256), + (acc if use_acc
     else 0), asynchronously. K-major. n: 8, 16, 24, and multiples of 16 from 32 to 256."""
     _multiply_ss(m, _Form(n, "b1", "b1", np.int32), acc, a_desc, b_desc, use_acc)
 
 
 @instr(_B1_K + _RS_INT, **_MMA, over=_BITS)
-def wgmma_b1_rs(m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, use_acc: pred, *, n: int) -> None:
+def wgmma_b1_rs(m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC, *, n: int) -> None:
     """`wgmma_b1_ss` with `a` in registers: 4 words a thread, as `atoms.wgmma(n, 256, 1, True).a`."""
     _multiply_rs(m, _Form(n, "b1", "b1", np.int32), acc, a, b_desc, use_acc)

@@ -11,12 +11,28 @@ from typing import Any
 import numpy as np
 
 from ..facts import fragments, sparse
-from ..form.instr import f32, inout, instr, pred, s32, u32, u64
+from ..form.instr import instr
+from ..form.kinds import metadata
 from ..form.machine import Machine
-from .wgmma import _BYTES, _FLOATS, _FP8, _INTEGER_N, _MMA, _Form, _Matrix, _multiply, _operand
+from .wgmma import (
+    _A_WORDS,
+    _ACC,
+    _ACC_F16,
+    _ACC_S32,
+    _BYTES,
+    _DESC,
+    _FLOATS,
+    _FP8,
+    _INTEGER_N,
+    _MMA,
+    _USE_ACC,
+    _Form,
+    _Matrix,
+    _multiply,
+    _operand,
+)  # fmt: skip
 
 _SP: dict[str, Any] = {**_MMA, "ref": "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async-sp"}
-_ACC, _ACC_F16, _ACC_S32, _A_WORDS = inout(f32["regs"]), inout(u32["regs"]), inout(s32["regs"]), u32[4]
 
 
 def _issue(
@@ -84,7 +100,7 @@ _RS_INT = "$acc, $a, $b_desc, $e, {selector}, $use_acc;"
 
 @instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("bf16", "f16"), 2, True))
 def wgmma_sp_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """acc (64, n) = scale_a * A (64, 32) @ b (n, 32).T + (acc if use_acc else 0), asynchronously: `wgmma_ss` with the
@@ -96,7 +112,7 @@ def wgmma_sp_ss(
 
 @instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("bf16", "f16"), 2, False))
 def wgmma_sp_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_ss` with A's stored half in registers, as in `wgmma_rs`."""
@@ -106,7 +122,7 @@ def wgmma_sp_rs(
 
 @instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), 4, True))
 def wgmma_sp_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_ss` of f16 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -116,7 +132,7 @@ def wgmma_sp_f16_ss(
 
 @instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), 4, False))
 def wgmma_sp_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_rs` of f16 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -126,7 +142,7 @@ def wgmma_sp_f16_rs(
 
 @instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, 2))
 def wgmma_sp_k_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_ss` of tf32 operands (k 16), or of fp8 operands, each e4m3 or e5m2 (k 64, selector 0: all threads'
@@ -137,7 +153,7 @@ def wgmma_sp_k_ss(
 
 @instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, 2))
 def wgmma_sp_k_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_k_ss` with A's stored half in registers."""
@@ -147,7 +163,7 @@ def wgmma_sp_k_rs(
 
 @instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, 4))
 def wgmma_sp_k_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_k_ss` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -157,7 +173,7 @@ def wgmma_sp_k_f16_ss(
 
 @instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, 4))
 def wgmma_sp_k_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_k_rs` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -167,7 +183,7 @@ def wgmma_sp_k_f16_rs(
 
 @instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases())
 def wgmma_sp_s32_ss(
-    m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_s32_ss` of a sparse A (64, 64) and b (n, 64): A and `e` as in `wgmma_sp_ss`, selector 0."""
@@ -177,7 +193,7 @@ def wgmma_sp_s32_ss(
 
 @instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases())
 def wgmma_sp_s32_rs(
-    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_s32_ss` with A's stored half in registers."""

@@ -58,15 +58,9 @@ class CopyG2SOp:
         """The operation with an L2 cache policy."""
         return replace(self, policy=policy)
 
-    def _issue(self, name: str, *operands: Any, **statics: Any) -> None:
-        if self.policy is None:
-            getattr(isa, name)(*operands, **statics)
-        else:
-            getattr(isa, f"{name}_hint")(*operands, self.policy, **statics)
-
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         to, at, statics = self._operands(atom, src, dst)
-        self._issue("cp_async", to, at, **statics)
+        isa.cp_async(to, at, policy=self.policy, **statics)
 
     def issue_if(self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
         """Issue it where `pred`; with zfill, write zeros elsewhere."""
@@ -74,9 +68,9 @@ class CopyG2SOp:
         backend = seam.current()
         if self.zfill:
             nbytes = backend.select(pred, Uint32(statics["nbytes"]), Uint32(0))
-            self._issue("cp_async_zfill", to, at, nbytes, **statics)
+            isa.cp_async(to, at, src_size=nbytes, policy=self.policy, **statics)
         else:
-            backend.when(pred, lambda: self._issue("cp_async", to, at, **statics))
+            backend.when(pred, lambda: isa.cp_async(to, at, policy=self.policy, **statics))
 
     def _operands(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> tuple[Any, Any, dict[str, Any]]:
         nbytes = max(atom.num_bits, atom.value_type.width) // 8

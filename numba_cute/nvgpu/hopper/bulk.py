@@ -13,6 +13,7 @@ from typing import Any
 from ... import isa, layout
 from ...atoms.copy_atom import CopyAtom, CopyTraits
 from ...dtypes import DType, Uint16, Uint32
+from ...isa import Instr
 from ...isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
 from ...layout import coalesce, make_layout
 from ...layout.pure import pure
@@ -81,14 +82,6 @@ def _no_barrier(bar: Any, mask: Any) -> None:
         raise CuteError("copy: tma_bar_ptr and mcast_mask are for loads; wait for a bulk store by its bulk group")
 
 
-def _issue(name: str, policy: Any, *operands: Any, statics: dict[str, str] | None = None) -> None:
-    """One row of the table, with a cache policy if there is one."""
-    if policy is None:
-        getattr(isa, name)(*operands, **(statics or {}))
-    else:
-        getattr(isa, f"{name}_hint")(*operands, policy, **(statics or {}))
-
-
 def _size(atom: CopyAtom) -> Any:
     return Uint32(atom.num_bits // 8)
 
@@ -110,7 +103,7 @@ class CopyBulkG2SOp(BulkCopy):
             raise CuteError("copy: mcast_mask needs an atom of CopyBulkG2SMulticastOp()")
         at = _barrier(bar, "a bulk load")
         for s, d in _plain(pairs):
-            _issue("cp_async_bulk_g2s", policy, *_in(s, d), _size(atom), at)
+            isa.cp_async_bulk_g2s(*_in(s, d), _size(atom), at, policy=policy)
 
     def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
         """Fetch the bytes into L2. One thread. PTX cp.async.bulk.prefetch, sm_90."""
@@ -130,7 +123,7 @@ class CopyBulkG2SMulticastOp(BulkCopy):
             raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
         at = _barrier(bar, "a bulk load")
         for s, d in _plain(pairs):
-            _issue("cp_async_bulk_g2s_multicast", policy, *_in(s, d), _size(atom), at, Uint16(mask))
+            isa.cp_async_bulk_g2s(*_in(s, d), _size(atom), at, Uint16(mask), policy=policy)
 
 
 @static
@@ -141,7 +134,7 @@ class CopyBulkS2GOp(BulkCopy):
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
         _no_barrier(bar, mask)
         for s, d in _plain(pairs):
-            _issue("cp_async_bulk_s2g", policy, *_out(s, d), _size(atom))
+            isa.cp_async_bulk_s2g(*_out(s, d), _size(atom), policy=policy)
 
 
 @static
@@ -154,7 +147,7 @@ class CopyBulkS2GByteMaskOp(BulkCopy):
         if mask is None:
             raise CuteError("copy: CopyBulkS2GByteMaskOp needs mcast_mask, the bytes of each 16 that it writes")
         for s, d in _plain(pairs):
-            _issue("cp_async_bulk_s2g_mask", policy, *_out(s, d), _size(atom), Uint16(mask))
+            isa.cp_async_bulk_s2g(*_out(s, d), _size(atom), Uint16(mask), policy=policy)
 
 
 def _kind(op: Any, atom: CopyAtom, table: dict[str, tuple[str, ...]]) -> dict[str, str]:
@@ -179,7 +172,7 @@ class CopyReduceBulkS2GOp(BulkCopy):
         _no_barrier(bar, mask)
         kind = _kind(self, atom, GLOBAL_REDUCTIONS)
         for s, d in _plain(pairs):
-            _issue("cp_reduce_async_bulk_s2g", policy, *_out(s, d), _size(atom), statics=kind)
+            isa.cp_reduce_async_bulk_s2g(*_out(s, d), _size(atom), policy=policy, **kind)
 
 
 @static
@@ -193,7 +186,7 @@ class _ToPeer(BulkCopy):
         return address if self.peer is None else isa.mapa(address, Uint32(self.peer))
 
     def issue_to_peer(
-        self, row: str, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **kind: str
+        self, row: Instr, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **kind: str
     ) -> None:
         name = type(self).__name__
         if mask is not None or policy is not None:
@@ -201,7 +194,7 @@ class _ToPeer(BulkCopy):
         at = self._of_peer(_barrier(bar, "a copy to a peer"))
         for s, d in _plain(pairs):
             to = self._of_peer(_bytes_at(d, AddressSpace.smem, "dst"))
-            getattr(isa, row)(to, _bytes_at(s, AddressSpace.smem, "src"), _size(atom), at, **kind)
+            row(to, _bytes_at(s, AddressSpace.smem, "src"), _size(atom), at, **kind)
 
 
 @static
@@ -211,7 +204,7 @@ class CopyBulkS2SOp(_ToPeer):
     writers' proxy fences and a barrier. PTX cp.async.bulk, sm_90."""
 
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        self.issue_to_peer("cp_async_bulk_s2s", atom, pairs, bar, mask, policy)
+        self.issue_to_peer(isa.cp_async_bulk_s2s, atom, pairs, bar, mask, policy)
 
 
 @static
@@ -223,7 +216,7 @@ class CopyReduceBulkS2SOp(_ToPeer):
 
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
         kind = _kind(self, atom, PEER_REDUCTIONS)
-        self.issue_to_peer("cp_reduce_async_bulk_s2s", atom, pairs, bar, mask, policy, **kind)
+        self.issue_to_peer(isa.cp_reduce_async_bulk_s2s, atom, pairs, bar, mask, policy, **kind)
 
 
 @traced

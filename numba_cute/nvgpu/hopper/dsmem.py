@@ -16,8 +16,6 @@ from ...tensor.tensor import Tensor
 
 __all__ = ["CopyDsmemStoreOp"]
 
-_ROWS = {32: "st_async_b32", 64: "st_async_v2_b32", 128: "st_async_v4_b32"}
-
 
 @pure
 def _traits(values: int) -> CopyTraits:
@@ -37,7 +35,7 @@ class CopyDsmemStoreOp:
 
     def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
         bits = num_bits_per_copy or max(32, dtype.width)
-        if bits not in _ROWS or bits % dtype.width:
+        if bits not in (32, 64, 128) or bits % dtype.width:
             raise CuteError(
                 f"CopyDsmemStoreOp: num_bits_per_copy {num_bits_per_copy} with {dtype} elements: use 32, 64 or 128 bits"
             )
@@ -78,5 +76,4 @@ class CopyDsmemStoreOp:
         vector = seam.current().vector(seam.Regs(p.address, p.dtype, p.offset, count))
         words = seam.current().bitcast(vector, Uint32)
         lanes = [seam.current().lane(words, i) for i in range(bits // 32)]
-        row = getattr(isa, _ROWS[bits])
-        row(self._of_peer(physical(q)), lanes if len(lanes) > 1 else lanes[0], bar)
+        isa.st_async(self._of_peer(physical(q)), lanes, bar, count=len(lanes))

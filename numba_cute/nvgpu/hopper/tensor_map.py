@@ -78,14 +78,11 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
         check_writable(source, f"{what}: gmem_tensor of {type(tma_atom.op).__name__}")
     size = source.dtype.bytes
 
-    def replace(field: str, value: Any, **ord: int) -> None:
-        getattr(isa, f"tensormap_replace_{field}_{space}")(address, value, **ord)
-
-    replace("global_address", Uint64(source.address))
+    isa.tensormap_replace(address, Uint64(source.address), space=space, field="global_address")
     for i, n in enumerate(shape):
-        replace("global_dim", Uint32(n), ord=i)
+        isa.tensormap_replace(address, Uint32(n), space=space, field="global_dim", ord=i)
     for i, d in enumerate(stride[1:]):
-        replace("global_stride", Uint64(Int64(d) * size), ord=i)
+        isa.tensormap_replace(address, Uint64(Int64(d) * size), space=space, field="global_stride", ord=i)
 
 
 def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:

@@ -10,6 +10,7 @@ from ... import isa, seam
 from ...arch.warp import elect_one
 from ...atoms.copy_atom import CopyAtom, CopyTraits
 from ...dtypes import DType, Uint16, Uint32
+from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
 from ...layout import make_layout
 from ...layout.pure import pure
@@ -107,11 +108,6 @@ def _begins_inside(op: TmaCopyOp, args: list[Any]) -> None:
             )
 
 
-def _row(stem: str, op: TmaCopyOp, *, multicast: bool = False, pair: bool = False, hint: bool = False) -> Any:
-    """The row of the table for this form of an instruction."""
-    return getattr(isa, stem + "_im2col" * op.im2col + "_multicast" * multicast + "_pair" * pair + "_hint" * hint)
-
-
 def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
     """Issue the loads by one lane of the warp."""
     name = type(op).__name__
@@ -127,17 +123,14 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     bar = _barrier(bar, op.cta_group)
     args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
     _whole_chunks(atom, op, args, "src")
-    extra = {} if mask is None else {"cta_mask": Uint16(mask)}
-    if policy is not None:
-        extra["policy"] = policy
-    row = _row(
-        "cp_async_bulk_tensor_g2s", op, multicast=mask is not None, pair=op.cta_group is CtaGroup.TWO,
-        hint=policy is not None,
-    )  # fmt: skip
+    ctas = None if mask is None else Uint16(mask)
+    how = {"mode": "im2col" if op.im2col else "tile", "pair": op.cta_group is CtaGroup.TWO}
 
     def issue() -> None:
         for dst, place, rank in args:
-            row(dst=dst, map=atom.tensor_map, bar=bar, rank=rank, **place, **extra)
+            isa.cp_async_bulk_tensor_g2s(
+                dst=dst, map=atom.tensor_map, bar=bar, cta_mask=ctas, policy=policy, rank=rank, **place, **how
+            )
 
     seam.current().when(elect_one(), issue)
 
@@ -145,18 +138,17 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
 def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: Any = None) -> None:
     args = [op.place(t, "src") for t in tensors]
     _whole_chunks(atom, op, args, "src")
-    row = _row("cp_async_bulk_prefetch_tensor", op, hint=policy is not None)
-    extra = {} if policy is None else {"policy": policy}
+    mode = "im2col" if op.im2col else "tile"
 
     def issue() -> None:
         for place, rank in args:
-            row(map=atom.tensor_map, rank=rank, **place, **extra)
+            isa.cp_async_bulk_prefetch_tensor(map=atom.tensor_map, policy=policy, rank=rank, mode=mode, **place)
 
     seam.current().when(elect_one(), issue)
 
 
 def _issue_stores(
-    operation: Any, stem: str, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **how: Any
+    operation: Any, row: Instr, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **how: Any
 ) -> None:
     """Issue the stores by one lane of the warp."""
     if bar is not None or mask is not None:
@@ -165,12 +157,11 @@ def _issue_stores(
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
     _whole_chunks(atom, operation, args, "dst")
     _begins_inside(operation, args)
-    row = _row(stem, operation, hint=policy is not None)
-    extra = {} if policy is None else {"policy": policy}
+    mode = "im2col_no_offs" if operation.im2col else "tile"
 
     def issue() -> None:
         for src, place, rank in args:
-            row(map=atom.tensor_map, src=src, rank=rank, at=place["at"], **how, **extra)
+            row(map=atom.tensor_map, src=src, policy=policy, rank=rank, mode=mode, at=place["at"], **how)
 
     seam.current().when(elect_one(), issue)
 
@@ -205,7 +196,7 @@ class Store(TmaCopyOp):
     writes = True
 
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        _issue_stores(self, "cp_async_bulk_tensor_s2g", atom, pairs, bar, mask, policy)
+        _issue_stores(self, isa.cp_async_bulk_tensor_s2g, atom, pairs, bar, mask, policy)
 
 
 @static
@@ -235,5 +226,5 @@ class CopyReduceBulkTensorTileS2GOp(TmaCopyOp):
             raise CuteError("CopyReduceBulkTensorTileS2GOp: reduction_kind MUL: TMA cannot multiply; it has all others")
 
     def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        stem, kind = "cp_reduce_async_bulk_tensor_s2g", self.reduction_kind.value
-        _issue_stores(self, stem, atom, pairs, bar, mask, policy, op=kind)
+        row, kind = isa.cp_reduce_async_bulk_tensor_s2g, self.reduction_kind.value
+        _issue_stores(self, row, atom, pairs, bar, mask, policy, op=kind)

@@ -8,8 +8,8 @@ from typing import Any
 
 from greenlet import greenlet
 
-from ..checks.clocks import Clock, Gather
-from ..report import DeadlockError, SimError, count, who
+from ..ground.clocks import Clock, Gather
+from ..ground.report import DeadlockError, SimError, count, who
 
 _MOST = 3  # clusters described in one report
 
@@ -114,7 +114,7 @@ def _stuck(clusters: list[Any]) -> SimError:
 def _meet(clusters: list[Any]) -> None:
     """All threads of the grid have come: each knows what all did, and may go on."""
     known: Clock | None = None
-    for c in clusters if clusters[0].run.races is not None else ():
+    for c in clusters if clusters[0].run.clocks else ():
         gather = Gather(c.clock0)
         gather.add([t.clock for t in c.threads])
         known = gather.freeze() if known is None else known.join(gather.freeze())

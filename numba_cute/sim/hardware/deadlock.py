@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..report import DeadlockError, Place, count, who
+from ..ground.report import DeadlockError, Place, count, who
 from .barrier import ClusterBarrier, MBarrier, Rally
 
 _MOST = 4  # places named in one list

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays as kernels see them where lanes run together: an element read or written is a step (`fragment`)."""
+"""NumPy arrays as kernels see them where lanes run together: an element read or written is a step (`convoy`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 from ...dtypes import DType, from_numpy
 from ..hardware.machine import Machine
 from ..python.arithmetic.compute import converter
+from ..python.arithmetic.lanes import Lanes
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arrays import DeviceArray, Record, element_value, place, typed_element
-from .lanes import Apart, Lanes
+from .registers import Apart
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
@@ -56,13 +57,13 @@ class Stepped(DeviceArray):
         whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
         if whole and self.dtype.names:
             return Record(self, at)
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         if _varies(at):
             return f.step(self._gather, f, index)
         return f.step(self._read, f, at) if whole else _get(self, at)
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         f.step(self._set, f, place(at), value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -96,7 +97,7 @@ def bare(x: Any) -> Any:
 
 def stepped(a: Any, run: Any) -> Any:
     """The array as a kernel gets it."""
-    if not run.shared or isinstance(a, Stepped):
+    if isinstance(a, Stepped):
         return a
     out = a.view(Stepped)
     out._run = run
@@ -125,8 +126,8 @@ class LaneArray(Apart):
         return self.data[thread.lane]
 
     def _at(self, at: Any) -> tuple[Any, Any]:
-        """The fragment, and the index of one element in each lane."""
-        f = self.run.thread.fragment
+        """The convoy, and the index of one element in each lane."""
+        f = self.run.thread.convoy
         at = place(at)
         index = at if isinstance(at, tuple) else (at,)
         if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a kernel's code may be run again from its start (see `fragment`): it must leave no trace but by what the
+"""Whether a kernel's code may be run again from its start (see `convoy`): it must leave no trace but by what the
 simulator counts as steps, and not catch what is raised to it."""
 
 from __future__ import annotations

@@ -15,11 +15,10 @@ import numpy as np
 
 from ... import seam
 from ...seam.words import no_array
-from ..checks.results import watched
-from ..lanes.lane_stand_in import LaneStandIn
 from .arithmetic.functions import python_functions
 from .arithmetic.modules import Module, replaced
 from .arithmetic.number import from_python
+from .dropped import watched
 from .jitted.rewrite import rewritten
 from .numba_functions import declared
 from .numba_stand_in import CudaStandIn, NumbaType
@@ -73,11 +72,12 @@ class _Atomics:
 
 
 class Rebuilder:
-    """Replaces what one run's functions refer to. `unwrap` is applied to static objects (see launch.py)."""
+    """Replaces what one run's functions refer to. stand_in: the class of what stands for numba.cuda. unwrap: is applied
+    to static objects (see launch.py)."""
 
-    def __init__(self, run: Any, unwrap: Any) -> None:
+    def __init__(self, run: Any, stand_in: type[CudaStandIn], unwrap: Any) -> None:
         self.run, self.unwrap = run, unwrap
-        self.cuda: Any = (LaneStandIn if run.shared else CudaStandIn)(run, sys.modules.get("numba.cuda"), self.replace)
+        self.cuda: Any = stand_in(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._builtins = python_functions()
         self._functions: dict[int, Any] = {}

@@ -14,13 +14,13 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64
 from ....seam import CuteError
-from ...checks.undefined import Undefined
-from ...lanes.lanes import Lanes, lanewise
 from . import cases
 from .compute import convert, float_divmod, quotient, rounder, wrapped
+from .lanes import Lanes, lanewise
 from .number import CLASSES, Number
 from .operators import BINARY, cast, casts, type_of_class, value_of
 from .overloads import unified
+from .undefined import Undefined
 
 
 def passing(f: Callable[..., Any]) -> Callable[..., Any]:
