@@ -46,7 +46,7 @@ class Access:
 
     def one_step(self, atomic: Any, m: Any) -> bool:
         """Whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
-        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)  # type: ignore[no-any-return]
+        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)
 
 
 class Region:
@@ -85,7 +85,7 @@ class Rows(Region):
         return self.rows.size * self.size
 
     def get(self, shadow: Ids) -> Ids:
-        return shadow.reshape(-1, self.size)[self.rows].ravel()  # type: ignore[no-any-return]
+        return shadow.reshape(-1, self.size)[self.rows].ravel()
 
     def set(self, shadow: Ids, value: Any) -> None:
         value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value

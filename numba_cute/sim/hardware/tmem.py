@@ -107,7 +107,7 @@ class TensorMemoryHandle:
     def read(self, lane: int, lanes: int, column: int, columns: int, cta: int | None = None) -> NDArray[np.uint32]:
         t, patch = self._part(lane, lanes, column, columns, cta, "read")
         self._tell(t, patch, False)
-        return t.data[patch.index].copy()  # type: ignore[no-any-return]
+        return t.data[patch.index].copy()
 
     def write(self, lane: int, column: int, values: NDArray[np.uint32], cta: int | None = None) -> None:
         t, patch = self._part(lane, values.shape[0], column, values.shape[1], cta, "written")

@@ -336,7 +336,7 @@ class SimBackend:
         t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
         key, smem = (frame.f_code, frame.f_lasti, t.statics[1], align), t.cta.smem
         room = smem.static_array(key, nbytes + align - 1, np.uint8)
-        start = int(room.ctypes.data) - smem.start
+        start: int = int(room.ctypes.data) - smem.start
         return -(-start // align) * align
 
     def known_launch(self) -> Any:

@@ -246,7 +246,7 @@ def _range(*args: Any) -> Any:
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]
-    case = None if None in types else cases.function("range", *types)  # type: ignore[arg-type]
+    case = None if None in types else cases.function("range", *types)
     if case is None:
         return builtins.range(*args)
     assert isinstance(case.result, DType)
