@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of NVIDIA GPUs: warp, warpgroup (wgmma) and cpasync (TMA)."""
 
-from ..atoms.copy_atom import CopyTraits as _CopyTraits
-from ..atoms.mma_atom import MmaTraits as _MmaTraits
+from ..atoms.op import CopyTraits as _CopyTraits, MmaTraits as _MmaTraits
 from ..seam import facade as _facade
 from . import cpasync as cpasync, warp as warp, warpgroup as warpgroup
 from .common import *
-from .copies import *
 from .hopper.im2col import make_im2col_tma_atom_A as make_im2col_tma_atom_A
 from .hopper.mma_tile import *
-from .sparse import *
-from .universal import *
 
 MmaUniversalTrait = _MmaTraits
 # One class of traits for all copies.

@@ -58,6 +58,23 @@ def is_for_result(fn: Any) -> bool:
     return getattr(fn, "__cute_for_result__", False) is True
 
 
+def known_as(part: str) -> Callable[[T], T]:
+    """Mark a function, or a class and its subclasses, with the `part` of the library that they are known by:
+    "cute_nvgpu.warp" of what users find in `nvgpu.warp`, wherever it is written. Errors and `cute.inspect` say it."""
+
+    def mark(obj: T) -> T:
+        obj.__cute_part__ = part  # type: ignore[attr-defined]
+        return obj
+
+    return mark
+
+
+def part_of(obj: Any) -> str | None:
+    """The part of the library that a function or class is marked to be known by; None if it bears no mark."""
+    part = getattr(obj, "__cute_part__", None)
+    return part if isinstance(part, str) else None
+
+
 @dataclass_transform(frozen_default=True)
 def static(cls: type[T]) -> type[T]:
     """Make an immutable value class: a frozen dataclass whose fields hold ints, leaves, tuples, and static things.

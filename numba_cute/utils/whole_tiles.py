@@ -8,7 +8,7 @@ from typing import Any
 from .. import layout
 from ..atoms.copy import copy
 from ..atoms.copy_atom import CopyAtom
-from ..nvgpu.cpasync import tma_partition
+from ..nvgpu.cpasync import TmaCopyOp, tma_partition
 from ..seam import CuteError, traced
 from ..tensor.algebra import group_modes
 from ..tensor.tensor import Tensor
@@ -36,7 +36,7 @@ def block_copy(
     cta_layout: of a multicast load, which of the CTAs that share the tile this is, and their numbering. tma_bar_ptr,
     mcast_mask, cache_policy: as for `cute.copy`. PTX cp.async.bulk.tensor, sm_90.
     """
-    if not isinstance(atom, CopyAtom) or not hasattr(atom.op, "issue_tma"):
+    if not isinstance(atom, CopyAtom) or not isinstance(atom.op, TmaCopyOp):
         raise CuteError(f"block_copy: atom {atom!r} is not a TMA atom, as make_tiled_tma_atom makes it")
     for t, name in ((src, "src"), (dst, "dst")):
         if not isinstance(t, Tensor):

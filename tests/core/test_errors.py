@@ -44,10 +44,10 @@ def host_tensor():
 
 HOST = [
     (lambda: mma(ab=F32), r"ab_dtype Float32 must be Float16 or BFloat16"),
-    (lambda: mma(ab=BF16, acc=F16), r"acc_dtype Float16 must be Float32 for BFloat16"),
+    (lambda: mma(ab=BF16, acc=F16), r"acc_dtype Float16 must be Float32 for ab_dtype BFloat16"),
     (lambda: mma(shape=(128, 64, 16)), r"instruction_shape \(128, 64, 16\) must be \(64, n, 16\)"),
     (lambda: mma(shape=(64, 60, 16)), r"instruction_shape \(64, 60, 16\) must have n a multiple of 8 in \[8, 256\]"),
-    (lambda: mma(b="K"), r"b_major_mode 'K' must be OperandMajorMode.K or .MN"),
+    (lambda: mma(b="K"), r"b_major_mode 'K' must be OperandMajorMode.K or OperandMajorMode.MN"),
     (lambda: cute.make_tiled_mma("wgmma"), r"op 'wgmma' is not a matrix operation"),
     (lambda: cute.make_tiled_mma(mma(), (2, 1)), r"atom_layout_mnk \(2,1\).* must have 3 static modes"),
     (lambda: cute.make_tiled_mma(mma(), (1, 1, 1), (64,)), r"permutation_mnk \(64,\) must have 3 entries"),

@@ -9,8 +9,8 @@ import pytest
 
 from numba_cute import isa
 from numba_cute.isa.facts import sparse
-from numba_cute.isa.facts.atoms import elements, ldmatrix_b16, wgmma_m64k16
 from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.facts.fragment_layouts import elements, ldmatrix_b16, wgmma_m64k16
 from numba_cute.isa.facts.reduction import combine
 from numba_cute.seam import CuteError
 

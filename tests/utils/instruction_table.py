@@ -49,14 +49,14 @@ def table() -> str:
             rows = by_family.get(prefix, [])
             for issuer in sorted({row.issuer for row in rows}):
                 mine = [row for row in rows if row.issuer == issuer]
-                targets = sorted({t for row in mine for t in row.target.split("|")}, key=_order)
+                targets = sorted({t for row in mine for t in row.target.split("|")}, key=order)
                 done = sorted({(row.done_by or "").replace("_", " ") for row in mine} - {""})
                 lines.append(f"| `{prefix}` | {', '.join(targets)} | {issuer} | {', '.join(done)} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _order(target: str) -> tuple[int, str]:
+def order(target: str) -> tuple[int, str]:
     return int(re.sub(r"\D", "", target)), target
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
@@ -222,16 +222,24 @@ def _function(fn: Any) -> str:
     return _part(fn) + name.split("<locals>.")[-1]
 
 
+_ROOMS = {
+    "arch": "cute.arch.",
+    "pipeline": "pipeline.",
+    "utils": "utils.",
+    "math": "cute.math.",
+    "nvgpu": "cute_nvgpu.",
+}
+"""What a room's functions and classes are known by, where they bear no mark of their own."""
+
+
 def _part(obj: Any) -> str:
-    module = (getattr(obj, "__module__", None) or type(obj).__module__).split(".")
-    if module[0] != "numba_cute":
-        return "call @"
-    part = module[1] if len(module) > 1 else ""
-    if part == "nvgpu":
-        known = {"tma": "cpasync.", "bulk": "cpasync.", "cp_async": "cpasync.", "warp_mma": "warp."}
-        last = module[2] if len(module) > 2 else ""
-        return "cute_nvgpu." + known.get(last, f"{last}." if last in ("cpasync", "warp", "warpgroup") else "")
-    return {"arch": "cute.arch.", "pipeline": "pipeline.", "utils": "utils.", "math": "cute.math."}.get(part, "cute.")
+    """The part of the library that a function, a class or its object is known by: what it is marked with
+    (`seam.known_as`), or what its room's things are called."""
+    marked = seam.part_of(obj)
+    if marked is not None:
+        return f"{marked}."
+    package, _, rest = (obj.__module__ or type(obj).__module__).partition(".")
+    return _ROOMS.get(rest.partition(".")[0], "cute.") if package == "numba_cute" else "call @"
 
 
 def _method(bound: Any) -> str:
@@ -250,13 +258,19 @@ def _class(cls: type) -> str:
 # ---------------------------------------------------------------- types
 
 
+@runtime_checkable
+class Printed(Protocol):
+    """What has a notation in CuTe's IR: layouts, tensors, atoms, tiled objects."""
+
+    def __cute_ir__(self) -> str: ...
+
+
 def notation(ty: Any) -> str | None:
-    """What the object of this type says that it is in CuTe's IR; None if it is nothing of the kind."""
+    """The notation in CuTe's IR of the object of this type; None if it has none."""
     if not isinstance(ty, Value) or ty.spec[0] != "node":
         return None
     held = tree.unflatten(ty.spec, (make_leaf(t, None) for t in ty.leaves))
-    say = getattr(held, "__cute_ir__", None)
-    return None if say is None else say()
+    return held.__cute_ir__() if isinstance(held, Printed) else None
 
 
 def type_text(ty: Any) -> str:

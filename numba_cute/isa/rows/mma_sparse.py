@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..facts import atoms, fragments, sparse
+from ..facts import fragment_layouts, fragments, sparse
 from ..form.instr import WARP, instr
 from ..form.kinds import accumulator, f32, metadata, s32, u32
 from ..form.machine import Machine
@@ -30,32 +30,36 @@ def _cases(types: Iterable[tuple[str, str]], ks: Iterable[int], **more: Any) -> 
         width = fragments.WIDTHS[a]
         givers = k // sparse.chunk(width) // 4  # of each four lanes
         for selector in range(4 // givers):
-            yield {
-                "k": k, "a_type": a, "b_type": b, "a_regs": k * width // 128, "b_regs": k * width // 128,
-                "selector": selector, **more,
-            }  # fmt: skip
+            regs = {"a_regs": k * width // 128, "b_regs": k * width // 128}
+            yield {"m": 16, "n": 8, "k": k, "a_type": a, "b_type": b, **regs, "selector": selector, **more}
 
 
-def _product(a: Any, b: Any, e: Any, k: int, types: tuple[str, str], selector: int) -> tuple[Any, atoms.MmaAtom]:
+def _product(
+    a: Any, b: Any, e: Any, k: int, types: tuple[str, str], selector: int
+) -> tuple[Any, fragment_layouts.MmaLayouts]:
     """a @ b.T (16, 8), and the fragments."""
     width = fragments.WIDTHS[types[0]]
-    atom = atoms.mma_sparse(k, width)
+    atom = fragment_layouts.mma_sparse(k, width)
     kept = fragments.matrix(fragments.values(a, types[0]), atom.a, 16, k // 2)
     dense = sparse.expand(kept, e, k, width, selector)
     with np.errstate(over="ignore", invalid="ignore"):
         return dense @ fragments.matrix(fragments.values(b, types[1]), atom.b, 8, k).T, atom
 
 
-def _forms(tail: str, target: str, over: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    text = f"mma.sp::ordered_metadata.sync.aligned.m16n8k{{k}}.row.col{tail} $acc, $a, $b, $acc, $e, {{selector}};"
-    return {"ptx": text, "target": target, "issuer": WARP, "ref": _REF, "over": list(over)}
+def _forms(d: str, over: Iterable[dict[str, Any]], target: str = "sm_80", kind: str = "") -> dict[str, Any]:
+    form = (
+        f"mma.sp::ordered_metadata.sync.aligned.m16n8k{{k}}.row.col{kind}.{{d_type}}.{{a_type}}.{{b_type}}.{{d_type}}"
+    )
+    cases = [{**case, "d_type": d} for case in over]
+    text = f"{form} $acc, $a, $b, $acc, $e, {{selector}};"
+    return {"ptx": text, "target": target, "issuer": WARP, "ref": _REF, "over": cases}
 
 
 _HALF = list(_cases(_same("f16"), (32, 16)))
 _WIDE = [*_HALF, *_cases(_same("bf16"), (32, 16)), *_cases(_same("tf32"), (16, 8))]
 
 
-@instr(**_forms(".f32.{a_type}.{b_type}.f32", "sm_80", _WIDE))
+@instr(**_forms("f32", _WIDE))
 def mma_sp_f32(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
@@ -66,14 +70,14 @@ def mma_sp_f32(
     _accumulate(acc, total, atom, np.float32)
 
 
-@instr(**_forms(".f16.f16.f16.f16", "sm_80", _HALF))
+@instr(**_forms("f16", _HALF))
 def mma_sp_f16(m: Machine, acc: _F16, a: _A, b: _B, e: metadata, *, k: int, selector: int) -> None:
     """`mma_sp_f32` of f16 operands with an f16 accumulator: 2 words a lane, two elements each, low half first."""
     total, atom = _product(a, b, e, k, ("f16", "f16"), selector)
     _accumulate(acc, total, atom, np.float16)
 
 
-@instr(**_forms(".f32.{a_type}.{b_type}.f32", "sm_89", _cases(pairs(FP8, FP8), (64,))))
+@instr(**_forms("f32", _cases(pairs(FP8, FP8), (64,)), "sm_89"))
 def mma_sp_f32_fp8(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
@@ -88,7 +92,7 @@ def _integer_cases() -> Iterator[dict[str, Any]]:
             yield from _cases(pairs(types, types), ks, saturate=saturate, sat=text)
 
 
-@instr(**_forms("{sat}.s32.{a_type}.{b_type}.s32", "sm_80", _integer_cases()))
+@instr(**_forms("s32", _integer_cases(), kind="{sat}"))
 def mma_sp_s32(
     m: Machine, acc: _S32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int, saturate: bool
 ) -> None:
@@ -105,7 +109,7 @@ _BYTES = [
 ]
 
 
-@instr(**_forms(".kind::f8f6f4.f32.{a_type}.{b_type}.f32", "sm_120a", _BYTES))
+@instr(**_forms("f32", _BYTES, "sm_120a", ".kind::f8f6f4"))
 def mma_sp_f32_f8f6f4(
     m: Machine, acc: _F32, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
@@ -115,7 +119,7 @@ def mma_sp_f32_f8f6f4(
     _accumulate(acc, total, atom, np.float32)
 
 
-@instr(**_forms(".kind::f8f6f4.f16.{a_type}.{b_type}.f16", "sm_120a", _BYTES))
+@instr(**_forms("f16", _BYTES, "sm_120a", ".kind::f8f6f4"))
 def mma_sp_f16_f8f6f4(
     m: Machine, acc: _F16, a: _A, b: _B, e: metadata, *, k: int, a_type: str, b_type: str, selector: int
 ) -> None:
@@ -128,7 +132,8 @@ def _block(kind: str, over: Iterable[dict[str, Any]]) -> dict[str, Any]:
     form = f"mma.sp::ordered_metadata.sync.aligned.m16n8k{{k}}.row.col.kind::{kind}.block_scale.scale_vec::{{vec}}X"
     operands = "$acc, $a, $b, $acc, $e, {selector}, {$scale_a}, {$byte_a, $thread_a}, {$scale_b}, {$byte_b, $thread_b};"
     text = f"{form}.f32.{{a_type}}.{{b_type}}.f32.{{sf}} " + operands
-    return {"ptx": text, "target": "sm_120a", "issuer": WARP, "ref": _REF, "over": list(over)}
+    cases = [{**case, "d_type": "f32"} for case in over]
+    return {"ptx": text, "target": "sm_120a", "issuer": WARP, "ref": _REF, "over": cases}
 
 
 def _scaled(
@@ -138,7 +143,7 @@ def _scaled(
     k, a_type, b_type, per_k, sf = form
     a, b, e = operands
     scale_a, byte_a, thread_a, scale_b, byte_b, thread_b = scales
-    width, atom = fragments.WIDTHS[a_type], atoms.mma_sparse(k, fragments.WIDTHS[a_type])
+    width, atom = fragments.WIDTHS[a_type], fragment_layouts.mma_sparse(k, fragments.WIDTHS[a_type])
     kept = fragments.matrix(fragments.values(a, a_type), atom.a, 16, k // 2)
     dense = sparse.expand(kept, e, k, width, selector)
     dense = dense * _scales(scale_a, byte_a, thread_a, per_k, k, sf, 16)

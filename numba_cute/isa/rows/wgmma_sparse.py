@@ -30,6 +30,7 @@ from .wgmma import (
     _Matrix,
     _multiply,
     _operand,
+    forms,
 )  # fmt: skip
 
 _SP: dict[str, Any] = {**_MMA, "ref": "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async-sp"}
@@ -58,35 +59,32 @@ def _issue(
     _multiply(m, form, acc, lambda: sparse.expand(kept(), words, k, width, selector), b, use_acc, [*reads, (b_at, 16)])
 
 
-def _cases(types: tuple[str, ...], columns_per_register: int, a_in_smem: bool) -> Iterator[dict[str, Any]]:
+def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a in (1, -1):
         for n in range(8, 257, 8):
             for ab in types:
-                for trans_a in (0, 1) if a_in_smem else (0,):
+                for trans_a in (0, 1) if a_src == "smem" else (0,):
                     for trans_b in (0, 1):
                         for selector in (0, 1):
-                            yield {
-                                "n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a,
-                                "selector": selector, "regs": n // columns_per_register,
-                            }  # fmt: skip
+                            case = {"n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a}
+                            yield from forms(32, d, ab, ab, a_src, [{**case, "selector": selector}])
 
 
-def _k_cases(types: list[tuple[str, str]], columns_per_register: int) -> Iterator[dict[str, Any]]:
+def _k_cases(types: list[tuple[str, str]], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a in (1, -1):
         for n in range(8, 257, 8):
             for a, b in types:
                 for selector in (0, 1) if a == "tf32" else (0,):
-                    k = 512 // fragments.WIDTHS[a]
-                    case = {"n": n, "a_type": a, "b_type": b, "k": k, "scale_a": scale_a, "selector": selector}
-                    yield {**case, "regs": n // columns_per_register}
+                    case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": scale_a, "selector": selector}
+                    yield from forms(512 // fragments.WIDTHS[a], d, a, b, a_src, [case])
 
 
-def _integer_cases() -> Iterator[dict[str, Any]]:
+def _integer_cases(a_src: str) -> Iterator[dict[str, Any]]:
     for saturate, text in ((False, ""), (True, ".satfinite")):
         for n in _INTEGER_N:
             for a, b in _BYTES:
-                case = {"n": n, "a_type": a, "b_type": b, "saturate": saturate, "sat": text, "selector": 0}
-                yield {**case, "regs": n // 2}
+                case = {"n": n, "trans_a": 0, "trans_b": 0, "saturate": saturate, "sat": text, "selector": 0}
+                yield from forms(64, "s32", a, b, a_src, [case])
 
 
 _HEAD = "wgmma.mma_async.sp.sync.aligned.m64n{n}"
@@ -98,7 +96,7 @@ _SS_INT = "$acc, $a_desc, $b_desc, $e, {selector}, $use_acc;"
 _RS_INT = "$acc, $a, $b_desc, $e, {selector}, $use_acc;"
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("bf16", "f16"), 2, True))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("f16", "bf16"), "f32", "smem"))
 def wgmma_sp_ss(
     m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, selector: int,
@@ -110,7 +108,7 @@ def wgmma_sp_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("bf16", "f16"), 2, False))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("f16", "bf16"), "f32", "rmem"))
 def wgmma_sp_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_b: int, scale_a: int, selector: int,
@@ -120,7 +118,7 @@ def wgmma_sp_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), 4, True))
+@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), "f16", "smem"))
 def wgmma_sp_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, selector: int,
@@ -130,7 +128,7 @@ def wgmma_sp_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), 4, False))
+@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), "f16", "rmem"))
 def wgmma_sp_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, selector: int,
@@ -140,7 +138,7 @@ def wgmma_sp_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, 2))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, "f32", "smem"))
 def wgmma_sp_k_ss(
     m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -151,7 +149,7 @@ def wgmma_sp_k_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, 2))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, "f32", "rmem"))
 def wgmma_sp_k_rs(
     m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -161,7 +159,7 @@ def wgmma_sp_k_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, 4))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, "f16", "smem"))
 def wgmma_sp_k_f16_ss(
     m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -171,7 +169,7 @@ def wgmma_sp_k_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, 4))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, "f16", "rmem"))
 def wgmma_sp_k_f16_rs(
     m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
@@ -181,7 +179,7 @@ def wgmma_sp_k_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases())
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases("smem"))
 def wgmma_sp_s32_ss(
     m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
@@ -191,7 +189,7 @@ def wgmma_sp_s32_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases())
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases("rmem"))
 def wgmma_sp_s32_rs(
     m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,

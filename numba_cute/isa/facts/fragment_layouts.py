@@ -60,7 +60,7 @@ def _check(what: str, layout: Layout, threads: int, size: int, once: bool) -> No
 
 
 @dataclass(frozen=True)
-class MmaAtom:
+class MmaLayouts:
     """One MMA instruction's tile: d[m, n] = a[m, k] @ b[n, k].T + c[m, n].
 
     shape_mnk: the extents. threads: how many threads issue it. a, b, c: thread-value layouts over (M, K), (N, K)
@@ -79,11 +79,11 @@ class MmaAtom:
         m, n, k = self.shape_mnk
         for name, layout, size in (("a", self.a, m * k // self.sparsity), ("b", self.b, n * k), ("c", self.c, m * n)):
             in_registers = name == "c" or layout.stride[0] != 0
-            _check(f"MMA atom {self.shape_mnk}, operand {name}", layout, self.threads, size, in_registers)
+            _check(f"MMA fragments {self.shape_mnk}, operand {name}", layout, self.threads, size, in_registers)
 
 
 @dataclass(frozen=True)
-class CopyAtom:
+class CopyLayouts:
     """One copy instruction's tile of `size` elements, issued by `threads` threads.
 
     src and dst: thread-value layouts onto the same elements. On the side that is in shared memory a thread's values
@@ -97,7 +97,7 @@ class CopyAtom:
 
     def __post_init__(self) -> None:
         for name, layout in (("src", self.src), ("dst", self.dst)):
-            _check(f"copy atom of {self.size} elements, {name}", layout, self.threads, self.size, False)
+            _check(f"copy of {self.size} elements, {name}", layout, self.threads, self.size, False)
 
 
 def _fragment_64(columns: int, per: int = 2) -> Layout:
@@ -111,7 +111,7 @@ def _fragment_64(columns: int, per: int = 2) -> Layout:
 
 
 @cache
-def wgmma(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaAtom:
+def wgmma(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaLayouts:
     """wgmma.mma_async of (64, n, k), k * width = 256 bits, n a multiple of 8 from 8 to 256, by a warpgroup. A thread's
     n / 2 values of C are its accumulator's elements in register order, also when two f16 share a register."""
     if n not in range(8, 257, 8):
@@ -119,10 +119,10 @@ def wgmma(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaAtom:
     if k * width != 256:
         raise CuteError(f"k is {k}: {width}-bit operands have k = {256 // width}")
     a = _fragment_64(k, 32 // width) if a_in_registers else make_layout((128, (64, k)), stride=(0, (1, 64)))
-    return MmaAtom((64, n, k), 128, a, make_layout((128, (n, k)), stride=(0, (1, n))), _fragment_64(n))
+    return MmaLayouts((64, n, k), 128, a, make_layout((128, (n, k)), stride=(0, (1, n))), _fragment_64(n))
 
 
-def wgmma_m64k16(n: int, a_in_registers: bool = False) -> MmaAtom:
+def wgmma_m64k16(n: int, a_in_registers: bool = False) -> MmaLayouts:
     """`wgmma` of 16-bit operands."""
     return wgmma(n, 16, 16, a_in_registers)
 
@@ -136,7 +136,7 @@ def _modes(*modes: tuple[int, int]) -> tuple[Any, Any]:
 
 
 @cache
-def mma_sync(m: int, k: int, width: int) -> MmaAtom:
+def mma_sync(m: int, k: int, width: int) -> MmaLayouts:
     """mma.sync of (m, 8, k), m 8 or 16, operands of `width` bits, by a warp. PTX ISA, "Matrix Fragments for mma.m8n8k4
     with .f64" to "... for mma.m16n8k256": they all have one form.
 
@@ -151,7 +151,7 @@ def mma_sync(m: int, k: int, width: int) -> MmaAtom:
     b, b_stride = _modes((per, 8), (steps, 4 * per * 8))
     c, c_stride = _modes((2, m), (m // 8, 8))
     lanes = (4, 8)
-    return MmaAtom(
+    return MmaLayouts(
         (m, 8, k),
         32,
         make_layout((lanes, a), stride=((per * m, 1), a_stride)),
@@ -161,19 +161,19 @@ def mma_sync(m: int, k: int, width: int) -> MmaAtom:
 
 
 @cache
-def mma_sparse(k: int, width: int) -> MmaAtom:
+def mma_sparse(k: int, width: int) -> MmaLayouts:
     """mma.sp of (16, 8, k), by a warp: A is the stored half of a sparse (16, k), its fragment that of a dense
     (16, k / 2) (PTX ISA, "Matrix fragments for multiply-accumulate operation with sparse matrix A")."""
     a, b = mma_sync(16, k // 2, width), mma_sync(16, k, width)
-    return MmaAtom((16, 8, k), 32, a.a, b.b, b.c, 2)
+    return MmaLayouts((16, 8, k), 32, a.a, b.b, b.c, 2)
 
 
 @cache
-def wgmma_sparse(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaAtom:
+def wgmma_sparse(n: int, k: int, width: int, a_in_registers: bool = False) -> MmaLayouts:
     """wgmma.mma_async.sp of (64, n, k), k * width = 512 bits: as `wgmma`, of A (64, k / 2) being stored."""
     dense = wgmma(n, k // 2, width, a_in_registers)
     b = make_layout((128, (n, k)), stride=(0, (1, n)))
-    return MmaAtom((64, n, k), 128, dense.a, b, dense.c, 2)
+    return MmaLayouts((64, n, k), 128, dense.a, b, dense.c, 2)
 
 
 _ROW_OF_LANE: dict[int, tuple[Any, Any]] = {1: ((8, 4), (8, 0)), 2: ((16, 2), (8, 0)), 4: (32, 8)}
@@ -181,7 +181,7 @@ _ROW_OF_LANE: dict[int, tuple[Any, Any]] = {1: ((8, 4), (8, 0)), 2: ((16, 2), (8
 
 
 @cache
-def ldmatrix_b16(num: int, trans: bool) -> CopyAtom:
+def ldmatrix_b16(num: int, trans: bool) -> CopyLayouts:
     """ldmatrix of `num` (1, 2, 4) matrices of 8 by 8 16-bit elements, from shared memory to registers; element
     64 * matrix + 8 * row + column (PTX ISA, ldmatrix, figure "fragment layout for one 8x8 Matrix with 16-bit
     elements")."""
@@ -192,18 +192,18 @@ def ldmatrix_b16(num: int, trans: bool) -> CopyAtom:
         registers = make_layout(((4, 8), (2, num)), stride=((16, 1), (8, 64)))
     else:  # lane t holds columns t % 4 * 2 and the next, of row t // 4
         registers = make_layout((32, (2, num)), stride=(2, (1, 64)))
-    return CopyAtom(32, 64 * num, make_layout((shape, 8), stride=(stride, 1)), registers)
+    return CopyLayouts(32, 64 * num, make_layout((shape, 8), stride=(stride, 1)), registers)
 
 
 @cache
-def stmatrix_b16(num: int, trans: bool) -> CopyAtom:
+def stmatrix_b16(num: int, trans: bool) -> CopyLayouts:
     """stmatrix: the same the other way."""
     load = ldmatrix_b16(num, trans)
-    return CopyAtom(32, load.size, load.dst, load.src)
+    return CopyLayouts(32, load.size, load.dst, load.src)
 
 
 @cache
-def ldmatrix_m16n16_b8(num: int) -> CopyAtom:
+def ldmatrix_m16n16_b8(num: int) -> CopyLayouts:
     """ldmatrix of `num` (1, 2) 16 by 16 matrices of bytes, transposed: element 256 * matrix + 16 * row + byte (PTX
     ISA, ldmatrix, figure "fragment layout for one 16x16 matrix with 8-bit elements"). Lane t holds bytes t // 4, then
     t // 4 + 8, of rows 4 * (t % 4) and the next three."""
@@ -211,11 +211,11 @@ def ldmatrix_m16n16_b8(num: int) -> CopyAtom:
         raise CuteError(f"num is {num}: it must be 1 or 2 matrices")
     lanes = make_layout(((16, 2), 16), stride=((16, 0), 1)) if num == 1 else make_layout((32, 16), stride=(16, 1))
     values, strides = _modes((4, 16), (2, 8), (num, 256))
-    return CopyAtom(32, 256 * num, lanes, make_layout(((4, 8), values), stride=((64, 1), strides)))
+    return CopyLayouts(32, 256 * num, lanes, make_layout(((4, 8), values), stride=((64, 1), strides)))
 
 
 @cache
-def stmatrix_m16n8_b8(num: int) -> CopyAtom:
+def stmatrix_m16n8_b8(num: int) -> CopyLayouts:
     """stmatrix of `num` (1, 2, 4) 16 by 8 matrices of bytes, transposed: element 128 * matrix + 16 * row + byte (PTX
     ISA, stmatrix, figure "fragment layout for one 16x8 matrix with 8-bit elements"). Lane t holds bytes t // 4 of rows
     2 * (t % 4) and the next, then t // 4 + 8 of them."""
@@ -225,15 +225,15 @@ def stmatrix_m16n8_b8(num: int) -> CopyAtom:
     wide = tuple(2 * s for s in stride) if isinstance(stride, tuple) else 2 * stride
     values, strides = _modes((2, 16), (2, 8), (num, 128))
     registers = make_layout(((4, 8), values), stride=((32, 1), strides))
-    return CopyAtom(32, 128 * num, registers, make_layout((shape, 16), stride=(wide, 1)))
+    return CopyLayouts(32, 128 * num, registers, make_layout((shape, 16), stride=(wide, 1)))
 
 
 @cache
-def ldmatrix_m16n8_b8(num: int) -> CopyAtom:
+def ldmatrix_m16n8_b8(num: int) -> CopyLayouts:
     """ldmatrix of `num` (2, 4) 16 by 8 matrices of bytes, transposed, two from each 16 by 16: rows 4 i and 4 i + 1 of
     that are rows 2 i and 2 i + 1 of the first, the next two those of the second. Element 128 * matrix + 16 * row +
     byte; the registers are those of `stmatrix_m16n8_b8`."""
     if num not in (2, 4):
         raise CuteError(f"num is {num}: it must be 2 or 4 matrices")
     lanes = make_layout(((2, 2, 4, 2), 16), stride=((16, 128, 32, 256 if num == 4 else 0), 1))
-    return CopyAtom(32, 128 * num, lanes, stmatrix_m16n8_b8(num).src)
+    return CopyLayouts(32, 128 * num, lanes, stmatrix_m16n8_b8(num).src)

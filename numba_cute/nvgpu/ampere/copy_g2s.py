@@ -11,51 +11,58 @@ from dataclasses import replace
 from typing import Any
 
 from ... import isa, seam
-from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...atoms.copy_atom import CopyAtom
+from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
-from ...layout import coalesce, make_layout, size
-from ...layout.pure import pure
-from ...seam import CuteError, static
+from ...layout import coalesce, size
+from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from ...tensor.tensor import Tensor
-from ..common import L2PrefetchSize, LoadCacheMode
+from ..common.by_row import ByRow, Choice, alternatives, remembered
+from ..common.choices import L2PrefetchSize, LoadCacheMode
+from ..common.copies import one_thread
+
+_CACHE = Choice("cache_mode", ("cache",), {mode.value: mode for mode in LoadCacheMode})
+_PREFETCH = Choice("prefetch", ("prefetch",), {size.value: size for size in L2PrefetchSize})
 
 __all__ = ["CopyG2SOp"]
 
 
-@pure
-def _traits(values: int) -> CopyTraits:
-    tv = make_layout((1, values), stride=(0, 1))
-    return CopyTraits(make_layout(1), tv, tv, tv)
+@remembered
+def _sizes(cache: str) -> tuple[int, ...]:
+    """The bytes that the instruction copies with this cache mode."""
+    return tuple(dict.fromkeys(case["nbytes"] for case in isa.cp_async.cases if case["cache"] == cache))
 
 
 @static
-class CopyG2SOp:
-    """cp.async of 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) from global to shared memory by each thread.
+@known_as("cute_nvgpu.cpasync")
+class CopyG2SOp(ByRow, CopyOp):
+    """Copy 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) from global to shared memory by each thread, some time
+    later. Commit a group and wait for it before reading. PTX cp.async, sm_80.
 
     cache_mode: LoadCacheMode.ALWAYS, or GLOBAL (L2 alone; 16 bytes). prefetch: bytes fetched into L2 beside it. zfill:
     where a copy's predicate is false, write zeros (the default: tiles that overhang a matrix are multiplied whole);
-    otherwise it is left out, and shared memory keeps what it holds. `cute.copy(…, cache_policy=word)` gives it an L2
-    policy. Commit a group and wait for it before reading. PTX cp.async, sm_80."""
+    otherwise it is left out, and shared memory keeps what it holds. policy: an L2 policy word, as
+    `cute.copy(…, cache_policy=word)` gives it. Raises CuteError for others."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     prefetch: L2PrefetchSize = L2PrefetchSize.NONE
     zfill: bool = True
     policy: Any = None
 
-    def __post_init__(self) -> None:
-        if self.cache_mode not in (LoadCacheMode.ALWAYS, LoadCacheMode.GLOBAL):
-            raise CuteError(f"CopyG2SOp: cache_mode {self.cache_mode!r} must be LoadCacheMode.ALWAYS or .GLOBAL")
-        if not isinstance(self.prefetch, L2PrefetchSize):
-            raise CuteError(f"CopyG2SOp: prefetch {self.prefetch!r} is not a member of L2PrefetchSize")
-        if type(self.zfill) is not bool:
-            raise CuteError(f"CopyG2SOp: zfill {self.zfill!r} must be True or False")
+    rows = (isa.cp_async,)
+    choices = (_CACHE, _PREFETCH)
 
-    def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
-        return _traits(max(1, num_bits_per_copy // dtype.width))  # type: ignore[no-any-return]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.zfill) is not bool:
+            raise CuteError(f"cpasync.CopyG2SOp: zfill {self.zfill!r} must be True or False")
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        return one_thread(max(1, num_bits // dtype.width))
 
     def with_cache_policy(self, policy: Any) -> CopyG2SOp:
-        """The operation with an L2 cache policy."""
+        """Give the operation with the L2 cache policy `policy`."""
         return replace(self, policy=policy)
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
@@ -74,9 +81,9 @@ class CopyG2SOp:
 
     def _operands(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> tuple[Any, Any, dict[str, Any]]:
         nbytes = max(atom.num_bits, atom.value_type.width) // 8
-        legal = (16,) if self.cache_mode is LoadCacheMode.GLOBAL else (4, 8, 16)
+        legal = _sizes(self.cache_mode.value)
         if nbytes not in legal:
-            bits = " or ".join(str(8 * n) for n in legal)
+            bits = alternatives(8 * n for n in legal)
             raise CuteError(f"CopyG2SOp: num_bits_per_copy {8 * nbytes} with {self.cache_mode}: it must be {bits}")
         p, q = _contiguous(src, nbytes, AddressSpace.gmem, "src"), _contiguous(dst, nbytes, AddressSpace.smem, "dst")
         statics = {"nbytes": nbytes, "cache": self.cache_mode.value, "prefetch": self.prefetch.value}

@@ -3,30 +3,39 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from .. import seam
-from ..atoms.mma_atom import Field, MmaTraits, register_fragment
-from ..dtypes import DType
-from ..layout import make_layout
-from ..seam import CuteError, static
-from ..tensor.ssa import elementwise
-from ..tensor.tensor import Tensor
+from ... import seam
+from ...atoms.fragments import register_fragment
+from ...atoms.op import MmaOp, MmaTraits
+from ...dtypes import DType
+from ...layout import make_layout
+from ...seam import CuteError, static
+from ...tensor.ssa import elementwise
+from ...tensor.tensor import Tensor
 
 __all__ = ["MmaUniversalOp"]
 
 
 @static
-class MmaUniversalOp:
-    """d += a * b of one element each, in the type `abacc_dtype`, by one thread: `cute.gemm` of register fragments.
-    Operands of other types are converted to it. Floats use fma."""
+class MmaUniversalOp(MmaOp):
+    """Multiply and add one element each, d += a * b, by one thread: `cute.gemm` of register fragments.
+    PTX fma, mul and add, any target.
+
+    abacc_dtype: an integer or float type, in which it is computed; operands of others are converted to it. Floats use
+    fma. Raises CuteError for Boolean."""
 
     abacc_dtype: DType
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
 
     def __post_init__(self) -> None:
         if not isinstance(self.abacc_dtype, DType) or self.abacc_dtype.kind == "bool":
             raise CuteError(f"MmaUniversalOp: abacc_dtype {self.abacc_dtype!r} is not an integer or float type")
+
+    @property
+    def a_type(self) -> DType:
+        return self.abacc_dtype
+
+    b_type = accumulator = a_type
 
     def traits(self) -> MmaTraits:
         one = make_layout((1, 1))
@@ -35,7 +44,7 @@ class MmaUniversalOp:
     def fragment(self, operand: str, input: Any) -> Tensor:
         return register_fragment(operand, input, self.abacc_dtype)
 
-    def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any) -> None:
+    def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
         for t, name in ((d, "d"), (a, "a"), (b, "b")):
             if t.shape not in (1, (1,), ((1,),)):
                 raise CuteError(f"gemm: {name} has shape {t.shape}; fragments of MmaUniversalOp are (1, rest…)")

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations and choices that all architectures share."""
+"""What users choose of operations of all architectures."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
-from ..atoms.copy_atom import CopyTraits
-from ..dtypes import DType
-from ..layout import make_layout
-from ..seam import CuteError, StaticEnum, static
-from ..tensor.move import WIDEST, move
-from ..tensor.ssa import ReductionOp as ReductionOp
-from ..tensor.tensor import Tensor
+from ...atoms.op import Field
+from ...seam import CuteError, StaticEnum
 
 __all__ = [
-    "CacheEvictionPriority", "CopyUniversalOp", "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope",
-    "OperandMajorMode", "OutputMajorMode", "ReductionOp", "SharedSpace", "StoreCacheMode", "normalize_field_to_ir_name",
+    "CacheEvictionPriority", "CtaGroup", "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope",
+    "OperandMajorMode", "OperandSource", "OutputMajorMode", "SharedSpace", "StoreCacheMode",
+    "normalize_field_to_ir_name",
 ]  # fmt: skip
+
+
+class OperandSource(StaticEnum):
+    """Where an operand lies: registers (RMEM) or shared memory (SMEM)."""
+
+    RMEM = "rmem"
+    SMEM = "smem"
 
 
 class OperandMajorMode(StaticEnum):
@@ -112,45 +115,12 @@ class OutputMajorMode(StaticEnum):
     N = "n"
 
 
-@static
-class CopyUniversalOp:
-    """An ordinary copy: loads and stores of `num_bits_per_copy` bits (8 to 256; more than 16 bytes in several), between
-    any memories and registers; without that number, as wide as layouts and alignment prove. Any thread. What says
-    more to the memory are CopyG2ROp, CopyR2GOp, CopyS2ROp and CopyR2SOp."""
-
-    def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
-        return simple_traits(self, dtype, num_bits_per_copy)
-
-    def issue(self, atom: Any, src: Tensor, dst: Tensor) -> None:
-        move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom))
-
-    def issue_whole(self, src: Tensor, dst: Tensor) -> None:
-        """All elements at once, as wide as can be proved: what an atom without a width does."""
-        move(src.iterator, src.layout, dst.iterator, dst.layout)
-
-
-def simple_traits(op: Any, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
-    """One thread's copy of so many bits, of one element at least."""
-    if num_bits_per_copy not in (0, 8, 16, 32, 64, 128, 256):
-        raise CuteError(
-            f"{type(op).__name__}: num_bits_per_copy {num_bits_per_copy!r} must be 8, 16, 32, 64, 128 or 256, "
-            "or left out"
-        )
-    tv = make_layout((1, max(1, num_bits_per_copy // dtype.width)), stride=(0, 1))
-    return CopyTraits(make_layout(1), tv, tv, tv)
-
-
-def bytes_at_once(atom: Any) -> int:
-    """Bytes of one access of such a copy."""
-    return min(WIDEST, max(atom.num_bits, atom.value_type.width) // 8)
-
-
-def normalize_field_to_ir_name(field: Any, admissible_fields: Any) -> str:
-    """The name of a field of an MMA atom in CuTe's IR, such as "accum_c": of a member of `admissible_fields`, or of
-    such a name itself."""
+def normalize_field_to_ir_name(field: Field | str, admissible_fields: Iterable[Field]) -> str:
+    """Give the name that a field of an MMA atom has in CuTe's IR, such as "accum_c": of `field`, a member of
+    `admissible_fields`, or such a name itself. Raises CuteError for any other."""
     names = []
     for f in admissible_fields:
         if field is f or (isinstance(field, str) and field == f.value):
-            return f.value  # type: ignore[no-any-return]
+            return str(f.value)
         names.append(repr(f.value))
     raise CuteError(f"normalize_field_to_ir_name: field {field!r} is none of {', '.join(names)}")
