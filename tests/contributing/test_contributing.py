@@ -14,14 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)\n```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
-# The interfaces of these stand on other branches of issue 13: remove when those are merged.
-TO_COME = {"An operation"}
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_worked_example_runs_as_it_stands(title, tmp_path):
-    if title in TO_COME:
-        pytest.skip("its interface is to be merged")
     file = tmp_path / "example.py"
     file.write_text(EXAMPLES[title])
     done = subprocess.run([sys.executable, file], env={**os.environ, "PYTHONPATH": str(ROOT)},
