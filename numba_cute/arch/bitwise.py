@@ -79,7 +79,7 @@ def bfi(replacement: Any, value: Int, start: Int, length: Int, width: int = 32) 
 
 
 @traced
-def bfind(value: Int, signed: bool = False, width: int = 32) -> Any:
+def bfind(value: Int, signed: bool = False, width: int = 32) -> Int32:
     """Find the highest bit set in `value`, or with `signed` the highest that differs from its sign: a bit number
     (Int32), -1 if there is none. width: 32 or 64. PTX bfind, sm_70."""
     word, _ = _types("bfind", width)
@@ -94,7 +94,7 @@ def brev(value: Int, width: int = 32) -> Any:
 
 
 @traced
-def clz(value: Int, width: int = 32) -> Any:
+def clz(value: Int, width: int = 32) -> Int32:
     """Count the zero bits above the highest one set in `value` (Int32); of 0 there are `width`, which is 32 or 64. PTX
     clz, sm_70."""
     word, _ = _types("clz", width)
@@ -102,7 +102,7 @@ def clz(value: Int, width: int = 32) -> Any:
 
 
 @traced
-def popc(value: Int, width: int = 32) -> Any:
+def popc(value: Int, width: int = 32) -> Int32:
     """Count the bits set in `value` (Int32). width: 32 or 64. PTX popc, sm_70."""
     word, _ = _types("popc", width)
     return Int32(isa.popc(word(value), width=width))
@@ -125,13 +125,13 @@ def mul_wide(a: Int, b: Int, signed: bool = True) -> Any:
 
 
 @traced
-def add_sat_int(a: Int, b: Int) -> Any:
+def add_sat_int(a: Int, b: Int) -> Int32:
     """Add the Int32 `a` and `b`, clamping the sum where it would wrap. PTX add.sat.s32, sm_70."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="add"))
 
 
 @traced
-def sub_sat_int(a: Int, b: Int) -> Any:
+def sub_sat_int(a: Int, b: Int) -> Int32:
     """Subtract the Int32 `b` from `a`, clamping the difference where it would wrap. PTX sub.sat.s32, sm_70."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="sub"))
 

@@ -40,7 +40,7 @@ def get_min_tmem_alloc_cols(compute_capability: str) -> int:
     return _LEAST
 
 
-def _columns(count: Any, what: str, arch: str) -> Any:
+def _columns(count: Any, what: str, arch: str) -> Uint32:
     top = _capacity(arch, what)
     if type(count) is int and (count & (count - 1) or not _LEAST <= count <= top):
         raise CuteError(f"{what}: num_columns {count} must be a power of two from {_LEAST} to {top}")

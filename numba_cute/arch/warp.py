@@ -55,7 +55,7 @@ def elect_one() -> Any:
 
 
 @traced
-def make_warp_uniform(value: Number) -> Any:
+def make_warp_uniform(value: Number) -> Int32:
     """Broadcast `value` (an integer of 32 bits) from lane 0, so that the compiler knows it to be the same in the whole
     warp. All 32 lanes. PTX shfl.sync.idx, sm_70."""
     return Int32(isa.shfl_sync(Uint32(value), Uint32(0), Uint32(31), mode="idx"))

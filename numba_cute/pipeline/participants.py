@@ -61,7 +61,7 @@ class PipelineProducer:
     group: Any
 
     @traced
-    def acquire(self, try_acquire_token: Int | None = None) -> ProducerHandle:
+    def acquire(self, try_acquire_token: Int | None = None) -> Any:
         """Wait until the stage is empty, unless `try_acquire_token` is true, and return a handle of it. It does not
         advance."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
@@ -73,7 +73,7 @@ class PipelineProducer:
         self.state.advance()
 
     @traced
-    def acquire_and_advance(self, try_acquire_token: Int | None = None) -> ProducerHandle:
+    def acquire_and_advance(self, try_acquire_token: Int | None = None) -> Any:
         """Wait until the stage is empty, unless `try_acquire_token` is true, return a handle of it, and go to the
         next."""
         handle = self.acquire(try_acquire_token)
@@ -115,7 +115,7 @@ class PipelineConsumer:
     group: Any
 
     @traced
-    def wait(self, try_wait_token: Int | None = None) -> ConsumerHandle:
+    def wait(self, try_wait_token: Int | None = None) -> Any:
         """Wait until the stage is full, unless `try_wait_token` is true, and return a handle of it. It does not
         advance."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
@@ -127,7 +127,7 @@ class PipelineConsumer:
         self.state.advance()
 
     @traced
-    def wait_and_advance(self, try_wait_token: Int | None = None) -> ConsumerHandle:
+    def wait_and_advance(self, try_wait_token: Int | None = None) -> Any:
         """Wait until the stage is full, unless `try_wait_token` is true, return a handle of it, and go to the next."""
         handle = self.wait(try_wait_token)
         self.advance()
