@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEEPS_PTX = ("conftest.py", "ptx_digests.py", "ptx_digests.json")
 KERNELS = ("tests/compiler", "tests/kernels", "tests/pipeline")
 """The tests whose digests are recorded: of whole kernels, not of single instructions."""
+NO_TESTS = (4, 5)  # pytest's exit codes for a path that is not there, and for a folder with nothing of the kind
 
 
 def run_assembler(tree, tests, **environment):
@@ -34,7 +35,8 @@ def run_assembler(tree, tests, **environment):
 def collect(tree, tests, folder):
     """The PTX of the assembler's tests of a source tree, by the name of the test."""
     folder.mkdir()
-    run_assembler(tree, tests, CUTE_TEST_PTX=str(folder))
+    if run_assembler(tree, tests, CUTE_TEST_PTX=str(folder)) in NO_TESTS:
+        sys.exit(f"{tree}: there are no such tests: {' '.join(tests)}")
     return {f.name: normalised(f.read_text()) for f in sorted(folder.glob("*.ptx"))}
 
 

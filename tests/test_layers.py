@@ -153,9 +153,13 @@ def test_functions_of_the_core_import_no_file_of_this_package(path):
 SIM_ROOMS = (
     ("ground",),  # errors, vector clocks, accesses
     ("python/arithmetic",),  # Numba's numbers, of one lane and of several
-    ("python/jitted", "hardware"),  # a kernel's code rewritten; the machine, and the events that it tells
+    ("hardware",),  # the machine, and the events that it tells
     ("python",),  # what stands for numba.cuda and for arrays, and answers traced code
-    ("checks", "lanes"),  # what watches the machine; lanes that run together
+    (
+        "python/jitted",
+        "checks",
+        "lanes",
+    ),  # code rewritten; what watches the machine; lanes that run together
     (".",),  # launches
 )
 

@@ -102,8 +102,8 @@ class MmaAtom:
         return f"!cute_nvgpu.mma_atom<{types},[{shape}]{gpus}>"
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
-        """Issue it once, for the fragments at these coordinates: the first of a product adds to d only if
-        `accumulate`, the others always."""
+        """Issue it once: d = a @ b.T + d. The `first` of a product adds to d only if the atom's `accumulate`, the
+        others always. at_a, at_b: the coordinates of a and b in the whole fragments, at which its words lie."""
         accumulate = self.accumulate if first else True
         fields = [f for f in self.op.fields if f is not Field.ACCUMULATE]
         options = {_FIELDS[f]: self._word(f, at_b if f is Field.SFB else at_a) for f in fields}
@@ -209,7 +209,7 @@ class TiledMma:
         return self.size
 
     def _tile(self, mode: int, stored: int = 1) -> Any:
-        """What `mode` (0, 1, 2 of M, N, K) is divided by first, where one of `stored` elements is stored."""
+        """The tile by which `mode` (0, 1, 2 of M, N, K) is divided first, where one of `stored` elements is stored."""
         perm = self.permutation_mnk[mode]
         if perm is None:
             return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored
@@ -228,7 +228,7 @@ class TiledMma:
         return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"
 
     def thrfrg(self, operand: str, lay: Any) -> Any:
-        """`thread_fragments` of operand "A", "B" or "C"."""
+        """Give `lay`, the layout of `operand` "A", "B" or "C", as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …)))."""
         x, y = OPERAND_MODES[operand]
         thr = self.thr_layout_vmnk
         tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation is: `CopyOp` and `MmaOp` say which methods it has.
+"""The classes of operations: `CopyOp` and `MmaOp` say which methods an operation has.
 
 An operation is one instruction with its choices made, such as `warpgroup.MmaF16BF16Op(…)`: a `static` class whose
 fields are the choices. Atoms, tiled objects, `cute.copy`, `cute.gemm` and `cute.inspect` know no particular one: all
@@ -37,35 +37,38 @@ class CopyTraits:
 
 
 class CopyOp:
-    """Base of all copy operations. A subclass has at least `traits` and `issue`, or `issue_all` in its place."""
+    """Base of all copy operations. A subclass has at least `traits` and `issue`, or `issue_all` in its place.
+
+    In its methods, dtype is the elements' type, num_bits what one instruction moves (0 if the user left that open), and
+    atom the atom whose operation this is. src, dst, pred: source, destination and predicate, whole or of one
+    instruction; parts: these three of each instruction. bar, mask, policy: `cute.copy`'s tma_bar_ptr, mcast_mask and
+    cache_policy, None where they are not given."""
 
     rows: ClassVar[tuple[Instr, ...]] = ()
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
     multicast: ClassVar[bool] = False
-    """Whether several blocks of a cluster receive what one instruction copies."""
+    """True if several blocks of a cluster receive what one instruction copies."""
 
     @property
     def blocks(self) -> int:
-        """How many blocks' bytes complete on one mbarrier: 2 for the pairs of sm_100."""
+        """The number of blocks whose bytes complete on one mbarrier: 2 for the pairs of sm_100."""
         return 1
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
-        """Give the layouts of one instruction on elements of `dtype`; `num_bits` of one copy, 0 if its user left that
-        open. Raises CuteError for what the instruction does not move."""
+        """Give the layouts of one instruction. Raises CuteError for elements or bits that it does not move."""
         raise NotImplementedError
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
-        """Issue one instruction, from its part `src` to its part `dst`, for `atom`, whose operation this is."""
+        """Issue one instruction."""
         raise NotImplementedError
 
     def issue_if(self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
-        """Issue one instruction where `pred` is true, as `issue` does."""
+        """Issue one instruction where `pred` is true."""
         seam.current().when(pred, lambda: self.issue(atom, src, dst))
 
     def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
-        """Issue the instructions of one `cute.copy`: `parts` has the source, the destination and the predicate (or
-        None) of each. bar, mask, policy: its tma_bar_ptr, mcast_mask and cache_policy, None where they are not given;
-        an operation raises CuteError for those that it does not take."""
+        """Issue the instructions of one `cute.copy`. Raises CuteError for what it was given and the operation does not
+        take."""
         self.refuse(tma_bar_ptr=bar, mcast_mask=mask)
         if policy is not None:
             atom = atom.with_op(self.with_cache_policy(policy))
@@ -100,9 +103,9 @@ class CopyOp:
 
 @dataclass(frozen=True)
 class MmaTraits:
-    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; thr_id: logical to real threads; a, b,
-    c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A along K one is stored:
-    tensors and fragments of A are (M, K / sparsity)."""
+    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; shape_mnk: its extents; thr_id: logical to
+    real threads; a, b, c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A along K
+    one is stored: tensors and fragments of A are (M, K / sparsity)."""
 
     shape_mnk: tuple[int, int, int]
     thr_id: Layout
@@ -117,7 +120,7 @@ OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
 
 class Field(StaticEnum):
-    """What `TiledMma.set` can change."""
+    """A setting of a matrix instruction, which `TiledMma.set` changes."""
 
     ACCUMULATE = "accum_c"
     NEGATE_A = "neg_a"
@@ -128,14 +131,18 @@ class Field(StaticEnum):
 
 
 class MmaOp:
-    """Base of all matrix operations. A subclass has `traits`, `fragment`, `issue` and the operands' types."""
+    """Base of all matrix operations. A subclass has `traits`, `fragment`, `issue` and the operands' types.
+
+    In its methods, operand is "A", "B" or "C", and input a partition shape or a partitioned tensor. d, a, b, c: the
+    accumulator, the operands and what is added to their product. accumulate: the flag, Field.ACCUMULATE; words: the
+    values of the operation's other `fields`, by the names of the atom's attributes."""
 
     rows: ClassVar[tuple[Instr, ...]] = ()
     """The rows of the instruction table that it may be; none where that is the compiler's choice."""
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
-    """What can be set on the operation's atom."""
+    """All that can be set on the operation's atom."""
     asynchronous: ClassVar[bool] = False
-    """Whether the instruction still works on its accumulator after it was issued."""
+    """True if the instruction still works on its accumulator after it was issued."""
 
     @property
     def a_type(self) -> DType:
@@ -161,13 +168,12 @@ class MmaOp:
         raise NotImplementedError
 
     def fragment(self, operand: str, input: Any) -> Tensor:
-        """Give what the instruction takes for `operand` ("A", "B", "C"): registers for the partition shape `input`, or
-        for a partitioned tensor `input` what it reads that as, such as matrix descriptors of shared memory."""
+        """Give what the instruction takes for `operand`: registers for a partition shape, or for a partitioned tensor
+        what it reads that as, such as matrix descriptors of shared memory."""
         raise NotImplementedError
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
-        """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`. words: the values of the operation's
-        other `fields`, by the names of the atom's attributes."""
+        """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`."""
         raise NotImplementedError
 
     def word(self, part: Tensor) -> Any:
@@ -175,8 +181,8 @@ class MmaOp:
         return part[0]
 
     def begin(self, d: Tensor, c: Tensor, accumulate: Any) -> None:
-        """Put `c` where the instructions, which add in place, add to it: in the accumulator `d`. accumulate: the
-        atom's flag; False means that nothing in `c` is used. Raises CuteError if that cannot be done."""
+        """Put `c` where the instructions, which add in place, add to it: in `d`. Where `accumulate` is False nothing in
+        `c` is used. Raises CuteError if that cannot be done."""
         if {d.memspace, c.memspace} != {AddressSpace.rmem} or d.shape != c.shape or d.element_type != c.element_type:
             raise CuteError(f"gemm: d {d!r} and c {c!r} must be accumulators of one shape and type in registers")
         if accumulate is False:

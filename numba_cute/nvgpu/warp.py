@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one warp does together: matrices between shared memory and registers (ldmatrix), and mma.sync."""
+"""Operations of one warp: matrices between shared memory and registers (ldmatrix), and mma.sync."""
 
 from ..atoms.op import Field as Field
 from ..seam import facade as _facade

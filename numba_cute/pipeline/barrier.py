@@ -152,7 +152,7 @@ class MbarrierArray(SyncObject):
         """Arrive at stage `index` in the way of `op_type`.
 
         dst: the cluster rank of the CTA whose barrier it is (for TCGen05Mma a mask of such ranks). cta_group: for
-        TCGen05Mma, 1 or 2 CTAs that multiply together. An error for PipelineOp.Composite, which has no one way.
+        TCGen05Mma, 1 or 2 CTAs that multiply together. An error for PipelineOp.Composite, which does not say how.
         """
         if self.op_type is PipelineOp.AsyncThread:
             self.arrive_mbarrier(index, dst)
@@ -166,8 +166,8 @@ class MbarrierArray(SyncObject):
             self.arrive_tcgen05mma(index, dst, cta_group)
         else:
             raise CuteError(
-                f"MbarrierArray.arrive: op_type {self.op_type} says no one way to arrive: "
-                "recast_to_new_op_type(PipelineOp.AsyncThread) (or TCGen05Mma, …) gives a view that has one"
+                f"MbarrierArray.arrive: op_type {self.op_type} does not say how to arrive: "
+                "recast_to_new_op_type(PipelineOp.AsyncThread) (or TCGen05Mma, …) makes a view that does"
             )
 
     def arrive_mbarrier(self, index: Int, dst_rank: Int | None = None) -> None:
@@ -417,7 +417,7 @@ class TmaStoreFence(SyncObject):
 
     def get_barrier(self) -> Any:
         """Raise an error: no barrier lies behind it."""
-        raise CuteError("TmaStoreFence.get_barrier: a thread's stores complete groups, and no barrier")
+        raise CuteError("TmaStoreFence.get_barrier: a thread's stores complete groups; there is no barrier")
 
     def max(self) -> int:
         """Raise an error: there is no count of arrivals."""

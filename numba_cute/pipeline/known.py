@@ -56,7 +56,7 @@ def check_arrivals(what: str, side: str, group: Any, each: int, ctas: int, unit:
         raise CuteError(
             f"{what}: {counted(side, group)}"
             + (f" * {times} groups = {wanted * times}" if times > 1 else "")
-            + f" arrivals never come: a block has {units}"
+            + f" arrivals never occur: a block has {units}"
             + (f", and {ctas} CTAs arrive, {most} arrivals in all" if ctas > 1 else "")
         )
 
@@ -68,20 +68,20 @@ def _check_blocks(what: str, side: str, group: CooperativeGroup, ctas: int) -> N
         return
     if group.size * each > ctas:
         raise CuteError(
-            f"{what}: {counted(side, group)}: the threads of {group.size * each} CTAs never come: {ctas} arrive"
+            f"{what}: {counted(side, group)}: the threads of {group.size * each} CTAs are waited for: {ctas} arrive"
         )
 
 
-def check_elected(what: str, side: str, group: Any, mend: str = "") -> None:
-    """Refuse a group whose warps arrive with one elected lane but that counts anything but these lanes. mend: another
-    remedy."""
+def check_elected(what: str, side: str, group: Any, remedy: str = "") -> None:
+    """Refuse a group whose warps arrive with one elected lane but that counts anything but these lanes. remedy:
+    another one."""
     if not isinstance(group, CooperativeGroup):
         return
     if group.agent is not Agent.Thread:
         warps = group.size if group.agent is Agent.Warp else "how many warps"
         raise CuteError(
-            f"{what}: {counted(side, group)} arrivals never come: one lane of each warp arrives here: "
-            f"CooperativeGroup(Agent.Thread, {warps}){mend}"
+            f"{what}: {counted(side, group)} arrivals never occur: one lane of each warp arrives here: "
+            f"CooperativeGroup(Agent.Thread, {warps}){remedy}"
         )
 
 

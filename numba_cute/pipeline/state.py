@@ -64,7 +64,7 @@ def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
         raise CuteError(f"make_pipeline_state: type {type!r} is not a member of pipeline.PipelineUserType")
     if type is PipelineUserType.ProducerConsumer:
         raise CuteError(
-            "make_pipeline_state: type PipelineUserType.ProducerConsumer has no one phase to begin with: make two "
+            "make_pipeline_state: type PipelineUserType.ProducerConsumer has no single phase to begin with: make two "
             "states, one of PipelineUserType.Producer (phase 1) and one of PipelineUserType.Consumer (phase 0)"
         )
     return PipelineState(stages, 0, 0, 1 if type is PipelineUserType.Producer else 0)

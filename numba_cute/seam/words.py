@@ -45,8 +45,8 @@ READ_ONLY_ARRAY = (
 
 
 def matters(result: Any) -> bool:
-    """Return whether a result is worth a word where it is dropped: a vector, a tensor, an atom. Layouts cost nothing,
-    and whoever makes one may only want to know that there is one."""
+    """Return whether a result should be reported where it is dropped: a vector, a tensor, an atom. Layouts cost
+    nothing, and whoever makes one may only want to know that there is one."""
     kind = type(result)
     return is_static_class(kind) and not kind.__module__.startswith("numba_cute.layout")
 

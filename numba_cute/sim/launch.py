@@ -31,6 +31,7 @@ from .hardware.address_spaces import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .hardware.grid import Cluster, Run, Thread, coordinates
 from .hardware.schedule import Choices
 from .hardware.tma_table import TensorMaps
+from .hardware.together import NotTogether
 from .hardware.watch import Check
 from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
@@ -40,8 +41,8 @@ from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, tracked
 from .python.backend import SimBackend, cast
+from .python.jitted.rebuild import Rebuilder, python_function
 from .python.numba_stand_in import CudaStandIn
-from .python.rebuild import Rebuilder, python_function
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
@@ -170,9 +171,14 @@ class Simulated:
             held: Snapshot = [] if before is None else before
             try:
                 return self._once(grid, block, smem, args, seed, deviations, held, True)
-            except Exception:  # whatever it was, it is said of one lane
+            except Exception as e:  # reports are of single lanes, so that errors too are found one by one
                 restore(held)
                 held.clear()
+                why = e
+            run = self._once(grid, block, smem, args, seed, deviations, before, False)
+            if _is_fault(why):
+                warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)
+            return run
         return self._once(grid, block, smem, args, seed, deviations, before, False)
 
     def _once(
@@ -281,6 +287,18 @@ def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, devia
     steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
     looked_at = s.checks or s.trace is not None or sys.gettrace() is not None
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+
+
+TOGETHER_FAILED = (
+    "the lanes of a warp could not run together and ran one by one, which takes longer; the results hold, but "
+    "please report the fault"
+)
+
+
+def _is_fault(e: Exception) -> bool:
+    """Tell whether what a run of lanes together raised, and a run one by one did not, is this library's own fault."""
+    frame = _innermost(e.__traceback__)
+    return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
 
 
 Snapshot = list[tuple[Any, Any]]

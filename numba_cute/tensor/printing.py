@@ -131,7 +131,7 @@ def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
             "eEfFgG, s and p; write %% for the sign, or use {}"
         )
     if len(_of_values(fmt)) != len(args):
-        raise CuteError(f"printf: {fmt!r} takes {len(_of_values(fmt))} values, and {len(args)} are given")
+        raise CuteError(f"printf: {fmt!r} takes {len(_of_values(fmt))} values, but got {len(args)}")
     out: list[Piece] = [texts[0]]
     rest = list(enumerate(args, 1))
     for after, found in zip(texts[1:], _CONVERSION.finditer(fmt)):

@@ -260,7 +260,7 @@ class TensorSSA:
 
     def __iter__(self) -> Any:
         raise CuteError(
-            f"{self!r} is not iterated over: its elements are v[i], i in cute.range_constexpr"
+            f"{self!r} cannot be iterated over: its elements are v[i], i in cute.range_constexpr"
             f"({layout.size(self.shape)}), and v.reduce combines them"
         )
 

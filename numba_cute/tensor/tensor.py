@@ -103,7 +103,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the elements in coordinate order, on the host; the shape is static."""
         if seam.current_or(None) is not None:
-            raise CuteError(f"{self!r} is not iterated over: its elements are t[i], i in range(cute.size(t))")
+            raise CuteError(f"{self!r} cannot be iterated over: its elements are t[i], i in range(cute.size(t))")
         return (self[i] for i in range(static_size(self, "iteration")))
 
     def load(self) -> TensorSSA:

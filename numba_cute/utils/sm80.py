@@ -31,7 +31,7 @@ __all__ = [
 
 def _order(what: str, order: Any, dtype: Any) -> None:
     if not isinstance(order, LayoutEnum):
-        raise CuteError(f"sm80.{what}: layout {order!r} is not a LayoutEnum; take LayoutEnum.from_tensor(t)")
+        raise CuteError(f"sm80.{what}: layout {order!r} is not a LayoutEnum; use LayoutEnum.from_tensor(t)")
     if not isinstance(dtype, DType):
         raise CuteError(f"sm80.{what}: element type {dtype!r} is not one; use one like cute.Float16")
 

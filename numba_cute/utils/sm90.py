@@ -41,7 +41,7 @@ def _need(ok: bool, what: str, message: str) -> None:
 
 
 def _checked(what: str, order: Any, dtype: Any, name: str) -> None:
-    _need(isinstance(order, LayoutEnum), what, f"{name} {order!r} is not a LayoutEnum; take LayoutEnum.from_tensor(t)")
+    _need(isinstance(order, LayoutEnum), what, f"{name} {order!r} is not a LayoutEnum; use LayoutEnum.from_tensor(t)")
     _need(isinstance(dtype, DType), what, f"element type {dtype!r} is not one; use one like cute.Float16")
 
 

@@ -64,6 +64,19 @@ def test_no_operation_is_asked_by_name(path):
                 assert len(node.args) == 2, f"{path}:{node.lineno}: getattr with a default"
 
 
+ROOMS = {"common": set(), "ampere": {"common"}, "hopper": {"common"}, "": {"common", "ampere", "hopper", ""}}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "nvgpu").rglob("*.py")), ids=lambda p: p.stem)
+def test_rooms_of_nvgpu_import_in_one_direction(path):
+    """Facades import the architectures, these what all share; none imports back."""
+    room = path.relative_to(ROOT / "nvgpu").parts[0] if path.parent != ROOT / "nvgpu" else ""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == (2 if room else 1):
+            there = (node.module or "").partition(".")[0]
+            assert (there if there in ROOMS else "") in ROOMS[room] | {room}, f"{path}:{node.lineno}"
+
+
 def test_numbers_and_alternatives_read_as_a_sentence():
     assert alternatives((1,)) == "1" and alternatives((1, 2, 4)) == "1, 2 or 4"
     assert alternatives([cute.Float16, cute.BFloat16]) == "Float16 or BFloat16"

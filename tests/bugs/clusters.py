@@ -26,7 +26,7 @@ def pair(error, *words, n=64, **more):
     return bug(error, *words, blocks=2, cluster=2, arguments=ints(n), **more)
 
 
-@pair(RaceError, "st of", "is read by|read it", "put a barrier between them|nothing orders")
+@pair(RaceError, "memory.st(", "is read by|read it", "put a barrier between them|nothing orders")
 def cluster_barrier_between_write_and_read_left_out(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -43,7 +43,7 @@ def cluster_barrier_between_write_and_read_left_out(mended):
     return kernel
 
 
-@pair(RaceError, "put, in store", "ld of|ld issued", "is read by|read it")
+@pair(RaceError, "put, in store", "memory.ld(", "is read by|read it")
 def peers_memory_read_before_the_peer_has_written_it(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -59,7 +59,7 @@ def peers_memory_read_before_the_peer_has_written_it(mended):
     return kernel
 
 
-@pair(RaceError, "put, in store", "ld of|ld issued", "is read by|read it|is written by")
+@pair(RaceError, "put, in store", "memory.ld(", "is read by|read it|is written by")
 def relaxed_arrival_for_data(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -76,7 +76,7 @@ def relaxed_arrival_for_data(mended):
     return kernel
 
 
-@pair(RaceError, "exit: CTA 1", "ld of|ld issued", "cluster_arrive and cluster_wait at the end", check=Exits)
+@pair(RaceError, "exit: CTA 1", "memory.ld(", "cluster_arrive and cluster_wait at the end", check=Exits)
 def exit_while_a_peer_reads_here(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -90,7 +90,7 @@ def exit_while_a_peer_reads_here(mended):
     return kernel
 
 
-@pair(RaceError, "exit: CTA 1", "ld of|ld issued", "cluster_arrive and cluster_wait at the end", check=Exits)
+@pair(RaceError, "exit: CTA 1", "memory.ld(", "cluster_arrive and cluster_wait at the end", check=Exits)
 def exit_long_before_a_peer_reads_here(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -235,7 +235,7 @@ def cluster_barrier_in_a_branch_of_a_warp(mended):
     return kernel
 
 
-@pair(UninitializedReadError, "CTA 1", "ld of|ld issued", "nobody has written it")
+@pair(UninitializedReadError, "CTA 1", "memory.ld(", "nobody has written it")
 def peers_memory_that_nobody_wrote(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -421,11 +421,11 @@ def tallied(scope="cluster", together=True):
     return kernel
 
 
-@pair(RaceError, "atom of", "is read by|read it", "CTA 1", "cluster_arrive and cluster_wait")
+@pair(RaceError, "atom(", "is read by|read it", "CTA 1", "cluster_arrive and cluster_wait")
 def tally_of_a_cluster_read_after_a_barrier_of_one_block(mended):
     return tallied(together=mended)
 
 
-@pair(RaceError, "atom of", "atomics (scope cta)", "not one step for each other")
+@pair(RaceError, "atom(", "atomics (scope cta)", "not one step for each other")
 def tally_of_a_cluster_at_block_scope(mended):
     return tallied("cluster" if mended else "cta")

@@ -354,7 +354,7 @@ def multicast_to_a_block_outside_the_cluster(mended):
     RaceError,
     "CTA scope",
     "mbarrier_arrive",
-    "st of",
+    "memory.st(",
     blocks=2,
     cluster=2,
     arguments=ints(2),
@@ -382,7 +382,7 @@ def peer_signalled_at_cta_scope(mended):
 @bug(
     RaceError,
     "is read by|read it",
-    "st of",
+    "memory.st(",
     blocks=2,
     cluster=2,
     arguments=ints(2),

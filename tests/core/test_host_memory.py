@@ -2,6 +2,8 @@
 """Memory of the host in a kernel: the simulator takes it as an argument, a GPU does not, and neither engine as a
 captured variable."""
 
+import sys
+
 import numpy as np
 import pytest
 from numba import cuda
@@ -163,6 +165,16 @@ def test_a_tensor_map_of_host_memory_is_not_encoded(monkeypatch):
     op, lay = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((8, 8), stride=(8, 1))
     atom = cpasync.make_tiled_tma_atom(op, from_dlpack(aligned()), lay, (8, 8)).atom
     with pytest.raises(cute.CuteError, match="the tensor of a TMA atom, at 0x.*, lies in the host's memory"):
+        tensormap.encode(atom.tensor_map)
+
+
+def test_a_cuda_core_that_makes_no_tensor_maps_is_named(monkeypatch):
+    monkeypatch.setattr(tensormap, "known_to_cuda", lambda address: None)
+    monkeypatch.setattr(tensormap, "_private", tensormap._private.__wrapped__)  # it remembers
+    monkeypatch.setitem(sys.modules, "cuda.core._utils.cuda_utils", None)
+    op, lay = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((8, 8), stride=(8, 1))
+    atom = cpasync.make_tiled_tma_atom(op, from_dlpack(aligned()), lay, (8, 8)).atom
+    with pytest.raises(cute.CuteError, match=r"cuda-core [\d.]+ makes no tensor maps as 1.2 does .*: pip install"):
         tensormap.encode(atom.tensor_map)
 
 

@@ -58,8 +58,8 @@ def test_printing_compiles_to_vprintf(kernel):
 
 
 @pytest.mark.parametrize("call, message", [
-    ('"%d %d", n', "takes 2 values, and 1 are given"),
-    ('"%d", n, n', "takes 1 values, and 2 are given"),
+    ('"%d %d", n', "takes 2 values, but got 1"),
+    ('"%d", n, n', "takes 1 values, but got 2"),
     ('"{} {}", n', r"has more \{\} than the 1 values"),
     ('"{}", n, n', r"has no \{\} for the last 1 of the 2 values"),
     ('"%f", 1', "%f takes a float, and value 1 of '%f.n' is an integer; write %d, %u or %x"),
@@ -75,7 +75,7 @@ def test_printing_compiles_to_vprintf(kernel):
     ('"%k", n', "'%k' in '%k.n' is not a conversion"),
     ('"%a", a[0]', "'%a' in '%a.n' is not a conversion"),
     ('"%d: 100%", n', "'%' in '%d: 100%.n' is not a conversion .* write %% for the sign"),
-    ('"%*d", 5, n', "takes 1 values, and 2 are given"),
+    ('"%*d", 5, n', "takes 1 values, but got 2"),
     ('"%*d", n', r"%\*d: a width or precision is a number in the format, not value 1"),
     ('"{0}", n', r"\{0\} in '\{0\}.n': values are printed in their order"),
     ('"{n}", n', r"\{n\} in '\{n\}.n': values are printed in their order"),

@@ -67,7 +67,7 @@ def test_identities_of_an_integer_shape_in_a_kernel(run):
 
 def test_memory_is_gone_over_in_kernels_by_its_indices():
     tensor = cute.make_identity_tensor(4)
-    with seam.running(object()), pytest.raises(CuteError, match="is not iterated over: its elements are"):
+    with seam.running(object()), pytest.raises(CuteError, match="cannot be iterated over: its elements are"):
         iter(tensor)
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from numba_cute.isa.form.instr import TABLE, Instr
+from numba_cute.isa.form.kinds import Operand
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "nvgpu.md"
 BEGIN, END = "<!-- instructions -->\n", "<!-- end of instructions -->\n"
@@ -26,7 +27,7 @@ FAMILIES = {
                             "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol"),
 }  # fmt: skip
 _PREFIXES = sorted((p for family in FAMILIES.values() for p in family), key=len, reverse=True)
-_SPLIT = re.compile(r"[\s;{}]+")
+_SPLIT = re.compile(r"[\s;{}<>|]+")
 
 
 def family(row: Instr) -> str | None:
@@ -39,21 +40,38 @@ def family(row: Instr) -> str | None:
 
 
 def table() -> str:
-    """Each family with its targets, who issues it and what completes it."""
+    """Each family with its targets, who issues it, what completes it and what it may be given."""
     lines, by_family = [], {}
     for row in TABLE.values():
         by_family.setdefault(family(row), []).append(row)
     for title, prefixes in FAMILIES.items():
-        lines += [f"### {title}", "", "| PTX | target | issued by a | completed by |", "| --- | --- | --- | --- |"]
+        lines += [
+            f"### {title}",
+            "",
+            "| PTX | target | issued by a | completed by | optional |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         for prefix in sorted(prefixes):
             rows = by_family.get(prefix, [])
             for issuer in sorted({row.issuer for row in rows}):
                 mine = [row for row in rows if row.issuer == issuer]
-                targets = sorted({t for row in mine for t in row.target.split("|")}, key=order)
+                targets = sorted({t for row in mine for t in _targets(row)}, key=order)
+                optional = dict.fromkeys(_shown(o) for row in mine for o in row.operands if o.optional)
                 done = sorted({(row.done_by or "").replace("_", " ") for row in mine} - {""})
-                lines.append(f"| `{prefix}` | {', '.join(targets)} | {issuer} | {', '.join(done)} |")
+                lines.append(
+                    f"| `{prefix}` | {', '.join(targets)} | {issuer} | {', '.join(done)} | {', '.join(optional)} |"
+                )
         lines.append("")
     return "\n".join(lines)
+
+
+def _shown(o: Operand) -> str:
+    return o.name if o.target is None else f"{o.name} ({o.target})"
+
+
+def _targets(row: Instr) -> set[str]:
+    """The targets of all its forms, without those that an optional operand raises."""
+    return {t for case in row.cases for t in row.needs(case)[0].split("|")}
 
 
 def order(target: str) -> tuple[int, str]:

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from numba_cute import nvgpu
-from numba_cute.nvgpu.common import CopyOp, MmaOp
-from numba_cute.nvgpu.common.by_row import numbers
+from numba_cute.nvgpu.common import CopyOp, MmaOp, by_row
 
 from .instruction_table import PAGE, family, order
 
@@ -39,8 +38,8 @@ def targets(cls: Any) -> list[str]:
     return sorted({t for row in cls.rows for t in row.target.split("|")}, key=order)
 
 
-def cases(cls: Any) -> list[dict[str, Any]]:
-    return [case for row in cls.rows for case in row.cases if cls.takes(case)]
+def cases(cls: Any) -> list[Any]:
+    return [case for _, case in by_row.cases(cls)]
 
 
 def _distinct(found: Iterable[Any]) -> list[Any]:
@@ -80,7 +79,7 @@ def shapes(cls: Any) -> str:
     if len(ns) == 1:
         return ", ".join("x".join(map(str, s)) for s in found)
     each = _distinct(f"{m}xNx{k}" for m, _, k in found)
-    return f"{', '.join(each)}, N {numbers(ns)}"
+    return f"{', '.join(each)}, N {by_row.numbers(ns)}"
 
 
 def says(cls: Any) -> str:

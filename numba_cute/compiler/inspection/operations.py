@@ -93,7 +93,7 @@ class Recorder:
         return (shown, "") if shown is not None else (self.name(variable.name), type_text(ty))
 
     def stands_for(self, target: str, expr: Any, typemap: Any) -> bool:
-        """Whether an expression only names what there is: a method of an object, a tuple of variables."""
+        """Return whether an expression only names what there is: a method of an object, a tuple of variables."""
         if expr.op == "getattr" and isinstance(typemap[target], (BoundTraced, BoundJitted)):
             self._written[target] = self.use(expr.value, typemap)[0]
             return True
@@ -117,7 +117,7 @@ def recording(function: Callable[..., Any]) -> Iterator[Recorder]:
 
 
 def is_recorded(function: Callable[..., Any]) -> bool:
-    """Whether the operations of this function are being recorded."""
+    """Return whether the operations of this function are being recorded."""
     return bool(_active) and _active[-1].function is function
 
 
@@ -229,7 +229,7 @@ _ROOMS = {
     "math": "cute.math.",
     "nvgpu": "cute_nvgpu.",
 }
-"""What a room's functions and classes are known by, where they bear no mark of their own."""
+"""The parts by which rooms' functions and classes are known that bear no mark of their own."""
 
 
 def _part(obj: Any) -> str:
@@ -260,7 +260,7 @@ def _class(cls: type) -> str:
 
 @runtime_checkable
 class Printed(Protocol):
-    """What has a notation in CuTe's IR: layouts, tensors, atoms, tiled objects."""
+    """Anything with a notation in CuTe's IR: layouts, tensors, atoms, tiled objects."""
 
     def __cute_ir__(self) -> str: ...
 

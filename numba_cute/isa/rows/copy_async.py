@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...seam import CuteError
-from ..form.checks import need_aligned
 from ..form.instr import CP_ASYNC_GROUP, instr
 from ..form.kinds import Role, byte_count, gmem, mbar, optional, policy, pred, smem
 from ..form.machine import Machine
@@ -43,8 +42,8 @@ def cp_async(
     (of `createpolicy_l2`). Any thread, which then commits the group and waits."""
     filled = (0 if ignore else nbytes) if src_size is None else src_size
     for what, value in (("dst", dst), ("src", src)):
-        if what == "dst" or filled:
-            need_aligned(f"cp.async: {what}", value, nbytes)
+        if value % nbytes and (what == "dst" or filled):
+            raise CuteError(f"cp.async: {what} is {value:#x}: it must be a multiple of the {nbytes} bytes copied")
     if filled > nbytes:
         raise CuteError(f"cp.async: src_size is {filled}: it must be at most the {nbytes} bytes copied")
     data = np.zeros(nbytes, np.uint8)

@@ -53,7 +53,7 @@ def _in_bits(lay: Layout, unit: int) -> Layout:
 
 
 def _widths(atom: CopyAtom, legal: tuple[int, ...]) -> None:
-    """What an instruction moves whole (its layouts exist for any type)."""
+    """Refuse elements that the instruction does not move whole (its layouts exist for any type)."""
     if atom.value_type.width not in legal:
         bits = " or ".join(map(str, legal))
         raise CuteError(f"copy: {atom.op!r} moves elements of {bits} bits, and the atom's are {atom.value_type}")

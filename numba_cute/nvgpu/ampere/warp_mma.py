@@ -42,7 +42,7 @@ class WarpMma(RowMma):
         return self.element_bits or self.a_type.width
 
     def held(self, operand: str) -> DType:
-        """The type of the registers of operand "A", "B" or "C"."""
+        """Give the type of the registers of `operand` "A", "B" or "C"."""
         if operand == "C":
             return self.accumulator
         dtype = self.a_type if operand == "A" else self.b_type
@@ -78,7 +78,7 @@ class WarpMma(RowMma):
         row(acc, self._span(a, "A", m), self._span(b, "B", 8), *self.more_operands(words), **statics)
 
     def more_operands(self, words: dict[str, Any]) -> tuple[Any, ...]:
-        """Give the instruction's operands after A and B, from the values of the atom's fields."""
+        """Give the instruction's operands after A and B, from `words`, the values of the atom's fields."""
         return ()
 
 
@@ -303,7 +303,7 @@ class MmaMXF8F6F4Op(BlockScaled):
 
 
 def _mixed(case: Case) -> bool:
-    """Whether no other operation has these types."""
+    """Return whether no other operation has these types."""
     a, b = A.of(case)[0], B.of(case)[0]
     return (a.width, b.width) != (8, 8) and (a, b) != (Float4E2M1FN, Float4E2M1FN)
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all architectures share: the bases of operations, what users choose of them, and operations that every GPU
-has."""
+"""Common to all architectures: the bases of operations, the choices that users have, and operations of every GPU."""
 
 from ...atoms.op import CopyOp as CopyOp, MmaOp as MmaOp
 from ...seam import facade as _facade

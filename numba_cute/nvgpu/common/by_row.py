@@ -73,38 +73,44 @@ class ByRow:
         given: dict[str, Any] = {}
         for choice in self.choices:
             legal = legal_values(type(self), choice, tuple(given.items()))
-            value = self.chosen(choice, legal)
+            value = self._chosen(choice, legal)
             if not any(type(v) is type(value) and v == value for v in legal):
                 raise CuteError(
                     f"{known_name(self)}: {choice.field} {_shown(value)} {self._rule(choice, value, legal)}"
                 )
-            given |= self.sets(choice)
+            given |= self._sets(choice)
 
     @classmethod
-    def takes(cls, case: Case) -> bool:
-        """Whether a case of its rows is one of this operation's."""
+    def _takes(cls, case: Case) -> bool:
+        """Return whether a `case` of its rows is one of this operation's."""
         return all(case.get(k) == v for k, v in cls.fixed.items())
 
-    def chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
-        """The value of a field. legal: those that it may have; so an operation can complete what its user left out."""
+    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
+        """Give the value of a field, a `choice`. legal: those that it may have; so an operation can complete what its
+        user left out."""
         return vars(self)[choice.field]
 
-    def sets(self, choice: Choice) -> dict[str, Any]:
-        """The parameters that a field's value sets."""
+    def _sets(self, choice: Choice) -> dict[str, Any]:
+        """Give the parameters that the value of a field, a `choice`, sets."""
         return choice.sets(vars(self)[choice.field])
 
     def row(self) -> tuple[Instr, dict[str, Any]]:
         """Give the row of the instruction table that it issues, and the static parameters that its fields choose."""
-        return _form(type(self), tuple((k, v) for c in self.choices for k, v in self.sets(c).items()))
+        return _form(type(self), tuple((k, v) for c in self.choices for k, v in self._sets(c).items()))
 
     def _rule(self, choice: Choice, value: Any, legal: tuple[Any, ...]) -> str:
-        """What a field must be, and because of which other."""
+        """The rule that a field breaks, and the other field that makes it."""
         because, cls = "", type(self)
         before = self.choices[: self.choices.index(choice)]
         if set(legal) != set(legal_values(cls, choice, ())):
-            one = [c for c in before if legal_values(cls, choice, tuple(self.sets(c).items())) == legal]
+            one = [c for c in before if legal_values(cls, choice, tuple(self._sets(c).items())) == legal]
             because = " for " + " and ".join(f"{c.field} {_shown(vars(self)[c.field])}" for c in one[:1] or before)
         return f"must {_needed(choice, value, legal)}{because}"
+
+
+def cases(cls: type[ByRow]) -> list[tuple[Instr, Case]]:
+    """The cases of its rows that an operation has."""
+    return [(row, case) for row in cls.rows for case in row.cases if cls._takes(case)]
 
 
 @remembered
@@ -112,10 +118,9 @@ def forms(cls: type[ByRow]) -> tuple[tuple[Instr, Case], ...]:
     """All that an operation can be: its rows' cases, as far as they say what it does."""
     keys = {"m", "n", "k", "a_type", "b_type", "d_type", *cls.fixed, *(k for c in cls.choices for k in c.keys)}
     found: dict[Any, tuple[Instr, Case]] = {}
-    for row in cls.rows:
-        for case in filter(cls.takes, row.cases):
-            facts = {k: v for k, v in case.items() if k in keys}
-            found.setdefault((row.name, *facts.values()), (row, facts))
+    for row, case in cases(cls):
+        facts = {k: v for k, v in case.items() if k in keys}
+        found.setdefault((row.name, *facts.values()), (row, facts))
     return tuple(found.values())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the makers of atoms check of their arguments."""
+"""Checks of the makers of atoms."""
 
 from ...seam import CuteError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users choose of operations of all architectures."""
+"""Choices that users have of operations of all architectures."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ __all__ = [
 
 
 class OperandSource(StaticEnum):
-    """Where an operand lies: registers (RMEM) or shared memory (SMEM)."""
+    """The place of an operand: registers (RMEM) or shared memory (SMEM)."""
 
     RMEM = "rmem"
     SMEM = "smem"
 
 
 class OperandMajorMode(StaticEnum):
-    """Along which dimension a matrix operand is contiguous: MN (0) or K (1)."""
+    """The dimension along which a matrix operand is contiguous: MN (0) or K (1)."""
 
     MN = "mn"
     K = "k"
 
 
 class CtaGroup(StaticEnum):
-    """How many blocks act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100)."""
+    """The blocks that act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100)."""
 
     ONE = 1
     TWO = 2
 
 
 class LoadCacheMode(StaticEnum):
-    """Which caches a load uses: all levels, L2 alone (GLOBAL), all but to be evicted first (STREAMING), no more after
-    this (LAST_USE), none (NONE: fetch again)."""
+    """The caches that a load uses: all levels, L2 alone (GLOBAL), all but to be evicted first (STREAMING), no more
+    after this (LAST_USE), none (NONE: fetch again)."""
 
     ALWAYS = "ca"
     GLOBAL = "cg"
@@ -48,7 +48,7 @@ class LoadCacheMode(StaticEnum):
 
 
 class L2PrefetchSize(StaticEnum):
-    """How many bytes around an access are fetched into L2."""
+    """The bytes around an access that are fetched into L2."""
 
     NONE = 0
     SIZE_64B = 64
@@ -57,7 +57,7 @@ class L2PrefetchSize(StaticEnum):
 
 
 class StoreCacheMode(StaticEnum):
-    """Which caches a store uses: all levels (WRITE_BACK), L2 alone (GLOBAL), all, to be evicted first (STREAMING),
+    """The caches that a store uses: all levels (WRITE_BACK), L2 alone (GLOBAL), all, to be evicted first (STREAMING),
     through L2 to system memory (WRITE_THROUGH)."""
 
     WRITE_BACK = "wb"
@@ -68,8 +68,8 @@ class StoreCacheMode(StaticEnum):
 
 
 class CacheEvictionPriority(StaticEnum):
-    """When L1 gives up a line that is accessed: NO_ALLOCATE does not keep it at all, EVICT_UNCHANGED leaves its
-    priority."""
+    """The time when L1 gives up a line that is accessed: NO_ALLOCATE does not keep it at all, EVICT_UNCHANGED leaves
+    its priority."""
 
     EVICT_NORMAL = ""
     EVICT_FIRST = "evict_first"
@@ -79,7 +79,7 @@ class CacheEvictionPriority(StaticEnum):
 
 
 class MemoryOrder(StaticEnum):
-    """How an access is ordered with others, as PTX orders loads and stores (section "Memory Consistency Model")."""
+    """The order of an access among others, as PTX orders loads and stores (section "Memory Consistency Model")."""
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -102,14 +102,14 @@ class MemoryScope(StaticEnum):
 
 
 class SharedSpace(StaticEnum):
-    """Which shared memory a pointer names: the block's own, or that of any block of the cluster."""
+    """The shared memory that a pointer names: the block's own, or that of any block of the cluster."""
 
     CTA = "shared"
     CLUSTER = "dsmem"
 
 
 class OutputMajorMode(StaticEnum):
-    """Along which dimension a result D (M, N) is contiguous: M (column-major) or N (row-major)."""
+    """The dimension along which a result D (M, N) is contiguous: M (column-major) or N (row-major)."""
 
     M = "m"
     N = "n"

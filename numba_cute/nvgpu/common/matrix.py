@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What matrix operations of warps and warpgroups share: types, tile and fragments follow from the instruction's row."""
+"""Matrix operations of warps and warpgroups: types, tile and fragments follow from the instruction's row."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class RowMma(ByRow, MmaOp):
             cls.shape_mnk = next(iter(tiles))[0]  # the only one there is
 
     @classmethod
-    def takes(cls, case: Case) -> bool:
-        return super().takes(case) and cls.bits in (0, TYPES[case["a_type"]].width)
+    def _takes(cls, case: Case) -> bool:
+        return super()._takes(case) and cls.bits in (0, TYPES[case["a_type"]].width)
 
     @property
     def a_type(self) -> DType:

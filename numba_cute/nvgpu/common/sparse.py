@@ -15,7 +15,7 @@ __all__ = ["compress"]
 
 
 class SparseOp:
-    """What the operations with a structured sparse A share: half of it is stored along K."""
+    """Base of the operations with a structured sparse A: half of it is stored along K."""
 
     sparsity: ClassVar[int] = 2
     stored_rows: ClassVar[int]

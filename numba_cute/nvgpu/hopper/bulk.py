@@ -195,6 +195,7 @@ class _ToPeer(BulkCopy):
     def issue_to_peer(
         self, row: Instr, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any, **kind: str
     ) -> None:
+        """Issue `parts` by `row`, with its static parameters `kind`."""
         name = type(self).__name__
         if mask is not None or policy is not None:
             raise CuteError(f"copy: mcast_mask and cache_policy are not for {name}, which writes to one block")

@@ -59,6 +59,7 @@ class _Im2col(TmaCopyOp):
     pixels: Any = None
 
     def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
+        """Give the operands that say where in the image `t` begins, and its rank. what: "src" or "dst"."""
         if self.pixels is None or not isinstance(t.iterator, tuple):
             raise CuteError(f"copy: {what} {t!r} must be a part of the tensor that make_im2col_tma_atom gave")
         channel, pixel, *taps = t.iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each block copies of a tile by TMA."""
+"""Parts of tiles that each block copies by TMA."""
 
 from __future__ import annotations
 

@@ -64,13 +64,13 @@ def _barrier(bar: Any, group: CtaGroup) -> Any:
 class TmaCopyOp(CopyOp):
     """Copy boxes by a tensor map: the base of all operations that do. PTX cp.async.bulk.tensor, sm_90.
 
-    interleaved: whether the map's tensor is cut into slices of channels; set by what makes the atom."""
+    interleaved: True if the map's tensor is cut into slices of channels; set by what makes the atom."""
 
     interleaved: bool = field(default=False, kw_only=True, repr=False)
 
     im2col: ClassVar[bool] = False
     writes: ClassVar[bool] = False
-    """Whether it writes to the tensor."""
+    """True if it writes to the tensor."""
 
     @property
     def reduction(self) -> ReductionOp | None:

@@ -27,15 +27,15 @@ TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
 A_MAJOR, B_MAJOR = Choice("a_major_mode", ("trans_a",), _MAJORS), Choice("b_major_mode", ("trans_b",), _MAJORS)
 A_SRC = Choice("a_src", ("a_src",), {source.value: source for source in OperandSource})
 PLACES = (TILE, A_MAJOR, B_MAJOR, A_SRC)
-"""What all operations choose after their types."""
+"""The choices of all operations after the types."""
 
 __all__ = ["MmaB1Op", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "commit_group", "fence", "wait_group"]
 
 
 @known_as("cute_nvgpu.warpgroup")
 class WarpgroupMma(RowMma):
-    """Base of the operations of a warpgroup. A in registers has no major mode: what `a_major_mode` says then is not
-    used."""
+    """Base of the operations of a warpgroup. negate_a, negate_b: the words of Field.NEGATE_A and NEGATE_B. A in
+    registers has no major mode: what `a_major_mode` says then is not used."""
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
     asynchronous = True
@@ -51,14 +51,14 @@ class WarpgroupMma(RowMma):
         m, n, k = self.instruction_shape
         return m, n, k // self.elements_in
 
-    def chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
+    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
         shape = self.instruction_shape
         if choice is TILE and isinstance(shape, tuple) and len(shape) == 2:  # the types say what k is
             object.__setattr__(self, "instruction_shape", (*shape, legal[0][2]))
-        return super().chosen(choice, legal)
+        return super()._chosen(choice, legal)
 
-    def sets(self, choice: Choice) -> dict[str, Any]:
-        return {} if choice is A_MAJOR and self.a_src is OperandSource.RMEM else super().sets(choice)
+    def _sets(self, choice: Choice) -> dict[str, Any]:
+        return {} if choice is A_MAJOR and self.a_src is OperandSource.RMEM else super()._sets(choice)
 
     def traits(self) -> MmaTraits:
         _, n, k = self.shape_mnk
@@ -91,12 +91,12 @@ class WarpgroupMma(RowMma):
         row(acc, first, b_word, *self.more_operands(words), accumulate, **statics)
 
     def more_operands(self, words: dict[str, Any]) -> tuple[Any, ...]:
-        """Give the instruction's operands between B and the flag, from the values of the atom's fields."""
+        """Give the instruction's operands between B and the flag, from `words`, the values of the atom's fields."""
         return ()
 
 
 def _reads(element: DType, dtype: DType) -> bool:
-    """Whether shared memory of `element`s is what an operand of `dtype` is read from: tf32 are floats."""
+    """Return whether shared memory of `element`s is what an operand of `dtype` is read from: tf32 are floats."""
     return element == dtype or (dtype == TFloat32 and element == Float32)
 
 
@@ -236,6 +236,7 @@ def commit_group() -> None:
 def wait_group(group: int) -> None:
     """Wait until at most the `group` (0 to 7) latest groups are incomplete. All threads of the warpgroup. Raises
     CuteError unless that is a static number in the range. PTX wgmma.wait_group, sm_90a."""
-    if type(group) is not int or not 0 <= group <= 7:
-        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, 7]")
+    most = isa.wgmma_wait_group.cases[-1]["n"]
+    if type(group) is not int or not 0 <= group <= most:
+        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, {most}]")
     isa.wgmma_wait_group(n=group)

@@ -27,7 +27,7 @@ from .inflight import Groups, InFlight
 from .schedule import schedule
 from .tma_table import TensorMaps
 from .tmem import check_freed
-from .together import Together
+from .together import NotTogether, Together
 from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
@@ -106,7 +106,7 @@ class Thread:
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
         """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
         if self.convoy is not None and self.convoy.by_turns is not None:
-            raise SimError(f"{why}: one lane of those that run together cannot wait alone")
+            raise NotTogether(f"{why}: one lane of those that run together cannot wait alone")
         self.wait = Wait(why, on, machine, ready)
         if self.cta.cluster.run.trace is not None:
             self.cta.cluster.run.trace.waits(self)

@@ -9,6 +9,10 @@ from ...isa.form.instr import Instr
 from ...isa.form.kinds import Operand
 
 
+class NotTogether(Exception):
+    """Lanes do what they can only do one by one: the launch runs again that way."""
+
+
 class Together(Protocol):
     """Lanes on one greenlet, which is their first thread's: the only one that the scheduler sees.
 

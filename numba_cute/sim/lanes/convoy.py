@@ -24,12 +24,11 @@ from ...dtypes import DType
 from ...isa.form.instr import Instr
 from ...isa.form.kinds import Operand
 from ...seam import Regs
-from ..ground.report import SimError
 from ..hardware.machine import Machine
-from ..python.arithmetic.lanes import Lanes
+from ..hardware.together import NotTogether
+from ..python.arithmetic.lanes import Apart, Lanes, LaneVector
 from ..python.arithmetic.number import CLASSES, elements, from_python, leaf_type, plain
 from .operands import lane_results, scalars, vectors
-from .registers import Apart, LaneVector
 
 WORTH, WARM_UP = 8, 2500
 """Lanes that part run again what has been computed. If that is more than so many times what was computed the first
@@ -108,7 +107,7 @@ class Convoy:
 
     def lists(self, value: Any) -> list[Any]:
         """A value for each lane, as Python's numbers."""
-        return value.list if type(value) is Lanes else [plain(value)] * len(self.threads)
+        return value.values if type(value) is Lanes else [plain(value)] * len(self.threads)
 
     # steps
     def step(self, live: Callable[..., Any], *args: Any) -> Any:
@@ -170,7 +169,7 @@ class Convoy:
         numbers = list(map(from_python, results))
         dtype = numbers[0].dtype
         if any(x.dtype is not dtype for x in numbers):
-            raise TypeError("the lanes' results differ in their types")
+            raise NotTogether("the lanes' results differ in their types")
         return self.of(dtype, [x.value for x in numbers])
 
     # parting
@@ -191,13 +190,13 @@ class Convoy:
 
     def alike(self, *values: Any) -> None:
         """The lanes for which one of `values` differs go on elsewhere."""
-        lists = [v.list for v in values if type(v) is Lanes]
+        lists = [v.values for v in values if type(v) is Lanes]
         if lists:
             self.agree(list(zip(*lists)))
 
     def common(self, value: Any) -> Any:
         """The value's one number that most lanes have; the others go on elsewhere."""
-        return self.agree(value.list) if type(value) is Lanes else value
+        return self.agree(value.values) if type(value) is Lanes else value
 
     # operands and results of instructions
     def column(self, value: Any) -> list[Any]:
@@ -236,7 +235,7 @@ class Convoy:
         run.repeated += self.work
         self.work = 0
         if run.repeated > WORTH * (run.computed + WARM_UP):
-            raise SimError("the lanes part so often that they are faster one by one")  # see launch: they run so
+            raise NotTogether("the lanes part so often that they are faster one by one")  # see launch: they run so
         return self._remember()
 
     def _remember(self) -> tuple[int, ...]:

@@ -17,15 +17,15 @@ from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
 from ..hardware.collective import issue_alone, issue_together
 from ..hardware.machine import Machine
+from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import limits
-from ..python.arithmetic.elementwise import bits_as, compute, computed_in
-from ..python.arithmetic.lanes import Lanes, compared
+from ..python.arithmetic.elementwise import bits_as
+from ..python.arithmetic.lanes import LaneFile, Lanes, LaneVector, compared
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arithmetic.traced import join, joined
 from ..python.backend import SimBackend, as_array, as_number, cast, type_of
 from .convoy import Convoy
 from .operands import as_lanes, scalars, spans
-from .registers import LaneFile, LaneVector
 
 
 class LaneBackend(SimBackend):
@@ -69,7 +69,7 @@ class LaneBackend(SimBackend):
             return self._special(f, row, case) if row.pure else self._at_once(f, row, case, operands)
         if row.lanes == SAME:
             f.alike(*operands.values())
-            alike = {k: v.list[0] if type(v) is Lanes else v for k, v in operands.items()}
+            alike = {k: v.values[0] if type(v) is Lanes else v for k, v in operands.items()}
             return issue_alone(self.run, row, case, alike, f)
         return f.each(partial(issue_alone, self.run, row, case), operands)
 
@@ -88,7 +88,7 @@ class LaneBackend(SimBackend):
     def _load(self, f: Convoy, dtype: DType, space: str, address: Any, count: int, align: int) -> Any:
         if type(address) is not Lanes:
             return super().load(dtype, space, address, count, align)
-        self._machine().polls(tuple(address.list))
+        self._machine().polls(tuple(address.values))
         memory, places = self._places(f, space, address, count * dtype.bytes, align)
         values = memory[places].view(dtype.numpy)
         return tuple(f.of_array(dtype, values[:, i]) for i in range(count))
@@ -137,18 +137,18 @@ class LaneBackend(SimBackend):
         self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool = False
     ) -> tuple[Bytes, Any]:
         """The memory that the lanes access, and where in it: an index (lanes, nbytes) of bytes."""
-        at = np.array(address.list, np.int64)
+        at = np.array(address.values, np.int64)
         low, high = int(at.min()), int(at.max())
         if align > 1 and (at % min(align, 16)).any():
-            raise IndexError("misaligned")
+            raise NotTogether("misaligned")
         if space == "smem" or (space == "generic" and not high >> 32 and self.run.memory.find(low) is None):
             smem = self.run.thread.cta.smem
             if high >> 24 or not (smem.holds(low, nbytes) and smem.holds(high, nbytes)):
-                raise IndexError("outside of the CTA's shared memory")
+                raise NotTogether("outside of the CTA's shared memory")
             return smem.data, at[:, None] + np.arange(nbytes)
         a = self.run.memory.find(low)
         if a is None or high + nbytes > a.end or write and a.readonly:
-            raise IndexError("outside of one allocation that is as it must be")
+            raise NotTogether("outside of one allocation that is as it must be")
         return a.data, (at - a.address)[:, None] + np.arange(nbytes)
 
     # registers
@@ -243,20 +243,7 @@ class LaneBackend(SimBackend):
         if not any(map(_varies, operands)):
             return super().elementwise(op, dtype, *operands)
         f = self._convoy
-        inner = computed_in(dtype)
-        arrays = []
-        for i, x in enumerate(operands):
-            want = Boolean if op == "where" and i == 0 else inner
-            if not isinstance(x, (np.ndarray, LaneVector)):
-                x = _column(_numbers(x, Boolean if want is Boolean else dtype))
-            arrays.append(np.asarray(_array(x), want.numpy))
-        if isinstance(op, Instr):
-            names = [o.name for o in op.operands if o.reads]
-            out = np.asarray(op.perform(self._machine(), op.case({}), dict(zip(names, arrays))))
-        else:
-            out = np.asarray(compute(op, dtype, arrays))
-        if op not in COMPARISONS:
-            out = as_array(out, dtype)
+        out = self.computed(op, dtype, operands, _elements)
         if any(isinstance(x, (np.ndarray, LaneVector)) for x in operands):
             return LaneVector(f, out)
         return f.of_array(Boolean if op in COMPARISONS else dtype, out[:, 0])
@@ -314,6 +301,11 @@ def _set(f: Convoy, regs: Regs, values: Any) -> None:
     part[file.rows(f)] = values
 
 
+def _elements(x: Any, dtype: DType) -> Any:
+    """A vector's elements, or a column of a scalar's."""
+    return _array(x) if isinstance(x, (np.ndarray, LaneVector)) else _column(_numbers(x, dtype))
+
+
 def _array(x: Any) -> Any:
     return x.array if type(x) is LaneVector else x
 
@@ -335,7 +327,7 @@ def _numbers(x: Any, dtype: DType) -> Any:
 
 def _converted(x: Lanes, dtype: DType) -> list[Any]:
     """The values as elements of a type, as Python's numbers."""
-    values = x.list
+    values = x.values
     if dtype.is_integer and (x.dtype is None or x.dtype.is_integer):
         low, high = limits(dtype)
         if low <= min(values) and max(values) <= high:

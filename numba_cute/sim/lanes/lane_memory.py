@@ -9,11 +9,11 @@ import numpy as np
 
 from ...dtypes import DType, from_numpy
 from ..hardware.machine import Machine
+from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import converter
-from ..python.arithmetic.lanes import Lanes
+from ..python.arithmetic.lanes import Apart, Lanes
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arrays import DeviceArray, Record, element_value, place, typed_element
-from .registers import Apart
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
@@ -32,9 +32,9 @@ def _lane_values(value: Any, dtype: Any) -> Any:
     """What numbers are worth as elements of an array: for lanes a list."""
     if type(value) is not Lanes:
         if not isinstance(value, (int, float, Number, np.generic)):
-            raise TypeError("an element is set to a number")
+            raise NotTogether("an element is set to a number")
         return element_value(value, dtype)
-    numbers = [element_value(x, dtype) for x in value.numbers] if _converts(value, dtype) else value.list
+    numbers = [element_value(x, dtype) for x in value.numbers] if _converts(value, dtype) else value.values
     return np.array(numbers, dtype)
 
 
@@ -67,13 +67,13 @@ class Stepped(DeviceArray):
         f.step(self._set, f, place(at), value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        raise TypeError("arithmetic on whole arrays is not a step")
+        raise NotTogether("arithmetic on whole arrays is not a step")
 
     def _places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
         """The index of one element in each lane."""
         if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
-            raise TypeError("an index of lanes names elements")
-        return tuple(np.array(i.list) if type(i) is Lanes else i for i in index)
+            raise NotTogether("an index of lanes names elements")
+        return tuple(np.array(i.values) if type(i) is Lanes else i for i in index)
 
     def _read(self, f: Any, at: Any) -> Any:
         Machine(self._run, None, f.threads).polls((id(self), at))
@@ -117,6 +117,7 @@ class LaneArray(Apart):
     ndim = property(lambda self: self.data.ndim - 1)
     size = property(lambda self: self.data[0].size)
     dtype = property(lambda self: self.data.dtype)
+    every = property(lambda self: self.data)
 
     def __len__(self) -> int:
         return int(self.data.shape[1])
@@ -131,7 +132,7 @@ class LaneArray(Apart):
         at = place(at)
         index = at if isinstance(at, tuple) else (at,)
         if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
-            raise TypeError(f"index {at} of a local array is no element")
+            raise NotTogether(f"index {at} of a local array is no element")
         lanes = np.array(f.lanes)
         return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
 

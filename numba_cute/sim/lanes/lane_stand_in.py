@@ -10,6 +10,7 @@ from typing import Any
 from ...dtypes import DType, Int32, Int64, Uint32
 from ..hardware.cooperative import GridGroup
 from ..hardware.machine import Machine
+from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import wrapped
 from ..python.arithmetic.lanes import Lanes
 from ..python.arithmetic.operators import type_of_class
@@ -138,7 +139,7 @@ class LaneStandIn(CudaStandIn):
         f = self._run.thread.convoy
         dtype = value.dtype or Int64 if type(value) is Lanes else type_of_class(type(value))
         if dtype is None:
-            raise TypeError(f"{what}: {value!r} is no number")
+            raise NotTogether(f"{what}: {value!r} is no number")
         met = self._meet(what, mask, value)
         return f.of(dtype, [met.get(s, v) for s, v in zip(source, f.lists(value))])
 

@@ -11,8 +11,7 @@ from ...isa.form.instr import Instr
 from ...isa.form.kinds import Operand
 from ...seam import Regs
 from ..hardware.collective import BITS, MAKE, MASK, REGISTER, check_size, result_type, scalar, span, vector
-from ..python.arithmetic.lanes import Lanes
-from .registers import LaneFile
+from ..python.arithmetic.lanes import LaneFile, Lanes
 
 
 def scalars(kind: str, value: Any) -> Any:
@@ -41,7 +40,7 @@ def registers_of(kind: str, value: Lanes) -> Any:
     if kind in ("f32", "f64", "pred"):
         return value.array(dtype)
     if kind == "u64":
-        return np.array([scalar(kind, v) for v in value.list], dtype)
+        return np.array([scalar(kind, v) for v in value.values], dtype)
     return (value.array(np.int64) & MASK[kind]).astype(dtype) if kind in MASK else value.array(np.int64).astype(dtype)
 
 

@@ -117,6 +117,10 @@ def as_array(values: Any, dtype: DType) -> Any:
     return converted(a, dtype) if a.dtype != dtype.numpy else a.copy()
 
 
+def _elements(x: Any, dtype: DType) -> Any:
+    return x if isinstance(x, np.ndarray) else as_number(x, dtype)
+
+
 class SimBackend:
     """What runs traced code in the simulator; `run.thread` is the thread that asks."""
 
@@ -279,22 +283,24 @@ class SimBackend:
         return vector[list(indices)]
 
     def elementwise(self, op: Any, dtype: DType, *operands: Any) -> Any:
+        out = self.computed(op, dtype, operands, _elements)
+        if any(isinstance(x, np.ndarray) for x in operands):
+            return out
+        return typed(Boolean if op in COMPARISONS else dtype, elements(out.reshape(1))[0])
+
+    def computed(self, op: Any, dtype: DType, operands: Sequence[Any], of: Callable[[Any, DType], Any]) -> Any:
+        """Compute an operation on arrays. of: gives the elements of an operand as they are in a type."""
         inner = computed_in(dtype)
         arrays = []
         for i, x in enumerate(operands):
-            want = Boolean if op == "where" and i == 0 else inner
-            rounded = x if isinstance(x, np.ndarray) else as_number(x, Boolean if want is Boolean else dtype)
-            arrays.append(np.asarray(rounded, want.numpy))
+            condition = op == "where" and i == 0
+            arrays.append(np.asarray(of(x, Boolean if condition else dtype), (Boolean if condition else inner).numpy))
         if isinstance(op, Instr):
             names = [o.name for o in op.operands if o.reads]
             out = np.asarray(op.perform(self._machine(), op.case({}), dict(zip(names, arrays))))
         else:
             out = np.asarray(compute(op, dtype, arrays))
-        if op not in COMPARISONS:
-            out = as_array(out, dtype)
-        if any(isinstance(x, np.ndarray) for x in operands):
-            return out
-        return typed(Boolean if op in COMPARISONS else dtype, elements(out.reshape(1))[0])
+        return out if op in COMPARISONS else as_array(out, dtype)
 
     def type_of(self, scalar: Any) -> DType:
         return type_of(scalar)

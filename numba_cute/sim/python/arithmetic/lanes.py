@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import Boolean, DType
+from ....dtypes import Boolean, DType, from_numpy
 from ....seam import CuteError, Leaf
 from .compute import wrapped
 from .number import CLASSES, Number, from_python
@@ -46,7 +46,7 @@ class Lanes(Leaf):
         self.lanes = self.convoy.lanes
 
     @property
-    def list(self) -> list[Any]:
+    def values(self) -> list[Any]:
         """The values, lane by lane."""
         if self.lanes is not self.convoy.lanes:
             self._keep()
@@ -57,7 +57,7 @@ class Lanes(Leaf):
     @property
     def numbers(self) -> Any:
         """The values with their type, lane by lane."""
-        return list(map(CLASSES[self.dtype].make, self.list)) if self.dtype is not None else self.list
+        return list(map(CLASSES[self.dtype].make, self.values)) if self.dtype is not None else self.values
 
     def array(self, dtype: Any) -> Any:
         """The values as an array of a type that holds them."""
@@ -76,7 +76,7 @@ class Lanes(Leaf):
 
     def assumed(self, divisor: int) -> Any:
         """The same, of which a divisor is promised: an error if it does not divide them all."""
-        values = self.list
+        values = self.values
         if any(x % divisor for x in values):
             raise CuteError(f"assume: src is {values}, which are not all multiples of divby={divisor}")
         return self
@@ -85,26 +85,26 @@ class Lanes(Leaf):
     def divisor(self) -> int:  # type: ignore[override]
         """What divides the values of all lanes."""
         integers = self.dtype is None or self.dtype.is_integer
-        return math.gcd(*self.list) or 1 if integers else 1
+        return math.gcd(*self.values) or 1 if integers else 1
 
     def map(self, dtype: DType | None, f: Callable[[Any], Any]) -> Any:
-        return self.convoy.of(dtype, [f(x) for x in self.list])
+        return self.convoy.of(dtype, [f(x) for x in self.values])
 
     def __repr__(self) -> str:
-        return f"Lanes({self.list})"
+        return f"Lanes({self.values})"
 
     # one number
     def __bool__(self) -> bool:
-        return bool(self.convoy.agree([bool(x) for x in self.list]))
+        return bool(self.convoy.agree([bool(x) for x in self.values]))
 
     def __index__(self) -> int:
-        return int(self.convoy.agree([operator.index(x) for x in self.list]))
+        return int(self.convoy.agree([operator.index(x) for x in self.values]))
 
     def __int__(self) -> int:
-        return int(self.convoy.agree([int(x) for x in self.list]))
+        return int(self.convoy.agree([int(x) for x in self.values]))
 
     def __float__(self) -> float:
-        values = [float(x) for x in self.list]
+        values = [float(x) for x in self.values]
         return float.fromhex(self.convoy.agree([x.hex() for x in values]))
 
     # traced code, a number each
@@ -119,7 +119,7 @@ _NUMBERS = (int, float, Number)
 
 
 def _values(x: Any, width: int) -> list[Any]:
-    return x.list if type(x) is Lanes else [x.value if isinstance(x, Number) else x] * width
+    return x.values if type(x) is Lanes else [x.value if isinstance(x, Number) else x] * width
 
 
 def _meeting(a: Any, b: Any) -> DType | None:
@@ -134,7 +134,7 @@ def _meeting(a: Any, b: Any) -> DType | None:
 def _computed(op: str, plain: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """An operator of traced code, by the rules of `number.arithmetic`."""
     lanes = a if type(a) is Lanes else b
-    width = len(lanes.list)
+    width = len(lanes.values)
     t = _meeting(a, b)
     xs, ys = _values(a, width), _values(b, width)
     if t is None:
@@ -165,7 +165,7 @@ def _all_in(values: list[int], t: DType) -> bool:
 def compared(op: str, plain: Callable[[Any, Any], bool], a: Any, b: Any) -> Any:
     """A comparison in traced code."""
     lanes = a if type(a) is Lanes else b
-    width = len(lanes.list)
+    width = len(lanes.values)
     t = _meeting(a, b)
     xs, ys = _values(a, width), _values(b, width)
     if t is None or CLASSES[t].integer and _all_in(xs, t) and _all_in(ys, t):
@@ -215,8 +215,78 @@ def lanewise(f: Callable[..., Any]) -> Callable[..., Any]:
                 break
         else:
             return f(*args, **kwargs)
-        width = len(a.list)
+        width = len(a.values)
         columns = [x.numbers if type(x) is Lanes else [x] * width for x in args]
         return a.convoy.gathered([from_python(f(*row, **kwargs)) for row in zip(*columns)])
 
     return call
+
+
+class LaneVector(Leaf):
+    """A vector of registers (`Backend.vector`) for each lane: an array (lanes, count)."""
+
+    __slots__ = ("convoy", "lanes", "_array")
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
+
+    def __init__(self, convoy: Any, array: Any, lanes: Any = None) -> None:
+        self.convoy, self._array, self.lanes = convoy, array, lanes or convoy.lanes
+
+    @property
+    def array(self) -> Any:
+        if self.lanes is not self.convoy.lanes:
+            self._array = self._array[self.convoy.positions(self.lanes)]
+            self.lanes = self.convoy.lanes
+        return self._array
+
+    def held(self) -> LaneVector:
+        return LaneVector(self.convoy, self._array, self.lanes)
+
+    def __len__(self) -> int:
+        return int(self._array.shape[1])
+
+    def __getitem__(self, at: int) -> Any:
+        """One element of each lane."""
+        array = self.array
+        return self.convoy.of_array(from_numpy(array.dtype), array[:, at])
+
+
+class Apart:
+    """Of which each lane has one of its own."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def every(self) -> Any:
+        """All of them, as one array whose first mode is the lanes."""
+        raise NotImplementedError
+
+    def of(self, thread: Any) -> Any:
+        """The one of a thread."""
+        raise NotImplementedError
+
+
+class LaneFile(Apart):
+    """A register file of each lane: the rows of the slab `base` from the thread of index `first` on."""
+
+    __slots__ = ("base", "first")
+
+    def __init__(self, slab: Any, first: int) -> None:
+        self.base, self.first = slab, first
+
+    @property
+    def every(self) -> Any:
+        return self.base
+
+    def rows(self, convoy: Any) -> Any:
+        """What selects the lanes' rows: a slice where they lie side by side."""
+        threads = convoy.threads
+        low, high = threads[0].index - self.first, threads[-1].index - self.first
+        if high - low + 1 == len(threads):
+            return slice(low, high + 1)
+        return [t.index - self.first for t in threads]
+
+    def of(self, thread: Any) -> Any:
+        """The file of one thread."""
+        return self.base[thread.index - self.first]

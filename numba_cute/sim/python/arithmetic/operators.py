@@ -340,9 +340,9 @@ def _lanes_binary(op: str) -> Binary:
             raise _refused(op, x, y)
         result, f = operation
         lanes = a if type(a) is Lanes else b
-        width = len(lanes.list)
-        xs = a.list if type(a) is Lanes else [value_of(a)] * width
-        ys = b.list if type(b) is Lanes else [value_of(b)] * width
+        width = len(lanes.values)
+        xs = a.values if type(a) is Lanes else [value_of(a)] * width
+        ys = b.values if type(b) is Lanes else [value_of(b)] * width
         return lanes.convoy.of(result, _each(op, exact, f, x, y, result, xs, ys))
 
     return call

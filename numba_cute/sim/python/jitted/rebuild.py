@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ... import seam
-from ...seam.words import no_array
-from .arithmetic.functions import python_functions
-from .arithmetic.modules import Module, replaced
-from .arithmetic.number import from_python
-from .dropped import watched
-from .jitted.rewrite import rewritten
-from .numba_functions import declared
-from .numba_stand_in import CudaStandIn, NumbaType
+from .... import seam
+from ....dtypes import DType
+from ....seam.words import no_array
+from ..arithmetic.functions import is_pure, python_functions
+from ..arithmetic.modules import Module, replaced
+from ..arithmetic.number import from_python
+from ..dropped import watched
+from ..numba_functions import declared
+from ..numba_stand_in import CudaStandIn, NumbaType
+from .rewrite import rewritten
+from .specialise import Tools, specialised
+from .typing_backend import TypingBackend
 
 _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
           "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
@@ -80,6 +83,7 @@ class Rebuilder:
         self.cuda: Any = stand_in(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
         self._builtins = python_functions()
+        self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
         self._functions: dict[int, Any] = {}
         self._globals: dict[int, dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
@@ -96,11 +100,25 @@ class Rebuilder:
                 if mine is not None and not name.startswith("_"):
                     self._stubs[id(stub)] = mine
 
-    def function(self, fn: FunctionType) -> FunctionType:
+    def _typing_backend(self) -> TypingBackend:
+        backend = TypingBackend(self.run)
+        backend.struct_class = self.struct_class
+        return backend
+
+    def _may_try(self, f: Any) -> bool:
+        """Whether a callable leaves no trace, or none where it asks the backend: so that it may be called only to see
+        the type of what it gives."""
+        f = getattr(f, "__func__", f)
+        if seam.is_struct_class(f):
+            return seam.is_made(f.__init__)
+        static = seam.is_static_class(f) or seam.is_static_class(type(f))
+        return static or seam.is_traced(f) or isinstance(f, (DType, NumbaType)) or is_pure(f)
+
+    def function(self, fn: FunctionType) -> Any:
         """`fn`, its globals and closure replaced."""
         found = self._functions.get(id(fn))
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
         self._keep.append(fn)
         names = _names(fn.__code__)
         space = self._globals.get(id(fn.__globals__))
@@ -112,7 +130,9 @@ class Rebuilder:
         new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
         named = fn.__kwdefaults__
         new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
-        self._functions[id(fn)] = new  # before its surroundings: it may call itself
+        made = self._functions[id(fn)] = specialised(
+            fn, new, self._tools
+        )  # before its surroundings: it may call itself
         for name in names:
             if name in fn.__globals__:
                 space[name] = self.replace(fn.__globals__[name], names)
@@ -121,7 +141,7 @@ class Rebuilder:
                 cell.cell_contents = self.replace(old.cell_contents, names)
             except ValueError:  # an empty cell stays empty
                 continue
-        return new
+        return made
 
     def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
         """What stands for `value` in the simulator; `names` are the attributes that the code mentions."""
