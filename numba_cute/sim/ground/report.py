@@ -44,7 +44,7 @@ class ReadOnlyError(SimError):
 
 
 class UninitializedReadError(SimError):
-    """What nobody has written was read and used: shared or tensor memory, registers, a local array."""
+    """A read and use of what nobody has written: shared or tensor memory, registers, a local array."""
 
 
 class DivergenceError(SimError):
