@@ -135,6 +135,8 @@ class SimBackend:
         """A value as a field of the annotated type holds it."""
         if not isinstance(kind, DType):
             return value
+        if isinstance(value, Scalar):  # a field's default, `cute.Int32(0)`
+            value = value.checked(simulated=True)
         held = leaf_type(kind)
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
