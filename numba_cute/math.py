@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import math as _math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 
@@ -59,10 +59,10 @@ _EITHER_WAY = "fastmath, approx: either allows the approximate instruction, of e
 
 
 def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
-    def precise(a: Any, fastmath: bool = False) -> Any:
+    def precise(a: MathOperand, fastmath: bool = False) -> Any:
         return elementwise(name, a)
 
-    def either(a: Any, fastmath: bool = False, approx: bool = False) -> Any:
+    def either(a: MathOperand, fastmath: bool = False, approx: bool = False) -> Any:
         wanted = _approximate(fastmath or approx, a)
         return _in_float32(fast, a) if wanted else elementwise(name, a)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ class RoundingMode(StaticEnum):
     DOWN = "rm"
 
 
-MathOperand = Any
+MathOperand: TypeAlias = seam.Number | TensorSSA
 """An operand of these functions: a `TensorSSA`, a number known only at run time, or a float, int or bool."""
 
 
@@ -158,26 +158,26 @@ def _rounded(name: str, rounding: RoundingMode | None, *operands: Any) -> Any:
 
 
 @traced
-def add(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
+def add(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` + `b`; of integers too, which are not rounded. rounding: a RoundingMode, of Float32 and Float64
     alone; by default to nearest even. Any thread."""
     return _rounded("add", rounding, a, b)
 
 
 @traced
-def sub(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
+def sub(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` - `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread."""
     return _rounded("sub", rounding, a, b)
 
 
 @traced
-def mul(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
+def mul(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` * `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread."""
     return _rounded("mul", rounding, a, b)
 
 
 @traced
-def sqrt(a: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
+def sqrt(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """Compute the square root of `a`. fastmath, approx: either allows PTX sqrt.approx, of elements of at most 32 bits.
     rounding: as for `add`; it excludes the approximation. Any thread."""
     if rounding is None and _approximate(fastmath or approx, a):
@@ -186,7 +186,7 @@ def sqrt(a: Any, fastmath: bool = False, approx: bool = False, rounding: Roundin
 
 
 @traced
-def rcp(a: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
+def rcp(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
     """Compute 1 / `a`. fastmath, approx: either allows PTX rcp.approx, of elements of at most 32 bits. rounding: as for
     `add`; it excludes the approximation. Any thread."""
     if rounding is None and _approximate(fastmath or approx, a):
@@ -196,7 +196,7 @@ def rcp(a: Any, fastmath: bool = False, approx: bool = False, rounding: Rounding
 
 @traced
 def div(
-    a: Any, b: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None
+    a: MathOperand, b: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None
 ) -> Any:  # fmt: skip
     """Compute `a` / `b`. fastmath, approx: either allows PTX div.full, of elements of at most 32 bits. rounding: as for
     `add`; it excludes the approximation. Any thread."""
@@ -207,14 +207,14 @@ def div(
 
 
 @traced
-def absf(a: Any, fastmath: bool = False) -> Any:
+def absf(a: MathOperand, fastmath: bool = False) -> Any:
     """Compute the magnitude of `a`, which holds floats; integers are an error. fastmath: accepted; it changes nothing.
     Any thread."""
     return elementwise("abs", _checked(a, True, "absf"))
 
 
 @traced
-def absi(a: Any) -> Any:
+def absi(a: MathOperand) -> Any:
     """Compute the magnitude of `a`, which holds integers; floats are an error. Any thread."""
     return elementwise("abs", _checked(a, False, "absi"))
 
@@ -227,7 +227,7 @@ def _checked(a: Any, floats: bool, what: str) -> Any:
 
 
 @traced
-def isnormal(a: Any, fastmath: bool = False) -> Any:
+def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
     """Return whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
     nothing. Any thread."""
     dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
@@ -237,7 +237,7 @@ def isnormal(a: Any, fastmath: bool = False) -> Any:
 
 
 @traced
-def ipowi(base: Any, exponent: int) -> Any:
+def ipowi(base: MathOperand, exponent: int) -> Any:
     """Raise `base`, an integer, to `exponent`, a static integer of at least 0. Any thread."""
     if type(exponent) is not int or exponent < 0:
         raise CuteError(f"ipowi: exponent {exponent!r} must be a static integer of at least 0")
@@ -245,7 +245,7 @@ def ipowi(base: Any, exponent: int) -> Any:
 
 
 @traced
-def fpowi(base: Any, exponent: int, fastmath: bool = False) -> Any:
+def fpowi(base: MathOperand, exponent: int, fastmath: bool = False) -> Any:
     """Raise `base`, a float, to `exponent`, a static integer, by multiplications. fastmath: accepted; it changes
     nothing. Any thread."""
     if type(exponent) is not int:
@@ -263,13 +263,13 @@ def _whole_power(base: Any, n: int, one: Any) -> Any:
 
 
 @traced
-def sincos(a: Any, fastmath: bool = False) -> tuple[Any, Any]:
+def sincos(a: MathOperand, fastmath: bool = False) -> tuple[Any, Any]:
     """Compute (sin(`a`), cos(`a`)), `a` in radians. fastmath: as for `sin`. Any thread."""
     return sin(a, fastmath), cos(a, fastmath)
 
 
 @traced
-def pow(a: Any, b: Any, fastmath: bool = False) -> Any:
+def pow(a: MathOperand, b: MathOperand, fastmath: bool = False) -> Any:
     """Compute `a` ** `b`. fastmath: allow 2 ** (b * log2(a)) by PTX ex2.approx and lg2.approx, for positive `a` of at
     most 32 bits. Any thread."""
     if _approximate(fastmath, a):
@@ -278,26 +278,26 @@ def pow(a: Any, b: Any, fastmath: bool = False) -> Any:
 
 
 @traced
-def atan2(y: Any, x: Any) -> Any:
+def atan2(y: MathOperand, x: MathOperand) -> Any:
     """Compute the angle of the point (`x`, `y`) in radians, from -pi to pi. Any thread."""
     return elementwise("atan2", y, x)
 
 
 @traced
-def fma(a: Any, b: Any, c: Any, rounding: RoundingMode | None = None) -> Any:
+def fma(a: MathOperand, b: MathOperand, c: MathOperand, rounding: RoundingMode | None = None) -> Any:
     """Compute `a` * `b` + `c`, rounded once (16-bit floats: in Float32, then to 16 bits). rounding: as for `add`. Any
     thread."""
     return _rounded("fma", rounding, a, b, c)
 
 
 @traced
-def copysign(magnitude: Any, sign: Any) -> Any:
+def copysign(magnitude: MathOperand, sign: MathOperand) -> Any:
     """Return `magnitude` the sign of `sign`. Any thread."""
     return elementwise("copysign", magnitude, sign)
 
 
 @traced
-def rem(a: Any, b: Any) -> Any:
+def rem(a: MathOperand, b: MathOperand) -> Any:
     """Compute the remainder of `a` / `b` rounded towards zero: it has the sign of `a`, as of C's fmod (`%` has that of
     `b`). Any thread."""
     return elementwise("rem", a, b)
@@ -312,20 +312,20 @@ def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
 
 
 @traced
-def max(a: Any, b: Any, propagate_nan: bool = False) -> Any:
+def max(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
     Any thread."""
     return _either("max", a, b, propagate_nan)
 
 
 @traced
-def min(a: Any, b: Any, propagate_nan: bool = False) -> Any:
+def min(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
     Any thread."""
     return _either("min", a, b, propagate_nan)
 
 
 @traced
-def clamp(a: Any, lo: Any, hi: Any) -> Any:
+def clamp(a: MathOperand, lo: MathOperand, hi: MathOperand) -> Any:
     """Limit `a` to the range from `lo` to `hi`; of integers too. Any thread."""
     return elementwise("min", elementwise("max", a, lo), hi)

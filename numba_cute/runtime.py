@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes, layout
 from .dtypes import DType, Int64, Scalar
-from .layout import Layout
+from .layout import IntTuple, Layout
 from .seam import CuteError
 from .tensor.address import Address
 from .tensor.dlpack import inspect_array
@@ -50,8 +50,8 @@ def _pointer(dtype: DType, address: Scalar, space: AddressSpace, assumed_align: 
 
 def make_fake_tensor(
     dtype: DType,
-    shape: Any,
-    stride: Any,
+    shape: IntTuple,
+    stride: IntTuple,
     *,
     memspace: AddressSpace = AddressSpace.gmem,
     assumed_align: int | None = None,
@@ -69,7 +69,7 @@ def make_fake_tensor(
 
 def make_fake_compact_tensor(
     dtype: DType,
-    shape: Any,
+    shape: IntTuple,
     *,
     stride_order: Any = None,
     memspace: AddressSpace = AddressSpace.gmem,

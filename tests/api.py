@@ -47,6 +47,11 @@ def names() -> Iterator[tuple[str, str, Any]]:
             yield path, name, getattr(module, name)
 
 
+@functools.cache
+def public_classes() -> frozenset[type]:
+    return frozenset(value for _, _, value in names() if inspect.isclass(value))
+
+
 def signature(function: Any) -> str:
     """The parameters, defaults and types as they are written."""
     try:
@@ -56,10 +61,10 @@ def signature(function: Any) -> str:
 
 
 def members(cls: type) -> Iterator[str]:
-    """A class's public members, inherited ones of this package included."""
+    """A class's public members, those of bases included that are not public themselves."""
     held = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.startswith("numba_cute"):
+        if base.__module__.startswith("numba_cute") and (base is cls or base not in public_classes()):
             held |= vars(base)
     for name, value in sorted(held.items()):
         if name.startswith("_"):

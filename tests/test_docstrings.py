@@ -15,7 +15,7 @@ def function_of(member):
 
 def documented():
     """(name, function or class, its own docstring, all that documents its parameters) of each public function, class,
-    method, constructor and property; a method's parameters may be those of its class or of a base of it."""
+    method, constructor and property; a method's parameters may be those of the same method of a base, or of a class."""
     seen = set()
     for module, attribute, value in api.names():
         name = f"{module}.{attribute}"
@@ -35,7 +35,9 @@ def documented():
                     and function.__module__.startswith("numba_cute")
                     and function.__module__ != "numba_cute.seam.marks"
                 ):
-                    yield f"{name}.{method}", function, function.__doc__ or "", f"{function.__doc__} {about}"
+                    said = (function_of(vars(c).get(method)) for c in bases)
+                    inherited = " ".join(f.__doc__ or "" for f in said if f)
+                    yield f"{name}.{method}", function, function.__doc__ or "", f"{inherited} {about}"
         elif callable(value) and hasattr(value, "__name__"):
             doc = inspect.getdoc(value) or ""
             yield name, value, doc, doc

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every public name resolves, is documented and recorded, and stands once."""
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -70,3 +73,15 @@ def test_no_function_or_class_shadows_a_module(module):
 
 def test_every_module_has_a_docstring():
     assert [m for m in MODULES if not importlib.import_module(m).__doc__] == []
+
+
+def test_facades_import_only_what_a_module_lists():
+    """A star import of a module without `__all__` would show all that it imports itself."""
+    stars = set()
+    for file in Path(numba_cute.__file__).parent.rglob("*.py"):
+        package = ".".join(("numba_cute", *file.relative_to(Path(numba_cute.__file__).parent).parts[:-1]))
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                stars.add(importlib.util.resolve_name("." * node.level + (node.module or ""), package))
+    assert len(stars) > 50
+    assert [m for m in sorted(stars) if not hasattr(importlib.import_module(m), "__all__")] == []

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import DType, Float32, Uint8, Uint16, Uint32, Uint64
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..tensor.ssa import bitcast
 
@@ -75,7 +75,7 @@ def to_word(value: Any, dtype: DType) -> Any:
     return bitcast(dtype(value), dtype, word) if dtype.is_float else word(value)
 
 
-def from_word(word: Any, dtype: DType) -> Any:
+def from_word(word: Int, dtype: DType) -> Any:
     """Return the number of type `dtype` whose bits are in the register `word`."""
     if dtype.is_float:
         source = Uint8 if dtype.width == 8 else _WORDS[dtype.width]
@@ -143,7 +143,7 @@ def _exclude(cop: Any, order: dict[str, Any], what: str) -> None:
 
 
 @traced
-def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Any, peer_cta_rank: Any) -> None:
+def store_async_dsmem(smem_ptr: Any, value: Any, mbar_ptr: Pointer | Int, peer_cta_rank: Int) -> None:
     """Store to another block's shared memory, asynchronously, and tell that block's barrier. Any thread.
 
     smem_ptr: the place, as a Pointer to this block's shared memory, at the same offset there. value: 32 bits, or a

@@ -64,7 +64,7 @@ def _updated(ptr: Any, val: Any, op: str, sem: str | None, scope: str | None, ty
 
 
 @traced
-def atomic_add(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_add(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Add `val` to what `ptr` points to, and return what was there before. Any thread.
 
     ptr: a Pointer to global or shared memory, to Int32, Uint32, Int64, Uint64, Float32 (in global memory subnormal
@@ -75,35 +75,35 @@ def atomic_add(ptr: Any, val: Any, sem: str | None = None, scope: str | None = N
 
 
 @traced
-def atomic_min(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_min(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the smaller of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
     sem, scope: as for `atomic_add`. Any thread. PTX atom.min, sm_70."""
     return _updated(ptr, val, "min", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_max(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_max(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Keep the greater of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
     sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70."""
     return _updated(ptr, val, "max", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_and(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_and(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Clear the bits that `val` lacks in what `ptr` points to, an integer of 32 or 64 bits; return what was there
     before. sem, scope: as for `atomic_add`. Any thread. PTX atom.and, sm_70."""
     return _updated(ptr, val, "and", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_or(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_or(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Set the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
     scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70."""
     return _updated(ptr, val, "or", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_xor(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_xor(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Flip the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
     scope: as for `atomic_add`. Any thread. PTX atom.xor, sm_70."""
     return _updated(ptr, val, "xor", sem, scope, _INTEGERS)
@@ -117,7 +117,7 @@ def _bits(dtype: DType) -> DType:
 
 
 @traced
-def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_exch(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Put `val` where `ptr` points to, a number of 32 or 64 bits; return what was there before. sem, scope: as for
     `atomic_add`. Any thread. PTX atom.exch, sm_70."""
     types = (*_INTEGERS, dtypes.Float32, dtypes.Float64)
@@ -127,7 +127,7 @@ def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = 
 
 
 @traced
-def atomic_cas(ptr: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_cas(ptr: Pointer, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
     """Put `val` where `ptr` points to if the bits of `cmp` are there; return what was there before. ptr: to a number of
     16, 32 or 64 bits. sem, scope: as for `atomic_add`. Any thread. PTX atom.cas, sm_70."""
     types = (*_INTEGERS, dtypes.Int16, dtypes.Uint16, *_FLOATS)
@@ -165,7 +165,7 @@ def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any)
 
 @traced
 def atomic_fmax(
-    ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
+    ptr: Pointer, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
     """Keep the greater of `val` and the Float32 that `ptr` points to, where +0 is more than -0; return what was there
     before.
@@ -179,7 +179,7 @@ def atomic_fmax(
 
 @traced
 def atomic_fmin(
-    ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
+    ptr: Pointer, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
     """Keep the smaller of `val` and the Float32 that `ptr` points to; return what was there before. sign_bit, and NaNs:
     as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70."""
@@ -187,7 +187,7 @@ def atomic_fmin(
 
 
 @traced
-def atomic_max_float32(ptr: Any, value: Any, positive_only: bool = True) -> Any:
+def atomic_max_float32(ptr: Pointer, value: Any, positive_only: bool = True) -> Any:
     """Call `atomic_fmax(ptr, value)`: its older name. positive_only: promise that `value` and what is there have clear
     sign bits, as by default."""
     return _float_extreme(ptr, value, "max", False if positive_only else None, None, None)
@@ -198,7 +198,7 @@ def _sub(ptr: Any, val: Any) -> Any:
 
 
 def _extreme(op: str, of_integers: Callable[..., Any]) -> Callable[..., Any]:
-    def update(ptr: Any, val: Any) -> Any:
+    def update(ptr: Pointer, val: Any) -> Any:
         return _float_extreme(ptr, val, op, None, None, None) if ptr.dtype is Float32 else of_integers(ptr, val)
 
     return update
@@ -216,7 +216,7 @@ _WORDS = ("u32", "s32", "b32", "u64", "s64", "b64")
 
 
 @traced
-def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: str | None = None) -> None:
+def red(ptr: Pointer, val: Any, op: str, dtype: Any, sem: str | None = None, scope: str | None = None) -> None:
     """Combine `val` with what `ptr` points to, giving nothing back, which is cheaper. Any thread.
 
     dtype: how the memory is read, whatever the pointer's type: "u32", "s32", "b32", "u64", "s64", "b64", "f32", "f64",

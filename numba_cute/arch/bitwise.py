@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Int32, Int64, Uint32, Uint64
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 
 __all__ = [
     "add_sat_int", "bfe", "bfi", "bfind", "brev", "clz", "lop3", "mad24", "mul24", "mul_hi", "mul_wide", "popc", "prmt",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 @traced
-def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
+def prmt(src: Int, src_reg_shifted: Any, prmt_indices: Int) -> Any:
     """Select four of eight bytes (Uint32). PTX prmt, sm_70.
 
     src: the word of bytes 0 to 3; src_reg_shifted: that of bytes 4 to 7. prmt_indices: its hexadecimal digit i names
@@ -30,7 +30,7 @@ def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
 
 
 @traced
-def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
+def lop3(a: Int, b: Int, c: Int, lut: int) -> Any:
     """Apply any logical function of three bits to each bit of the words `a`, `b` and `c` (Uint32). lut: the function's
     value for 0xF0, 0xCC and 0xAA, static, 0 to 255. PTX lop3, sm_70."""
     if type(lut) is not int or not 0 <= lut <= 255:
@@ -42,7 +42,7 @@ _SHIFTS = {"l": ("l", "wrap"), "r": ("r", "wrap"), "clamp_left": ("l", "clamp"),
 
 
 @traced
-def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
+def shf(a: Int, b: Int, shift: Int, kind: str = "l") -> Any:
     """Shift the 64 bits `a`:`b`, of which `a` is the high word, and give one word of them (Uint32). PTX shf, sm_70.
 
     shift: how far, taken modulo 32, or at most 32 where `kind` says "clamp". kind: "l" or "clamp_left" (left, the high
@@ -62,7 +62,7 @@ def _types(what: str, width: Any) -> tuple[Any, Any]:
 
 
 @traced
-def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 32) -> Any:
+def bfe(value: Int, start: Int, length: Int, signed: bool = False, width: int = 32) -> Any:
     """Extract the `length` bits of `value` from bit `start` on (Uint32), or with `signed` sign-extended (Int32). width:
     32 or 64. PTX bfe, sm_70."""
     word, number = _types("bfe", width)
@@ -71,7 +71,7 @@ def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 
 
 
 @traced
-def bfi(replacement: Any, value: Any, start: Any, length: Any, width: int = 32) -> Any:
+def bfi(replacement: Any, value: Int, start: Int, length: Int, width: int = 32) -> Any:
     """Insert the low `length` bits of `replacement` into `value` from bit `start` on (Uint32). width: 32 or 64. PTX
     bfi, sm_70."""
     word, _ = _types("bfi", width)
@@ -79,7 +79,7 @@ def bfi(replacement: Any, value: Any, start: Any, length: Any, width: int = 32) 
 
 
 @traced
-def bfind(value: Any, signed: bool = False, width: int = 32) -> Any:
+def bfind(value: Int, signed: bool = False, width: int = 32) -> Int32:
     """Find the highest bit set in `value`, or with `signed` the highest that differs from its sign: a bit number
     (Int32), -1 if there is none. width: 32 or 64. PTX bfind, sm_70."""
     word, _ = _types("bfind", width)
@@ -87,14 +87,14 @@ def bfind(value: Any, signed: bool = False, width: int = 32) -> Any:
 
 
 @traced
-def brev(value: Any, width: int = 32) -> Any:
+def brev(value: Int, width: int = 32) -> Any:
     """Reverse the order of the bits of `value` (Uint32). width: 32 or 64. PTX brev, sm_70."""
     word, _ = _types("brev", width)
     return isa.brev(word(value), width=width)
 
 
 @traced
-def clz(value: Any, width: int = 32) -> Any:
+def clz(value: Int, width: int = 32) -> Int32:
     """Count the zero bits above the highest one set in `value` (Int32); of 0 there are `width`, which is 32 or 64. PTX
     clz, sm_70."""
     word, _ = _types("clz", width)
@@ -102,14 +102,14 @@ def clz(value: Any, width: int = 32) -> Any:
 
 
 @traced
-def popc(value: Any, width: int = 32) -> Any:
+def popc(value: Int, width: int = 32) -> Int32:
     """Count the bits set in `value` (Int32). width: 32 or 64. PTX popc, sm_70."""
     word, _ = _types("popc", width)
     return Int32(isa.popc(word(value), width=width))
 
 
 @traced
-def mul_hi(a: Any, b: Any, signed: bool = True, width: int = 32) -> Any:
+def mul_hi(a: Int, b: Int, signed: bool = True, width: int = 32) -> Any:
     """Multiply `a` and `b` and keep the high half of the product: Int32 if `signed`, as by default, else Uint32. width:
     32 or 64. PTX mul.hi, sm_70."""
     word, number = _types("mul_hi", width)
@@ -118,20 +118,20 @@ def mul_hi(a: Any, b: Any, signed: bool = True, width: int = 32) -> Any:
 
 
 @traced
-def mul_wide(a: Any, b: Any, signed: bool = True) -> Any:
+def mul_wide(a: Int, b: Int, signed: bool = True) -> Any:
     """Multiply `a` and `b`, 32 bits each, and keep all 64 bits of the product (as Uint64). signed: whether they are
     Int32, as by default, or Uint32. PTX mul.wide, sm_70."""
     return isa.mul_wide(Uint32(a), Uint32(b), sign="s" if signed else "u")
 
 
 @traced
-def add_sat_int(a: Any, b: Any) -> Any:
+def add_sat_int(a: Int, b: Int) -> Int32:
     """Add the Int32 `a` and `b`, clamping the sum where it would wrap. PTX add.sat.s32, sm_70."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="add"))
 
 
 @traced
-def sub_sat_int(a: Any, b: Any) -> Any:
+def sub_sat_int(a: Int, b: Int) -> Int32:
     """Subtract the Int32 `b` from `a`, clamping the difference where it would wrap. PTX sub.sat.s32, sm_70."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="sub"))
 
@@ -141,7 +141,7 @@ def _signed24(got: Any, signed: Any) -> Any:
 
 
 @traced
-def mul24(a: Any, b: Any, hi: bool = False, signed: bool = True) -> Any:
+def mul24(a: Int, b: Int, hi: bool = False, signed: bool = True) -> Any:
     """Multiply the low 24 bits of `a` and `b`. hi: keep bits 16 to 47 of the 48-bit product instead of its low word.
     signed: whether the factors are signed (Int32, the default) or not (Uint32). PTX mul24, sm_70."""
     got = isa.mul24(Uint32(a), Uint32(b), part="hi" if hi else "lo", sign="s" if signed else "u")
@@ -149,7 +149,7 @@ def mul24(a: Any, b: Any, hi: bool = False, signed: bool = True) -> Any:
 
 
 @traced
-def mad24(a: Any, b: Any, c: Any, hi: bool = False, signed: bool = True) -> Any:
+def mad24(a: Int, b: Int, c: Int, hi: bool = False, signed: bool = True) -> Any:
     """Multiply as `mul24(a, b, hi, signed)` does, and add `c`. PTX mad24, sm_70."""
     part, sign = "hi" if hi else "lo", "s" if signed else "u"
     return _signed24(isa.mad24(Uint32(a), Uint32(b), Uint32(c), part=part, sign=sign), signed)

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import isa
-from ..seam import CuteError, traced
-from ..tensor.pointer import shared_address
+from ..seam import CuteError, Int, traced
+from ..tensor.pointer import Pointer, shared_address
 
 __all__ = [
     "cp_async_bulk_commit_group", "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc",
@@ -32,7 +30,7 @@ def cp_async_wait_group(n: int) -> None:
 
 
 @traced
-def cp_async_mbarrier_arrive_noinc(mbar_ptr: Any) -> None:
+def cp_async_mbarrier_arrive_noinc(mbar_ptr: Pointer | Int) -> None:
     """Arrive at the barrier `mbar_ptr` (a Pointer to shared memory) once, when all cp.async that this thread has issued
     so far are complete. Each thread; the barrier's count includes these arrivals. PTX cp.async.mbarrier.arrive.noinc,
     sm_80."""

@@ -26,7 +26,7 @@ def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:
 
 
 @traced
-def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str = "evict_unchanged") -> Any:
+def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str = "evict_unchanged") -> Uint64:
     """Make a policy (Uint64) that gives `priority` to a `fraction` (above 0, at most 1) of all accesses and `secondary`
     to the others. Any thread. PTX createpolicy.fractional, sm_80."""
     what = "createpolicy_fractional"
@@ -41,7 +41,7 @@ def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str =
 @traced
 def createpolicy_range(
     ptr: Pointer, primary_size: Any, total_size: Any, priority: str, secondary: str = "evict_unchanged"
-) -> Any:
+) -> Uint64:
     """Make a policy (Uint64) that gives `priority` to accesses to the `primary_size` bytes from `ptr` on, and
     `secondary` to those to the rest of the `total_size` bytes. Any thread.
 
@@ -62,7 +62,7 @@ def createpolicy_range(
 
 
 @traced
-def createpolicy_cvt(access_property: Any) -> Any:
+def createpolicy_cvt(access_property: Any) -> Uint64:
     """Make a policy (Uint64) of `access_property`, the 64 bits of an access property that came from CUDA's APIs. Any
     thread. PTX createpolicy.cvt, sm_80."""
     return Uint64(isa.createpolicy_cvt(Uint64(access_property)))

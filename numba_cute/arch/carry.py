@@ -12,7 +12,7 @@ from typing import Any
 from .. import isa, seam
 from ..dtypes import Uint32, Uint64
 from ..isa import Instr
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 
 __all__ = ["add_cc", "addc", "mad_cc", "madc", "sub_cc", "subc"]
 
@@ -29,39 +29,39 @@ def _step(row: Instr, what: str, width: Any, words: tuple[Any, ...], takes: bool
 
 
 @traced
-def add_cc(a: Any, b: Any, width: int = 32) -> Any:
+def add_cc(a: Int, b: Int, width: int = 32) -> Any:
     """Compute `a` + `b` and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX add.cc, sm_70."""
     return _step(isa.add_carry, "add_cc", width, (a, b), False)
 
 
 @traced
-def addc(a: Any, b: Any, width: int = 32) -> Any:
+def addc(a: Int, b: Int, width: int = 32) -> Any:
     """Compute `a` + `b` + the carry and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX addc.cc, sm_70."""
     return _step(isa.add_carry, "addc", width, (a, b), True)
 
 
 @traced
-def sub_cc(a: Any, b: Any, width: int = 32) -> Any:
+def sub_cc(a: Int, b: Int, width: int = 32) -> Any:
     """Compute `a` - `b` and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX sub.cc, sm_70."""
     return _step(isa.sub_borrow, "sub_cc", width, (a, b), False)
 
 
 @traced
-def subc(a: Any, b: Any, width: int = 32) -> Any:
+def subc(a: Int, b: Int, width: int = 32) -> Any:
     """Compute `a` - `b` - the borrow and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX subc.cc,
     sm_70."""
     return _step(isa.sub_borrow, "subc", width, (a, b), True)
 
 
 @traced
-def mad_cc(a: Any, b: Any, c: Any, width: int = 32) -> Any:
+def mad_cc(a: Int, b: Int, c: Int, width: int = 32) -> Any:
     """Compute the low word of `a` * `b`, plus `c`, and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX mad.lo.cc,
     sm_70."""
     return _step(isa.mad_carry, "mad_cc", width, (a, b, c), False)
 
 
 @traced
-def madc(a: Any, b: Any, c: Any, width: int = 32) -> Any:
+def madc(a: Int, b: Int, c: Int, width: int = 32) -> Any:
     """Compute the low word of `a` * `b`, plus `c` and the carry, and set the carry. width: 32 (Uint32) or 64 (Uint64).
     PTX madc.lo.cc, sm_70."""
     return _step(isa.mad_carry, "madc", width, (a, b, c), True)

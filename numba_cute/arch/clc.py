@@ -7,14 +7,14 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Int32
-from ..seam import CuteError, traced
-from ..tensor.pointer import shared_address
+from ..seam import CuteError, Int, traced
+from ..tensor.pointer import Pointer, shared_address
 
 __all__ = ["clc_response", "issue_clc_query"]
 
 
 @traced
-def issue_clc_query(mbar_ptr: Any, clc_response_ptr: Any, multicast: bool = True) -> None:
+def issue_clc_query(mbar_ptr: Pointer | Int, clc_response_ptr: Pointer | Int, multicast: bool = True) -> None:
     """Request a cluster that has not started, in order to do its work; it never will start then. One thread of the
     cluster, and not again after a response that says that none was left.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
-from ..seam import CuteError, traced
+from ..seam import CuteError, Number, traced
 from ..tensor.ssa import bitcast
 
 __all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]
@@ -20,7 +20,7 @@ def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
 
 
 @traced
-def fmax(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+def fmax(a: Number, b: Number, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
     """Return the greater of the Float32 `a` and `b`. Any thread. PTX max.f32, sm_70.
 
     abs: take the greater magnitude, with the exclusive or of both signs (sm_86). nan: give NaN if one is NaN (sm_80),
@@ -30,19 +30,19 @@ def fmax(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False
 
 
 @traced
-def fmin(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+def fmin(a: Number, b: Number, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
     """Return the smaller of the Float32 `a` and `b`. Any thread. abs, nan, ftz: as for `fmax`. PTX min.f32, sm_70."""
     return _extreme("min", a, b, abs, nan, ftz)
 
 
 @traced
-def rcp_approx(a: Any) -> Any:
+def rcp_approx(a: Number) -> Any:
     """Compute 1 / `a` of a Float32, to 1 ulp; subnormal numbers are zero. Any thread. PTX rcp.approx.ftz.f32, sm_70."""
     return isa.rcp_approx(Float32(a))
 
 
 @traced
-def exp2(a: Any) -> Any:
+def exp2(a: Number) -> Any:
     """Compute 2 ** `a` of a Float32, to 2 ulp; subnormal numbers are zero. Any thread. PTX ex2.approx.ftz.f32,
     sm_70."""
     return isa.ex2_approx(Float32(a))
@@ -54,12 +54,12 @@ def _fma(a: Any, b: Any, c: Any, dtype: DType) -> Any:
 
 
 @traced
-def fma_f16(a: Any, b: Any, c: Any) -> Any:
+def fma_f16(a: Number, b: Number, c: Number) -> Any:
     """Compute `a` * `b` + `c` of Float16, rounded once to nearest even. Any thread. PTX fma.rn.f16, sm_80."""
     return _fma(a, b, c, Float16)
 
 
 @traced
-def fma_bf16(a: Any, b: Any, c: Any) -> Any:
+def fma_bf16(a: Number, b: Number, c: Number) -> Any:
     """Compute `a` * `b` + `c` of BFloat16, rounded once to nearest even. Any thread. PTX fma.rn.bf16, sm_80."""
     return _fma(a, b, c, BFloat16)

@@ -26,119 +26,120 @@ WARPS_PER_WARPGROUP = 4
 THREADS_PER_WARPGROUP = 128
 
 
-def _xyz(register: str) -> tuple[Any, Any, Any]:
+def _xyz(register: str) -> tuple[Int32, Int32, Int32]:
     row = isa.sreg_cluster if "cluster" in register else isa.sreg
     x, y, z = (Int32(row(register=f"{register}.{d}")) for d in "xyz")
     return x, y, z
 
 
 @traced
-def thread_idx() -> tuple[Any, Any, Any]:
+def thread_idx() -> tuple[Int32, Int32, Int32]:
     """Return the thread's (x, y, z) in its block. PTX %tid."""
     return _xyz("tid")
 
 
 @traced
-def block_dim() -> tuple[Any, Any, Any]:
+def block_dim() -> tuple[Int32, Int32, Int32]:
     """Return the threads of a block in (x, y, z). PTX %ntid."""
     return _xyz("ntid")
 
 
 @traced
-def block_idx() -> tuple[Any, Any, Any]:
+def block_idx() -> tuple[Int32, Int32, Int32]:
     """Return the block's (x, y, z) in the grid. PTX %ctaid."""
     return _xyz("ctaid")
 
 
 @traced
-def grid_dim() -> tuple[Any, Any, Any]:
+def grid_dim() -> tuple[Int32, Int32, Int32]:
     """Return the blocks of the grid in (x, y, z). PTX %nctaid."""
     return _xyz("nctaid")
 
 
 @traced
-def cluster_idx() -> tuple[Any, Any, Any]:
+def cluster_idx() -> tuple[Int32, Int32, Int32]:
     """Return the cluster's (x, y, z) in the grid. PTX %clusterid, sm_90."""
     return _xyz("clusterid")
 
 
 @traced
-def cluster_dim() -> tuple[Any, Any, Any]:
+def cluster_dim() -> tuple[Int32, Int32, Int32]:
     """Return the clusters of the grid in (x, y, z). PTX %nclusterid, sm_90."""
     return _xyz("nclusterid")
 
 
 @traced
-def block_in_cluster_idx() -> tuple[Any, Any, Any]:
+def block_in_cluster_idx() -> tuple[Int32, Int32, Int32]:
     """Return the block's (x, y, z) in its cluster. PTX %cluster_ctaid, sm_90."""
     return _xyz("cluster_ctaid")
 
 
 @traced
-def block_in_cluster_dim() -> tuple[Any, Any, Any]:
+def block_in_cluster_dim() -> tuple[Int32, Int32, Int32]:
     """Return the blocks of a cluster in (x, y, z). PTX %cluster_nctaid, sm_90."""
     return _xyz("cluster_nctaid")
 
 
 @traced
-def block_idx_in_cluster() -> Any:
+def block_idx_in_cluster() -> Int32:
     """Return the block's rank in its cluster, x fastest. PTX %cluster_ctarank, sm_90."""
     return Int32(isa.sreg_cluster(register="cluster_ctarank"))
 
 
 @traced
-def cluster_size() -> Any:
+def cluster_size() -> Int32:
     """Return the number of blocks in a cluster. PTX %cluster_nctarank, sm_90."""
     return Int32(isa.sreg_cluster(register="cluster_nctarank"))
 
 
 @traced
-def lane_idx() -> Any:
+def lane_idx() -> Int32:
     """Return the thread's lane in its warp, 0 to 31. PTX %laneid."""
     return Int32(isa.sreg(register="laneid"))
 
 
 @traced
-def warp_idx() -> Any:
+def warp_idx() -> Int32:
     """Return the warp's index in its block: the thread's linear index // 32. It is the same in all lanes, but the
     compiler knows that only after `make_warp_uniform`."""
     x, y, z = thread_idx()
     nx, ny, _ = block_dim()
-    return (x + nx * (y + ny * z)) // WARP_SIZE
+    warp: Int32 = (x + nx * (y + ny * z)) // WARP_SIZE
+    return warp
 
 
 @traced
-def dynamic_smem_size() -> Any:
+def dynamic_smem_size() -> Int32:
     """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size."""
     return Int32(isa.sreg(register="dynamic_smem_size"))
 
 
 @traced
-def total_smem_size() -> Any:
+def total_smem_size() -> Int32:
     """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size."""
     return Int32(isa.sreg(register="total_smem_size"))
 
 
 @traced
-def physical_warp_id() -> Any:
+def physical_warp_id() -> Int32:
     """Return the warp's slot in its SM, which may change: for diagnosis. PTX %warpid."""
     return Int32(isa.sreg_volatile(register="warpid"))
 
 
 @traced
-def nwarpid() -> Any:
+def nwarpid() -> Int32:
     """Return the number of warp slots of the SM: for diagnosis. PTX %nwarpid."""
     return Int32(isa.sreg_volatile(register="nwarpid"))
 
 
 @traced
-def smid() -> Any:
+def smid() -> Int32:
     """Return the SM that runs the thread now: for diagnosis. PTX %smid."""
     return Int32(isa.sreg_volatile(register="smid"))
 
 
 @traced
-def nsmid() -> Any:
+def nsmid() -> Int32:
     """Return the number of SMs that `smid` may name: for diagnosis. PTX %nsmid."""
     return Int32(isa.sreg_volatile(register="nsmid"))
 
@@ -156,61 +157,61 @@ def globaltimer() -> Any:
 
 
 @traced
-def lanemask_eq() -> Any:
+def lanemask_eq() -> Uint32:
     """Return the bit of this lane alone (Uint32). PTX %lanemask_eq."""
     return Uint32(isa.lanemask(lanes="eq"))
 
 
 @traced
-def lanemask_le() -> Any:
+def lanemask_le() -> Uint32:
     """Return the bits of this lane and of those below (Uint32). PTX %lanemask_le."""
     return Uint32(isa.lanemask(lanes="le"))
 
 
 @traced
-def lanemask_lt() -> Any:
+def lanemask_lt() -> Uint32:
     """Return the bits of the lanes below this one (Uint32). PTX %lanemask_lt."""
     return Uint32(isa.lanemask(lanes="lt"))
 
 
 @traced
-def lanemask_ge() -> Any:
+def lanemask_ge() -> Uint32:
     """Return the bits of this lane and of those above (Uint32). PTX %lanemask_ge."""
     return Uint32(isa.lanemask(lanes="ge"))
 
 
 @traced
-def lanemask_gt() -> Any:
+def lanemask_gt() -> Uint32:
     """Return the bits of the lanes above this one (Uint32). PTX %lanemask_gt."""
     return Uint32(isa.lanemask(lanes="gt"))
 
 
 @traced
-def warpsize() -> Any:
+def warpsize() -> Int32:
     """Read the lanes of a warp, 32, at run time; `WARP_SIZE` is static. PTX WARP_SZ."""
     return Int32(isa.warp_size())
 
 
 @traced
-def aggr_smem_size() -> Any:
+def aggr_smem_size() -> Int32:
     """Return the bytes of shared memory that the block occupies, with what the system reserves. PTX %aggr_smem_size,
     sm_90."""
     return Int32(isa.aggr_smem_size())
 
 
 @traced
-def gridid() -> Any:
+def gridid() -> Int32:
     """Return a number that tells the launches of a process apart (the low word of 64 bits). PTX %gridid."""
     return Int32(isa.gridid())
 
 
 @traced
-def clock() -> Any:
+def clock() -> Int32:
     """Read the low word of the SM's cycle counter (Int32). PTX %clock."""
     return Int32(isa.clock32())
 
 
 @traced
-def globaltimer_lo() -> Any:
+def globaltimer_lo() -> Int32:
     """Read the low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo."""
     return Int32(isa.globaltimer_lo())

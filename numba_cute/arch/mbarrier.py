@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Uint32
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..tensor.pointer import Pointer, shared_address
 from .warp import as_bool
 
@@ -41,7 +41,7 @@ def _peer(bar: Any, rank: Any) -> Any:
 
 
 @traced
-def mbarrier_init(mbar_ptr: Any, cnt: Any) -> None:
+def mbarrier_init(mbar_ptr: Pointer | Int, cnt: Int) -> None:
     """Initialise the barrier at `mbar_ptr`, whose phases complete after `cnt` arrivals (1 to 2^20 - 1).
 
     One thread, once; `mbarrier_init_fence` and a barrier of the block or cluster must follow. PTX mbarrier.init, sm_80.
@@ -58,7 +58,9 @@ def mbarrier_init_fence() -> None:
 
 
 @traced
-def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1) -> None:
+def mbarrier_arrive(
+    mbar_ptr: Pointer | Int, peer_cta_rank_in_cluster: Int | None = None, arrive_count: Int = 1
+) -> None:
     """Arrive at the barrier `mbar_ptr`, releasing this thread's memory accesses. Any thread.
 
     peer_cta_rank_in_cluster: the rank of the block whose barrier at the same place is meant; by default this block's.
@@ -75,7 +77,11 @@ def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_
 
 @traced
 def mbarrier_arrive_and_expect_tx(
-    mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, relaxed: bool = False, scope: str = "cta"
+    mbar_ptr: Pointer | Int,
+    bytes: Int,
+    peer_cta_rank_in_cluster: Int | None = None,
+    relaxed: bool = False,
+    scope: str = "cta",
 ) -> None:
     """Add `bytes` to what the current phase of `mbar_ptr` waits for, then arrive once. One thread: the one that issues
     the copies.
@@ -96,7 +102,7 @@ def mbarrier_arrive_and_expect_tx(
 
 
 @traced
-def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None) -> None:
+def mbarrier_expect_tx(mbar_ptr: Pointer | Int, bytes: Int, peer_cta_rank_in_cluster: Int | None = None) -> None:
     """Add `bytes` (0 to 2^20 - 1) to what the current phase of `mbar_ptr` waits for, without arriving. One thread.
     peer_cta_rank_in_cluster: as for `mbarrier_arrive`. PTX mbarrier.expect_tx, sm_90."""
     _check(bytes, 0, "bytes", "mbarrier_expect_tx")
@@ -108,21 +114,21 @@ def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any 
 
 
 @traced
-def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
+def mbarrier_wait(mbar_ptr: Pointer | Int, phase: Int) -> None:
     """Wait until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed. Any thread. PTX
     mbarrier.try_wait, sm_90."""
     isa.mbarrier_wait_parity(_address(mbar_ptr, "mbarrier_wait"), Uint32(phase))
 
 
 @traced
-def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
+def mbarrier_try_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Wait for a bounded time until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, and
     tell whether it has. Any thread. PTX mbarrier.try_wait, sm_90."""
     return as_bool(isa.mbarrier_try_wait_parity(_address(mbar_ptr, "mbarrier_try_wait"), Uint32(phase)))
 
 
 @traced
-def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Any, phase: Any) -> Any:
+def mbarrier_conditional_try_wait(cond: Int, mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Call `mbarrier_try_wait(mbar_ptr, phase)` if `cond` holds; give True if it does not. Any thread. PTX
     mbarrier.try_wait, sm_90."""
     if isinstance(cond, (bool, int)):
@@ -137,7 +143,7 @@ def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Any, phase: Any) -> Any:
 
 
 @traced
-def mbarrier_test_wait(mbar_ptr: Any, phase: Any) -> Any:
+def mbarrier_test_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
     """Return whether the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, without waiting. Any
     thread. PTX mbarrier.test_wait, sm_80."""
     return as_bool(isa.mbarrier_test_wait_parity(_address(mbar_ptr, "mbarrier_test_wait"), Uint32(phase)))

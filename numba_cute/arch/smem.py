@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import seam
 from ..dtypes import DType, Int32
 from ..seam import CuteError, traced
@@ -51,6 +49,6 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
 
 
 @traced
-def get_dyn_smem_size() -> Any:
+def get_dyn_smem_size() -> Int32:
     """Return the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
     return Int32(dynamic_smem_size())

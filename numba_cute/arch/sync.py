@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Uint32
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 
 __all__ = [
     "barrier", "barrier_arrive", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "fence_acq_rel_cluster",
@@ -38,7 +38,7 @@ def sync_threads() -> None:
 
 
 @traced
-def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
+def barrier(barrier_id: Int | None = None, number_of_threads: Int | None = None) -> None:
     """Wait at a named barrier of the block, ordering the memory accesses of those that meet there. Whole warps.
 
     barrier_id: 0 to 15; 0, the default, is that of `sync_threads`. number_of_threads: how many meet, a multiple of 32;
@@ -50,7 +50,7 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
 
 
 @traced
-def barrier_arrive(barrier_id: Any = None, number_of_threads: Any = None, aligned: bool = True) -> None:
+def barrier_arrive(barrier_id: Int | None = None, number_of_threads: Int | None = None, aligned: bool = True) -> None:
     """Arrive at a named barrier of the block without waiting there.
 
     barrier_id: 0 to 15 (default 0). number_of_threads: those that arrive and those that wait together, a multiple of

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import DType, Uint32
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..tensor.pointer import AddressSpace, Pointer, shared_address
 
 __all__ = [
@@ -40,7 +40,7 @@ def get_min_tmem_alloc_cols(compute_capability: str) -> int:
     return _LEAST
 
 
-def _columns(count: Any, what: str, arch: str) -> Any:
+def _columns(count: Any, what: str, arch: str) -> Uint32:
     top = _capacity(arch, what)
     if type(count) is int and (count & (count - 1) or not _LEAST <= count <= top):
         raise CuteError(f"{what}: num_columns {count} must be a power of two from {_LEAST} to {top}")
@@ -55,7 +55,7 @@ def _group(is_two_cta: Any, what: str) -> int:
 
 @traced
 def alloc_tmem(
-    num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: bool | None = None, arch: str = "sm_100"
+    num_columns: Int, smem_ptr_to_write_address: Any, is_two_cta: bool | None = None, arch: str = "sm_100"
 ) -> None:
     """Allocate columns of tensor memory, waiting until they are free. One warp of the block; with `is_two_cta` one of
     each of the pair.
@@ -72,7 +72,7 @@ def alloc_tmem(
 
 
 @traced
-def dealloc_tmem(tmem_ptr: Any, num_columns: Any, is_two_cta: bool | None = None, arch: str = "sm_100") -> None:
+def dealloc_tmem(tmem_ptr: Any, num_columns: Int, is_two_cta: bool | None = None, arch: str = "sm_100") -> None:
     """Free columns of tensor memory, as many as were allocated together. One warp, before the kernel ends.
 
     tmem_ptr: their first address, a Pointer to tensor memory or an Int32. num_columns, is_two_cta, arch: as for

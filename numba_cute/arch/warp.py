@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Float32, Int32, Uint32, Uint64
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, Number, traced
 from ..tensor.ssa import bitcast
 
 __all__ = [
@@ -55,14 +55,14 @@ def elect_one() -> Any:
 
 
 @traced
-def make_warp_uniform(value: Any) -> Any:
+def make_warp_uniform(value: Number) -> Int32:
     """Broadcast `value` (an integer of 32 bits) from lane 0, so that the compiler knows it to be the same in the whole
     warp. All 32 lanes. PTX shfl.sync.idx, sm_70."""
     return Int32(isa.shfl_sync(Uint32(value), Uint32(0), Uint32(31), mode="idx"))
 
 
 @traced
-def sync_warp(mask: Any = FULL_MASK) -> None:
+def sync_warp(mask: Int = FULL_MASK) -> None:
     """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70."""
     isa.bar_warp_sync(_members(mask, "sync_warp"))
 
@@ -76,7 +76,7 @@ def _shuffle(value: Any, offset: Any, mask: Any, clamp: Any, mode: str) -> Any:
 
 
 @traced
-def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
+def shuffle_sync(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
     """Read `value` of another lane. The lanes of `mask`, together.
 
     value: 32 bits, an integer (the result is an Int32) or a Float32. offset: the lane to read, 0 to 31; the result is
@@ -88,21 +88,21 @@ def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp:
 
 
 @traced
-def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
+def shuffle_sync_up(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 0) -> Any:
     """Read `value` of the lane that stands `offset` before this one; its own where there is none. mask and
     mask_and_clamp: as for `shuffle_sync`; the clamp is here the first lane. PTX shfl.sync.up, sm_70."""
     return _shuffle(value, offset, mask, mask_and_clamp, "up")
 
 
 @traced
-def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
+def shuffle_sync_down(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
     """Read `value` of the lane that stands `offset` after this one; its own where there is none. mask and
     mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.down, sm_70."""
     return _shuffle(value, offset, mask, mask_and_clamp, "down")
 
 
 @traced
-def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
+def shuffle_sync_bfly(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
     """Read `value` of lane `lane ^ offset`. mask and mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.bfly,
     sm_70."""
     return _shuffle(value, offset, mask, mask_and_clamp, "bfly")
@@ -110,7 +110,7 @@ def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_c
 
 @traced
 def shuffle_sync_op(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31, kind: str = "idx"
+    value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31, kind: str = "idx"
 ) -> Any:  # fmt: skip
     """Read `value` of the lane that `kind` and `offset` name: "idx" as `shuffle_sync`, "up", "down" or "bfly" as the
     functions of those names, with their `mask` and `mask_and_clamp`. PTX shfl.sync, sm_70."""
@@ -120,27 +120,27 @@ def shuffle_sync_op(
 
 
 @traced
-def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
+def vote_ballot_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
     """Collect a predicate of the lanes of `mask` in a word (Uint32): bit i is lane i's `pred`, a bool. PTX
     vote.sync.ballot, sm_70."""
     return isa.vote_ballot(pred, _members(mask, "vote_ballot_sync"))
 
 
 @traced
-def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
+def vote_all_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
     """Return whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70."""
     return as_bool(isa.vote_all(pred, _members(mask, "vote_all_sync")))
 
 
 @traced
-def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
+def vote_any_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
     """Return whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70."""
     return as_bool(isa.vote_any(pred, _members(mask, "vote_any_sync")))
 
 
 @traced
 def warp_redux_sync(
-    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, abs: bool | None = None, nan: bool | None = None
+    value: Number, kind: str, mask_and_clamp: Int = FULL_MASK, abs: bool | None = None, nan: bool | None = None
 ) -> Any:
     """Reduce `value` over the lanes of the warp; every lane gets the result.
 
@@ -181,7 +181,7 @@ def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
 
 
 @traced
-def warp_reduction(val: Any, op: Any, threads_in_group: int = 32) -> Any:
+def warp_reduction(val: Number, op: Any, threads_in_group: int = 32) -> Any:
     """Reduce `val` over each group of neighbouring lanes; every lane gets its group's result. All 32 lanes.
 
     val: 32 bits. op: a cute.traced function or operator of two numbers, `op(a, b)`. threads_in_group: lanes of a group,
@@ -198,27 +198,27 @@ def _greater(a: Any, b: Any) -> Any:
 
 
 @traced
-def warp_reduction_max(val: Any, threads_in_group: int = 32) -> Any:
+def warp_reduction_max(val: Number, threads_in_group: int = 32) -> Any:
     """Find the greatest `val`, an integer of 32 bits or a Float32, of each group of `threads_in_group` neighbouring
     lanes (a static power of two up to 32); every lane gets it. All 32 lanes. PTX shfl.sync.bfly, sm_70."""
     return _reduced(val, _greater, threads_in_group, "warp_reduction_max")
 
 
 @traced
-def warp_reduction_sum(val: Any, threads_in_group: int = 32) -> Any:
+def warp_reduction_sum(val: Number, threads_in_group: int = 32) -> Any:
     """Add `val`, an integer of 32 bits or a Float32, over each group of `threads_in_group` neighbouring lanes (a static
     power of two up to 32); every lane gets the sum. All 32 lanes. PTX shfl.sync.bfly, sm_70."""
     return _reduced(val, lambda a, b: a + b, threads_in_group, "warp_reduction_sum")
 
 
 @traced
-def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
+def vote_uni_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
     """Return whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70."""
     return as_bool(isa.vote_uni(pred, _members(mask, "vote_uni_sync")))
 
 
 @traced
-def match_sync(mask: Any, value: Any, kind: str = "any", width: int = 32) -> Any:
+def match_sync(mask: Int, value: Number, kind: str = "any", width: int = 32) -> Any:
     """Find the lanes of `mask` that hold the same `value` as this one: a word (Uint32) with a bit for each.
 
     value: an integer of `width` bits, 32 or 64. kind: "any"; or "all", which gives 0 unless all lanes agree. PTX

@@ -82,7 +82,7 @@ class CopyAtom:
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
         """Give the global memory behind a TMA atom (which keeps its tensor alive), on the host."""
-        return [] if self.source is None else self.source.__cute_allocations__()  # type: ignore[no-any-return]
+        return [] if self.source is None else self.source.__cute_allocations__()
 
 
 @pure
@@ -135,7 +135,7 @@ class TiledCopy:
     @property
     def size(self) -> int:
         """The number of threads that it takes."""
-        return layout.size(self.layout_tv_tiled, (0,))
+        return int(layout.size(self.layout_tv_tiled, (0,)))
 
     @property
     def thread_count(self) -> int:

@@ -49,4 +49,4 @@ def operand_layout(shape: Any, order: tuple[int, ...]) -> Layout:
         compact = layout.make_layout(s)
         scaled = layout.transform_leaf(lambda x, d=d: x * d * v, compact.stride)
         modes.append(Layout(s, scaled))
-    return layout.make_layout(tuple(modes))  # type: ignore[no-any-return]
+    return layout.make_layout(tuple(modes))

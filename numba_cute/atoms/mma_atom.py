@@ -145,7 +145,8 @@ def _zipped(lay: Any, tiler: Any) -> Any:
 
 @pure
 def vmnk(thr_id: Layout, atom_layout: Layout) -> Layout:
-    return layout.tiled_product(thr_id, atom_layout)
+    threads: Layout = layout.tiled_product(thr_id, atom_layout)
+    return threads
 
 
 @pure
@@ -160,7 +161,8 @@ def tiled_tv(tiled: Any, thr: Layout, other: int | None) -> Layout:
         layout.make_layout((n, 1), stride=(1, 0)),
         layout.right_inverse(layout.make_layout((thr, layout.complement(thr)))),
     )
-    return layout.composition(tiled, (to_logical, None))
+    whole: Layout = layout.composition(tiled, (to_logical, None))
+    return whole
 
 
 @static
@@ -199,7 +201,7 @@ class TiledMma:
     @property
     def size(self) -> int:
         """The number of threads that it takes."""
-        return layout.size(self.thr_layout_vmnk)
+        return int(layout.size(self.thr_layout_vmnk))
 
     @property
     def thread_count(self) -> int:
@@ -220,7 +222,7 @@ class TiledMma:
 
     def get_tile_size(self, mode_idx: int) -> int:
         """Give the elements along mode `mode_idx`, 0, 1 or 2 for M, N, K, of the whole tile."""
-        return layout.size(self._tile(mode_idx))
+        return int(layout.size(self._tile(mode_idx)))
 
     def __cute_ir__(self) -> str:
         return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"

@@ -148,7 +148,7 @@ class MbarrierArray(SyncObject):
         """Return the most arrivals that a phase may need: 2**20 - 1."""
         return MAX_ARRIVALS
 
-    def arrive(self, index: Any, dst: Any = None, cta_group: Any = 1) -> None:  # type: ignore[override]
+    def arrive(self, index: Int, dst: Int | None = None, cta_group: Int = 1) -> None:  # type: ignore[override]
         """Arrive at stage `index` in the way of `op_type`.
 
         dst: the cluster rank of the CTA whose barrier it is (for TCGen05Mma a mask of such ranks). cta_group: for
@@ -170,7 +170,7 @@ class MbarrierArray(SyncObject):
                 "recast_to_new_op_type(PipelineOp.AsyncThread) (or TCGen05Mma, …) makes a view that does"
             )
 
-    def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
+    def arrive_mbarrier(self, index: Int, dst_rank: Int | None = None) -> None:
         """Arrive once at stage `index` of this CTA, or of the CTA of rank `dst_rank` in the cluster. Each calling
         thread. PTX mbarrier.arrive, sm_80; sm_90 with a rank."""
         if dst_rank is None:
@@ -179,13 +179,13 @@ class MbarrierArray(SyncObject):
             check_ranks("arrive_mbarrier", dst_rank=dst_rank)
             isa.mbarrier_arrive(mapa(self._address(index), dst_rank), space="cluster", scope=self._scope)
 
-    def arrive_cp_async_mbarrier(self, index: Any) -> None:
+    def arrive_cp_async_mbarrier(self, index: Int) -> None:
         """Arrive once at stage `index` when all cp.async that the calling thread issued before are done; this counts as
         one of the arrivals that the barrier was made for. Each calling thread. PTX cp.async.mbarrier.arrive.noinc,
         sm_80."""
         cp_async_mbarrier_arrive_noinc(self._address(index))
 
-    def arrive_tcgen05mma(self, index: Any, mask: Any = None, cta_group: Any = 1) -> None:
+    def arrive_tcgen05mma(self, index: Int, mask: Int | None = None, cta_group: Int = 1) -> None:
         """Let the barrier of stage `index` receive an arrival once all multiplies of the elected lane are complete. A
         whole warp: the one whose elected lane issued them.
 
@@ -203,12 +203,12 @@ class MbarrierArray(SyncObject):
 
         current().when(isa_sync.elect_sync(), commit)
 
-    def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
+    def arrive_and_expect_tx(self, index: Int, tx_count: int) -> None:
         """Arrive at stage `index` and add `tx_count` bytes to what the phase waits for, in one elected lane. A whole
         warp. PTX mbarrier.arrive.expect_tx, sm_90."""
         current().when(isa_sync.elect_sync(), lambda: isa.mbarrier_arrive_expect_tx(self._address(index), tx_count))
 
-    def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
+    def arrive_and_expect_tx_with_dst(self, index: Int, tx_count: int, dst: Int | None = None) -> None:
         """Arrive at stage `index` of the CTA of rank `dst` in the cluster (its own by default), and add `tx_count`
         bytes to what the phase waits for. Each calling thread: no lane is elected, and lanes may name different CTAs.
         PTX mbarrier.arrive.expect_tx, sm_90."""
@@ -219,29 +219,29 @@ class MbarrierArray(SyncObject):
         else:
             isa.mbarrier_arrive_expect_tx(mapa(self._address(index), dst), tx_count, space="cluster")
 
-    def try_wait(self, index: Any, phase: Any) -> Any:
+    def try_wait(self, index: Int, phase: Int) -> Any:
         """Wait, for a time that the hardware limits, until the phase of parity `phase` of stage `index` has completed,
         and return whether it has. Any thread. PTX mbarrier.try_wait, sm_90."""
         return isa.mbarrier_try_wait_parity(self._address(index), phase, scope=self._scope)
 
-    def wait(self, index: Any, phase: Any) -> None:  # type: ignore[override]
+    def wait(self, index: Int, phase: Int) -> None:  # type: ignore[override]
         """Wait until the phase of parity `phase` of stage `index` has completed. Any thread."""
         isa.mbarrier_wait_parity(self._address(index), phase, scope=self._scope)
 
     def arrive_and_wait(  # type: ignore[override]
-        self, index: Any, phase: Any, dst: Any = None, cta_group: Any = 1
+        self, index: Int, phase: Int, dst: Int | None = None, cta_group: Int = 1
     ) -> None:
         """Arrive at stage `index` as `arrive(index, dst, cta_group)` does, and wait for its phase of parity `phase`."""
         self.arrive(index, dst, cta_group)
         self.wait(index, phase)
 
-    def arrive_and_drop(self, index: Any) -> None:  # type: ignore[override]
+    def arrive_and_drop(self, index: Int) -> None:  # type: ignore[override]
         """Arrive once at stage `index` of this CTA, for the last time: later phases need one arrival less. Each calling
         thread. PTX mbarrier.arrive_drop, sm_80."""
         isa.mbarrier_arrive_drop(self._address(index))
 
 
-def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> None:
+def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: int) -> None:
     """Refuse an MbarrierArray's way to arrive that cannot be."""
     op, group = agent if isinstance(agent, tuple) and len(agent) == 2 else (None, None)
     if not isinstance(op, PipelineOp) or not isinstance(group, CooperativeGroup):
@@ -252,7 +252,7 @@ def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> No
         check_tx_count("MbarrierArray", tx_count)
 
 
-def check_tx_count(what: str, tx_count: Any) -> None:
+def check_tx_count(what: str, tx_count: int) -> None:
     """Refuse a static `tx_count` that is not a number of bytes that a phase can wait for."""
     if isinstance(tx_count, int) and not 0 < tx_count <= MAX_TX_BYTES:
         raise CuteError(
@@ -322,7 +322,7 @@ class NamedBarrier(SyncObject):
         return NAMED_BARRIERS
 
 
-def check_named_barrier(what: str, barrier_id: Any, num_threads: Any) -> None:
+def check_named_barrier(what: str, barrier_id: Int, num_threads: int) -> None:
     """Refuse a named barrier's number and thread count that cannot be, where they are static."""
     if isinstance(barrier_id, int) and not 0 <= barrier_id < NAMED_BARRIERS:
         raise CuteError(f"{what}: barrier_id {barrier_id} must be 0 to {NAMED_BARRIERS - 1}: a CTA has 16 of them")
@@ -337,41 +337,41 @@ def check_named_barrier(what: str, barrier_id: Any, num_threads: Any) -> None:
 
 
 @traced
-def arrive(barrier_id: Any, num_threads: Any) -> None:
+def arrive(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) of `num_threads` threads, a multiple of 32, without waiting.
     All 32 lanes together. PTX barrier.cta.arrive, sm_70."""
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
 @traced
-def arrive_unaligned(barrier_id: Any, num_threads: Any) -> None:
+def arrive_unaligned(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) of `num_threads` threads, a multiple of 32, without waiting.
     Any thread; those of a warp need not come together. PTX barrier.cta.arrive, sm_70."""
     NamedBarrier(barrier_id, num_threads).arrive_unaligned()
 
 
 @traced
-def wait(barrier_id: Any, num_threads: Any) -> None:
+def wait(barrier_id: Int, num_threads: int) -> None:
     """Call `arrive_and_wait(barrier_id, num_threads)`: on a named barrier whoever waits also arrives."""
     NamedBarrier(barrier_id, num_threads).wait()
 
 
 @traced
-def wait_unaligned(barrier_id: Any, num_threads: Any) -> None:
+def wait_unaligned(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
     Any thread; those of a warp need not come together. PTX barrier.cta.sync, sm_70."""
     NamedBarrier(barrier_id, num_threads).wait_unaligned()
 
 
 @traced
-def arrive_and_wait(barrier_id: Any, num_threads: Any) -> None:
+def arrive_and_wait(barrier_id: Int, num_threads: int) -> None:
     """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
     All 32 lanes together. PTX barrier.cta.sync, sm_70."""
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
 @traced
-def sync(barrier_id: Any = 0) -> None:
+def sync(barrier_id: Int = 0) -> None:
     """Wait at the named barrier `barrier_id` (0 to 15) for all threads of the CTA. All 32 lanes together. PTX
     barrier.cta.sync, sm_70."""
     NamedBarrier(barrier_id, _cta_threads()).sync()

@@ -9,13 +9,14 @@ from typing import Any
 from .. import dtypes
 from ..isa.rows.clc import RESPONSE_BYTES
 from ..isa.rows.special import sreg
-from ..seam import CuteError, current, static, traced
+from ..layout import Layout
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .group import WARP_SIZE, CooperativeGroup, PipelineOp
 from .initial_sync import publish
 from .known import check_arrivals, check_cluster, check_elected, cluster_size
-from .participants import check_owner
+from .participants import State, check_owner
 from .pipelines import PipelineAsync, make_barriers, wait_unless
 
 __all__ = ["PipelineClcFetchAsync"]
@@ -44,9 +45,9 @@ class PipelineClcFetchAsync(PipelineAsync):
         consumer_group: CooperativeGroup,
         tx_count: int = RESPONSE_BYTES,
         barrier_storage: Pointer | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = 0,
-        cta_layout_vmnk: Any = None,
+        producer_mask: Int | None = None,
+        consumer_mask: Int | None = 0,
+        cta_layout_vmnk: Layout | None = None,
         defer_sync: bool = False,
         name: str = "clc",
     ) -> PipelineClcFetchAsync:
@@ -79,12 +80,12 @@ class PipelineClcFetchAsync(PipelineAsync):
             publish(size)
         return PipelineClcFetchAsync(full, empty, num_stages, producer_mask, consumer_mask, signals)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce a response to
         every CTA of the cluster. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         current().when(self.is_signaling_thread, lambda: self.sync_object_full.arrive(state.index, self.producer_mask))
 
-    def producer_commit(self, state: Any) -> None:
+    def producer_commit(self, state: State) -> None:
         """Do nothing: the response itself completes the stage of `state`."""
         check_owner(self, "producer_commit", state)

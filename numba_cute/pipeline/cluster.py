@@ -77,7 +77,7 @@ class Cluster:
         return dtypes.Int32(sum(1 << r for r in ranks))
 
 
-def cluster_of(what: str, cta_layout_vmnk: Any, pairs: bool = False) -> Cluster:
+def cluster_of(what: str, cta_layout_vmnk: Layout | None, pairs: bool = False) -> Cluster:
     """Return the cluster of a layout, or the one of a single CTA for None; refuse what is none.
 
     pairs: whether the matrix unit takes part, which knows pairs of CTAs of the ranks 2i and 2i + 1 alone.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, Leaf, current_or
+from ..seam import CuteError, Int, Leaf, current_or
 from .group import MAX_CLUSTER, Agent, CooperativeGroup, counted, known_arrivals
 
 
@@ -97,7 +97,7 @@ def check_ranks(what: str, **ranks: Any) -> None:
             )
 
 
-def check_mask(what: str, mask: Any) -> None:
+def check_mask(what: str, mask: Int | None) -> None:
     """Refuse a static mask that names no CTA, or one outside of the cluster."""
     if not isinstance(mask, int):
         return

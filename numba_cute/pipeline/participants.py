@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..seam import CuteError, Int, static, struct, traced
 from .state import PipelineState
@@ -48,6 +48,10 @@ class ConsumerHandle:
         self.pipeline.consumer_release(self)
 
 
+State: TypeAlias = PipelineState | ProducerHandle | ConsumerHandle
+"""What says which stage is meant: a state that its owner advances, or a handle of one stage."""
+
+
 @struct
 class PipelineProducer:
     """The producer's side of a pipeline, with its state. `pipeline.make_producer()` makes it."""
@@ -57,7 +61,7 @@ class PipelineProducer:
     group: Any
 
     @traced
-    def acquire(self, try_acquire_token: Any = None) -> ProducerHandle:
+    def acquire(self, try_acquire_token: Int | None = None) -> Any:
         """Wait until the stage is empty, unless `try_acquire_token` is true, and return a handle of it. It does not
         advance."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
@@ -69,7 +73,7 @@ class PipelineProducer:
         self.state.advance()
 
     @traced
-    def acquire_and_advance(self, try_acquire_token: Any = None) -> ProducerHandle:
+    def acquire_and_advance(self, try_acquire_token: Int | None = None) -> Any:
         """Wait until the stage is empty, unless `try_acquire_token` is true, return a handle of it, and go to the
         next."""
         handle = self.acquire(try_acquire_token)
@@ -111,7 +115,7 @@ class PipelineConsumer:
     group: Any
 
     @traced
-    def wait(self, try_wait_token: Any = None) -> ConsumerHandle:
+    def wait(self, try_wait_token: Int | None = None) -> Any:
         """Wait until the stage is full, unless `try_wait_token` is true, and return a handle of it. It does not
         advance."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
@@ -123,7 +127,7 @@ class PipelineConsumer:
         self.state.advance()
 
     @traced
-    def wait_and_advance(self, try_wait_token: Any = None) -> ConsumerHandle:
+    def wait_and_advance(self, try_wait_token: Int | None = None) -> Any:
         """Wait until the stage is full, unless `try_wait_token` is true, return a handle of it, and go to the next."""
         handle = self.wait(try_wait_token)
         self.advance()
@@ -163,7 +167,7 @@ def _must_be(cls: type[H], what: str, handle: Any) -> H:
     return handle
 
 
-def check_owner(pipeline: Any, what: str, state: Any) -> None:
+def check_owner(pipeline: Any, what: str, state: State) -> None:
     """Refuse a `state` that is a handle of another pipeline, or of the other side of this one. A state is let through.
 
     While a kernel is compiled, pipelines differ by all that is static of them; in the simulator also by where their

@@ -9,7 +9,8 @@ from typing import Any
 from .. import dtypes
 from ..arch.smem import alloc_smem
 from ..isa.rows.special import sreg
-from ..seam import CuteError, current, static, traced
+from ..layout import Layout
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
 from .cluster import Cluster, check_modes, cluster_of
@@ -25,8 +26,8 @@ from .group import (
 )
 from .initial_sync import publish
 from .known import check_arrivals, check_elected, check_ranks, known_cluster
-from .participants import PipelineConsumer, PipelineProducer, check_owner
-from .state import check_stages, make_pipeline_state
+from .participants import PipelineConsumer, PipelineProducer, State, check_owner
+from .state import PipelineState, check_stages, make_pipeline_state
 
 __all__ = ["PipelineAsync", "PipelineCpAsync", "PipelineTmaAsync", "PipelineTmaStore"]
 
@@ -58,8 +59,8 @@ class PipelineAsync:
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = None,
+        producer_mask: Int | None = None,
+        consumer_mask: Int | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineAsync:
@@ -81,37 +82,37 @@ class PipelineAsync:
             publish(1 if producer_mask is None and consumer_mask is None else 2)
         return PipelineAsync(full, empty, num_stages, producer_mask, consumer_mask)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until stage `state.index` is empty, unless `try_acquire_token` is true. Any producing thread."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
 
-    def producer_try_acquire(self, state: Any) -> Any:
+    def producer_try_acquire(self, state: State) -> Any:
         """Return a token: whether the stage of `state` is already empty. It does not acquire it."""
         return self.sync_object_empty.try_wait(state.index, state.phase)
 
-    def producer_commit(self, state: Any) -> None:
+    def producer_commit(self, state: State) -> None:
         """Announce that this thread has filled its part of the stage of `state`. Each producing thread."""
         check_owner(self, "producer_commit", state)
         self.sync_object_full.arrive(state.index, self.producer_mask)
 
-    def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
+    def consumer_wait(self, state: State, try_wait_token: Int | None = None) -> None:
         """Wait until stage `state.index` is full, unless `try_wait_token` is true. Any consuming thread."""
         wait_unless(try_wait_token, self.sync_object_full, state)
 
-    def consumer_try_wait(self, state: Any) -> Any:
+    def consumer_try_wait(self, state: State) -> Any:
         """Return a token: whether the stage of `state` is already full."""
         return self.sync_object_full.try_wait(state.index, state.phase)
 
-    def consumer_release(self, state: Any) -> None:
+    def consumer_release(self, state: State) -> None:
         """Announce that this thread has finished with the stage of `state`. Each consuming thread."""
         check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
-    def producer_get_barrier(self, state: Any) -> Pointer:
+    def producer_get_barrier(self, state: State) -> Pointer:
         """Return a Pointer to the full barrier of the stage of `state`, which copies into it signal."""
         return self.sync_object_full.get_barrier(state.index)
 
-    def producer_tail(self, state: Any) -> None:
+    def producer_tail(self, state: PipelineState) -> None:
         """Wait until the consumers have released every stage that was filled, in whatever order: the producer's last
         call.
 
@@ -155,8 +156,8 @@ class PipelineCpAsync(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = None,
+        producer_mask: Int | None = None,
+        consumer_mask: Int | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineCpAsync:
@@ -196,7 +197,10 @@ class PipelineTmaAsync(PipelineAsync):
     @staticmethod
     @traced
     def init_empty_barrier_arrive_signal(
-        cta_layout_vmnk: Any, tidx: Any, mcast_mode_mn: tuple[int, int] = (1, 1), threads_per_arrival: int = WARP_SIZE
+        cta_layout_vmnk: Layout,
+        tidx: Int,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        threads_per_arrival: int = WARP_SIZE,
     ) -> tuple[Any, Any]:
         """Return (rank of the CTA that this thread signals, whether it signals) when a consumer releases a stage.
 
@@ -219,8 +223,8 @@ class PipelineTmaAsync(PipelineAsync):
         consumer_group: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
-        tidx: Any = None,
+        cta_layout_vmnk: Layout | None = None,
+        tidx: Int | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
@@ -259,17 +263,17 @@ class PipelineTmaAsync(PipelineAsync):
             publish(cluster.size)
         return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
         lane, how many bytes it will receive. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         self.sync_object_full.arrive(state.index)
 
-    def producer_commit(self, state: Any) -> None:
+    def producer_commit(self, state: State) -> None:
         """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any) -> None:
+    def consumer_release(self, state: State) -> None:
         """Announce, to every CTA that fills it, that this warp has finished with the stage of `state`. All lanes of
         each consumer warp.
 
@@ -327,7 +331,7 @@ class PipelineTmaStore:
 
 
 def make_barriers(
-    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any, publishes: bool = False,
+    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: int, publishes: bool = False,
     gives_back: bool = False,
 ) -> tuple[MbarrierArray, MbarrierArray]:  # fmt: skip
     """Make the full and the empty barriers of a pipeline.
@@ -363,7 +367,7 @@ def _check_threads(what: str, side: str, group: Any, mask: Any) -> None:
         check_arrivals(what, side, group, 1, ctas, "thread")
 
 
-def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
+def wait_unless(token: Any, barriers: MbarrierArray, state: State) -> None:
     """Wait for the state's stage and phase, unless a token of an earlier try says that the phase is complete."""
     if token is None:
         barriers.wait(state.index, state.phase)
@@ -373,7 +377,7 @@ def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
 
 
 def arrive_signal(
-    cluster: Cluster, tidx: Any, modes: tuple[int, int], pairs: bool, threads_per_arrival: int = WARP_SIZE
+    cluster: Cluster, tidx: Int, modes: tuple[int, int], pairs: bool, threads_per_arrival: int = WARP_SIZE
 ) -> tuple[Any, Any]:
     """Return (rank, whether): lane i of each `threads_per_arrival` threads signals the CTA of rank i, where it is one
     of `cluster.sharing(modes, pairs)`. The rank of a CTA alone is None: its own barrier."""

@@ -13,15 +13,17 @@ from typing import Any
 
 from ..isa.rows.special import sreg
 from ..isa.rows.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
-from ..seam import CuteError, current, static, traced
+from ..layout import Layout
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .cluster import Cluster, check_modes, cluster_of, cluster_rank
 from .group import WARP_SIZE, Agent, CooperativeGroup, PipelineOp, arrivals, arriving_once, counted, known_arrivals
 from .initial_sync import publish
 from .known import check_arrivals, check_elected
-from .participants import PipelineConsumer, PipelineProducer, check_owner
+from .participants import PipelineConsumer, PipelineProducer, State, check_owner
 from .pipelines import PipelineAsync, arrive_signal, check_warps, make_barriers, wait_unless
+from .state import PipelineState
 
 __all__ = ["PipelineAsyncUmma", "PipelineTmaMultiConsumersAsync", "PipelineTmaUmma", "PipelineUmmaAsync"]
 
@@ -47,7 +49,7 @@ class PipelineTmaUmma(PipelineAsync):
         consumer_group: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
@@ -76,17 +78,17 @@ class PipelineTmaUmma(PipelineAsync):
             publish(cluster.size)
         return PipelineTmaUmma(full, empty, num_stages, None, mask, cluster.leads(), cluster.v)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
         lane of the leading CTA, how many bytes will arrive. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
-    def producer_commit(self, state: Any) -> None:
+    def producer_commit(self, state: State) -> None:
         """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any) -> None:
+    def consumer_release(self, state: State) -> None:
         """Let every CTA that fills the stage of `state` know when the multiplies issued so far are complete. The
         issuing warp."""
         check_owner(self, "consumer_release", state)
@@ -112,7 +114,7 @@ class PipelineAsyncUmma(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineAsyncUmma:
@@ -133,7 +135,7 @@ class PipelineAsyncUmma(PipelineAsync):
             publish(cluster.size)
         return PipelineAsyncUmma(full, empty, num_stages, leader, pair, cluster.v)
 
-    def consumer_release(self, state: Any) -> None:
+    def consumer_release(self, state: State) -> None:
         """Let the producers of the stage of `state` know when the multiplies issued so far are complete. The issuing
         warp."""
         check_owner(self, "consumer_release", state)
@@ -159,7 +161,7 @@ class PipelineUmmaAsync(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineUmmaAsync:
@@ -179,32 +181,32 @@ class PipelineUmmaAsync(PipelineAsync):
             publish(cluster.size)
         return PipelineUmmaAsync(full, empty, num_stages, pair, leader, cluster.v)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the consumers have read the stage of `state`, unless `try_acquire_token` is true; later multiplies
         are ordered after that."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         tcgen05_fence_after()
 
-    def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
+    def consumer_wait(self, state: State, try_wait_token: Int | None = None) -> None:
         """Wait until the multiplies of the stage of `state` are complete, unless `try_wait_token` is true; later loads
         from tensor memory are ordered after that."""
         wait_unless(try_wait_token, self.sync_object_full, state)
         tcgen05_fence_after()
 
-    def consumer_release(self, state: Any) -> None:
+    def consumer_release(self, state: State) -> None:
         """Announce that this thread has read the stage of `state`: its loads from tensor memory are complete
         (`tcgen05_wait_ld`). Each consuming thread."""
         check_owner(self, "consumer_release", state)
         tcgen05_fence_before()
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
-    def producer_commit(self, state: Any) -> None:
+    def producer_commit(self, state: State) -> None:
         """Let the consumers of the stage of `state` know when the multiplies issued so far are complete. The issuing
         warp."""
         check_owner(self, "producer_commit", state)
         self.sync_object_full.arrive(state.index, self.producer_mask, self.cta_group)
 
-    def producer_tail(self, state: Any) -> None:
+    def producer_tail(self, state: PipelineState) -> None:
         """Wait as `PipelineAsync.producer_tail(state)` does; of a pair the leading CTA alone waits, for it holds the
         barriers."""
         leads = True if self.cta_group == 1 else current().compare("==", cluster_rank() & 1, 0)
@@ -242,9 +244,9 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         consumer_group_async: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
-        tidx: Any = None,
+        tidx: Int | None = None,
         enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "pipeline",
@@ -293,17 +295,17 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         through `make_consumer()` and `consumer_release(handle, PipelineOp.AsyncThread)`."""
         return self.make_producer(), self.make_consumer(), None
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
         lane of the leading CTA, how many bytes will arrive. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
-    def producer_commit(self, state: Any) -> None:
+    def producer_commit(self, state: State) -> None:
         """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:
+    def consumer_release(self, state: State, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:
         """Announce that this consumer has finished with the stage of `state`. op_type: PipelineOp.TCGen05Mma in the
         warp that issued the multiplies, PipelineOp.AsyncThread in all lanes of each warp of consuming threads."""
         check_owner(self, "consumer_release", state)

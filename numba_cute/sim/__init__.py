@@ -18,7 +18,7 @@ from .trace import Trace
 
 
 def name_range(address: int, nbytes: int, name: str) -> None:
-    """Name `nbytes` of the CTA's shared memory at `address`, for reports; nothing outside of the simulator."""
+    """Call `nbytes` of the CTA's shared memory at `address` by `name` in reports; nothing happens elsewhere."""
     note = getattr(seam.current_or(None), "note", None)
     if note is not None:
         note(address, nbytes, name)

@@ -90,7 +90,11 @@ def simulate(
 
 @dataclasses.dataclass(frozen=True)
 class Simulated:
-    """A kernel to be simulated; index it with the launch configuration."""
+    """A kernel to be simulated; index it with the launch configuration. `simulate` makes it.
+
+    kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
+    clustered: whether the launch names a cluster, if only of one CTA.
+    """
 
     kernel: Any
     cluster: tuple[int, int, int]
@@ -100,9 +104,10 @@ class Simulated:
     progress: bool
     checks: tuple[type[Check], ...]
     trace: Trace | None
-    clustered: bool = True  # whether the launch names a cluster, if only of one CTA
+    clustered: bool = True
 
     def __call__(self, *args: Any) -> None:
+        """Refuse a call with `args` that gives no launch configuration."""
         raise CuteError(
             "simulate(kernel)(…): give the launch configuration, as for Numba's kernels: "
             "simulate(kernel)[grid, block](…)"
@@ -123,7 +128,7 @@ class Simulated:
         return Exploration(self, most, deviations, choices)
 
     def configured(self, config: Any) -> Any:
-        """The launch configuration as (grid, block, smem)."""
+        """Return the launch configuration `config` as (grid, block, smem)."""
         config = config if isinstance(config, tuple) else (config,)
         if not 2 <= len(config) <= 4:
             raise CuteError(f"simulate(...)[{config}]: give grid, block, and optionally stream and smem")
@@ -165,7 +170,11 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
         seed: int | None, deviations: dict[int, int] | None = None, before: Snapshot | None = None,
     ) -> Run:  # fmt: skip
-        """One run in one order. before: is to hold the memory as it is now."""
+        """Run once, in one order.
+
+        grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
+        one. deviations: choices other than the seed's, by step. before: is to hold the memory as it is now.
+        """
         fn = python_function(self.kernel)
         if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
             held: Snapshot = [] if before is None else before

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import layout
-from ..layout import ComposedLayout, Layout
+from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
 from .offsets import check_coord, has_none
@@ -93,7 +93,7 @@ def size_in_bytes(dtype: Any, a: Any) -> Any:
 
 
 @traced
-def slice_(src: Any, coord: Any) -> Any:
+def slice_(src: Any, coord: IntTuple) -> Any:
     """Keep the modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
     if isinstance(src, Tensor):
         return slice_tensor(src, check_coord(coord, src.layout))
@@ -101,7 +101,7 @@ def slice_(src: Any, coord: Any) -> Any:
 
 
 @traced
-def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+def local_tile(input: Any, tiler: Any, coord: IntTuple, proj: Any = None) -> Any:
     """Take the tile of `input` (a tensor or layout) at `coord`: its modes are the tile's, then those marked None in
     `coord`.
 

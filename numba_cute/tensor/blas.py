@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..seam import CuteError, traced
+from ..seam import CuteError, Number, traced
 from .ssa import elementwise
 from .tensor import Tensor, static_size
 
@@ -21,7 +21,7 @@ def _check(what: str, **tensors: Any) -> None:
 
 
 @traced
-def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
+def axpby(alpha: Number, x: Tensor, beta: Number, y: Tensor) -> None:
     """Compute y = alpha * x + beta * y, element by element, in the type in which x and y meet. alpha, beta: scalars. x,
     y: tensors of static shape with as many elements. Any thread."""
     _check("axpby", x=x, y=y)
@@ -32,7 +32,7 @@ def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
 
 
 @traced
-def gemv(alpha: Any, a: Tensor, x: Tensor, beta: Any, y: Tensor) -> None:
+def gemv(alpha: Number, a: Tensor, x: Tensor, beta: Number, y: Tensor) -> None:
     """Compute y = alpha * (a @ x) + beta * y in the type in which they meet. alpha, beta: scalars. a: a tensor (M, K);
     x: (K); y: (M); all static. Any thread."""
     _check("gemv", a=a, x=x, y=y)

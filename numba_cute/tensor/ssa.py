@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
-from ..seam import CuteError, StaticEnum, static, traced
+from ..layout import IntTuple
+from ..seam import CuteError, Number, StaticEnum, static, traced
 
 __all__ = [
     "ReductionKind", "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like", "ones_like",
@@ -71,7 +72,7 @@ class TensorSSA:
             raise CuteError(f"bitcast: from {self.dtype} to {dtype!r}; the widths must be the same")
         return TensorSSA(seam.current().bitcast(self.vector, dtype), self.shape, dtype)
 
-    def reshape(self, shape: Any) -> TensorSSA:
+    def reshape(self, shape: IntTuple) -> TensorSSA:
         """Return the same elements in colexicographic order under `shape`, static and of the same size."""
         if not seam.is_static(shape) or layout.size(shape) != layout.size(self.shape):
             raise CuteError(f"reshape: shape {shape} has not the {layout.size(self.shape)} elements of {self.shape}")
@@ -277,7 +278,7 @@ def _marked(profile: Any, keep: bool) -> Any:
     return None if (profile is None) is keep else 0
 
 
-def broadcast_strides(shape: Any, target: Any) -> Any:
+def broadcast_strides(shape: IntTuple, target: Any) -> Any:
     """Return the strides by which a compact vector of `shape` is read under the shape `target`: 0 along repeated
     modes."""
     if not seam.is_static(target):
@@ -418,7 +419,7 @@ def where(cond: Any, x: Any, y: Any) -> Any:
 
 
 @traced
-def full(shape: Any, fill_value: Any, dtype: DType) -> TensorSSA:
+def full(shape: IntTuple, fill_value: Number, dtype: DType) -> TensorSSA:
     """Make a vector of `shape`, which is static, with every element `fill_value`, converted to `dtype`."""
     if not isinstance(dtype, DType):
         raise CuteError(f"full: dtype {dtype!r} is not an element type; use one like cute.Float32")
@@ -435,7 +436,7 @@ def _like(a: Any, dtype: DType | None) -> tuple[Any, DType]:
 
 
 @traced
-def full_like(a: Any, fill_value: Any, dtype: DType | None = None) -> TensorSSA:
+def full_like(a: Any, fill_value: Number, dtype: DType | None = None) -> TensorSSA:
     """Make a vector of the shape of `a` (a vector or tensor) with every element `fill_value`. dtype: by default that of
     `a`."""
     shape, of = _like(a, dtype)

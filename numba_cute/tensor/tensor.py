@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import dtypes, layout, seam
 from ..dtypes import DType
-from ..layout import ComposedLayout, Layout
+from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.int_tuple import text
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
@@ -281,7 +281,7 @@ def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:
     return known_layout(t.layout), seam.known(coord)
 
 
-def element(t: Tensor, coord: Any) -> Any:
+def element(t: Tensor, coord: IntTuple) -> Any:
     """Return the iterator at one coordinate."""
     return _element(t, *_located(t, coord))
 
@@ -296,7 +296,7 @@ def _linear(t: Tensor) -> bool:
     return isinstance(t.layout, Layout) and isinstance(t.iterator, Pointer)
 
 
-def slice_tensor(t: Tensor, coord: Any) -> Tensor:
+def slice_tensor(t: Tensor, coord: IntTuple) -> Tensor:
     """Keep the modes of `t` marked None in `coord`, at the others' place."""
     return _slice(t, *_located(t, coord))
 
@@ -393,7 +393,7 @@ def make_fragment_like(src: Any, dtype: DType | None = None) -> Tensor:
 
 
 @traced
-def make_identity_tensor(shape: Any) -> Tensor:
+def make_identity_tensor(shape: IntTuple) -> Tensor:
     """Make the tensor of `shape` whose element at each coordinate is that coordinate: an integer where the shape is
     one."""
     lay = layout.make_identity_layout(shape)
@@ -416,7 +416,7 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
 
 
 @traced
-def domain_offset(coord: Any, tensor: Any) -> Any:
+def domain_offset(coord: IntTuple, tensor: Any) -> Any:
     """Move the origin of `tensor` to its coordinate `coord`; of a layout, return (layout, offset)."""
     if not isinstance(tensor, Tensor):
         return layout.domain_offset(coord, tensor)

@@ -11,7 +11,7 @@ from .. import layout
 from ..atoms.copy_atom import TiledCopy
 from ..atoms.mma_atom import TiledMma
 from ..layout import ComposedLayout, Layout
-from ..seam import CuteError
+from ..seam import CuteError, Int
 
 __all__ = ["PALETTES", "print_latex", "print_latex_tv"]
 
@@ -29,7 +29,7 @@ MOST_CELLS = 16384
 _Cell = tuple[tuple[str, ...], int]  # the lines of text, and which colour
 
 
-def print_latex(x: Any, *, color: str | Sequence[str] = "gray", file: TextIO | None = None) -> None:
+def print_latex(x: Int, *, color: str | Sequence[str] = "gray", file: TextIO | None = None) -> None:
     """Print a LaTeX document that draws `x`.
 
     x: a static layout of rank 1 or 2, drawn with the offset of each coordinate; a TiledCopy, with the thread and value

@@ -12,7 +12,7 @@ from ..arch.warp import elect_one, sync_warp
 from ..atoms.copy_atom import CopyAtom
 from ..isa.facts.tensormap_bits import BYTES
 from ..nvgpu import cpasync
-from ..seam import CuteError, StaticEnum, static
+from ..seam import CuteError, Int, StaticEnum, static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
@@ -58,7 +58,7 @@ class TensorMapManager:
             raise CuteError(f"get_tensormap_ptr: ptr {ptr!r} must be a Pointer to global memory")
         return replace(ptr, space=address_space, alignment=max(ptr.alignment, BYTES))
 
-    def init_tensormap_from_atom(self, copy_atom: CopyAtom, dst_ptr: Pointer, warp_id: Any) -> None:
+    def init_tensormap_from_atom(self, copy_atom: CopyAtom, dst_ptr: Pointer, warp_id: Int) -> None:
         """Copy the tensor map of `copy_atom`, a TMA atom, to `dst_ptr` (global memory, or shared for SMEM). warp_id:
         the warp that does it."""
 
@@ -84,7 +84,7 @@ class TensorMapManager:
         tensor_gmem: tuple[Tensor, ...],
         tma_copy_atom: tuple[CopyAtom, ...],
         tensormap_gmem_ptr: tuple[Pointer, ...],
-        warp_id: Any,
+        warp_id: Int,
         tensormap_smem_ptr: tuple[Pointer, ...] = (),
     ) -> None:
         """Set the address, shape and strides of each tensor map to those of its tensor.

@@ -88,7 +88,7 @@ class PersistentTileSchedulerParams:
         return cm, cn, layer
 
 
-def work_at(params: PersistentTileSchedulerParams, index: Any, valid: Any, cta_m: Any, cta_n: Any) -> WorkTileInfo:
+def work_at(params: PersistentTileSchedulerParams, index: Int, valid: Any, cta_m: Int, cta_n: Int) -> WorkTileInfo:
     """Return the `index`-th piece of work of the CTA at (cta_m, cta_n) of its cluster, if `valid`."""
     cm, cn, _ = params.cluster_shape_mnk
     at_m, at_n, at_l = params.decode(current().select(valid, index, 0))  # past the end, the last group has no width

@@ -9,8 +9,9 @@ from .. import layout
 from ..atoms.copy import copy
 from ..atoms.copy_atom import CopyAtom
 from ..nvgpu.cpasync import TmaCopyOp, tma_partition
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..tensor.algebra import group_modes
+from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor
 
 __all__ = ["block_copy"]
@@ -22,11 +23,11 @@ def block_copy(
     src: Tensor,
     dst: Tensor,
     *,
-    tma_bar_ptr: Any = None,
-    mcast_mask: Any = None,
-    cta_coord: Any = 0,
+    tma_bar_ptr: Pointer | None = None,
+    mcast_mask: Int | None = None,
+    cta_coord: Int = 0,
     cta_layout: Any = 1,
-    cache_policy: Any = None,
+    cache_policy: Int | None = None,
 ) -> None:
     """Copy the tile `src` to the tile `dst` by a TMA atom: `cpasync.tma_partition` and `cute.copy` in one. A whole
     converged warp; it expects no bytes, commits nothing and waits for nothing.

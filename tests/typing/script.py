@@ -24,8 +24,10 @@ class Running:
     count: cute.Int32
     total: cute.Float32
     limit: int
+    calls: cute.Int32 = cute.Int32(0)
 
     def add(self, x: float) -> int:
+        self.calls += 1
         self.count += 1
         self.total = self.total + x
         if self.count == self.limit:

@@ -11,6 +11,7 @@ from ...atoms.copy_atom import CopyAtom
 from ...atoms.instructions import Part
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
+from ...isa.rows.cluster import st_async
 from ...layout import coalesce, size
 from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
@@ -20,7 +21,7 @@ from ..common.copies import one_thread
 
 __all__ = ["CopyDsmemStoreOp"]
 
-_BITS = tuple(32 * case["count"] for case in isa.st_async.cases)
+_BITS = tuple(32 * case["count"] for case in st_async.cases)
 
 
 @static
@@ -34,7 +35,7 @@ class CopyDsmemStoreOp(CopyOp):
 
     peer: Any = None
 
-    rows = (isa.st_async,)
+    rows = (st_async,)
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         bits = num_bits or max(32, dtype.width)
@@ -79,4 +80,4 @@ class CopyDsmemStoreOp(CopyOp):
         vector = seam.current().vector(seam.Regs(p.address, p.dtype, p.offset, count))
         words = seam.current().bitcast(vector, Uint32)
         lanes = [seam.current().lane(words, i) for i in range(bits // 32)]
-        isa.st_async(self._of_peer(physical(q)), lanes, bar, count=len(lanes))
+        st_async(self._of_peer(physical(q)), lanes, bar, count=len(lanes))

@@ -21,6 +21,8 @@ from ..common.matrix import AB, ACC, SATURATE, SELECTOR, A, B, metadata_word, mm
 from ..common.sparse import SparseOp
 from .warpgroup_mma import PLACES, WarpgroupMma
 
+__all__ = ["MmaF16BF16SparseOp", "MmaF8SparseOp", "MmaI8SparseOp", "MmaTF32SparseOp"]
+
 
 class SparseWarpgroupMma(SparseOp, WarpgroupMma):
     """Base of the sparse operations of a warpgroup. The product's sign is A's, Field.NEGATE_A."""

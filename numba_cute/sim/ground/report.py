@@ -44,7 +44,7 @@ class ReadOnlyError(SimError):
 
 
 class UninitializedReadError(SimError):
-    """Shared or tensor memory, registers or a local array were read and used, though nobody had written them."""
+    """A read and use of what nobody has written: shared or tensor memory, registers, a local array."""
 
 
 class DivergenceError(SimError):

@@ -93,22 +93,22 @@ def _resume(standing: list[tuple[Any, Any]]) -> int:
         runner.switch()
         if runner.dead:
             standing.remove((cluster, runner))
-    ended = sum(runner.dead for _, runner in parked)
+    ended: int = sum(runner.dead for _, runner in parked)
     still = [cluster for cluster, _ in parked if cluster.parked]
     if not ended and still and (run.events, run.steps) == before:
         raise _stuck(still)
-    return ended  # type: ignore[no-any-return]
+    return ended
 
 
 def _stuck(clusters: list[Any]) -> SimError:
     """No cluster goes on: what the first waits for, and then what others do."""
-    error = clusters[0].dead_end()
+    error: SimError = clusters[0].dead_end()
     rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
     said = [f"  block {c.ctas[0].index} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
     if len(clusters) > _MOST:
         said.append(f"  and {count(len(clusters) - _MOST, 'cluster')} more")
     error.args = ("\n".join([error.args[0], *said]),)
-    return error  # type: ignore[no-any-return]
+    return error
 
 
 def _meet(clusters: list[Any]) -> None:

@@ -431,5 +431,3 @@ class Machine:
             gather = Gather(self.threads[0].clock.base)
             gather.add([t.clock for t in self.threads])
             self.acquire(gather.freeze())
-
-

@@ -80,7 +80,8 @@ class Image:
             chunks = self._flipped(data.reshape(-1, 16), line)
             rows = chunks[self._places(data.size, line)].reshape(-1, self.pitch)
             data = np.ascontiguousarray(rows[:, : self.inner]).reshape(-1)
-        return data.view(dtype)[: math.prod(shape)].reshape(shape)  # type: ignore[no-any-return]
+        box: NDArray[Any] = data.view(dtype)[: math.prod(shape)].reshape(shape)
+        return box
 
 
 class SimTensorMap:

@@ -21,7 +21,8 @@ import numpy as np
 from greenlet import getcurrent
 
 from ...dtypes import DType
-from ...isa.form.instr import Instr, Operand
+from ...isa.form.instr import Instr
+from ...isa.form.kinds import Operand
 from ...seam import Regs
 from ..hardware.machine import Machine
 from ..hardware.together import NotTogether

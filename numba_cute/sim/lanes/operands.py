@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...isa.form.instr import Instr, Operand
+from ...isa.form.instr import Instr
+from ...isa.form.kinds import Operand
 from ...seam import Regs
 from ..hardware.collective import BITS, MAKE, MASK, REGISTER, check_size, result_type, scalar, span, vector
 from ..python.arithmetic.lanes import LaneFile, Lanes

@@ -135,6 +135,8 @@ class SimBackend:
         """A value as a field of the annotated type holds it."""
         if not isinstance(kind, DType):
             return value
+        if isinstance(value, Scalar):  # a field's default, `cute.Int32(0)`
+            value = value.checked(simulated=True)
         held = leaf_type(kind)
         return value if type(value) is CLASSES[held] else numba_cast(value, held)
 
@@ -342,8 +344,8 @@ class SimBackend:
         t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
         key, smem = (frame.f_code, frame.f_lasti, t.statics[1], align), t.cta.smem
         room = smem.static_array(key, nbytes + align - 1, np.uint8)
-        start = int(room.ctypes.data) - smem.start
-        return -(-start // align) * align  # type: ignore[no-any-return]
+        start: int = int(room.ctypes.data) - smem.start
+        return -(-start // align) * align
 
     def known_launch(self) -> Any:
         x, y, z = self.run.block

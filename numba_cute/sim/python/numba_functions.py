@@ -108,8 +108,8 @@ def _unsigned(x: Any, bits: int = 32) -> int:
 
 
 def _signed(x: Any, bits: int) -> int:
-    x = _unsigned(x, bits)
-    return x - (1 << bits) if x >> bits - 1 else x  # type: ignore[no-any-return]
+    word = _unsigned(x, bits)
+    return word - (1 << bits) if word >> bits - 1 else word
 
 
 def _directed(dtype: DType, op: str, mode: str) -> Callable[..., Any]:

@@ -179,7 +179,8 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
             return python(*args, **kwargs)
         return of_numbers(*values)
 
-    return _pure(call)
+    made: Callable[..., Any] = _pure(call)
+    return made
 
 
 def _divmod(a: Any, b: Any) -> Any:

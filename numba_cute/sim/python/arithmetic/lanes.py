@@ -82,7 +82,7 @@ class Lanes(Leaf):
         return self
 
     @property
-    def divisor(self) -> int:
+    def divisor(self) -> int:  # type: ignore[override]
         """What divides the values of all lanes."""
         integers = self.dtype is None or self.dtype.is_integer
         return math.gcd(*self.values) or 1 if integers else 1

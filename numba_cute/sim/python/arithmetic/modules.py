@@ -37,7 +37,7 @@ def _safe(f: Callable[..., Any]) -> Callable[..., Any]:
 def _gamma(x: float) -> float:
     if x == 0:
         return math.copysign(math.inf, x)
-    return _safe(math.gamma)(x)  # type: ignore[no-any-return]
+    return float(_safe(math.gamma)(x))
 
 
 def _log_gamma(x: float) -> float:

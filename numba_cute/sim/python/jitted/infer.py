@@ -353,7 +353,7 @@ class Inference:
         if a is NOTHING:
             return NOTHING
         if isinstance(a, (DType, Loose)):
-            found = unary_operation(node.data, number_type(a))  # type: ignore[arg-type]
+            found = unary_operation(node.data, number_type(a))
             return None if found is None else found[0] if isinstance(a, DType) else Loose(found[0])
         return type_of(UNARY[node.data](value_of(a)))
 

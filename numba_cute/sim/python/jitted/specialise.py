@@ -259,7 +259,7 @@ class Specialised:
         return new
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
-        return self if owner is None else MethodType(self, owner)  # type: ignore[arg-type]
+        return self if owner is None else MethodType(self, owner)
 
 
 class Tools:
