@@ -46,6 +46,8 @@ class CopyOp:
 
     rows: ClassVar[tuple[Instr, ...]] = ()
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
+    gives: ClassVar[tuple[str, ...]] = ()
+    """The optional operands of its rows that it always gives."""
     multicast: ClassVar[bool] = False
     """True if several blocks of a cluster receive what one instruction copies."""
 

@@ -24,7 +24,7 @@ def operations(base: type) -> Iterator[tuple[str, Any]]:
     for module in FACADES:
         for name in sorted(module.__all__):
             cls = getattr(module, name)
-            if inspect.isclass(cls) and issubclass(cls, base) and (cls.rows or name in ANY):
+            if inspect.isclass(cls) and issubclass(cls, base) and cls is not base and (cls.rows or name in ANY):
                 yield f"{module.__name__.removeprefix('numba_cute.')}.{name}", cls
 
 
@@ -34,8 +34,15 @@ def head(name: str, cls: Any) -> str:
     return f"| `{name}` | `{ptx}` | {', '.join(targets(cls)) or 'any'} |"
 
 
+def first_targets(cls: Any) -> set[str]:
+    """The target that each form of the operation needs, as its rows say it."""
+    forms = by_row.cases(cls) if issubclass(cls, by_row.ByRow) else [(row, {}) for row in cls.rows]
+    gives = getattr(cls, "gives", ())
+    return {max(row.needs(case, gives), key=lambda t: order(t.split("|")[0])) for row, case in forms}
+
+
 def targets(cls: Any) -> list[str]:
-    return sorted({t for row in cls.rows for t in row.target.split("|")}, key=order)
+    return sorted({t for target in first_targets(cls) for t in target.split("|")}, key=order)
 
 
 def cases(cls: Any) -> list[Any]:

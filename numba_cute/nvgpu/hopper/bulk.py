@@ -144,6 +144,7 @@ class CopyBulkS2GByteMaskOp(BulkCopy):
     memory, as `CopyBulkS2GOp`. One thread. PTX cp.async.bulk.cp_mask, sm_100."""
 
     rows = (isa.cp_async_bulk_s2g,)
+    gives = ("mask",)
 
     def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         _no_barrier(bar, None)
