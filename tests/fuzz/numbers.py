@@ -2,9 +2,11 @@
 """Random kernels of arithmetic in all of Numba's types: integers that wrap around, shifts, division by zero, floats of
 both widths, operands of different types, and variables whose type differs from way to way.
 
-Each has one result, on a GPU too. Signed and unsigned integers meet only where either an integer or a float may come
-out; shifts are narrower than their operands, floats become integers only within range, and what is multiplied as floats
-is so coarse that the product is exact: whether a GPU fuses it with a sum does not matter.
+Each has one result, on a GPU too. Sums and products of signed integers stay within 64 bits: Numba tells LLVM that they
+do (nsw), so that what comes of others is up to the optimiser; unsigned ones wrap around. Signed and unsigned integers
+meet only where either an integer or a float may come out; shifts are narrower than their operands, floats become
+integers only within range, and what is multiplied as floats is so coarse that the product is exact: whether a GPU fuses
+it with a sum does not matter.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from numba import cuda
 
 G = {g}
 F = {f}
-MOST, LEAST = 2147483647, -9223372036854775808
+MOST, LEAST = 2147483647, -2147483648
 
 
 @cuda.jit(device=True)
@@ -83,13 +85,18 @@ def _values(rng: np.random.Generator, kind: str) -> Any:
         return np.array(
             [0.0, 1.0, -1.0, 0.1, -2.5, 3e7, 1e-3, -1e10, 16777217.0, 0.5, 7.0, -0.0, 1e30, 2.0, -3.3, 9.0], kind
         )
-    info = np.iinfo(kind)
+    info = np.iinfo(kind if kind != "int64" else "int32")
     ends = [0, 1, 2, 3, 7, info.min, info.min + 1, info.max, info.max - 1, info.max // 3]
-    return np.array([*ends, *rng.integers(info.min, info.max, LENGTH - len(ends), kind, endpoint=True)], kind)
+    return np.array([*ends, *rng.integers(info.min, info.max, LENGTH - len(ends), info.dtype, endpoint=True)], kind)
 
 
 def _scalar(kind: str) -> Any:
-    return 0.3 if kind in FLOATS else np.iinfo(kind).max - 2
+    return 0.3 if kind in FLOATS else np.iinfo(kind if kind != "int64" else "int32").max - 2
+
+
+def small(text: str, bits: int = 20) -> str:
+    """An integer cut to so many bits."""
+    return f"({text} & {(1 << bits) - 1})"
 
 
 class NumberWriter:
@@ -128,12 +135,13 @@ class NumberWriter:
         return self.pick(
             [
                 *leaves,
-                lambda: f"({a()} {self.pick('+-*')} {a()})",
+                lambda: f"({a()} {self.pick('+-')} {a()})",
+                lambda: f"({small(a())} * {small(a())})",
                 lambda: f"({a()} {self.pick(['//', '%'])} {a()})",
                 lambda: f"({a()} {self.pick('&|^')} {a()})",
-                lambda: f"({a()} {self.pick(['<<', '>>'])} {self.pick(['3', '7', f'({a()} & 15)'])})",
+                lambda: f"({small(a())} {self.pick(['<<', '>>'])} {self.pick(['3', '7', small(a(), 4)])})",
                 lambda: f"({self.pick('-~+')}{a()})",
-                lambda: f"np.{self.pick(SIGNED)}({self.pick([self.signed, self.unsigned])(depth - 1)})",
+                lambda: f"np.{self.pick(SIGNED)}({self.pick([self.signed, self.mixed])(depth - 1)})",
                 lambda: f"({a()} if {self.condition(depth - 1)} else {a()})",
                 lambda: f"{self.pick(['min', 'max'])}({a()}, {a()})",
                 lambda: f"(({self.condition(depth - 1)}) + {a()})",
@@ -169,13 +177,17 @@ class NumberWriter:
             ]
         )()
 
+    def mixed(self, depth: int) -> str:
+        """Of an unsigned type, for what may meet signed ones."""
+        return f"({self.unsigned(depth)} & np.uint32({(1 << 30) - 1}))"
+
     def any(self, depth: int) -> str:
         """Of any type."""
-        return self.pick([self.signed, self.unsigned, self.real])(depth)
+        return self.pick([self.signed, self.mixed, self.real])(depth)
 
     def coarse(self, depth: int) -> str:
         """A float of ten bits."""
-        return f"np.{self.pick(FLOATS)}({self.signed(depth)} & 1023)"
+        return f"np.{self.pick(FLOATS)}({small(self.signed(depth), 10)})"
 
     def real(self, depth: int) -> str:
         """A float, or perhaps an integer: for what takes both."""
@@ -190,7 +202,7 @@ class NumberWriter:
             [
                 *leaves,
                 lambda: f"({a()} {self.pick('+-')} {b()})",
-                lambda: f"({self.signed(depth - 1)} {self.pick('+-')} {self.unsigned(depth - 1)})",
+                lambda: f"({self.signed(depth - 1)} {self.pick('+-')} {self.mixed(depth - 1)})",
                 lambda: f"({b()} / {b()})",
                 lambda: f"({self.coarse(depth - 1)} * {self.coarse(depth - 1)})",
                 lambda: f"({a()} * {self.pick(['2', '0.5', 'np.float32(0.25)'])})",
@@ -248,7 +260,11 @@ class NumberWriter:
     def augmented(self) -> None:
         name = self.pick(["s0", "s1", "u0", "u1"])
         of = self.signed if name[0] == "s" else self.unsigned
-        self.line(f"{name} {self.pick('+-*^|&')}= {of(1)}")
+        op, value = self.pick("+-*^|&"), of(1)
+        if op == "*" and name[0] == "s":
+            self.line(f"{name} &= {(1 << 20) - 1}")
+            value = small(value)
+        self.line(f"{name} {op}= {value}")
         self.line(f"{name} = np.{self.kinds[name]}({name})")
 
     def retyped(self) -> None:
@@ -320,7 +336,8 @@ class NumberWriter:
         }  # fmt: skip
         for name, kind in self.kinds.items():
             self.line(f"{name} = {self.element(kind)}")
-        self.line(f"x0 = {self.element(self.pick(list(ARRAYS)))}")
+        x0 = self.pick(list(ARRAYS))
+        self.line(f"x0 = {self.element(x0)}" + (f" & np.uint32({(1 << 30) - 1})" if x0 in UNSIGNED else ""))
         self.line(f"x1 = {self.pick(['0', '1.5', 'x0'])}")
         for _ in range(1 + self.below(self.statements)):
             self.statement(self.depth)

@@ -128,5 +128,5 @@ def operand(rng: np.random.Generator, row: str, o: Operand, case: dict[str, Any]
     special = OF_OPERANDS.get((row, o.name)) or OF_OPERANDS.get(("*", o.name))
     count = o.size(case)
     if special is not None:
-        return np.stack([special(rng, n) for _ in range(count)], 1)
+        return np.stack([special(rng, n) for _ in range(count * (2 if o.kind.name in ("u64", "f64") else 1))], 1)
     return np.concatenate([words(rng, o.kind, n) for _ in range(count)], 1)
