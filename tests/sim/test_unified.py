@@ -57,6 +57,12 @@ def branch(x, y):
     return z * z, z / 3
 
 
+def calls_with_a_choice_among_their_arguments(x, y):
+    z = np.float64((x if x > 1 else y) // 1)
+    w = max(y, (1 if z > 2 else 2)) if y > 0 else x
+    return z * w, w * w
+
+
 def three_branches(x, y):
     z = 7
     if x > 100:
@@ -166,7 +172,7 @@ def set_anew(x, y):
     return a, b, z
 
 
-FUNCTIONS = [loop_widens, loop_sums_from_a_literal, while_loop_widens, loops_within_loops, branch, three_branches,
+FUNCTIONS = [calls_with_a_choice_among_their_arguments, loop_widens, loop_sums_from_a_literal, while_loop_widens, loops_within_loops, branch, three_branches,
              conditional, conditional_operands, early_return, early_returns_of_pairs, pairs, swaps, breaks, closure,
              narrow_then_wide, unsigned_and_signed, truth, set_anew]  # fmt: skip
 PAIRS = [(np.int32(7), F32(0.1)), (np.uint32(4000000001), np.int8(-3)), (F32(1.1), 0.3), (np.uint64(2**63 + 1), 3),

@@ -40,6 +40,8 @@ class Node:
         return f"{self.kind}({self.data!r}, {len(self.args)})"
 
 
+NULL = Node("null")
+"""What Python's code puts before a function that it calls, on the stack."""
 _GIVEN = ("param", "phi", "undefined", "unknown", "null")
 UNDEFINED, UNKNOWN = Node("undefined"), Node("unknown")
 
@@ -167,14 +169,15 @@ class Flow:
         return found
 
     def _phis(self, block: Block, params: dict[str, Node]) -> State:
-        """The state where several ways meet: a phi for each variable and each value on the stack."""
-        depth = 0
+        """The state where several ways meet: a phi for each variable and each value on the stack, on which what marks a
+        call of a function (NULL) is the same on all ways."""
+        stack: list[Node] = []
         for source in block.sources:
             if source.ways:
-                depth = len(_state_at(source, block).stack)
+                stack = _state_at(source, block).stack
                 break
         names = dict.fromkeys((*self.code.co_varnames, *params))
-        return State([Node("phi") for _ in range(depth)], {n: Node("phi", data=n) for n in names})
+        return State([x if x is NULL else Node("phi") for x in stack], {n: Node("phi", data=n) for n in names})
 
     def _join(self) -> None:
         """Give the phis their values, and find those that have no choice."""
@@ -192,6 +195,8 @@ class Flow:
                     phis.append(node)
                     self.joins[id(node)] = block
             for at, node in enumerate(block.entry.stack):
+                if node is NULL:
+                    continue
                 node.args = tuple(s.stack[at] if at < len(s.stack) else UNKNOWN for s in states)
                 phis.append(node)
                 self.joins[id(node)] = block

@@ -16,10 +16,9 @@ from types import CodeType
 from typing import Any
 
 from .bytecode import VERSION, Instruction, decode
-from .flow import UNDEFINED, UNKNOWN, Block, Flow, Node, State, accesses, stack_effect
+from .flow import NULL, UNDEFINED, UNKNOWN, Block, Flow, Node, State, accesses, stack_effect
 from .rewrite import operator_name
 
-NULL = Node("null")
 _NOTHING = ("NOP", "RESUME", "CACHE", "PRECALL", "MAKE_CELL", "COPY_FREE_VARS", "GEN_START", "TO_BOOL")
 
 
