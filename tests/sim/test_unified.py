@@ -172,9 +172,12 @@ def set_anew(x, y):
     return a, b, z
 
 
-FUNCTIONS = [calls_with_a_choice_among_their_arguments, loop_widens, loop_sums_from_a_literal, while_loop_widens, loops_within_loops, branch, three_branches,
-             conditional, conditional_operands, early_return, early_returns_of_pairs, pairs, swaps, breaks, closure,
-             narrow_then_wide, unsigned_and_signed, truth, set_anew]  # fmt: skip
+FUNCTIONS = [
+    calls_with_a_choice_among_their_arguments, loop_widens, loop_sums_from_a_literal, while_loop_widens,
+    loops_within_loops, branch, three_branches, conditional, conditional_operands, early_return,
+    early_returns_of_pairs, pairs, swaps, breaks, closure, narrow_then_wide, unsigned_and_signed, truth,
+    set_anew,
+]  # fmt: skip
 PAIRS = [(np.int32(7), F32(0.1)), (np.uint32(4000000001), np.int8(-3)), (F32(1.1), 0.3), (np.uint64(2**63 + 1), 3),
          (3, 4.5), (np.int16(300), np.uint16(9)), (np.uint32(70000), np.int32(-5)), (np.uint64(5), np.uint32(2)),
          (F32(16777217), np.int64(2**53 + 1)), (np.int64(2**53 + 1), F32(3))]  # fmt: skip
