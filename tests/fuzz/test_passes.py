@@ -143,6 +143,15 @@ def an_unrolled_loop_carries_a_sum_and_breaks(out, n):
     out[1] = at
 
 
+@program(5, 11, 24, 51)
+@cuda.jit
+def an_unrolled_loop_alone_reads_what_it_carries(out, n):
+    run = n + 2
+    for i in cute.range_constexpr(4):
+        out[i] = run
+        run = 2 * run + i + 1
+
+
 @program(102)
 @cuda.jit
 def an_unrolled_loop_returns(out, n):
