@@ -145,7 +145,7 @@ class NumberWriter:
                 lambda: f"({a()} if {self.condition(depth - 1)} else {a()})",
                 lambda: f"{self.pick(['min', 'max'])}({a()}, {a()})",
                 lambda: f"(({self.condition(depth - 1)}) + {a()})",
-                lambda: f"abs({a()})",
+                lambda: f"abs(np.int64({a()}))",  # of the least int16, Numba says (nsw) that it is none
                 lambda: f"bounded({self.real(depth - 1)})",
                 lambda: f"int({self.condition(depth - 1)})",
                 lambda: f"either({a()}, {a()})",
