@@ -17,10 +17,10 @@ from .seam import CuteError
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What may be set.
+    """The settings.
 
-    ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show
-    the library's own frames beneath a CuteError that was raised while a kernel was compiled.
+    ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
+    library's own frames beneath a CuteError that was raised while a kernel was compiled.
     """
 
     ptxas: str | None = None
@@ -41,16 +41,16 @@ _overrides: list[Settings] = []
 
 
 def current() -> Settings:
-    """The settings that hold now."""
+    """Return the settings that hold now."""
     return _overrides[-1] if _overrides else _from_environment()
 
 
 @contextmanager
 def override(**settings: Any) -> Iterator[Settings]:
-    """Other settings inside a `with`; the names are those of `Settings`."""
+    """Change settings inside a `with`. settings: names and values of `Settings`; others are errors."""
     known = {field.name for field in dataclasses.fields(Settings)}
     if not set(settings) <= known:
-        raise CuteError(f"config.override: {sorted(set(settings) - known)} is no setting; there are {sorted(known)}")
+        raise CuteError(f"config.override: {sorted(set(settings) - known)} is not a setting; there are {sorted(known)}")
     _overrides.append(dataclasses.replace(current(), **settings))
     try:
         yield _overrides[-1]

@@ -10,20 +10,34 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import ml_dtypes
 import numpy as np
 
 from . import seam
 
+__all__ = [
+    "BFloat16", "Boolean", "DType", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN",
+    "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int16", "Int32", "Int4", "Int64", "Int8", "Numeric", "TFloat32",
+    "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
+]  # fmt: skip
+
+
+if TYPE_CHECKING:
+    # To a type checker an element type is a class and DType its class, so that `count: cute.Int32` is an annotation.
+    _Base = type
+else:
+    _Base = object
+
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
-class DType:
-    """One element type.
+class DType(_Base):
+    """One element type. Called with `value`, it converts that number to a value of the type that is known only at run
+    time.
 
-    name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or
-    "bool"; numpy: the NumPy (or ml_dtypes) type that holds one element on the host and in the simulator.
+    name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or "bool";
+    numpy: the NumPy (or ml_dtypes) type that holds one element on the host and in the simulator.
     """
 
     name: str
@@ -34,41 +48,44 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """True of floats."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> bool:
+        """True of integers, signed or not; Boolean is none."""
         return self.kind in ("int", "uint")
 
     @property
     def signed(self) -> bool:
+        """True of floats and signed integers."""
         return self.kind in ("int", "float")
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element; an error for types narrower than a byte."""
+        """The bytes of one element; an error for types narrower than a byte."""
         if self.width % 8:
             raise TypeError(f"{self.name} has {self.width} bits: it has no size in whole bytes")
         return self.width // 8
 
     @property
     def zero(self) -> Any:
-        """0 of this type in a kernel, a plain number on the host; so too the others."""
+        """The number 0: of this type in a kernel, a plain number on the host; so too `one`, `inf` and `nan`."""
         return self._constant(0)
 
     @property
     def one(self) -> Any:
-        """1."""
+        """The number 1."""
         return self._constant(1)
 
     @property
     def inf(self) -> Any:
-        """Infinity, of a float that has it."""
+        """Infinity; an error for types that lack it."""
         return self._constant(math.inf)
 
     @property
     def nan(self) -> Any:
-        """Not a number, of a float that has it."""
+        """Not a number; an error for types that lack it."""
         return self._constant(math.nan)
 
     def _constant(self, value: float) -> Any:
@@ -80,6 +97,7 @@ class DType:
         return value if running is None else running.cast(value, self)
 
     def __call__(self, value: Any) -> Any:
+        """Convert `value` to this type: in a kernel a run-time value, on the host a `Scalar`."""
         return seam.current_or(_HOST).cast(value, self)
 
     def __reduce__(self) -> str:
@@ -104,22 +122,23 @@ class Scalar(seam.Leaf):
         self.divisor = divisor
 
     def assumed(self, divisor: int) -> Scalar:
-        """The same number, which `divisor` is to divide: checked, for the number is known here."""
+        """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
-            raise seam.CuteError(f"assume: src {self!r} is no integer")
+            raise seam.CuteError(f"assume: src {self!r} is not an integer")
         if self.value % divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {divisor}, as it was promised to be")
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
     def checked(self, simulated: bool = False) -> Any:
-        """The value, for a kernel that is launched: an error if it is not the multiple that it is promised to be.
-        simulated: in the simulator, not on a GPU."""
+        """Return the value, for a kernel that is launched; an error if it breaks the promise of its divisor. simulated:
+        whether the simulator launches it, not a GPU."""
         if self.divisor > 1 and self.value % self.divisor:
             raise seam.CuteError(f"{self!r} is not a multiple of {self.divisor}, as it was promised to be")
         return self.value
 
     def captured(self, simulated: bool = False) -> Any:
-        """The value as a constant of a kernel that captures it as a global or closure variable."""
+        """Return the value as a constant of a kernel that captures it as a global or closure variable. simulated: as
+        for `checked`."""
         return self.checked(simulated)
 
     def __index__(self) -> int:
@@ -137,7 +156,7 @@ class Scalar(seam.Leaf):
         return f"{self.dtype}({self.value})"
 
     def __eq__(self, other: object) -> bool:
-        return self.value == (other.value if isinstance(other, Scalar) else other)
+        return bool(self.value == (other.value if isinstance(other, Scalar) else other))
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -278,7 +297,7 @@ def _joined(a: Any, b: Any) -> DType:
 
 
 class _Host:
-    """What a DType call does where no kernel is being run or compiled."""
+    """The conversion that a DType call makes where no kernel is being run or compiled."""
 
     @staticmethod
     def cast(value: Any, dtype: DType) -> Scalar:
@@ -290,31 +309,69 @@ class _Host:
 
 _HOST = _Host()
 
-Boolean = DType("Boolean", "pred", 8, "bool", np.bool_)
-Int8 = DType("Int8", "s8", 8, "int", np.int8)
-Int16 = DType("Int16", "s16", 16, "int", np.int16)
-Int32 = DType("Int32", "s32", 32, "int", np.int32)
-Int64 = DType("Int64", "s64", 64, "int", np.int64)
-Uint8 = DType("Uint8", "u8", 8, "uint", np.uint8)
-Uint16 = DType("Uint16", "u16", 16, "uint", np.uint16)
-Uint32 = DType("Uint32", "u32", 32, "uint", np.uint32)
-Uint64 = DType("Uint64", "u64", 64, "uint", np.uint64)
-Float16 = DType("Float16", "f16", 16, "float", np.float16)
-BFloat16 = DType("BFloat16", "bf16", 16, "float", ml_dtypes.bfloat16)
-TFloat32 = DType("TFloat32", "tf32", 32, "float", np.float32)
-Float32 = DType("Float32", "f32", 32, "float", np.float32)
-Float64 = DType("Float64", "f64", 64, "float", np.float64)
-Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
-Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
+if TYPE_CHECKING:
 
-Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
+    class _Value(Scalar, metaclass=DType):
+        """What a field of a struct is that is annotated with an element type: it takes numbers, and is read as any."""
 
-# Narrower than a byte: packed in memory, the first element in the lowest bits.
-Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
-Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
-Float4E2M1FN = DType("Float4E2M1FN", "e2m1", 4, "float", ml_dtypes.float4_e2m1fn)
-Float6E2M3FN = DType("Float6E2M3FN", "e2m3", 6, "float", ml_dtypes.float6_e2m3fn)
-Float6E3M2FN = DType("Float6E3M2FN", "e3m2", 6, "float", ml_dtypes.float6_e3m2fn)
+        def __init__(self, value: Any) -> None: ...
+        @overload
+        def __get__(self, instance: None, owner: Any) -> DType: ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __get__(self, instance: Any, owner: Any) -> Any: ...
+        def __set__(self, instance: Any, value: float | seam.Leaf) -> None: ...
+
+    # fmt: off
+    class Boolean(_Value): ...
+    class Int8(_Value): ...
+    class Int16(_Value): ...
+    class Int32(_Value): ...
+    class Int64(_Value): ...
+    class Uint8(_Value): ...
+    class Uint16(_Value): ...
+    class Uint32(_Value): ...
+    class Uint64(_Value): ...
+    class Float16(_Value): ...
+    class BFloat16(_Value): ...
+    class TFloat32(_Value): ...
+    class Float32(_Value): ...
+    class Float64(_Value): ...
+    class Float8E4M3FN(_Value): ...
+    class Float8E5M2(_Value): ...
+    class Float8E8M0FNU(_Value): ...
+    class Int4(_Value): ...
+    class Uint4(_Value): ...
+    class Float4E2M1FN(_Value): ...
+    class Float6E2M3FN(_Value): ...
+    class Float6E3M2FN(_Value): ...
+    # fmt: on
+else:
+    Boolean = DType("Boolean", "pred", 8, "bool", np.bool_)
+    Int8 = DType("Int8", "s8", 8, "int", np.int8)
+    Int16 = DType("Int16", "s16", 16, "int", np.int16)
+    Int32 = DType("Int32", "s32", 32, "int", np.int32)
+    Int64 = DType("Int64", "s64", 64, "int", np.int64)
+    Uint8 = DType("Uint8", "u8", 8, "uint", np.uint8)
+    Uint16 = DType("Uint16", "u16", 16, "uint", np.uint16)
+    Uint32 = DType("Uint32", "u32", 32, "uint", np.uint32)
+    Uint64 = DType("Uint64", "u64", 64, "uint", np.uint64)
+    Float16 = DType("Float16", "f16", 16, "float", np.float16)
+    BFloat16 = DType("BFloat16", "bf16", 16, "float", ml_dtypes.bfloat16)
+    TFloat32 = DType("TFloat32", "tf32", 32, "float", np.float32)
+    Float32 = DType("Float32", "f32", 32, "float", np.float32)
+    Float64 = DType("Float64", "f64", 64, "float", np.float64)
+    Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
+    Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
+
+    Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
+
+    # Narrower than a byte: packed in memory, the first element in the lowest bits.
+    Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
+    Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
+    Float4E2M1FN = DType("Float4E2M1FN", "e2m1", 4, "float", ml_dtypes.float4_e2m1fn)
+    Float6E2M3FN = DType("Float6E2M3FN", "e2m3", 6, "float", ml_dtypes.float6_e2m3fn)
+    Float6E3M2FN = DType("Float6E3M2FN", "e3m2", 6, "float", ml_dtypes.float6_e3m2fn)
 
 # Operands of matrix instructions, and bits as such: not elements of tensors.
 Uint1 = DType("Uint1", "b1", 1, "uint", np.bool_)
@@ -330,7 +387,7 @@ _BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}  # Uint6 to
 
 
 def from_numpy(dtype: Any) -> DType:
-    """The DType of a NumPy (or ml_dtypes) dtype."""
+    """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a TypeError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except KeyError:
@@ -344,7 +401,7 @@ _TOP = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
 
 
 def number(value: Any, dtype: DType) -> Any:
-    """A scalar as `dtype` holds it: `converted` of one number, as a Python int, float or bool."""
+    """Convert a scalar as `converted` does: a Python int, float or bool that `dtype` holds."""
     if type(value) is int and dtype.is_integer:
         bits = value & ((1 << dtype.width) - 1)
         return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
@@ -352,11 +409,11 @@ def number(value: Any, dtype: DType) -> Any:
 
 
 def converted(values: Any, dtype: DType) -> Any:
-    """Numbers as an array of `dtype` elements.
+    """Convert numbers to an array of `dtype` elements, as a GPU does.
 
     Integers wrap around. Floats are rounded to nearest even, once; to integers towards zero, saturating, NaN to 0; to
     types of at most 8 bits saturating (a NaN becomes the largest number of a type that has none); to Float8E8M0FNU,
-    which holds powers of two, their magnitude upwards. To Boolean: whether it is not 0.
+    which holds powers of two, their magnitude upwards. To Boolean: False for 0, else True.
     """
     values = _plain(values)
     with np.errstate(all="ignore"):
@@ -414,7 +471,8 @@ def _to_powers(values: Any) -> Any:
 
 
 def rounded_to_odd(values: Any) -> Any:
-    """Numbers as Float32, what is not exact with its last bit set: rounding it once more is rounding once."""
+    """Round numbers to Float32, the last bit set where that is not exact: rounding the result once more is then
+    rounding once."""
     values = np.asarray(values)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # 64 bits: what a double has no room for, as one bit
         low = values & values.dtype.type(0x7FF)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import math as _math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 
@@ -33,7 +33,7 @@ LOG2_E, LN_2, LOG10_2 = _math.log2(_math.e), _math.log(2.0), _math.log10(2.0)
 
 
 def _approximate(fastmath: bool, x: Any) -> bool:
-    """Whether an approximate instruction is asked for, and there is one."""
+    """Return whether an approximate instruction is asked for, and there is one."""
     dtype = x.dtype if isinstance(x, TensorSSA) else seam.current().type_of(x)
     return fastmath and not (dtype.is_float and dtype.width > 32)
 
@@ -53,66 +53,86 @@ def _times(x: Any, factor: float) -> Any:
     return elementwise("mul", x, factor)
 
 
+_OPERAND = "a: a number or a TensorSSA, element by element. Any thread."
+_ALWAYS_PRECISE = "fastmath: accepted; there is no approximate instruction for it."
+_EITHER_WAY = "fastmath, approx: either allows the approximate instruction, of elements of at most 32 bits."
+
+
 def _unary(name: str, doc: str, fast: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
-    def precise(a: Any, fastmath: bool = False) -> Any:
+    def precise(a: MathOperand, fastmath: bool = False) -> Any:
         return elementwise(name, a)
 
-    def either(a: Any, fastmath: bool = False, approx: bool = False) -> Any:
+    def either(a: MathOperand, fastmath: bool = False, approx: bool = False) -> Any:
         wanted = _approximate(fastmath or approx, a)
         return _in_float32(fast, a) if wanted else elementwise(name, a)  # type: ignore[arg-type]
 
     fn = precise if fast is None else either
     fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
+    fn.__doc__ = f"{doc}\n\n{_OPERAND} {_ALWAYS_PRECISE if fast is None else _EITHER_WAY}"
     return traced(fn)
 
 
-def _issue(row: str) -> Callable[[Any], Any]:
-    return lambda x: elementwise(isa.TABLE[row], x)
+def _issue(row: isa.Instr) -> Callable[[Any], Any]:
+    return lambda x: elementwise(row, x)
 
 
-exp = _unary("exp", "e ** a.", lambda x: _issue("ex2_approx")(_times(x, LOG2_E)))
-exp2 = _unary("exp2", "2 ** a.", _issue("ex2_approx"))
-log = _unary("log", "The natural logarithm.", lambda x: _times(_issue("lg2_approx")(x), LN_2))
-log2 = _unary("log2", "The logarithm to base 2.", _issue("lg2_approx"))
-log10 = _unary("log10", "The logarithm to base 10.", lambda x: _times(_issue("lg2_approx")(x), LOG10_2))
-rsqrt = _unary("rsqrt", "1 / sqrt(a).", _issue("rsqrt_approx"))
-sin = _unary("sin", "The sine of a (radians).", _issue("sin_approx"))
-cos = _unary("cos", "The cosine of a (radians).", _issue("cos_approx"))
+exp = _unary(
+    "exp", "Compute e ** `a`; approximately by PTX ex2.approx.", lambda x: _issue(isa.ex2_approx)(_times(x, LOG2_E))
+)
+exp2 = _unary("exp2", "Compute 2 ** `a`; approximately by PTX ex2.approx.", _issue(isa.ex2_approx))
+log = _unary(
+    "log",
+    "Compute the natural logarithm of `a`; approximately by PTX lg2.approx.",
+    lambda x: _times(_issue(isa.lg2_approx)(x), LN_2),
+)
+log2 = _unary(
+    "log2", "Compute the logarithm of `a` to base 2; approximately by PTX lg2.approx.", _issue(isa.lg2_approx)
+)
+log10 = _unary(
+    "log10",
+    "Compute the logarithm of `a` to base 10; approximately by PTX lg2.approx.",
+    lambda x: _times(_issue(isa.lg2_approx)(x), LOG10_2),
+)
+rsqrt = _unary("rsqrt", "Compute 1 / sqrt(`a`); approximately by PTX rsqrt.approx.", _issue(isa.rsqrt_approx))
+sin = _unary("sin", "Compute the sine of `a`, in radians; approximately by PTX sin.approx.", _issue(isa.sin_approx))
+cos = _unary("cos", "Compute the cosine of `a`, in radians; approximately by PTX cos.approx.", _issue(isa.cos_approx))
 tan = _unary(
     "tan",
-    "The tangent of a (radians).",
-    lambda x: elementwise("mul", _issue("sin_approx")(x), _issue("rcp_approx")(_issue("cos_approx")(x))),
+    "Compute the tangent of `a`, in radians; approximately by PTX sin.approx, cos.approx and rcp.approx.",
+    lambda x: elementwise("mul", _issue(isa.sin_approx)(x), _issue(isa.rcp_approx)(_issue(isa.cos_approx)(x))),
 )
-tanh = _unary("tanh", "The hyperbolic tangent.", _issue("tanh_approx"))
+tanh = _unary(
+    "tanh", "Compute the hyperbolic tangent of `a`; approximately by PTX tanh.approx, sm_75.", _issue(isa.tanh_approx)
+)
 
-expm1 = _unary("expm1", "e ** a - 1, precise near 0.")
-log1p = _unary("log1p", "log(1 + a), precise near 0.")
-cbrt = _unary("cbrt", "The cube root.")
-sinh = _unary("sinh", "The hyperbolic sine.")
-cosh = _unary("cosh", "The hyperbolic cosine.")
-asin = _unary("asin", "The arcsine (radians).")
-acos = _unary("acos", "The arccosine (radians).")
-atan = _unary("atan", "The arctangent (radians).")
-asinh = _unary("asinh", "The inverse hyperbolic sine.")
-acosh = _unary("acosh", "The inverse hyperbolic cosine.")
-atanh = _unary("atanh", "The inverse hyperbolic tangent.")
-erf = _unary("erf", "The error function.")
-erfc = _unary("erfc", "1 - erf(a), precise for large a.")
-floor = _unary("floor", "The greatest whole number that is not greater.")
-ceil = _unary("ceil", "The least whole number that is not less.")
-trunc = _unary("trunc", "The whole number next towards zero.")
-round = _unary("round", "The nearest whole number, halves away from zero.")
-roundeven = _unary("roundeven", "The nearest whole number, halves to the even one.")
-isnan = _unary("isnan", "Whether a is not a number: Boolean.")
-isinf = _unary("isinf", "Whether a is infinite: Boolean.")
-isfinite = _unary("isfinite", "Whether a is neither infinite nor not a number: Boolean.")
-abs = _unary("abs", "The magnitude; of integers too.")
-neg = _unary("neg", "-a; of integers too.")
+expm1 = _unary("expm1", "Compute e ** `a` - 1, precisely near 0 too.")
+log1p = _unary("log1p", "Compute log(1 + `a`), precisely near 0 too.")
+cbrt = _unary("cbrt", "Compute the cube root of `a`.")
+sinh = _unary("sinh", "Compute the hyperbolic sine of `a`.")
+cosh = _unary("cosh", "Compute the hyperbolic cosine of `a`.")
+asin = _unary("asin", "Compute the arcsine of `a`, in radians.")
+acos = _unary("acos", "Compute the arccosine of `a`, in radians.")
+atan = _unary("atan", "Compute the arctangent of `a`, in radians.")
+asinh = _unary("asinh", "Compute the inverse hyperbolic sine of `a`.")
+acosh = _unary("acosh", "Compute the inverse hyperbolic cosine of `a`.")
+atanh = _unary("atanh", "Compute the inverse hyperbolic tangent of `a`.")
+erf = _unary("erf", "Compute the error function of `a`.")
+erfc = _unary("erfc", "Compute 1 - erf(`a`), precisely for large `a` too.")
+floor = _unary("floor", "Round `a` down to a whole number.")
+ceil = _unary("ceil", "Round `a` up to a whole number.")
+trunc = _unary("trunc", "Round `a` to a whole number towards zero.")
+round = _unary("round", "Round `a` to the nearest whole number, halves away from zero.")
+roundeven = _unary("roundeven", "Round `a` to the nearest whole number, halves to the even one.")
+isnan = _unary("isnan", "Return whether `a` is not a number (Boolean).")
+isinf = _unary("isinf", "Return whether `a` is infinite (Boolean).")
+isfinite = _unary("isfinite", "Return whether `a` is neither infinite nor a NaN (Boolean).")
+abs = _unary("abs", "Compute the magnitude of `a`; of integers too.")
+neg = _unary("neg", "Compute -`a`; of integers too.")
 
 
 class RoundingMode(StaticEnum):
-    """How the result of one operation on floats is rounded (PTX ISA, "Rounding Modifiers")."""
+    """The rounding of one operation on floats: to nearest even, towards zero, up or down (PTX ISA, "Rounding
+    Modifiers")."""
 
     NEAREST_EVEN = "rn"
     ZERO = "rz"
@@ -120,8 +140,8 @@ class RoundingMode(StaticEnum):
     DOWN = "rm"
 
 
-MathOperand = Any
-"""What these functions take: a `TensorSSA`, a number known only at run time, or a float, int or bool."""
+MathOperand: TypeAlias = seam.Number | TensorSSA
+"""An operand of these functions: a `TensorSSA`, a number known only at run time, or a float, int or bool."""
 
 
 def _rounded(name: str, rounding: RoundingMode | None, *operands: Any) -> Any:
@@ -138,59 +158,64 @@ def _rounded(name: str, rounding: RoundingMode | None, *operands: Any) -> Any:
 
 
 @traced
-def add(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
-    """a + b; of integers too, which are not rounded."""
+def add(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
+    """Compute `a` + `b`; of integers too, which are not rounded. rounding: a RoundingMode, of Float32 and Float64
+    alone; by default to nearest even. Any thread."""
     return _rounded("add", rounding, a, b)
 
 
 @traced
-def sub(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
-    """a - b; of integers too, which are not rounded."""
+def sub(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
+    """Compute `a` - `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread."""
     return _rounded("sub", rounding, a, b)
 
 
 @traced
-def mul(a: Any, b: Any, rounding: RoundingMode | None = None) -> Any:
-    """a * b; of integers too, which are not rounded."""
+def mul(a: MathOperand, b: MathOperand, rounding: RoundingMode | None = None) -> Any:
+    """Compute `a` * `b`; of integers too, which are not rounded. rounding: as for `add`. Any thread."""
     return _rounded("mul", rounding, a, b)
 
 
 @traced
-def sqrt(a: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
-    """The square root."""
+def sqrt(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
+    """Compute the square root of `a`. fastmath, approx: either allows PTX sqrt.approx, of elements of at most 32 bits.
+    rounding: as for `add`; it excludes the approximation. Any thread."""
     if rounding is None and _approximate(fastmath or approx, a):
-        return _in_float32(_issue("sqrt_approx"), a)
+        return _in_float32(_issue(isa.sqrt_approx), a)
     return _rounded("sqrt", rounding, a)
 
 
 @traced
-def rcp(a: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
-    """1 / a."""
+def rcp(a: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None) -> Any:
+    """Compute 1 / `a`. fastmath, approx: either allows PTX rcp.approx, of elements of at most 32 bits. rounding: as for
+    `add`; it excludes the approximation. Any thread."""
     if rounding is None and _approximate(fastmath or approx, a):
-        return _in_float32(_issue("rcp_approx"), a)
+        return _in_float32(_issue(isa.rcp_approx), a)
     return _rounded("div", rounding, 1.0, a)
 
 
 @traced
 def div(
-    a: Any, b: Any, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None
+    a: MathOperand, b: MathOperand, fastmath: bool = False, approx: bool = False, rounding: RoundingMode | None = None
 ) -> Any:  # fmt: skip
-    """a / b, rounded to nearest even; with `fastmath` div.full."""
+    """Compute `a` / `b`. fastmath, approx: either allows PTX div.full, of elements of at most 32 bits. rounding: as for
+    `add`; it excludes the approximation. Any thread."""
     fast = rounding is None and (fastmath or approx)
     if _approximate(fast, a) and _approximate(fast, b):
-        return elementwise(isa.TABLE["div_full"], a, b)
+        return elementwise(isa.div_full, a, b)
     return _rounded("div", rounding, a, b)
 
 
 @traced
-def absf(a: Any, fastmath: bool = False) -> Any:
-    """The magnitude of floats."""
+def absf(a: MathOperand, fastmath: bool = False) -> Any:
+    """Compute the magnitude of `a`, which holds floats; integers are an error. fastmath: accepted; it changes nothing.
+    Any thread."""
     return elementwise("abs", _checked(a, True, "absf"))
 
 
 @traced
-def absi(a: Any) -> Any:
-    """The magnitude of integers."""
+def absi(a: MathOperand) -> Any:
+    """Compute the magnitude of `a`, which holds integers; floats are an error. Any thread."""
     return elementwise("abs", _checked(a, False, "absi"))
 
 
@@ -202,25 +227,27 @@ def _checked(a: Any, floats: bool, what: str) -> Any:
 
 
 @traced
-def isnormal(a: Any, fastmath: bool = False) -> Any:
-    """Whether a is neither zero, subnormal, infinite nor not a number: Boolean."""
+def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
+    """Return whether `a` is neither zero, subnormal, infinite nor a NaN (Boolean). fastmath: accepted; it changes
+    nothing. Any thread."""
     dtype = a.dtype if isinstance(a, TensorSSA) else seam.current().type_of(a)
-    least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0
+    least = float(ml_dtypes.finfo(dtype.numpy).smallest_normal) if dtype.is_float else 1.0  # type: ignore[no-untyped-call]
     big = elementwise(">=", elementwise("abs", a), least if dtype.is_float else 1)
     return elementwise("and", big, elementwise("isfinite", a))
 
 
 @traced
-def ipowi(base: Any, exponent: int) -> Any:
-    """An integer to a static integer power that is not negative."""
+def ipowi(base: MathOperand, exponent: int) -> Any:
+    """Raise `base`, an integer, to `exponent`, a static integer of at least 0. Any thread."""
     if type(exponent) is not int or exponent < 0:
         raise CuteError(f"ipowi: exponent {exponent!r} must be a static integer of at least 0")
     return _whole_power(_checked(base, False, "ipowi"), exponent, 1)
 
 
 @traced
-def fpowi(base: Any, exponent: int, fastmath: bool = False) -> Any:
-    """A float to a static integer power, by multiplications."""
+def fpowi(base: MathOperand, exponent: int, fastmath: bool = False) -> Any:
+    """Raise `base`, a float, to `exponent`, a static integer, by multiplications. fastmath: accepted; it changes
+    nothing. Any thread."""
     if type(exponent) is not int:
         raise CuteError(f"fpowi: exponent {exponent!r} must be a static integer")
     power = _whole_power(_checked(base, True, "fpowi"), builtins.abs(exponent), 1.0)
@@ -236,40 +263,43 @@ def _whole_power(base: Any, n: int, one: Any) -> Any:
 
 
 @traced
-def sincos(a: Any, fastmath: bool = False) -> tuple[Any, Any]:
-    """(sin(a), cos(a)), a in radians."""
+def sincos(a: MathOperand, fastmath: bool = False) -> tuple[Any, Any]:
+    """Compute (sin(`a`), cos(`a`)), `a` in radians. fastmath: as for `sin`. Any thread."""
     return sin(a, fastmath), cos(a, fastmath)
 
 
 @traced
-def pow(a: Any, b: Any, fastmath: bool = False) -> Any:
-    """a ** b; with `fastmath` as 2 ** (b * log2(a)), for positive a."""
+def pow(a: MathOperand, b: MathOperand, fastmath: bool = False) -> Any:
+    """Compute `a` ** `b`. fastmath: allow 2 ** (b * log2(a)) by PTX ex2.approx and lg2.approx, for positive `a` of at
+    most 32 bits. Any thread."""
     if _approximate(fastmath, a):
-        return _in_float32(lambda x: _issue("ex2_approx")(elementwise("mul", _issue("lg2_approx")(x), b)), a)
+        return _in_float32(lambda x: _issue(isa.ex2_approx)(elementwise("mul", _issue(isa.lg2_approx)(x), b)), a)
     return elementwise("pow", a, b)
 
 
 @traced
-def atan2(y: Any, x: Any) -> Any:
-    """The angle of the point (x, y): radians, from -pi to pi."""
+def atan2(y: MathOperand, x: MathOperand) -> Any:
+    """Compute the angle of the point (`x`, `y`) in radians, from -pi to pi. Any thread."""
     return elementwise("atan2", y, x)
 
 
 @traced
-def fma(a: Any, b: Any, c: Any, rounding: RoundingMode | None = None) -> Any:
-    """a * b + c, rounded once (16-bit floats: in Float32, then to 16 bits)."""
+def fma(a: MathOperand, b: MathOperand, c: MathOperand, rounding: RoundingMode | None = None) -> Any:
+    """Compute `a` * `b` + `c`, rounded once (16-bit floats: in Float32, then to 16 bits). rounding: as for `add`. Any
+    thread."""
     return _rounded("fma", rounding, a, b, c)
 
 
 @traced
-def copysign(magnitude: Any, sign: Any) -> Any:
-    """The magnitude of one with the sign of the other."""
+def copysign(magnitude: MathOperand, sign: MathOperand) -> Any:
+    """Return `magnitude` the sign of `sign`. Any thread."""
     return elementwise("copysign", magnitude, sign)
 
 
 @traced
-def rem(a: Any, b: Any) -> Any:
-    """The remainder of a / b rounded towards zero, with the sign of a (C's fmod; `%` has the sign of b)."""
+def rem(a: MathOperand, b: MathOperand) -> Any:
+    """Compute the remainder of `a` / `b` rounded towards zero: it has the sign of `a`, as of C's fmod (`%` has that of
+    `b`). Any thread."""
     return elementwise("rem", a, b)
 
 
@@ -282,20 +312,20 @@ def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
 
 
 @traced
-def max(a: Any, b: Any, propagate_nan: bool = False) -> Any:
-    """The greater of two, a number rather than a NaN (or, with `propagate_nan`, a NaN rather than a number); of
-    integers too."""
+def max(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
+    """Return the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
+    Any thread."""
     return _either("max", a, b, propagate_nan)
 
 
 @traced
-def min(a: Any, b: Any, propagate_nan: bool = False) -> Any:
-    """The lesser of two, a number rather than a NaN (or, with `propagate_nan`, a NaN rather than a number); of
-    integers too."""
+def min(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
+    """Return the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
+    Any thread."""
     return _either("min", a, b, propagate_nan)
 
 
 @traced
-def clamp(a: Any, lo: Any, hi: Any) -> Any:
-    """The nearest to `a` from `lo` to `hi`; of integers too."""
+def clamp(a: MathOperand, lo: MathOperand, hi: MathOperand) -> Any:
+    """Limit `a` to the range from `lo` to `hi`; of integers too. Any thread."""
     return elementwise("min", elementwise("max", a, lo), hi)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is called for its result alone: a kernel that drops it means something else.
+"""Calls that are made for their result alone: a kernel that drops it means something else.
 
 Objects here are immutable: `tiled_mma.set(…)` and `v.to(…)` as statements change nothing, where those who know the CuTe
 DSL or NumPy may expect it. The compiler sees a dropped result in the kernel's steps, the simulator in its bytecode.
@@ -18,13 +18,13 @@ from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
 from .seam.steps import AUDITS, Step
 from .seam.words import dropped, matters
-from .tensor import algebra, pointer, ssa as vector, tensor
+from .tensor import algebra, pointer, ssa, tensor
 
-MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, tensor, vector)
+MODULES: tuple[ModuleType, ...] = (algebra, atom, copy_atom, layout, math, mma, pointer, ssa, tensor)
 """Whose traced functions all do nothing but give a result."""
 
 METHODS: dict[type, tuple[str, ...]] = {
-    vector.TensorSSA: ("to", "bitcast", "reshape", "broadcast_to", "reduce"),
+    ssa.TensorSSA: ("to", "bitcast", "reshape", "broadcast_to", "reduce"),
     pointer.Pointer: ("align",),
     mma.MmaAtom: ("set",),
     mma.TiledMma: ("set", "get_slice", "make_fragment_A", "make_fragment_B", "make_fragment_C"),

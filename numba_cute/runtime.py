@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 from typing import Any
 
@@ -11,24 +10,25 @@ import numpy as np
 
 from . import dtypes, layout
 from .dtypes import DType, Int64, Scalar
-from .layout import Layout
+from .layout import IntTuple, Layout
 from .seam import CuteError
 from .tensor.address import Address
-from .tensor.dlpack import inspect_array, on_host
+from .tensor.dlpack import inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr
-from .tensor.tensor import Tensor, extent
+from .tensor.tensor import Tensor
 
 __all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "unpack"]
 
 
 def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
-    """The tensor over an array's memory, with its static shape and strides.
+    """Make a tensor over the memory of an array, with its static shape and strides.
 
     tensor_dlpack: a NumPy array (for the simulator), or any array on a GPU with DLPack or the CUDA array interface;
     bf16 and fp8 too (ml_dtypes, torch, jax), and packed fp4 (torch.float4_e2m1fn_x2), its contiguous mode twice as
     long; other elements narrower than a byte through `pack`. assumed_align: bytes that the address is known to be a
-    multiple of (default: one element's). The tensor keeps the array alive, and so do its parts and pointers; a launch
-    does not. An array that is not writeable gives a tensor that may only be read.
+    multiple of, a power of two (default: one element's); an error if it is not. The tensor keeps the array alive, and
+    so do its parts and pointers; a launch does not. An array that is not writeable gives a tensor that may only be
+    read; one without a dimension is an error.
     """
     info = inspect_array(tensor_dlpack)
     if not info.shape:
@@ -50,14 +50,18 @@ def _pointer(dtype: DType, address: Scalar, space: AddressSpace, assumed_align: 
 
 def make_fake_tensor(
     dtype: DType,
-    shape: Any,
-    stride: Any,
+    shape: IntTuple,
+    stride: IntTuple,
     *,
     memspace: AddressSpace = AddressSpace.gmem,
     assumed_align: int | None = None,
 ) -> Tensor:
-    """A tensor without memory, to compile a kernel for: a `cute.SymInt` in `shape` or `stride` (or a number like
-    `Int32(1024)`) is a run-time value there, of what is divisible as it says; ints are static."""
+    """Make a tensor without memory, to compile a kernel for.
+
+    dtype: its element type. shape, stride: ints are static; a `cute.SymInt`, or a number like `Int32(1024)`, stands for
+    a value known only at run time, with the divisibility that it states. memspace: an AddressSpace, by default global
+    memory. assumed_align: bytes that the address will be a multiple of (default: one element's).
+    """
     if not isinstance(dtype, DType):
         raise CuteError(f"make_fake_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     return Tensor(_pointer(dtype, Int64(0), memspace, assumed_align, "make_fake_tensor"), Layout(shape, stride))
@@ -65,14 +69,17 @@ def make_fake_tensor(
 
 def make_fake_compact_tensor(
     dtype: DType,
-    shape: Any,
+    shape: IntTuple,
     *,
     stride_order: Any = None,
     memspace: AddressSpace = AddressSpace.gmem,
     assumed_align: int | None = None,
 ) -> Tensor:
-    """`make_fake_tensor` with compact strides. stride_order: for each mode its place from the innermost (0) outwards;
-    by default the first mode is innermost."""
+    """Make a fake tensor, as `make_fake_tensor` does, with compact strides.
+
+    dtype, shape, memspace, assumed_align: as there. stride_order: for each mode its place from the innermost (0)
+    outwards; by default the first mode is innermost.
+    """
     shape = shape if isinstance(shape, tuple) else (shape,)
     order = tuple(range(len(shape))) if stride_order is None else tuple(stride_order)
     if sorted(order) != list(range(len(shape))):
@@ -87,7 +94,7 @@ def make_fake_compact_tensor(
 
 
 def pack(array: Any) -> Any:
-    """Elements narrower than a byte as packed bytes (a uint8 array), along the last axis: the first in the lowest bits.
+    """Pack elements narrower than a byte into bytes (a uint8 array) along the last axis, the first in the lowest bits.
 
     array: of ml_dtypes' int4, uint4, float4_e2m1fn, float6_e2m3fn or float6_e3m2fn, which have a byte for each element;
     the last axis must make whole bytes. `recast_tensor(from_dlpack(pack(x)), cute.Float4E2M1FN)` is the tensor.
@@ -101,7 +108,8 @@ def pack(array: Any) -> Any:
 
 
 def unpack(packed: Any, dtype: DType) -> Any:
-    """The inverse of `pack`: an array of the NumPy type of `dtype`, a byte for each element."""
+    """Undo `pack`: give the elements of `packed`, a uint8 array, as an array of the NumPy type of `dtype`, a byte for
+    each. The last axis must make whole elements."""
     raw, width = np.asarray(packed, np.uint8), _narrow(dtype.numpy, "unpack").width
     if raw.ndim == 0 or raw.shape[-1] * 8 % width:
         raise CuteError(f"unpack: shape {raw.shape}: the last axis of bytes does not make whole {dtype} elements")
@@ -114,30 +122,3 @@ def _narrow(numpy_dtype: Any, what: str) -> DType:
     if found is None:
         raise CuteError(f"{what}: {np.dtype(numpy_dtype).name} elements are not narrower than a byte")
     return found
-
-
-def contents(tensor: Tensor) -> tuple[int, Any]:
-    """The memory of a tensor `from_dlpack`: its first address, and a copy of its bytes, brought from a GPU if they are
-    there."""
-    address, nbytes = extent(tensor)
-    if not nbytes:
-        return 0, np.zeros(0, np.uint8)
-    owner = getattr(tensor.iterator.address, "owner", None)
-    if owner is None:
-        raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
-    if on_host(owner):
-        return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
-    from .compiler.host.memory import from_device
-
-    return address, from_device(address, nbytes)
-
-
-def known_to_cuda(address: int) -> bool | None:
-    """Whether an address is one of a GPU's, managed or pinned memory; None if there is no GPU to ask."""
-    from .compiler.host import cudasim
-
-    if cudasim.enabled():
-        return None
-    from .compiler.host import memory
-
-    return memory.known_to_cuda(address)

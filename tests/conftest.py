@@ -16,6 +16,8 @@ import pytest
 
 import numba_cute as cute
 
+from . import ptx_digests
+
 Place = Callable[[np.ndarray], Any]
 POISON = 0xA5
 
@@ -113,12 +115,18 @@ class Simulator:
 
 
 class Assembler:
-    """Compiles and assembles the kernel for its target, and rejects what means lost speed."""
+    """Compiles and assembles the kernel for its target, and rejects what means lost speed. properties: those of the
+    test, which take the PTX's digest."""
 
     name = "assembler"
 
+    def __init__(self, properties: list[tuple[str, object]] | None = None) -> None:
+        self.properties = [] if properties is None else properties
+
     def keep(self, ptx: str) -> None:
-        """Leave the PTX in $CUTE_TEST_PTX, named by the test: tests/compare_ptx.py compares two commits by it."""
+        """Tell the PTX's digest (see ptx_digests.py), and leave the PTX in $CUTE_TEST_PTX, named by the test:
+        tests/compare_ptx.py compares two commits by it."""
+        self.properties.append((ptx_digests.KEY, ptx_digests.digest(ptx)))
         folder = os.environ.get("CUTE_TEST_PTX")
         if folder:
             test = os.environ["PYTEST_CURRENT_TEST"].removesuffix(" (call)")
@@ -180,7 +188,8 @@ def _need_gpu(arch: str) -> None:
         pytest.skip(f"needs a GPU that runs {arch}, and this one is sm_{major}{minor}")
 
 
-WAYS = {"simulator": Simulator(), "assembler": Assembler(), "gpu": Gpu()}
+def pytest_configure(config: pytest.Config) -> None:
+    ptx_digests.register(config)
 
 
 @pytest.fixture(params=["simulator", "assembler", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -192,7 +201,9 @@ def run(request: pytest.FixtureRequest) -> Any:
     they are poisoned first and hold the result when `check()` is called (which the assembler does not do). inouts:
     arrays that it reads and writes.
     """
-    return WAYS[request.param]
+    if request.param == Assembler.name:
+        return Assembler(request.node.user_properties)
+    return Simulator() if request.param == Simulator.name else Gpu()
 
 
 @pytest.fixture

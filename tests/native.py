@@ -17,9 +17,9 @@ from numba.cuda import dispatcher, types
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from numba_cute.compiler.bridge import tree
-from numba_cute.compiler.bridge.numba_types import Value
-from numba_cute.compiler.host.launch import building
-from numba_cute.compiler.host.target import compiling_for
+from numba_cute.compiler.bridge.object_types import Value
+from numba_cute.compiler.ground.building import building
+from numba_cute.compiler.ground.target import compiling_for
 
 SPECIAL = "llvm.nvvm.read.ptx.sreg.tid."
 PRELUDE = """

@@ -31,7 +31,7 @@ def test_overrides_end_with_their_block():
 
 
 def test_unknown_settings_are_refused():
-    with pytest.raises(cute.CuteError, match=r"\['speed'\] is no setting; there are"), config.override(speed=1):
+    with pytest.raises(cute.CuteError, match=r"\['speed'\] is not a setting; there are"), config.override(speed=1):
         pass
 
 

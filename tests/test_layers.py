@@ -2,8 +2,10 @@
 """The layer rules of docs/architecture.md, and the size budgets."""
 
 import ast
+import graphlib
 import re
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,21 +14,31 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "numba_cute"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-# What each layer may import of this package; `core` is everything that is no layer of its own.
+# The rooms of this package, and what each may import of it beside itself.
+GROUND = {"seam", "layout", "dtypes"}
 MAY_IMPORT = {
     "seam": set(),
     "config": {"seam"},
-    "words": {"seam"},
-    "steps": {"seam"},
     "layout": {"seam"},
     "dtypes": {"seam"},
-    "isa": {"seam", "layout", "dtypes"},
-    "compiler": {"seam", "config", "words", "steps", "layout", "dtypes", "isa"},
-    "sim": {"seam", "config", "words", "layout", "dtypes", "isa"},
-    "core": {"seam", "config", "words", "steps", "layout", "dtypes", "isa", "core"},
+    "isa": GROUND,
+    "tensor": GROUND | {"isa"},
+    "runtime": GROUND | {"tensor"},
+    "math": GROUND | {"isa", "tensor"},
+    "arch": GROUND | {"isa", "tensor"},
+    "atoms": GROUND | {"isa", "tensor"},
+    "nvgpu": GROUND | {"isa", "tensor", "arch", "atoms"},
+    "pipeline": GROUND | {"isa", "tensor", "arch", "atoms"},
+    "tilelang": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu"},
+    "utils": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "runtime"},
+    "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
+    "compiler": GROUND | {"config", "isa"},
+    "sim": GROUND | {"config", "isa"},
 }
-# The two places that hand a kernel to the compiler or the simulator, behind the seam.
-ENTRY_POINTS = {"__init__.py", "runtime.py"}
+# What hands a kernel to the compiler or the simulator: `numba_cute` itself, which imports every room.
+FACADE = "__init__"
+MAY_IMPORT[FACADE] = set(MAY_IMPORT)
+CORE = set(MAY_IMPORT) - {"compiler", "sim"}
 
 THIRD_PARTY = {
     "numba": "compiler",
@@ -56,7 +68,8 @@ PTX = re.compile(
 
 def layer(path: Path) -> str:
     first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return first if first in MAY_IMPORT else "core"
+    assert first in MAY_IMPORT, f"{relative(path)} is in no room; give it one, or list it in MAY_IMPORT"
+    return first
 
 
 def imports(path: Path):
@@ -80,7 +93,7 @@ def imports(path: Path):
 
 def layer_of_module(module: str) -> str:
     rest = module.split(".")[1:]
-    return rest[0] if rest and rest[0] in MAY_IMPORT else "core"
+    return rest[0] if rest and rest[0] in MAY_IMPORT else FACADE
 
 
 def relative(path: Path) -> str:
@@ -94,16 +107,96 @@ def test_layer_imports_only_what_stands_above_it(path):
     for module, line in imports(path):
         if module.split(".")[0] == "numba_cute":
             there = layer_of_module(module)
-            is_entry = relative(path).removeprefix("numba_cute/") in ENTRY_POINTS and there in ("compiler", "sim")
-            if there != here and there not in MAY_IMPORT[here] and not is_entry:
+            if there != here and there not in MAY_IMPORT[here]:
                 bad.append(f"{relative(path)}:{line}: {here} imports {module}")
         elif (relative(path), module.split(".")[0]) in ALLOWED:
             continue
         elif module.split(".")[0] in THIRD_PARTY and here != THIRD_PARTY[module.split(".")[0]]:
             bad.append(f"{relative(path)}:{line}: {module} belongs in {THIRD_PARTY[module.split('.')[0]]}/ only")
-        elif here in ("seam", "words", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
+        elif here in ("seam", "layout") and module.split(".")[0] not in sys.stdlib_module_names:
             bad.append(f"{relative(path)}:{line}: {here} uses the standard library only, not {module}")
     assert not bad
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def file_of(module: str) -> str:
+    """The file's module that an import reaches: the name itself may be a function's or a class's."""
+    while module not in MODULES:
+        module = module.rpartition(".")[0]
+    return module
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+def test_files_of_the_core_import_each_other_in_no_circle():
+    core = {module: path for module, path in MODULES.items() if layer(path) in CORE}
+    own = {
+        module: {file_of(m) for m, _ in imports(path) if m.startswith("numba_cute")} for module, path in core.items()
+    }
+    sorter = TopologicalSorter({module: (reached - {module}) & set(core) for module, reached in own.items()})
+    sorter.prepare()  # raises a CycleError that shows the circle
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if layer(p) in CORE], ids=relative)
+def test_functions_of_the_core_import_no_file_of_this_package(path):
+    tree = ast.parse(path.read_text())
+    nested = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)]
+    bad = [n.lineno for n in nested if isinstance(n, ast.ImportFrom) and (n.level or n.module.startswith("numba_cute"))]
+    assert not bad
+
+
+# The simulator's rooms, each of which imports those above it only; those of one line do not import each other.
+SIM_ROOMS = (
+    ("ground",),  # errors, vector clocks, accesses
+    ("python/arithmetic",),  # Numba's numbers, of one lane and of several
+    ("hardware",),  # the machine, and the events that it tells
+    ("python",),  # what stands for numba.cuda and for arrays, and answers traced code
+    (
+        "python/jitted",
+        "checks",
+        "lanes",
+    ),  # code rewritten; what watches the machine; lanes that run together
+    (".",),  # launches
+)
+
+
+def sim_room(file: str) -> tuple[int, str]:
+    """The line of SIM_ROOMS on which the room of a file of sim/ stands, and the room."""
+    at = {room: line for line, rooms in enumerate(SIM_ROOMS) for room in rooms}
+    room = next((r for r in sorted(at, key=len, reverse=True) if file.startswith(r + "/")), ".")
+    return at[room], room
+
+
+def sim_imports():
+    """(file, file that it imports) within sim/."""
+    sources = {str(p.relative_to(PACKAGE / "sim").with_suffix("")): p for p in SOURCES if layer(p) == "sim"}
+    for name, path in sources.items():
+        for module, _ in imports(path):
+            parts = module.split(".")[2:] if module.startswith("numba_cute.sim.") else ()
+            found = ["/".join(parts[:n]) for n in range(len(parts), 0, -1)]
+            target = next((f for m in found for f in (m, f"{m}/__init__") if f in sources), None)
+            if target not in (None, name):
+                yield name, target
+
+
+def test_rooms_of_the_simulator_stand_in_order():
+    bad = []
+    for file, imported in sim_imports():
+        (here, room), (there, other) = sim_room(file), sim_room(imported)
+        if room != other and there >= here:
+            bad.append(f"sim/{file} ({room}) imports sim/{imported} ({other})")
+    assert not bad
+
+
+def test_no_files_of_the_simulator_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}
+    for file, imported in sim_imports():
+        graph.setdefault(file, set()).add(imported)
+    assert len(list(graphlib.TopologicalSorter(graph).static_order())) > 50  # a CycleError names the circle
 
 
 def strings(path: Path):
@@ -156,3 +249,44 @@ def test_exceptions_to_the_budgets_are_still_needed():
         if not any(s > MAX_FUNCTION_LINES for s in spans):
             stale.append(entry)
     assert not stale
+
+
+# Each room of compiler/, and the rooms of it that it may import. The loose files stand above them all.
+COMPILER_ROOMS = {
+    "ground": set(),
+    "emit": {"ground"},
+    "bridge": {"ground", "emit"},
+    "passes": {"ground", "emit", "bridge"},
+    "host": {"ground", "emit", "bridge"},
+    "inspection": {"ground", "emit", "bridge", "host"},
+    "": {"ground", "emit", "bridge", "passes", "host", "inspection"},
+}
+
+
+def compiler_imports() -> dict[str, set[str]]:
+    """The files of compiler/ and those of it that each imports, by their names below it."""
+    files = {".".join(p.relative_to(PACKAGE / "compiler").with_suffix("").parts): p for p in SOURCES
+             if p.is_relative_to(PACKAGE / "compiler")}  # fmt: skip
+    found: dict[str, set[str]] = {}
+    for file, path in files.items():
+        targets = (m.removeprefix("numba_cute.compiler.") for m, _ in imports(path) if "numba_cute.compiler." in m)
+        found[file] = {t if t in files else t.rpartition(".")[0] for t in targets} & files.keys() - {file}
+    return found
+
+
+def test_rooms_of_the_compiler_import_only_what_stands_below_them():
+    bad = []
+    for file, targets in compiler_imports().items():
+        here = file.rpartition(".")[0]
+        rooms = {t.rpartition(".")[0] for t in targets} - {here}
+        bad += [f"{file} imports {room or 'a loose file'}" for room in rooms - COMPILER_ROOMS[here]]
+    assert not bad
+
+
+def test_files_of_the_compiler_import_each_other_in_no_circle():
+    left = compiler_imports()
+    assert len(left) > 40
+    while free := [file for file, targets in left.items() if not targets & left.keys()]:
+        for file in free:
+            del left[file]
+    assert not left, f"in circles, or above them: {', '.join(sorted(left))}"

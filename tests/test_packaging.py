@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OF_THE_REPOSITORY = {".gitignore", ".ci/run"}
+OF_THE_REPOSITORY = {".gitignore"}
 BUILD = "from setuptools import build_meta; build_meta.build_sdist('dist')"
 
 

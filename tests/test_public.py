@@ -1,46 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public name resolves and is documented."""
+"""Every public name resolves, is documented and recorded, and stands once."""
 
+import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import numba_cute
+from tests import api
 
-PUBLIC = [
-    "numba_cute",
-    "numba_cute.arch",
-    "numba_cute.nvgpu",
-    "numba_cute.nvgpu.cpasync",
-    "numba_cute.nvgpu.warp",
-    "numba_cute.nvgpu.warpgroup",
-    "numba_cute.pipeline",
-    "numba_cute.runtime",
-    "numba_cute.tilelang",
-    "numba_cute.tilelang.cpasync",
-    "numba_cute.utils",
-    "numba_cute.utils.sm80",
-    "numba_cute.utils.sm90",
-]
-
-
-def public_names():
-    for module in PUBLIC:
-        for name in getattr(importlib.import_module(module), "__all__", ()):
-            yield pytest.param(module, name, id=f"{module}.{name}")
+# The imports that documentation, examples and benchmarks showed before the package had rooms (b4870fd).
+WRITTEN = """
+import numba_cute as cute
+from numba_cute import arch, nvgpu, pipeline, runtime, tilelang, utils
+from numba_cute.config import override
+from numba_cute.layout.pure import forget
+from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
+from numba_cute.pipeline import Agent, CooperativeGroup
+from numba_cute.runtime import from_dlpack
+from numba_cute.seam import CuteError, traced
+from numba_cute.sim import RaceError, SimError, Trace, launch, name_range, simulate
+from numba_cute.utils import sm80, sm90
+"""
+MODULES = sorted({"numba_cute", *(info.name for info in pkgutil.walk_packages(numba_cute.__path__, "numba_cute."))})
 
 
-@pytest.mark.parametrize("module", PUBLIC)
-def test_public_module_lists_its_names_once(module):
+@pytest.mark.parametrize("line", WRITTEN.strip().splitlines())
+def test_import_path_that_users_were_shown_still_works(line):
+    exec(line, {})
+
+
+@pytest.mark.parametrize("module", api.PUBLIC)
+def test_star_import_gives_what_the_module_lists(module):
+    scope = {}
+    exec(f"from {module} import *", scope)
     names = importlib.import_module(module).__all__
     assert len(set(names)) == len(names) > 0
+    assert set(scope) - {"__builtins__"} == set(names)
 
 
-@pytest.mark.parametrize(("module", "name"), list(public_names()))
-def test_public_name_resolves_and_has_a_docstring(module, name):
-    value = getattr(importlib.import_module(module), name)
+@pytest.mark.parametrize(("module", "name", "value"), [pytest.param(*p, id=".".join(p[:2])) for p in api.names()])
+def test_public_name_has_a_docstring(module, name, value):
     if inspect.isclass(value):
         assert value.__dict__.get("__doc__"), f"{module}.{name} has no docstring of its own"
         assert not value.__doc__.startswith(f"{name}("), f"{module}.{name}: dataclass's generated docstring"
@@ -48,9 +53,35 @@ def test_public_name_resolves_and_has_a_docstring(module, name):
         assert inspect.getdoc(value), f"{module}.{name} has no docstring"
 
 
+def test_api_is_what_the_snapshot_records():
+    was, now = api.SNAPSHOT.read_text().splitlines(), api.lines()
+    gone = [f"  - {line}" for line in was if line not in set(now)]
+    new = [f"  + {line}" for line in now if line not in set(was)]
+    assert not gone and not new, (
+        "the public API differs from tests/api_snapshot.txt. If that is meant, say it in a line of CHANGELOG.md and "
+        "run `python -m tests.api --record`:\n" + "\n".join(gone + new)
+    )
+    assert was == now, "the snapshot's lines stand in another order: run `python -m tests.api --record`"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if hasattr(importlib.import_module(m), "__path__")])
+def test_no_function_or_class_shadows_a_module(module):
+    package = importlib.import_module(module)
+    inside = {info.name for info in pkgutil.iter_modules(package.__path__)}
+    assert [n for n in inside & vars(package).keys() if not isinstance(vars(package)[n], ModuleType)] == []
+
+
 def test_every_module_has_a_docstring():
-    without = []
-    for info in pkgutil.walk_packages(numba_cute.__path__, "numba_cute."):
-        if not importlib.import_module(info.name).__doc__:
-            without.append(info.name)
-    assert not without
+    assert [m for m in MODULES if not importlib.import_module(m).__doc__] == []
+
+
+def test_facades_import_only_what_a_module_lists():
+    """A star import of a module without `__all__` would show all that it imports itself."""
+    stars = set()
+    for file in Path(numba_cute.__file__).parent.rglob("*.py"):
+        package = ".".join(("numba_cute", *file.relative_to(Path(numba_cute.__file__).parent).parts[:-1]))
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                stars.add(importlib.util.resolve_name("." * node.level + (node.module or ""), package))
+    assert len(stars) > 50
+    assert [m for m in sorted(stars) if not hasattr(importlib.import_module(m), "__all__")] == []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Atomic read-modify-write of global or shared memory. Any thread; the atomic_ functions give what was there before.
 
-ptr: a Pointer to global memory or to the block's shared memory. Its elements: Int32, Uint32, Int64, Uint64; to add also
-Float32, Float64, Float16, BFloat16 (sm_90), and pairs of 16-bit floats with `red`. sem: "relaxed" (the default),
-"acquire", "release", "acq_rel"; scope: "gpu" (the default), "cta", "cluster" (sm_90), "sys"."""
+ptr: a Pointer to global memory or to the block's shared memory. sem: "relaxed" (the default), "acquire", "release" or
+"acq_rel"; scope: "gpu" (the default), "cta", "cluster" (sm_90) or "sys". Targets are sm_70 unless stated.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from ..dtypes import DType, Float32, Int32, Uint32
 from ..seam import CuteError, traced
 from ..tensor.pointer import Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
-from .memory import from_word, space_of, to_word
+from ..tensor.tensor import ATOMICS
+from .access import from_word, space_of, to_word
+
+__all__ = [
+    "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax", "atomic_fmin", "atomic_max",
+    "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor", "red",
+]  # fmt: skip
 
 _INTEGERS = (dtypes.Int32, dtypes.Uint32, dtypes.Int64, dtypes.Uint64)
 _FLOATS = (dtypes.Float32, dtypes.Float64, dtypes.Float16, dtypes.BFloat16)
@@ -42,11 +48,6 @@ def _checked(ptr: Any, types: tuple[Any, ...], what: str) -> Pointer:
     return ptr  # type: ignore[no-any-return]
 
 
-def _row(name: str, ptr: Pointer, register: str, scope: str) -> Any:
-    part = "cluster" if scope == "cluster" else ""
-    return getattr(isa, "_".join(filter(None, (name, space_of(ptr, None, name), register, part))))
-
-
 def _kind(dtype: DType, op: str) -> str:
     """The PTX type of an operation on integers of this type."""
     return dtype.ptx if op in ("min", "max") else f"{'u' if op == 'add' else 'b'}{dtype.width}"
@@ -56,46 +57,55 @@ def _updated(ptr: Any, val: Any, op: str, sem: str | None, scope: str | None, ty
     what = f"atomic_{op}"
     p, order = _checked(ptr, types, what), _order(sem, scope, what, _ALL)
     integer = p.dtype.is_integer
-    row = _row("atom", p, f"b{p.dtype.width}" if integer else p.dtype.ptx, order["scope"])
     kind = _kind(p.dtype, op) if integer else p.dtype.ptx
     value = p.dtype(val) if p.dtype.is_float and p.dtype.width >= 32 else to_word(val, p.dtype)
-    old = row(physical(p), value, op=op, type=kind, **order)
+    old = isa.atom(physical(p), value, space=space_of(p, None, what), op=op, type=kind, **order)
     return old if p.dtype.is_float and p.dtype.width >= 32 else from_word(old, p.dtype)
 
 
 @traced
-def atomic_add(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Add `val`, an integer or a float (Float32 in global memory: subnormal numbers count as zero). PTX atom.add."""
+def atomic_add(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Add `val` to what `ptr` points to, and return what was there before. Any thread.
+
+    ptr: a Pointer to global or shared memory, to Int32, Uint32, Int64, Uint64, Float32 (in global memory subnormal
+    numbers count as zero), Float64, Float16 or BFloat16 (sm_90). sem: "relaxed" (the default), "acquire", "release" or
+    "acq_rel". scope: "gpu" (the default), "cta", "cluster" (sm_90) or "sys". PTX atom.add, sm_70.
+    """
     return _updated(ptr, val, "add", sem, scope, (*_INTEGERS, *_FLOATS))
 
 
 @traced
-def atomic_min(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Keep the smaller of what is there and `val`. PTX atom.min."""
+def atomic_min(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Keep the smaller of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.min, sm_70."""
     return _updated(ptr, val, "min", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_max(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Keep the greater of what is there and `val`. PTX atom.max."""
+def atomic_max(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Keep the greater of `val` and what `ptr` points to, an integer of 32 or 64 bits; return what was there before.
+    sem, scope: as for `atomic_add`. Any thread. PTX atom.max, sm_70."""
     return _updated(ptr, val, "max", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_and(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Keep the bits that are set in `val` too. PTX atom.and."""
+def atomic_and(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Clear the bits that `val` lacks in what `ptr` points to, an integer of 32 or 64 bits; return what was there
+    before. sem, scope: as for `atomic_add`. Any thread. PTX atom.and, sm_70."""
     return _updated(ptr, val, "and", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_or(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Set the bits of `val`. PTX atom.or."""
+def atomic_or(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Set the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
+    scope: as for `atomic_add`. Any thread. PTX atom.or, sm_70."""
     return _updated(ptr, val, "or", sem, scope, _INTEGERS)
 
 
 @traced
-def atomic_xor(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Flip the bits of `val`. PTX atom.xor."""
+def atomic_xor(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Flip the bits of `val` in what `ptr` points to, an integer of 32 or 64 bits; return what was there before. sem,
+    scope: as for `atomic_add`. Any thread. PTX atom.xor, sm_70."""
     return _updated(ptr, val, "xor", sem, scope, _INTEGERS)
 
 
@@ -107,23 +117,23 @@ def _bits(dtype: DType) -> DType:
 
 
 @traced
-def atomic_exch(ptr: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Put `val` there, a number of 32 or 64 bits. PTX atom.exch."""
+def atomic_exch(ptr: Pointer, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Put `val` where `ptr` points to, a number of 32 or 64 bits; return what was there before. sem, scope: as for
+    `atomic_add`. Any thread. PTX atom.exch, sm_70."""
     types = (*_INTEGERS, dtypes.Float32, dtypes.Float64)
     p, order = _checked(ptr, types, "atomic_exch"), _order(sem, scope, "atomic_exch", _ALL)
-    row = _row("atom", p, f"b{p.dtype.width}", order["scope"])
-    return from_word(row(physical(p), to_word(val, p.dtype), op="exch", type=f"b{p.dtype.width}", **order), p.dtype)
+    how = {"space": space_of(p, None, "atomic_exch"), "op": "exch", "type": f"b{p.dtype.width}", **order}
+    return from_word(isa.atom(physical(p), to_word(val, p.dtype), **how), p.dtype)
 
 
 @traced
-def atomic_cas(ptr: Any, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
-    """Put `val` there if the bits of `cmp` are; a number of 16, 32 or 64 bits. PTX atom.cas."""
+def atomic_cas(ptr: Pointer, cmp: Any, val: Any, sem: str | None = None, scope: str | None = None) -> Any:
+    """Put `val` where `ptr` points to if the bits of `cmp` are there; return what was there before. ptr: to a number of
+    16, 32 or 64 bits. sem, scope: as for `atomic_add`. Any thread. PTX atom.cas, sm_70."""
     types = (*_INTEGERS, dtypes.Int16, dtypes.Uint16, *_FLOATS)
     p, order = _checked(ptr, types, "atomic_cas"), _order(sem, scope, "atomic_cas", _ALL)
-    part = "cluster" if order["scope"] == "cluster" else ""
-    names = ("atom", space_of(p, None, "atomic_cas"), "cas", f"b{p.dtype.width}", part)
-    row = getattr(isa, "_".join(filter(None, names)))
-    return from_word(row(physical(p), to_word(cmp, p.dtype), to_word(val, p.dtype), **order), p.dtype)
+    how = {"space": space_of(p, None, "atomic_cas"), "width": p.dtype.width, **order}
+    return from_word(isa.atom_cas(physical(p), to_word(cmp, p.dtype), to_word(val, p.dtype), **how), p.dtype)
 
 
 def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any) -> Any:
@@ -133,15 +143,19 @@ def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any)
     if sign is not None and not isinstance(sign, bool):
         raise CuteError(f"{what}: sign_bit {sign!r} must be static: None, True or False")
     b = seam.current()
-    row, word, address = _row("atom", p, "b32", order["scope"]), bitcast(Float32(val), Float32, Uint32), physical(p)
+    word, address, how = (
+        bitcast(Float32(val), Float32, Uint32),
+        physical(p),
+        {"space": space_of(p, None, what), **order},
+    )
     file = b.registers(Uint32, 1)
     old = seam.Regs(file, Uint32, 0, 1)
 
     def positive() -> None:
-        b.write(old, row(address, word, op=op, type="s32", **order))
+        b.write(old, isa.atom(address, word, op=op, type="s32", **how))
 
     def negative() -> None:
-        b.write(old, row(address, word, op="min" if op == "max" else "max", type="u32", **order))
+        b.write(old, isa.atom(address, word, op="min" if op == "max" else "max", type="u32", **how))
 
     negated = b.compare("<", Int32(word), 0) if sign is None else sign
     b.when(negated, negative)
@@ -151,60 +165,66 @@ def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any)
 
 @traced
 def atomic_fmax(
-    ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
+    ptr: Pointer, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
-    """Keep the greater Float32, +0 counting as more than -0. A NaN whose sign bit is clear counts as more than all
-    numbers; others are not for this. sign_bit: the sign bit of `val` if it is known (True: set), which saves a branch.
-    PTX atom.max.s32, atom.min.u32."""
+    """Keep the greater of `val` and the Float32 that `ptr` points to, where +0 is more than -0; return what was there
+    before.
+
+    A NaN whose sign bit is clear counts as more than all numbers; others are not allowed. sign_bit: the sign bit of
+    `val` if it is known (True: set), which saves a branch. sem, scope: as for `atomic_add`. Any thread. PTX
+    atom.max.s32, atom.min.u32, sm_70.
+    """
     return _float_extreme(ptr, val, "max", sign_bit, sem, scope)
 
 
 @traced
 def atomic_fmin(
-    ptr: Any, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
+    ptr: Pointer, val: Any, sign_bit: bool | None = None, sem: str | None = None, scope: str | None = None
 ) -> Any:
-    """Keep the smaller Float32; the rest as in `atomic_fmax`. PTX atom.min.s32, atom.max.u32."""
+    """Keep the smaller of `val` and the Float32 that `ptr` points to; return what was there before. sign_bit, and NaNs:
+    as for `atomic_fmax`. sem, scope: as for `atomic_add`. Any thread. PTX atom.min.s32, atom.max.u32, sm_70."""
     return _float_extreme(ptr, val, "min", sign_bit, sem, scope)
 
 
 @traced
-def atomic_max_float32(ptr: Any, value: Any, positive_only: bool = True) -> Any:
-    """`atomic_fmax` under its older name; positive_only: `value` and what is there have clear sign bits."""
+def atomic_max_float32(ptr: Pointer, value: Any, positive_only: bool = True) -> Any:
+    """Call `atomic_fmax(ptr, value)`: its older name. positive_only: promise that `value` and what is there have clear
+    sign bits, as by default."""
     return _float_extreme(ptr, value, "max", False if positive_only else None, None, None)
 
 
-_OF_NUMBA: dict[str, Callable[..., Any]] = {
-    "add": atomic_add, "min": atomic_min, "max": atomic_max, "and_": atomic_and, "or_": atomic_or, "xor": atomic_xor,
-    "exch": atomic_exch, "cas": atomic_cas,
-}  # fmt: skip
-"""By the names of `numba.cuda.atomic`."""
+def _sub(ptr: Any, val: Any) -> Any:
+    return atomic_add(ptr, 0 - val)
 
 
-def of_numba(op: str, ptr: Any, *values: Any) -> Any:
-    """What `cuda.atomic.<op>` does to an element of a tensor; `values` are what follows the index."""
-    if op == "sub":
-        return atomic_add(ptr, 0 - values[0])
-    if op in ("min", "max") and ptr.dtype is Float32:
-        return _float_extreme(ptr, values[0], op, None, None, None)
-    if op not in _OF_NUMBA:
-        known = ", ".join(("sub", *_OF_NUMBA))
-        raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
-    return _OF_NUMBA[op](ptr, *values)
+def _extreme(op: str, of_integers: Callable[..., Any]) -> Callable[..., Any]:
+    def update(ptr: Pointer, val: Any) -> Any:
+        return _float_extreme(ptr, val, op, None, None, None) if ptr.dtype is Float32 else of_integers(ptr, val)
+
+    return update
+
+
+ATOMICS.update(
+    sub=_sub, add=atomic_add, min=_extreme("min", atomic_min), max=_extreme("max", atomic_max), and_=atomic_and,
+    or_=atomic_or, xor=atomic_xor, exch=atomic_exch, cas=atomic_cas,
+)  # fmt: skip
 
 
 _OPS = ("add", "min", "max", "umin", "umax", "and", "or", "xor", "inc", "dec")
 _HALF = ("f16", "bf16", "f16x2", "bf16x2")
+_WORDS = ("u32", "s32", "b32", "u64", "s64", "b64")
 
 
 @traced
-def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: str | None = None) -> None:
-    """Combine what is there with `val` and give nothing back, which is cheaper.
+def red(ptr: Pointer, val: Any, op: str, dtype: Any, sem: str | None = None, scope: str | None = None) -> None:
+    """Combine `val` with what `ptr` points to, giving nothing back, which is cheaper. Any thread.
 
     dtype: how the memory is read, whatever the pointer's type: "u32", "s32", "b32", "u64", "s64", "b64", "f32", "f64",
     "f16", "bf16", or "f16x2", "bf16x2" (a Uint32 of two), or an element type. op: "add"; of integers "min", "max",
-    "umin", "umax", "and", "or", "xor", and of "u32" "inc", "dec"; min and max of 16-bit floats only in tuples. A tuple
-    of 2 or 4 (8 of "f16", "bf16") values is combined element by element, in global memory (sm_90). sem: "relaxed",
-    "release". PTX red."""
+    "umin", "umax", "and", "or", "xor", and of "u32" "inc", "dec"; "min" and "max" of 16-bit floats only in tuples. val:
+    a number, or a tuple of 2 or 4 (8 of "f16", "bf16") in global memory, combined element by element (sm_90). sem:
+    "relaxed" (the default) or "release". scope: as for `atomic_add`. PTX red, sm_70; bf16 sm_90.
+    """
     space = space_of(ptr, None, "red")
     check_writable(ptr, "red")
     order = _order(sem, scope, "red", ("relaxed", "release"))
@@ -216,14 +236,11 @@ def red(ptr: Any, val: Any, op: str, dtype: Any, sem: str | None = None, scope: 
     if isinstance(val, tuple):
         _red_vector(ptr, val, op, kind, order, space)
         return
-    register = f"b{kind[1:]}" if kind[0] in "usb" and kind not in _HALF else kind
-    name = "_".join(filter(None, ("red", space, register, "cluster" if order["scope"] == "cluster" else "")))
-    row = getattr(isa, name, None)
-    if row is None:
-        raise CuteError(f"red: dtype {dtype!r} is none of u32, s32, b32, u64, s64, b64, f32, f64, {', '.join(_HALF)}")
-    if register in ("b32", "b64"):
+    if kind not in (*_WORDS, "f32", "f64", *_HALF):
+        raise CuteError(f"red: dtype {dtype!r} is none of {', '.join(_WORDS)}, f32, f64, {', '.join(_HALF)}")
+    if kind in _WORDS:
         kind = f"b{kind[1:]}" if op in ("and", "or", "xor") else f"u{kind[1:]}" if op in ("add", "inc", "dec") else kind
-    row(physical(ptr), _operand(val, kind), op=op, type=kind, **order)
+    isa.red(physical(ptr), _operand(val, kind), space=space, op=op, type=kind, **order)
 
 
 def _operand(val: Any, kind: str) -> Any:
@@ -237,7 +254,6 @@ def _operand(val: Any, kind: str) -> Any:
 
 
 def _red_vector(ptr: Any, val: Any, op: str, kind: str, order: dict[str, str], space: str) -> None:
-    row = getattr(isa, f"red_global_{kind}_vector", None)
-    if row is None or space != "global":
+    if kind not in ("f32", *_HALF) or space != "global":
         raise CuteError(f"red: a tuple of {kind} in {space} memory: only f32, {', '.join(_HALF)} in global memory")
-    row(physical(ptr), [_operand(v, kind) for v in val], op=op, count=len(val), **order)
+    isa.red_vector(physical(ptr), [_operand(v, kind) for v in val], op=op, type=kind, count=len(val), **order)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers as bits, and their arithmetic where Python's operators do not say it. Any thread. Words have 32 bits,
-or 64 with width=64 where a function takes that (results too are then Uint64 and Int64)."""
+"""Integers as bits, and arithmetic for which Python has no operator. Any thread; sm_70.
+
+width: the bits of a word, 32 (the default), or 64 where a function takes that: Uint64 and Int64 then stand for Uint32
+and Int32.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,28 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Int32, Int64, Uint32, Uint64
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
+
+__all__ = [
+    "add_sat_int", "bfe", "bfi", "bfind", "brev", "clz", "lop3", "mad24", "mul24", "mul_hi", "mul_wide", "popc", "prmt",
+    "shf", "sub_sat_int",
+]  # fmt: skip
 
 
 @traced
-def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
-    """Four bytes (Uint32) out of the eight of `src` (0 to 3) and `src_reg_shifted` (4 to 7): byte i is the one that
-    digit i of the hexadecimal `prmt_indices` names, or with 8 added to the digit its sign. PTX prmt."""
+def prmt(src: Int, src_reg_shifted: Any, prmt_indices: Int) -> Any:
+    """Select four of eight bytes (Uint32). PTX prmt, sm_70.
+
+    src: the word of bytes 0 to 3; src_reg_shifted: that of bytes 4 to 7. prmt_indices: its hexadecimal digit i names
+    the byte that becomes byte i; with 8 added to the digit, that byte's sign bit fills it.
+    """
     return isa.prmt(Uint32(src), Uint32(src_reg_shifted), Uint32(prmt_indices))
 
 
 @traced
-def lop3(a: Any, b: Any, c: Any, lut: int) -> Any:
-    """Any function of three bits, on each bit (Uint32): `lut` (0 to 255, static) is that function of 0xF0, 0xCC and
-    0xAA. PTX lop3."""
+def lop3(a: Int, b: Int, c: Int, lut: int) -> Any:
+    """Apply any logical function of three bits to each bit of the words `a`, `b` and `c` (Uint32). lut: the function's
+    value for 0xF0, 0xCC and 0xAA, static, 0 to 255. PTX lop3, sm_70."""
     if type(lut) is not int or not 0 <= lut <= 255:
         raise CuteError(f"lop3: lut {lut!r} must be a static number in [0, 255]")
     return isa.lop3(Uint32(a), Uint32(b), Uint32(c), lut=lut)
@@ -31,93 +42,97 @@ _SHIFTS = {"l": ("l", "wrap"), "r": ("r", "wrap"), "clamp_left": ("l", "clamp"),
 
 
 @traced
-def shf(a: Any, b: Any, shift: Any, kind: str = "l") -> Any:
-    """The 64 bits `a`:`b` (`a` the high word) shifted left (kind "l": the high word, Uint32) or right ("r": the low
-    word) by `shift`, which wraps at 32, or stops there with "clamp_left", "clamp_right". PTX shf."""
+def shf(a: Int, b: Int, shift: Int, kind: str = "l") -> Any:
+    """Shift the 64 bits `a`:`b`, of which `a` is the high word, and give one word of them (Uint32). PTX shf, sm_70.
+
+    shift: how far, taken modulo 32, or at most 32 where `kind` says "clamp". kind: "l" or "clamp_left" (left, the high
+    word), "r" or "clamp_right" (right, the low word).
+    """
     if kind not in _SHIFTS:
         raise CuteError(f"shf: kind {kind!r} is none of {', '.join(map(repr, _SHIFTS))}")
     direction, mode = _SHIFTS[kind]
     return isa.shf(Uint32(b), Uint32(a), Uint32(shift), direction=direction, mode=mode)
 
 
-def _width(what: str, width: Any) -> tuple[Any, Any, str]:
-    """(unsigned type, signed type, ending of the row) of words of 32 or 64 bits."""
+def _types(what: str, width: Any) -> tuple[Any, Any]:
+    """(unsigned type, signed type) of words of 32 or 64 bits."""
     if width not in (32, 64):
         raise CuteError(f"{what}: width {width!r} must be 32 or 64, the bits of a word")
-    return (Uint32, Int32, "") if width == 32 else (Uint64, Int64, "_b64")
-
-
-def _row(what: str, end: str) -> Any:
-    return getattr(isa, what + end)
+    return (Uint32, Int32) if width == 32 else (Uint64, Int64)
 
 
 @traced
-def bfe(value: Any, start: Any, length: Any, signed: bool = False, width: int = 32) -> Any:
-    """The `length` bits of `value` from bit `start` on (Uint32), or sign-extended (Int32). PTX bfe."""
-    word, number, end = _width("bfe", width)
-    got = _row("bfe", end)(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u")
+def bfe(value: Int, start: Int, length: Int, signed: bool = False, width: int = 32) -> Any:
+    """Extract the `length` bits of `value` from bit `start` on (Uint32), or with `signed` sign-extended (Int32). width:
+    32 or 64. PTX bfe, sm_70."""
+    word, number = _types("bfe", width)
+    got = isa.bfe(word(value), Uint32(start), Uint32(length), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 
 @traced
-def bfi(replacement: Any, value: Any, start: Any, length: Any, width: int = 32) -> Any:
-    """`value` with its `length` bits from bit `start` on taken from the low bits of `replacement` (Uint32). PTX bfi."""
-    word, _, end = _width("bfi", width)
-    return _row("bfi", end)(word(replacement), word(value), Uint32(start), Uint32(length))
+def bfi(replacement: Any, value: Int, start: Int, length: Int, width: int = 32) -> Any:
+    """Insert the low `length` bits of `replacement` into `value` from bit `start` on (Uint32). width: 32 or 64. PTX
+    bfi, sm_70."""
+    word, _ = _types("bfi", width)
+    return isa.bfi(word(replacement), word(value), Uint32(start), Uint32(length), width=width)
 
 
 @traced
-def bfind(value: Any, signed: bool = False, width: int = 32) -> Any:
-    """The number of the highest bit set (signed: of a negative value the highest clear), -1 if none (Int32).
-    PTX bfind."""
-    word, _, end = _width("bfind", width)
-    return Int32(_row("bfind", end)(word(value), sign="s" if signed else "u"))
+def bfind(value: Int, signed: bool = False, width: int = 32) -> Int32:
+    """Find the highest bit set in `value`, or with `signed` the highest that differs from its sign: a bit number
+    (Int32), -1 if there is none. width: 32 or 64. PTX bfind, sm_70."""
+    word, _ = _types("bfind", width)
+    return Int32(isa.bfind(word(value), sign="s" if signed else "u", width=width))
 
 
 @traced
-def brev(value: Any, width: int = 32) -> Any:
-    """The bits in reverse order (Uint32). PTX brev."""
-    word, _, end = _width("brev", width)
-    return _row("brev", end)(word(value))
+def brev(value: Int, width: int = 32) -> Any:
+    """Reverse the order of the bits of `value` (Uint32). width: 32 or 64. PTX brev, sm_70."""
+    word, _ = _types("brev", width)
+    return isa.brev(word(value), width=width)
 
 
 @traced
-def clz(value: Any, width: int = 32) -> Any:
-    """How many bits above the highest one set (Int32; `width` of 0). PTX clz."""
-    word, _, end = _width("clz", width)
-    return Int32(_row("clz", end)(word(value)))
+def clz(value: Int, width: int = 32) -> Int32:
+    """Count the zero bits above the highest one set in `value` (Int32); of 0 there are `width`, which is 32 or 64. PTX
+    clz, sm_70."""
+    word, _ = _types("clz", width)
+    return Int32(isa.clz(word(value), width=width))
 
 
 @traced
-def popc(value: Any, width: int = 32) -> Any:
-    """How many bits are set (Int32). PTX popc."""
-    word, _, end = _width("popc", width)
-    return Int32(_row("popc", end)(word(value)))
+def popc(value: Int, width: int = 32) -> Int32:
+    """Count the bits set in `value` (Int32). width: 32 or 64. PTX popc, sm_70."""
+    word, _ = _types("popc", width)
+    return Int32(isa.popc(word(value), width=width))
 
 
 @traced
-def mul_hi(a: Any, b: Any, signed: bool = True, width: int = 32) -> Any:
-    """The high half of the product (Int32, or Uint32). PTX mul.hi."""
-    word, number, end = _width("mul_hi", width)
-    got = _row("mul_hi", end)(word(a), word(b), sign="s" if signed else "u")
+def mul_hi(a: Int, b: Int, signed: bool = True, width: int = 32) -> Any:
+    """Multiply `a` and `b` and keep the high half of the product: Int32 if `signed`, as by default, else Uint32. width:
+    32 or 64. PTX mul.hi, sm_70."""
+    word, number = _types("mul_hi", width)
+    got = isa.mul_hi(word(a), word(b), sign="s" if signed else "u", width=width)
     return number(got) if signed else got
 
 
 @traced
-def mul_wide(a: Any, b: Any, signed: bool = True) -> Any:
-    """The whole 64-bit product (Uint64 bits; signed by default). PTX mul.wide."""
+def mul_wide(a: Int, b: Int, signed: bool = True) -> Any:
+    """Multiply `a` and `b`, 32 bits each, and keep all 64 bits of the product (as Uint64). signed: whether they are
+    Int32, as by default, or Uint32. PTX mul.wide, sm_70."""
     return isa.mul_wide(Uint32(a), Uint32(b), sign="s" if signed else "u")
 
 
 @traced
-def add_sat_int(a: Any, b: Any) -> Any:
-    """The sum of two Int32, clamped where it would wrap. PTX add.sat.s32."""
+def add_sat_int(a: Int, b: Int) -> Int32:
+    """Add the Int32 `a` and `b`, clamping the sum where it would wrap. PTX add.sat.s32, sm_70."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="add"))
 
 
 @traced
-def sub_sat_int(a: Any, b: Any) -> Any:
-    """The difference of two Int32, clamped where it would wrap. PTX sub.sat.s32."""
+def sub_sat_int(a: Int, b: Int) -> Int32:
+    """Subtract the Int32 `b` from `a`, clamping the difference where it would wrap. PTX sub.sat.s32, sm_70."""
     return Int32(isa.add_sat(Uint32(a), Uint32(b), op="sub"))
 
 
@@ -126,15 +141,15 @@ def _signed24(got: Any, signed: Any) -> Any:
 
 
 @traced
-def mul24(a: Any, b: Any, hi: bool = False, signed: bool = True) -> Any:
-    """Of the 48-bit product of the low 24 bits, the low word, or with `hi` bits 16 to 47 (Int32, or Uint32).
-    PTX mul24."""
+def mul24(a: Int, b: Int, hi: bool = False, signed: bool = True) -> Any:
+    """Multiply the low 24 bits of `a` and `b`. hi: keep bits 16 to 47 of the 48-bit product instead of its low word.
+    signed: whether the factors are signed (Int32, the default) or not (Uint32). PTX mul24, sm_70."""
     got = isa.mul24(Uint32(a), Uint32(b), part="hi" if hi else "lo", sign="s" if signed else "u")
     return _signed24(got, signed)
 
 
 @traced
-def mad24(a: Any, b: Any, c: Any, hi: bool = False, signed: bool = True) -> Any:
-    """`mul24`, plus `c`. PTX mad24."""
+def mad24(a: Int, b: Int, c: Int, hi: bool = False, signed: bool = True) -> Any:
+    """Multiply as `mul24(a, b, hi, signed)` does, and add `c`. PTX mad24, sm_70."""
     part, sign = "hi" if hi else "lo", "s" if signed else "u"
     return _signed24(isa.mad24(Uint32(a), Uint32(b), Uint32(c), part=part, sign=sign), signed)

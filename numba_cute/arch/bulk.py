@@ -3,63 +3,65 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import isa
-from ..seam import CuteError, traced
-from ..tensor.pointer import shared_address
+from ..seam import CuteError, Int, traced
+from ..tensor.pointer import Pointer, shared_address
+
+__all__ = [
+    "cp_async_bulk_commit_group", "cp_async_bulk_wait_group", "cp_async_commit_group", "cp_async_mbarrier_arrive_noinc",
+    "cp_async_wait_group", "griddepcontrol_launch_dependents", "griddepcontrol_wait",
+]  # fmt: skip
 
 
 @traced
 def cp_async_commit_group() -> None:
-    """Close the group of all cp.async (`cpasync.CopyG2SOp`) that this thread issued since the last one. Each thread.
-    PTX cp.async.commit_group, sm_80."""
+    """Close the group of all cp.async (`cpasync.CopyG2SOp`) that this thread has issued since the last one. Each
+    thread. PTX cp.async.commit_group, sm_80."""
     isa.cp_async_commit_group()
 
 
 @traced
 def cp_async_wait_group(n: int) -> None:
-    """Wait until at most the `n` (0 to 63) latest groups of cp.async of this thread are incomplete. Others see its
-    copies after a barrier. PTX cp.async.wait_group, sm_80."""
+    """Wait until at most the `n` (static, 0 to 63) latest groups of cp.async of this thread are incomplete. Each
+    thread; others see its copies after a barrier. PTX cp.async.wait_group, sm_80."""
     if type(n) is not int or not 0 <= n <= 63:
         raise CuteError(f"cp_async_wait_group: n {n!r} must be a static number in [0, 63]")
     isa.cp_async_wait_group(n=n)
 
 
 @traced
-def cp_async_mbarrier_arrive_noinc(mbar_ptr: Any) -> None:
-    """Arrive at a barrier once, when all cp.async that this thread issued so far are complete. Each thread; the
-    barrier's count includes them. PTX cp.async.mbarrier.arrive.noinc, sm_80."""
+def cp_async_mbarrier_arrive_noinc(mbar_ptr: Pointer | Int) -> None:
+    """Arrive at the barrier `mbar_ptr` (a Pointer to shared memory) once, when all cp.async that this thread has issued
+    so far are complete. Each thread; the barrier's count includes these arrivals. PTX cp.async.mbarrier.arrive.noinc,
+    sm_80."""
     isa.cp_async_mbarrier_arrive_noinc(shared_address(mbar_ptr, "cp_async_mbarrier_arrive_noinc"))
 
 
 @traced
 def cp_async_bulk_commit_group() -> None:
-    """Close the group of all bulk stores that this thread issued since the last one. The thread that issued them.
+    """Close the group of all bulk stores that this thread has issued since the last one. The thread that issued them.
     PTX cp.async.bulk.commit_group, sm_90."""
     isa.cp_async_bulk_commit_group()
 
 
 @traced
 def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
-    """Wait until at most the `group` (0 to 31) latest groups of this thread are incomplete; with `read`, until only
-    those have still to read their sources. The thread that committed them. PTX cp.async.bulk.wait_group, sm_90."""
+    """Wait until at most the `group` (static, 0 to 31) latest groups of bulk stores of this thread are incomplete; with
+    `read`, until only those have still to read their sources. The thread that committed them. PTX
+    cp.async.bulk.wait_group, sm_90."""
     if type(group) is not int or not 0 <= group <= 31:
         raise CuteError(f"cp_async_bulk_wait_group: group {group!r} must be a static number in [0, 31]")
-    if read:
-        isa.cp_async_bulk_wait_group_read(n=group)
-    else:
-        isa.cp_async_bulk_wait_group(n=group)
+    isa.cp_async_bulk_wait_group(n=group, read=bool(read))
 
 
 @traced
 def griddepcontrol_wait() -> None:
-    """Wait until the grids that this one depends on have ended and their memory is visible. Any thread.
-    PTX griddepcontrol.wait, sm_90."""
+    """Wait until the grids that this one depends on have ended and their memory is visible. Any thread. PTX
+    griddepcontrol.wait, sm_90."""
     isa.griddepcontrol_wait()
 
 
 @traced
 def griddepcontrol_launch_dependents() -> None:
-    """Say that dependent grids may start. Any thread; each block once. PTX griddepcontrol.launch_dependents, sm_90."""
+    """Allow dependent grids to start. Any thread, once in each block. PTX griddepcontrol.launch_dependents, sm_90."""
     isa.griddepcontrol_launch_dependents()

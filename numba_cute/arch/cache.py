@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """L2 cache policies: words for `cute.copy(…, cache_policy=…)`, of TMA, cp.async and copies of global memory. sm_80.
 
-A policy changes speed alone, and the hardware may ignore it. priority: "evict_first" (read once), "evict_normal",
+A policy affects speed alone, and the hardware may ignore it. priority: "evict_first" (read once), "evict_normal",
 "evict_last" (read again) or "evict_unchanged"; secondary, for the other accesses: "evict_unchanged" or "evict_first".
 """
 
@@ -15,6 +15,8 @@ from ..isa.rows.cache import PRIORITIES, SECONDARY
 from ..seam import CuteError, traced
 from ..tensor.pointer import AddressSpace, Pointer
 
+__all__ = ["createpolicy_cvt", "createpolicy_fractional", "createpolicy_range"]
+
 
 def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:
     for name, value, legal in (("priority", priority, PRIORITIES), ("secondary", secondary, SECONDARY)):
@@ -24,8 +26,8 @@ def _checked(priority: Any, secondary: Any, what: str) -> dict[str, Any]:
 
 
 @traced
-def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str = "evict_unchanged") -> Any:
-    """The policy (Uint64) that gives `priority` to a fraction of all accesses, above 0 and at most 1, and `secondary`
+def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str = "evict_unchanged") -> Uint64:
+    """Make a policy (Uint64) that gives `priority` to a `fraction` (above 0, at most 1) of all accesses and `secondary`
     to the others. Any thread. PTX createpolicy.fractional, sm_80."""
     what = "createpolicy_fractional"
     choice = _checked(priority, secondary, what)
@@ -39,10 +41,13 @@ def createpolicy_fractional(priority: str, fraction: Any = 1.0, secondary: str =
 @traced
 def createpolicy_range(
     ptr: Pointer, primary_size: Any, total_size: Any, priority: str, secondary: str = "evict_unchanged"
-) -> Any:
-    """The policy (Uint64) that gives `priority` to accesses to the `primary_size` bytes of global memory from `ptr` on,
-    and `secondary` to those to the rest of `total_size` bytes (below 2^32). Any thread. PTX createpolicy.range,
-    sm_80."""
+) -> Uint64:
+    """Make a policy (Uint64) that gives `priority` to accesses to the `primary_size` bytes from `ptr` on, and
+    `secondary` to those to the rest of the `total_size` bytes. Any thread.
+
+    ptr: a Pointer to global memory. primary_size, total_size: bytes, below 2^32, the first at most the second. PTX
+    createpolicy.range, sm_80.
+    """
     what = "createpolicy_range"
     choice = _checked(priority, secondary, what)
     if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
@@ -57,7 +62,7 @@ def createpolicy_range(
 
 
 @traced
-def createpolicy_cvt(access_property: Any) -> Any:
-    """The policy (Uint64) of an access property (64 bits) that came from CUDA's APIs. Any thread. PTX createpolicy.cvt,
-    sm_80."""
+def createpolicy_cvt(access_property: Any) -> Uint64:
+    """Make a policy (Uint64) of `access_property`, the 64 bits of an access property that came from CUDA's APIs. Any
+    thread. PTX createpolicy.cvt, sm_80."""
     return Uint64(isa.createpolicy_cvt(Uint64(access_property)))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers of several words: sums, differences and products whose carry the next call takes up. Any thread.
+"""Integers of several words: sums, differences and products whose carry the next call takes up. Any thread; sm_70.
 
-The carry is one for each kernel or device function: `add_cc` sets it, `addc` adds and sets it again, so that a chain
-is the calls in their order in one function, whatever stands between them. Words have 32 bits, or 64 with width=64."""
+There is one carry for each kernel or device function: `add_cc` sets it, `addc` adds and sets it again, so that a chain
+is the calls in their order in one function, whatever stands between them. Words have 32 bits, or 64 with width=64.
+"""
 
 from __future__ import annotations
 
@@ -10,51 +11,57 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Uint32, Uint64
-from ..seam import CuteError, traced
+from ..isa import Instr
+from ..seam import CuteError, Int, traced
+
+__all__ = ["add_cc", "addc", "mad_cc", "madc", "sub_cc", "subc"]
 
 
-def _step(row32: Any, row64: Any, what: str, width: Any, words: tuple[Any, ...], takes: bool) -> Any:
+def _step(row: Instr, what: str, width: Any, words: tuple[Any, ...], takes: bool) -> Any:
     if width not in (32, 64):
         raise CuteError(f"{what}: width {width!r} must be 32 or 64, the bits of a word")
     b = seam.current()
     flag = b.flag()
-    row, word = (row32, Uint32) if width == 32 else (row64, Uint64)
-    result, carry = row(*(word(x) for x in words), b.read(flag) if takes else Uint32(0))
+    word = Uint32 if width == 32 else Uint64
+    result, carry = row(*(word(x) for x in words), b.read(flag) if takes else Uint32(0), width=width)
     b.write(flag, carry)
     return result
 
 
 @traced
-def add_cc(a: Any, b: Any, width: int = 32) -> Any:
-    """`a` + `b` (Uint32 or Uint64), setting the carry. PTX add.cc."""
-    return _step(isa.add_carry_b32, isa.add_carry_b64, "add_cc", width, (a, b), False)
+def add_cc(a: Int, b: Int, width: int = 32) -> Any:
+    """Compute `a` + `b` and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX add.cc, sm_70."""
+    return _step(isa.add_carry, "add_cc", width, (a, b), False)
 
 
 @traced
-def addc(a: Any, b: Any, width: int = 32) -> Any:
-    """`a` + `b` + the carry (Uint32 or Uint64), setting the carry. PTX addc.cc."""
-    return _step(isa.add_carry_b32, isa.add_carry_b64, "addc", width, (a, b), True)
+def addc(a: Int, b: Int, width: int = 32) -> Any:
+    """Compute `a` + `b` + the carry and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX addc.cc, sm_70."""
+    return _step(isa.add_carry, "addc", width, (a, b), True)
 
 
 @traced
-def sub_cc(a: Any, b: Any, width: int = 32) -> Any:
-    """`a` - `b` (Uint32 or Uint64), setting the carry to the borrow. PTX sub.cc."""
-    return _step(isa.sub_borrow_b32, isa.sub_borrow_b64, "sub_cc", width, (a, b), False)
+def sub_cc(a: Int, b: Int, width: int = 32) -> Any:
+    """Compute `a` - `b` and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX sub.cc, sm_70."""
+    return _step(isa.sub_borrow, "sub_cc", width, (a, b), False)
 
 
 @traced
-def subc(a: Any, b: Any, width: int = 32) -> Any:
-    """`a` - `b` - the borrow (Uint32 or Uint64), setting the carry to the borrow. PTX subc.cc."""
-    return _step(isa.sub_borrow_b32, isa.sub_borrow_b64, "subc", width, (a, b), True)
+def subc(a: Int, b: Int, width: int = 32) -> Any:
+    """Compute `a` - `b` - the borrow and set the carry to the borrow. width: 32 (Uint32) or 64 (Uint64). PTX subc.cc,
+    sm_70."""
+    return _step(isa.sub_borrow, "subc", width, (a, b), True)
 
 
 @traced
-def mad_cc(a: Any, b: Any, c: Any, width: int = 32) -> Any:
-    """The low word of `a` * `b`, plus `c` (Uint32 or Uint64), setting the carry. PTX mad.lo.cc."""
-    return _step(isa.mad_carry_b32, isa.mad_carry_b64, "mad_cc", width, (a, b, c), False)
+def mad_cc(a: Int, b: Int, c: Int, width: int = 32) -> Any:
+    """Compute the low word of `a` * `b`, plus `c`, and set the carry. width: 32 (Uint32) or 64 (Uint64). PTX mad.lo.cc,
+    sm_70."""
+    return _step(isa.mad_carry, "mad_cc", width, (a, b, c), False)
 
 
 @traced
-def madc(a: Any, b: Any, c: Any, width: int = 32) -> Any:
-    """The low word of `a` * `b`, plus `c` and the carry (Uint32 or Uint64), setting the carry. PTX madc.lo.cc."""
-    return _step(isa.mad_carry_b32, isa.mad_carry_b64, "madc", width, (a, b, c), True)
+def madc(a: Int, b: Int, c: Int, width: int = 32) -> Any:
+    """Compute the low word of `a` * `b`, plus `c` and the carry, and set the carry. width: 32 (Uint32) or 64 (Uint64).
+    PTX madc.lo.cc, sm_70."""
+    return _step(isa.mad_carry, "madc", width, (a, b, c), True)

@@ -7,27 +7,35 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Int32
-from ..seam import CuteError, traced
-from ..tensor.pointer import shared_address
+from ..seam import CuteError, Int, traced
+from ..tensor.pointer import Pointer, shared_address
+
+__all__ = ["clc_response", "issue_clc_query"]
 
 
 @traced
-def issue_clc_query(mbar_ptr: Any, clc_response_ptr: Any, multicast: bool = True) -> None:
-    """Ask for a cluster that has not started, so that it never will. The 16-byte response is written to
-    `clc_response_ptr` (16-byte aligned, shared) later, and completes 16 bytes on the barrier `mbar_ptr`; with
-    `multicast` at the same places in every block of the cluster (sm_100f). One thread of the cluster; not again after a
-    response that says none was left. PTX clusterlaunchcontrol.try_cancel, sm_100."""
+def issue_clc_query(mbar_ptr: Pointer | Int, clc_response_ptr: Pointer | Int, multicast: bool = True) -> None:
+    """Request a cluster that has not started, in order to do its work; it never will start then. One thread of the
+    cluster, and not again after a response that says that none was left.
+
+    mbar_ptr: the barrier on which the 16 bytes of the response complete. clc_response_ptr: where it is written, 16
+    bytes of shared memory, 16-byte aligned. multicast: write it at the same places of every block of the cluster
+    (sm_100f), as by default. PTX clusterlaunchcontrol.try_cancel, sm_100.
+    """
     if not isinstance(multicast, bool):
         raise CuteError(f"issue_clc_query: multicast {multicast!r} must be static: True or False")
     what = "issue_clc_query"
-    row = isa.clc_try_cancel_multicast if multicast else isa.clc_try_cancel
-    row(shared_address(clc_response_ptr, what), shared_address(mbar_ptr, what))
+    response, bar = (shared_address(p, what) for p in (clc_response_ptr, mbar_ptr))
+    isa.clc_try_cancel(response, bar, multicast=multicast)
 
 
 @traced
 def clc_response(result_addr: Any) -> tuple[Any, Any, Any, Any]:
-    """(x, y, z) of the first block of the cluster that the response at `result_addr` took over, and 1; or four zeros
-    (Int32). Any thread, after waiting for the response's barrier; `fence_proxy("async.shared", space="cta")` must
-    follow before the next response is written there. PTX clusterlaunchcontrol.query_cancel, sm_100."""
+    """Decode the response at `result_addr`: (x, y, z) of the first block of the cluster taken over, and 1; four zeros
+    if none was left (Int32).
+
+    Any thread, after waiting for the response's barrier; `fence_proxy("async.shared", space="cta")` must follow before
+    the next response is written there. PTX clusterlaunchcontrol.query_cancel, sm_100.
+    """
     x, y, z, valid = isa.clc_query(shared_address(result_addr, "clc_response"))
     return Int32(x), Int32(y), Int32(z), Int32(valid)

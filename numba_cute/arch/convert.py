@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small integers and 4-bit floats to wider floats, exactly and several at once, and f32 to the operands of matrix
-instructions. Any thread.
+"""Exact conversions of small integers and 4-bit floats to wider floats, several at once, and of Float32 to the operands
+of matrix instructions. Any thread.
 
-Several elements are a `TensorSSA` (a vector in registers), which gives one, or a tuple, which gives a tuple."""
+Several elements are a `TensorSSA` (a vector in registers), which gives one, or a tuple, which gives a tuple.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,11 @@ from .. import isa, layout, seam
 from ..dtypes import BFloat16, DType, Float16, Float32, Int8, Uint8, Uint16, Uint32
 from ..seam import CuteError, traced
 from ..tensor.ssa import TensorSSA, bitcast
+
+__all__ = [
+    "cvt_f32_tf32", "cvt_f32x2_bf16x2", "cvt_f4e2m1_f16_intrinsic", "cvt_i4_bf16_intrinsic", "cvt_i8_bf16",
+    "cvt_i8_bf16_intrinsic", "cvt_i8x2_to_bf16x2", "cvt_i8x2_to_f32x2", "cvt_i8x4_to_bf16x4", "cvt_i8x4_to_f32x4",
+]  # fmt: skip
 
 
 def _words(source: Any, bits: int, what: str) -> list[Any]:
@@ -68,13 +74,14 @@ def _floats(source: Any, count: int, what: str) -> Any:
 
 @traced
 def cvt_i8x4_to_f32x4(src_vec4: Any) -> Any:
-    """Four Int8 as Float32. PTX prmt, add.f32 (no target has one instruction for it)."""
+    """Convert four Int8, `src_vec4`, to Float32. Any thread. PTX prmt, add.f32 (no target has one instruction for it),
+    sm_70."""
     return _floats(src_vec4, 4, "cvt_i8x4_to_f32x4")
 
 
 @traced
 def cvt_i8x2_to_f32x2(src_vec2: Any) -> Any:
-    """Two Int8 as Float32. PTX prmt, add.f32."""
+    """Convert two Int8, `src_vec2`, to Float32. Any thread. PTX prmt, add.f32, sm_70."""
     return _floats(src_vec2, 2, "cvt_i8x2_to_f32x2")
 
 
@@ -85,25 +92,26 @@ def _int8(source: Any, count: int, what: str) -> Any:
 
 @traced
 def cvt_i8x4_to_bf16x4(src_vec4: Any) -> Any:
-    """Four Int8 as BFloat16. PTX prmt, add.f32."""
+    """Convert four Int8, `src_vec4`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80."""
     return _int8(src_vec4, 4, "cvt_i8x4_to_bf16x4")
 
 
 @traced
 def cvt_i8x2_to_bf16x2(src_vec2: Any) -> Any:
-    """Two Int8 as BFloat16. PTX prmt, add.f32."""
+    """Convert two Int8, `src_vec2`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80."""
     return _int8(src_vec2, 2, "cvt_i8x2_to_bf16x2")
 
 
 @traced
 def cvt_i8_bf16(src_i8: Any) -> Any:
-    """An Int8 as BFloat16. PTX prmt, add.f32."""
+    """Convert an Int8, `src_i8`, to BFloat16. Any thread. PTX prmt, add.f32, sm_80."""
     return _int8((Int8(src_i8),), 1, "cvt_i8_bf16")[0]
 
 
 @traced
 def cvt_i8_bf16_intrinsic(vec_i8: Any, length: int) -> Any:
-    """A vector of `length` Int8 as BFloat16, four at a time. PTX prmt, add.f32."""
+    """Convert `vec_i8`, a vector of `length` (static) Int8, to BFloat16, four at a time. Any thread. PTX prmt, add.f32,
+    sm_80."""
     what = "cvt_i8_bf16_intrinsic"
     return _int8(vec_i8, _length(length, what), what)
 
@@ -116,10 +124,12 @@ def _four_bits(source: Any, length: Any, row: Callable[[Any], Any], dtype: DType
 
 @traced
 def cvt_i4_bf16_intrinsic(vec_i4: Any, length: int, with_shuffle: bool = False) -> Any:
-    """`length` signed 4-bit integers as a vector of BFloat16. vec_i4: a vector of Int8, two integers in each, the first
-    in the low bits, or of 32-bit words of eight. with_shuffle: each eight lie in the order 0, 2, 1, 3, 4, 6, 5, 7 (the
-    last four of a length that is no multiple of eight in 0, 2, 1, 3), which takes fewer instructions; the results are
-    in order. PTX prmt, lop3, fma.bf16x2, sm_80."""
+    """Convert `length` (static) signed 4-bit integers to a vector of BFloat16, in order. Any thread.
+
+    vec_i4: a vector of Int8 with two integers in each, the first in the low bits, or of 32-bit words of eight.
+    with_shuffle: each eight lie in the order 0, 2, 1, 3, 4, 6, 5, 7 (the last four of a length that is not a multiple
+    of eight in 0, 2, 1, 3), which takes fewer instructions. PTX prmt, lop3, fma.bf16x2, sm_80.
+    """
     if not isinstance(with_shuffle, bool):
         raise CuteError(f"cvt_i4_bf16_intrinsic: with_shuffle {with_shuffle!r} must be static: True or False")
     row = isa.cvt_bf16x8_s4x8_shuffled if with_shuffle else isa.cvt_bf16x8_s4x8
@@ -128,14 +138,18 @@ def cvt_i4_bf16_intrinsic(vec_i4: Any, length: int, with_shuffle: bool = False) 
 
 @traced
 def cvt_f4e2m1_f16_intrinsic(vec_f4e2m1: Any, length: int) -> Any:
-    """`length` 4-bit floats (e2m1) as a vector of Float16. vec_f4e2m1: a vector of Uint8, two floats in each, the first
-    in the low bits, or of 32-bit words of eight. PTX prmt, lop3, mul.f16x2."""
+    """Convert `length` (static) 4-bit floats (e2m1) to a vector of Float16. Any thread.
+
+    vec_f4e2m1: a vector of Uint8 with two floats in each, the first in the low bits, or of 32-bit words of eight. PTX
+    prmt, lop3, mul.f16x2, sm_75.
+    """
     return _four_bits(vec_f4e2m1, length, isa.cvt_f16x8_e2m1x8, Float16, "cvt_f4e2m1_f16_intrinsic")
 
 
 @traced
 def cvt_f32x2_bf16x2(src_vec2: Any) -> Any:
-    """Two Float32 as BFloat16, rounded to nearest even. PTX cvt.rn.bf16x2.f32, sm_80."""
+    """Convert two Float32, `src_vec2`, to BFloat16, rounded to nearest even. Any thread. PTX cvt.rn.bf16x2.f32,
+    sm_80."""
     if isinstance(src_vec2, TensorSSA) and layout.size(src_vec2.shape) == 2 and src_vec2.dtype == Float32:
         b = seam.current()
         pair = b.lane(src_vec2.vector, 0), b.lane(src_vec2.vector, 1)
@@ -143,11 +157,11 @@ def cvt_f32x2_bf16x2(src_vec2: Any) -> Any:
         pair = Float32(src_vec2[0]), Float32(src_vec2[1])
     else:
         raise CuteError(f"cvt_f32x2_bf16x2: {src_vec2!r} must be a TensorSSA or tuple of two Float32")
-    return _halves([isa.cvt_bf16x2_f32(*pair)], 2, BFloat16, src_vec2)
+    return _halves([isa.cvt_halves_f32(*pair, type="bf16")], 2, BFloat16, src_vec2)
 
 
 @traced
 def cvt_f32_tf32(src_f32: Any) -> Any:
-    """A Float32 with the 10 digits that tf32 has, rounded to nearest, ties away from zero: what a register of a tf32
-    matrix operand holds (Float32 bits). PTX cvt.rna.tf32.f32, sm_80."""
+    """Round the Float32 `src_f32` to the 10 digits of tf32, to nearest, ties away from zero: what a register of a tf32
+    matrix operand holds (as Float32). Any thread. PTX cvt.rna.tf32.f32, sm_80."""
     return bitcast(isa.cvt_rna_tf32_f32(Float32(src_f32)), Uint32, Float32)

@@ -7,41 +7,44 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
-from ..seam import CuteError, traced
+from ..seam import CuteError, Number, traced
 from ..tensor.ssa import bitcast
+
+__all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]
 
 
 def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
     if not all(isinstance(x, bool) for x in (abs, nan, ftz)):
         raise CuteError(f"f{op}: abs {abs!r}, nan {nan!r} and ftz {ftz!r} must be static: True or False")
-    x, y = Float32(a), Float32(b)
-    if abs:
-        return isa.extreme_xorsign_f32(x, y, op=op, nan=nan, ftz=ftz)
-    return (isa.extreme_nan_f32 if nan else isa.extreme_f32)(x, y, op=op, ftz=ftz)
+    return isa.extreme_f32(Float32(a), Float32(b), op=op, xorsign=abs, nan=nan, ftz=ftz)
 
 
 @traced
-def fmax(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
-    """The greater Float32; of a number and a NaN the number, or with `nan` the NaN. abs: the greater magnitude, with
-    the exclusive or of both signs. ftz: subnormal numbers are zero. PTX max.f32 (nan: sm_80; abs: sm_86)."""
+def fmax(a: Number, b: Number, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+    """Return the greater of the Float32 `a` and `b`. Any thread. PTX max.f32, sm_70.
+
+    abs: take the greater magnitude, with the exclusive or of both signs (sm_86). nan: give NaN if one is NaN (sm_80),
+    instead of the number. ftz: treat subnormal numbers as zero. All three are static.
+    """
     return _extreme("max", a, b, abs, nan, ftz)
 
 
 @traced
-def fmin(a: Any, b: Any, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
-    """The smaller Float32; the rest as in `fmax`. PTX min.f32 (nan: sm_80; abs: sm_86)."""
+def fmin(a: Number, b: Number, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+    """Return the smaller of the Float32 `a` and `b`. Any thread. abs, nan, ftz: as for `fmax`. PTX min.f32, sm_70."""
     return _extreme("min", a, b, abs, nan, ftz)
 
 
 @traced
-def rcp_approx(a: Any) -> Any:
-    """1 / `a` of a Float32, to 1 ulp; subnormal numbers are zero. PTX rcp.approx.ftz.f32."""
+def rcp_approx(a: Number) -> Any:
+    """Compute 1 / `a` of a Float32, to 1 ulp; subnormal numbers are zero. Any thread. PTX rcp.approx.ftz.f32, sm_70."""
     return isa.rcp_approx(Float32(a))
 
 
 @traced
-def exp2(a: Any) -> Any:
-    """2 ** `a` of a Float32, to 2 ulp; subnormal numbers are zero. PTX ex2.approx.ftz.f32."""
+def exp2(a: Number) -> Any:
+    """Compute 2 ** `a` of a Float32, to 2 ulp; subnormal numbers are zero. Any thread. PTX ex2.approx.ftz.f32,
+    sm_70."""
     return isa.ex2_approx(Float32(a))
 
 
@@ -51,12 +54,12 @@ def _fma(a: Any, b: Any, c: Any, dtype: DType) -> Any:
 
 
 @traced
-def fma_f16(a: Any, b: Any, c: Any) -> Any:
-    """a * b + c of Float16, rounded once to nearest even. PTX fma.rn.f16, sm_80."""
+def fma_f16(a: Number, b: Number, c: Number) -> Any:
+    """Compute `a` * `b` + `c` of Float16, rounded once to nearest even. Any thread. PTX fma.rn.f16, sm_80."""
     return _fma(a, b, c, Float16)
 
 
 @traced
-def fma_bf16(a: Any, b: Any, c: Any) -> Any:
-    """a * b + c of BFloat16, rounded once to nearest even. PTX fma.rn.bf16, sm_80."""
+def fma_bf16(a: Number, b: Number, c: Number) -> Any:
+    """Compute `a` * `b` + `c` of BFloat16, rounded once to nearest even. Any thread. PTX fma.rn.bf16, sm_80."""
     return _fma(a, b, c, BFloat16)

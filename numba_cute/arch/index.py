@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which thread, warp, block and cluster this is (PTX ISA, "Special Registers"). Any thread may call these.
+"""Where a thread stands: its indices, the shapes around it, and other special registers (PTX ISA, "Special Registers").
 
-Every index and size is an Int32, as threads, blocks and clusters are counted from 0 in x, then y, then z.
+Any thread may call these. Indices and sizes are Int32; threads, blocks and clusters count from 0 in x, then y, then z.
+Targets are sm_70 unless stated.
 """
 
 from __future__ import annotations
@@ -12,195 +13,205 @@ from .. import isa
 from ..dtypes import Int32, Uint32
 from ..seam import traced
 
+__all__ = [
+    "THREADS_PER_WARPGROUP", "WARPS_PER_WARPGROUP", "WARP_SIZE", "aggr_smem_size", "block_dim", "block_idx",
+    "block_idx_in_cluster", "block_in_cluster_dim", "block_in_cluster_idx", "clock", "clock64", "cluster_dim",
+    "cluster_idx", "cluster_size", "dynamic_smem_size", "globaltimer", "globaltimer_lo", "grid_dim", "gridid",
+    "lane_idx", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le", "lanemask_lt", "nsmid", "nwarpid",
+    "physical_warp_id", "smid", "thread_idx", "total_smem_size", "warp_idx", "warpsize",
+]  # fmt: skip
+
 WARP_SIZE = 32
 WARPS_PER_WARPGROUP = 4
 THREADS_PER_WARPGROUP = 128
 
 
-def _xyz(register: str) -> tuple[Any, Any, Any]:
+def _xyz(register: str) -> tuple[Int32, Int32, Int32]:
     row = isa.sreg_cluster if "cluster" in register else isa.sreg
     x, y, z = (Int32(row(register=f"{register}.{d}")) for d in "xyz")
     return x, y, z
 
 
 @traced
-def thread_idx() -> tuple[Any, Any, Any]:
-    """The thread's (x, y, z) in its block. PTX %tid."""
+def thread_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the thread's (x, y, z) in its block. PTX %tid."""
     return _xyz("tid")
 
 
 @traced
-def block_dim() -> tuple[Any, Any, Any]:
-    """Threads of a block in (x, y, z). PTX %ntid."""
+def block_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the threads of a block in (x, y, z). PTX %ntid."""
     return _xyz("ntid")
 
 
 @traced
-def block_idx() -> tuple[Any, Any, Any]:
-    """The block's (x, y, z) in the grid. PTX %ctaid."""
+def block_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the block's (x, y, z) in the grid. PTX %ctaid."""
     return _xyz("ctaid")
 
 
 @traced
-def grid_dim() -> tuple[Any, Any, Any]:
-    """Blocks of the grid in (x, y, z). PTX %nctaid."""
+def grid_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the blocks of the grid in (x, y, z). PTX %nctaid."""
     return _xyz("nctaid")
 
 
 @traced
-def cluster_idx() -> tuple[Any, Any, Any]:
-    """The cluster's (x, y, z) in the grid. PTX %clusterid, sm_90."""
+def cluster_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the cluster's (x, y, z) in the grid. PTX %clusterid, sm_90."""
     return _xyz("clusterid")
 
 
 @traced
-def cluster_dim() -> tuple[Any, Any, Any]:
-    """Clusters of the grid in (x, y, z). PTX %nclusterid, sm_90."""
+def cluster_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the clusters of the grid in (x, y, z). PTX %nclusterid, sm_90."""
     return _xyz("nclusterid")
 
 
 @traced
-def block_in_cluster_idx() -> tuple[Any, Any, Any]:
-    """The block's (x, y, z) in its cluster. PTX %cluster_ctaid, sm_90."""
+def block_in_cluster_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the block's (x, y, z) in its cluster. PTX %cluster_ctaid, sm_90."""
     return _xyz("cluster_ctaid")
 
 
 @traced
-def block_in_cluster_dim() -> tuple[Any, Any, Any]:
-    """Blocks of a cluster in (x, y, z). PTX %cluster_nctaid, sm_90."""
+def block_in_cluster_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the blocks of a cluster in (x, y, z). PTX %cluster_nctaid, sm_90."""
     return _xyz("cluster_nctaid")
 
 
 @traced
-def block_idx_in_cluster() -> Any:
-    """The block's rank in its cluster, x fastest. PTX %cluster_ctarank, sm_90."""
+def block_idx_in_cluster() -> Int32:
+    """Return the block's rank in its cluster, x fastest. PTX %cluster_ctarank, sm_90."""
     return Int32(isa.sreg_cluster(register="cluster_ctarank"))
 
 
 @traced
-def cluster_size() -> Any:
-    """Blocks of a cluster. PTX %cluster_nctarank, sm_90."""
+def cluster_size() -> Int32:
+    """Return the number of blocks in a cluster. PTX %cluster_nctarank, sm_90."""
     return Int32(isa.sreg_cluster(register="cluster_nctarank"))
 
 
 @traced
-def lane_idx() -> Any:
-    """The thread's lane in its warp, 0 to 31. PTX %laneid."""
+def lane_idx() -> Int32:
+    """Return the thread's lane in its warp, 0 to 31. PTX %laneid."""
     return Int32(isa.sreg(register="laneid"))
 
 
 @traced
-def warp_idx() -> Any:
-    """The warp's index in its block: the thread's linear index // 32. It is the same in all lanes, which the
-    compiler knows only after `make_warp_uniform`."""
+def warp_idx() -> Int32:
+    """Return the warp's index in its block: the thread's linear index // 32. It is the same in all lanes, but the
+    compiler knows that only after `make_warp_uniform`."""
     x, y, z = thread_idx()
     nx, ny, _ = block_dim()
-    return (x + nx * (y + ny * z)) // WARP_SIZE
+    warp: Int32 = (x + nx * (y + ny * z)) // WARP_SIZE
+    return warp
 
 
 @traced
-def dynamic_smem_size() -> Any:
-    """Bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size."""
+def dynamic_smem_size() -> Int32:
+    """Return the bytes of dynamic shared memory of the launch. PTX %dynamic_smem_size."""
     return Int32(isa.sreg(register="dynamic_smem_size"))
 
 
 @traced
-def total_smem_size() -> Any:
-    """Bytes of shared memory of the block, static and dynamic. PTX %total_smem_size."""
+def total_smem_size() -> Int32:
+    """Return the bytes of shared memory of the block, static and dynamic. PTX %total_smem_size."""
     return Int32(isa.sreg(register="total_smem_size"))
 
 
 @traced
-def physical_warp_id() -> Any:
-    """The warp's slot in its SM, which may change; for diagnosis. PTX %warpid."""
+def physical_warp_id() -> Int32:
+    """Return the warp's slot in its SM, which may change: for diagnosis. PTX %warpid."""
     return Int32(isa.sreg_volatile(register="warpid"))
 
 
 @traced
-def nwarpid() -> Any:
-    """Warp slots of the SM; for diagnosis. PTX %nwarpid."""
+def nwarpid() -> Int32:
+    """Return the number of warp slots of the SM: for diagnosis. PTX %nwarpid."""
     return Int32(isa.sreg_volatile(register="nwarpid"))
 
 
 @traced
-def smid() -> Any:
-    """The SM that runs the thread now; for diagnosis. PTX %smid."""
+def smid() -> Int32:
+    """Return the SM that runs the thread now: for diagnosis. PTX %smid."""
     return Int32(isa.sreg_volatile(register="smid"))
 
 
 @traced
-def nsmid() -> Any:
-    """SMs that `smid` may name; for diagnosis. PTX %nsmid."""
+def nsmid() -> Int32:
+    """Return the number of SMs that `smid` may name: for diagnosis. PTX %nsmid."""
     return Int32(isa.sreg_volatile(register="nsmid"))
 
 
 @traced
 def clock64() -> Any:
-    """The SM's cycle counter, in clocks. PTX %clock64."""
+    """Read the SM's cycle counter (64 bits). PTX %clock64."""
     return isa.clock64()
 
 
 @traced
 def globaltimer() -> Any:
-    """The GPU's timer, in nanoseconds. PTX %globaltimer."""
+    """Read the GPU's timer, in nanoseconds (64 bits). PTX %globaltimer."""
     return isa.globaltimer()
 
 
 @traced
-def lanemask_eq() -> Any:
-    """The bit of this lane alone (Uint32). PTX %lanemask_eq."""
+def lanemask_eq() -> Uint32:
+    """Return the bit of this lane alone (Uint32). PTX %lanemask_eq."""
     return Uint32(isa.lanemask(lanes="eq"))
 
 
 @traced
-def lanemask_le() -> Any:
-    """The bits of this lane and those below (Uint32). PTX %lanemask_le."""
+def lanemask_le() -> Uint32:
+    """Return the bits of this lane and of those below (Uint32). PTX %lanemask_le."""
     return Uint32(isa.lanemask(lanes="le"))
 
 
 @traced
-def lanemask_lt() -> Any:
-    """The bits of the lanes below this one (Uint32). PTX %lanemask_lt."""
+def lanemask_lt() -> Uint32:
+    """Return the bits of the lanes below this one (Uint32). PTX %lanemask_lt."""
     return Uint32(isa.lanemask(lanes="lt"))
 
 
 @traced
-def lanemask_ge() -> Any:
-    """The bits of this lane and those above (Uint32). PTX %lanemask_ge."""
+def lanemask_ge() -> Uint32:
+    """Return the bits of this lane and of those above (Uint32). PTX %lanemask_ge."""
     return Uint32(isa.lanemask(lanes="ge"))
 
 
 @traced
-def lanemask_gt() -> Any:
-    """The bits of the lanes above this one (Uint32). PTX %lanemask_gt."""
+def lanemask_gt() -> Uint32:
+    """Return the bits of the lanes above this one (Uint32). PTX %lanemask_gt."""
     return Uint32(isa.lanemask(lanes="gt"))
 
 
 @traced
-def warpsize() -> Any:
-    """Lanes of a warp, 32, read at run time; `WARP_SIZE` is static. PTX WARP_SZ."""
+def warpsize() -> Int32:
+    """Read the lanes of a warp, 32, at run time; `WARP_SIZE` is static. PTX WARP_SZ."""
     return Int32(isa.warp_size())
 
 
 @traced
-def aggr_smem_size() -> Any:
-    """Bytes of shared memory that the block occupies, with what the system reserves. PTX %aggr_smem_size, sm_90."""
+def aggr_smem_size() -> Int32:
+    """Return the bytes of shared memory that the block occupies, with what the system reserves. PTX %aggr_smem_size,
+    sm_90."""
     return Int32(isa.aggr_smem_size())
 
 
 @traced
-def gridid() -> Any:
-    """A number that tells the launches of a process apart (its low word). PTX %gridid."""
+def gridid() -> Int32:
+    """Return a number that tells the launches of a process apart (the low word of 64 bits). PTX %gridid."""
     return Int32(isa.gridid())
 
 
 @traced
-def clock() -> Any:
-    """The low word of the SM's cycle counter, in clocks (Int32). PTX %clock."""
+def clock() -> Int32:
+    """Read the low word of the SM's cycle counter (Int32). PTX %clock."""
     return Int32(isa.clock32())
 
 
 @traced
-def globaltimer_lo() -> Any:
-    """The low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo."""
+def globaltimer_lo() -> Int32:
+    """Read the low word of the GPU's timer, in nanoseconds (Int32). PTX %globaltimer_lo."""
     return Int32(isa.globaltimer_lo())

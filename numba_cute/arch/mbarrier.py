@@ -12,9 +12,14 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Uint32
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..tensor.pointer import Pointer, shared_address
 from .warp import as_bool
+
+__all__ = [
+    "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx",
+    "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait",
+]  # fmt: skip
 
 MAX_COUNT = (1 << 20) - 1
 """PTX ISA, "mbarrier: Contents of the mbarrier object": pending counts and transaction bytes are 20 bits."""
@@ -36,85 +41,96 @@ def _peer(bar: Any, rank: Any) -> Any:
 
 
 @traced
-def mbarrier_init(mbar_ptr: Any, cnt: Any) -> None:
-    """Make a barrier whose phases complete after `cnt` arrivals (1 to 2^20 - 1).
+def mbarrier_init(mbar_ptr: Pointer | Int, cnt: Int) -> None:
+    """Initialise the barrier at `mbar_ptr`, whose phases complete after `cnt` arrivals (1 to 2^20 - 1).
 
-    One thread, once; then `mbarrier_init_fence` and a block or cluster barrier. PTX mbarrier.init, sm_80."""
+    One thread, once; `mbarrier_init_fence` and a barrier of the block or cluster must follow. PTX mbarrier.init, sm_80.
+    """
     _check(cnt, 1, "cnt", "mbarrier_init")
     isa.mbarrier_init(_address(mbar_ptr, "mbarrier_init"), Uint32(cnt))
 
 
 @traced
 def mbarrier_init_fence() -> None:
-    """Make this thread's barrier initialisations visible to the cluster and to TMA. The initialising thread, before
-    a block or cluster barrier. PTX fence.mbarrier_init.release.cluster, sm_90."""
+    """Make this thread's initialisations of barriers visible to the cluster and to TMA. The thread that made them,
+    before a barrier of the block or cluster. PTX fence.mbarrier_init.release.cluster, sm_90."""
     isa.fence_mbarrier_init()
 
 
 @traced
-def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1) -> None:
-    """Arrive `arrive_count` times, here or at the same barrier of another block of the cluster.
+def mbarrier_arrive(
+    mbar_ptr: Pointer | Int, peer_cta_rank_in_cluster: Int | None = None, arrive_count: Int = 1
+) -> None:
+    """Arrive at the barrier `mbar_ptr`, releasing this thread's memory accesses. Any thread.
 
-    Releases this thread's memory accesses. PTX mbarrier.arrive, sm_80; sm_90 with a peer or a count."""
+    peer_cta_rank_in_cluster: the rank of the block whose barrier at the same place is meant; by default this block's.
+    arrive_count: how many arrivals, at least 1. PTX mbarrier.arrive, sm_80; with a peer or a count sm_90.
+    """
     bar = _address(mbar_ptr, "mbarrier_arrive")
     _check(arrive_count, 1, "arrive_count", "mbarrier_arrive")
-    once = type(arrive_count) is int and arrive_count == 1
-    if peer_cta_rank_in_cluster is not None:
-        bar = _peer(bar, peer_cta_rank_in_cluster)
-        if once:
-            isa.mbarrier_arrive_cluster(bar)
-        else:
-            isa.mbarrier_arrive_count_cluster(bar, Uint32(arrive_count))
-    elif once:
-        isa.mbarrier_arrive(bar)
+    count = None if type(arrive_count) is int and arrive_count == 1 else Uint32(arrive_count)
+    if peer_cta_rank_in_cluster is None:
+        isa.mbarrier_arrive(bar, count)
     else:
-        isa.mbarrier_arrive_count(bar, Uint32(arrive_count))
+        isa.mbarrier_arrive(_peer(bar, peer_cta_rank_in_cluster), count, space="cluster", scope="cluster")
 
 
 @traced
 def mbarrier_arrive_and_expect_tx(
-    mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, relaxed: bool = False, scope: str = "cta"
+    mbar_ptr: Pointer | Int,
+    bytes: Int,
+    peer_cta_rank_in_cluster: Int | None = None,
+    relaxed: bool = False,
+    scope: str = "cta",
 ) -> None:
-    """Add `bytes` to what this phase waits for, then arrive once, here or at the same barrier of another block of the
-    cluster. One thread: the one that issues the copies. relaxed: do not release this thread's memory accesses. scope:
-    "cta" or "cluster", for whom they are released (a peer: the cluster). PTX mbarrier.arrive.expect_tx, sm_90."""
+    """Add `bytes` to what the current phase of `mbar_ptr` waits for, then arrive once. One thread: the one that issues
+    the copies.
+
+    bytes: 0 to 2^20 - 1. peer_cta_rank_in_cluster: as for `mbarrier_arrive`. relaxed: do not release this thread's
+    memory accesses. scope: "cta" or "cluster", the threads for which they are released; with a peer always the cluster.
+    PTX mbarrier.arrive.expect_tx, sm_90.
+    """
     what = "mbarrier_arrive_and_expect_tx"
     bar = _address(mbar_ptr, what)
     _check(bytes, 0, "bytes", what)
     if scope not in ("cta", "cluster") or relaxed not in (True, False):
         raise CuteError(f'{what}: scope {scope!r} must be "cta" or "cluster", and relaxed {relaxed!r} True or False')
     peer = peer_cta_rank_in_cluster is not None
-    row = "mbarrier_arrive_expect_tx" + "_relaxed" * relaxed + "_cluster" * (peer or scope == "cluster")
-    getattr(isa, row)(_peer(bar, peer_cta_rank_in_cluster) if peer else bar, Uint32(bytes))
+    address = _peer(bar, peer_cta_rank_in_cluster) if peer else bar
+    space = "cluster" if peer or scope == "cluster" else "cta"
+    isa.mbarrier_arrive_expect_tx(address, Uint32(bytes), space=space, sem="relaxed" if relaxed else "release")
 
 
 @traced
-def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None) -> None:
-    """Add `bytes` to what this phase waits for, without arriving; with a rank, at the same barrier of that block of the
-    cluster. PTX mbarrier.expect_tx, sm_90."""
+def mbarrier_expect_tx(mbar_ptr: Pointer | Int, bytes: Int, peer_cta_rank_in_cluster: Int | None = None) -> None:
+    """Add `bytes` (0 to 2^20 - 1) to what the current phase of `mbar_ptr` waits for, without arriving. One thread.
+    peer_cta_rank_in_cluster: as for `mbarrier_arrive`. PTX mbarrier.expect_tx, sm_90."""
     _check(bytes, 0, "bytes", "mbarrier_expect_tx")
     bar = _address(mbar_ptr, "mbarrier_expect_tx")
     if peer_cta_rank_in_cluster is None:
         isa.mbarrier_expect_tx(bar, Uint32(bytes))
     else:
-        isa.mbarrier_expect_tx_cluster(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes))
+        isa.mbarrier_expect_tx(_peer(bar, peer_cta_rank_in_cluster), Uint32(bytes), space="cluster")
 
 
 @traced
-def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
-    """Wait until the phase of parity `phase` has completed. Any thread. PTX mbarrier.try_wait, sm_90."""
+def mbarrier_wait(mbar_ptr: Pointer | Int, phase: Int) -> None:
+    """Wait until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed. Any thread. PTX
+    mbarrier.try_wait, sm_90."""
     isa.mbarrier_wait_parity(_address(mbar_ptr, "mbarrier_wait"), Uint32(phase))
 
 
 @traced
-def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
-    """Whether the phase of parity `phase` has completed, after a bounded wait. PTX mbarrier.try_wait, sm_90."""
+def mbarrier_try_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
+    """Wait for a bounded time until the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, and
+    tell whether it has. Any thread. PTX mbarrier.try_wait, sm_90."""
     return as_bool(isa.mbarrier_try_wait_parity(_address(mbar_ptr, "mbarrier_try_wait"), Uint32(phase)))
 
 
 @traced
-def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Any, phase: Any) -> Any:
-    """`mbarrier_try_wait` if `cond`, else True. PTX mbarrier.try_wait, sm_90."""
+def mbarrier_conditional_try_wait(cond: Int, mbar_ptr: Pointer | Int, phase: Int) -> Any:
+    """Call `mbarrier_try_wait(mbar_ptr, phase)` if `cond` holds; give True if it does not. Any thread. PTX
+    mbarrier.try_wait, sm_90."""
     if isinstance(cond, (bool, int)):
         return mbarrier_try_wait(mbar_ptr, phase) if cond else True
     b = seam.current()
@@ -127,6 +143,7 @@ def mbarrier_conditional_try_wait(cond: Any, mbar_ptr: Any, phase: Any) -> Any:
 
 
 @traced
-def mbarrier_test_wait(mbar_ptr: Any, phase: Any) -> Any:
-    """Whether the phase of parity `phase` has completed, without waiting. PTX mbarrier.test_wait, sm_80."""
+def mbarrier_test_wait(mbar_ptr: Pointer | Int, phase: Int) -> Any:
+    """Return whether the phase of parity `phase` (0 or 1) of the barrier `mbar_ptr` has completed, without waiting. Any
+    thread. PTX mbarrier.test_wait, sm_80."""
     return as_bool(isa.mbarrier_test_wait_parity(_address(mbar_ptr, "mbarrier_test_wait"), Uint32(phase)))

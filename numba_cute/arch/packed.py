@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on two floats at once, rounded to nearest even unless `rnd` says otherwise: "rz" towards zero, "rm" down,
-"rp" up. ftz: subnormal operands and results are zero. Any thread.
+"""Arithmetic on two floats at once. Any thread.
 
-Pairs of Float32 are tuples (low, high); pairs of 16-bit floats are Uint32 words, the first in the low half."""
+Pairs of Float32 are tuples (low, high); pairs of 16-bit floats are Uint32 words, the first in the low half. rnd: "rn"
+to nearest even (the default), "rz" towards zero, "rm" down, "rp" up. ftz: treat subnormal operands and results as zero.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +12,15 @@ from typing import Any
 from .. import isa
 from ..dtypes import Float32, Uint32
 from ..seam import CuteError, traced
+
+__all__ = [
+    "add_packed_bf16x2", "add_packed_bf16x2_f32x2_f32x2", "add_packed_f16x2", "add_packed_f16x2_f32x2_f32x2",
+    "add_packed_f32x2", "add_packed_f32x2_bf16x2_f32x2", "add_packed_f32x2_f16x2_f32x2", "exp2_packed_bf16x2",
+    "exp2_packed_f16x2", "fma_packed_bf16x2", "fma_packed_f16x2", "fma_packed_f32x2",
+    "fma_packed_f32x2_bf16x2_f32x2_f32x2", "fma_packed_f32x2_f16x2_f32x2_f32x2", "mul_packed_f32x2",
+    "sub_packed_bf16x2", "sub_packed_bf16x2_f32x2_f32x2", "sub_packed_f16x2", "sub_packed_f16x2_f32x2_f32x2",
+    "sub_packed_f32x2", "sub_packed_f32x2_bf16x2_f32x2", "sub_packed_f32x2_f16x2_f32x2",
+]  # fmt: skip
 
 
 def _pair(x: Any, what: str, name: str) -> tuple[Any, Any]:
@@ -32,25 +42,30 @@ def _arith(op: str, a: Any, b: Any, rnd: Any, ftz: Any) -> Any:
 
 @traced
 def add_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
-    """Two Float32 sums. PTX add.f32x2, sm_100."""
+    """Add the pairs `src_a` and `src_b` of Float32, each a tuple (low, high). rnd: "rn" (to nearest even, the default),
+    "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX add.f32x2, sm_100."""
     return _arith("add", src_a, src_b, rnd, ftz)
 
 
 @traced
 def sub_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
-    """Two Float32 differences. PTX sub.f32x2, sm_100."""
+    """Subtract the pair `src_b` from `src_a` of Float32, each a tuple (low, high). rnd: "rn" (to nearest even, the
+    default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX sub.f32x2, sm_100."""
     return _arith("sub", src_a, src_b, rnd, ftz)
 
 
 @traced
 def mul_packed_f32x2(src_a: Any, src_b: Any, rnd: str = "rn", ftz: bool = False) -> Any:
-    """Two Float32 products. PTX mul.f32x2, sm_100."""
+    """Multiply the pairs `src_a` and `src_b` of Float32, each a tuple (low, high). rnd: "rn" (to nearest even, the
+    default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX mul.f32x2, sm_100."""
     return _arith("mul", src_a, src_b, rnd, ftz)
 
 
 @traced
 def fma_packed_f32x2(src_a: Any, src_b: Any, src_c: Any, rnd: str = "rn", ftz: bool = False) -> Any:
-    """Two fused a * b + c of Float32. PTX fma.f32x2, sm_100."""
+    """Compute `src_a` * `src_b` + `src_c` of pairs of Float32, each a tuple (low, high), rounded once. rnd: "rn" (to
+    nearest even, the default), "rz", "rm" or "rp". ftz: treat subnormal numbers as zero. Any thread. PTX fma.f32x2,
+    sm_100."""
     what = "fma_packed_f32x2"
     return isa.fma_f32x2(
         _pair(src_a, what, "src_a"), _pair(src_b, what, "src_b"), _pair(src_c, what, "src_c"),
@@ -74,114 +89,125 @@ def _fma_mixed(type: str, a: Any, b: Any, c: Any) -> Any:
 
 @traced
 def add_packed_f16x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float16 sums. PTX add.f16x2, sm_80."""
+    """Add the pairs `src_a` and `src_b` of Float16, each a Uint32 word, rounded to nearest even. Any thread. PTX
+    add.f16x2, sm_80."""
     return isa.arith_f16x2(Uint32(src_a), Uint32(src_b), op="add")
 
 
 @traced
 def sub_packed_f16x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float16 differences. PTX sub.f16x2, sm_80."""
+    """Subtract the pair `src_b` from `src_a` of Float16, each a Uint32 word, rounded to nearest even. Any thread. PTX
+    sub.f16x2, sm_80."""
     return isa.arith_f16x2(Uint32(src_a), Uint32(src_b), op="sub")
 
 
 @traced
 def add_packed_bf16x2(src_a: Any, src_b: Any) -> Any:
-    """Two BFloat16 sums. PTX add.bf16x2, sm_90."""
+    """Add the pairs `src_a` and `src_b` of BFloat16, each a Uint32 word, rounded to nearest even. Any thread. PTX
+    add.bf16x2, sm_90."""
     return isa.arith_bf16x2(Uint32(src_a), Uint32(src_b), op="add")
 
 
 @traced
 def sub_packed_bf16x2(src_a: Any, src_b: Any) -> Any:
-    """Two BFloat16 differences. PTX sub.bf16x2, sm_90."""
+    """Subtract the pair `src_b` from `src_a` of BFloat16, each a Uint32 word, rounded to nearest even. Any thread. PTX
+    sub.bf16x2, sm_90."""
     return isa.arith_bf16x2(Uint32(src_a), Uint32(src_b), op="sub")
 
 
 @traced
 def fma_packed_f16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
-    """Two fused a * b + c of Float16. PTX fma.f16x2, sm_80."""
+    """Compute `src_a` * `src_b` + `src_c` of pairs of Float16, each a Uint32 word, rounded once to nearest even. Any
+    thread. PTX fma.f16x2, sm_80."""
     return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="f16")
 
 
 @traced
 def fma_packed_bf16x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
-    """Two fused a * b + c of BFloat16. PTX fma.bf16x2, sm_80."""
+    """Compute `src_a` * `src_b` + `src_c` of pairs of BFloat16, each a Uint32 word, rounded once to nearest even. Any
+    thread. PTX fma.bf16x2, sm_80."""
     return isa.fma_half2(Uint32(src_a), Uint32(src_b), Uint32(src_c), type="bf16")
 
 
 @traced
 def add_packed_f32x2_f16x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 sums of a word of two Float16 and a pair of Float32. PTX add.f32x2.f16x2.f32x2, sm_107f."""
+    """Add `src_a`, a word of two Float16, and `src_b`, a pair of Float32, to a pair of Float32, rounded to nearest
+    even. Any thread. PTX add.f32x2.f16x2.f32x2, sm_107f."""
     return _mixed("add", "f16", src_a, src_b)
 
 
 @traced
 def add_packed_f16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 sums as a word of two Float16, rounded towards zero (subnormal numbers are zero).
-    PTX add.rz.f16x2.f32x2.f32x2, sm_107f."""
+    """Add the pairs `src_a` and `src_b` of Float32 to a word of two Float16, rounded towards zero (subnormal numbers
+    are zero). Any thread. PTX add.rz.f16x2.f32x2.f32x2, sm_107f."""
     return _narrow("add", "f16", src_a, src_b)
 
 
 @traced
 def sub_packed_f32x2_f16x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 differences of a word of two Float16 and a pair of Float32. PTX sub.f32x2.f16x2.f32x2, sm_107f."""
+    """Subtract `src_b`, a pair of Float32, from `src_a`, a word of two Float16, to a pair of Float32, rounded to
+    nearest even. Any thread. PTX sub.f32x2.f16x2.f32x2, sm_107f."""
     return _mixed("sub", "f16", src_a, src_b)
 
 
 @traced
 def sub_packed_f16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 differences as a word of two Float16, rounded towards zero (subnormal numbers are zero).
-    PTX sub.rz.f16x2.f32x2.f32x2, sm_107f."""
+    """Subtract the pair `src_b` of Float32 from `src_a` to a word of two Float16, rounded towards zero (subnormal
+    numbers are zero). Any thread. PTX sub.rz.f16x2.f32x2.f32x2, sm_107f."""
     return _narrow("sub", "f16", src_a, src_b)
 
 
 @traced
 def fma_packed_f32x2_f16x2_f32x2_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
-    """Two fused a * b + c of a word of two Float16 and pairs of Float32. PTX fma.f32x2.f16x2.f32x2.f32x2,
-    sm_107f."""
+    """Compute `src_a` * `src_b` + `src_c` as a pair of Float32, rounded once: `src_a` is a word of two Float16, the
+    others are pairs of Float32. Any thread. PTX fma.f32x2.f16x2.f32x2.f32x2, sm_107f."""
     return _fma_mixed("f16", src_a, src_b, src_c)
 
 
 @traced
 def add_packed_f32x2_bf16x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 sums of a word of two BFloat16 and a pair of Float32. PTX add.f32x2.bf16x2.f32x2, sm_107f."""
+    """Add `src_a`, a word of two BFloat16, and `src_b`, a pair of Float32, to a pair of Float32, rounded to nearest
+    even. Any thread. PTX add.f32x2.bf16x2.f32x2, sm_107f."""
     return _mixed("add", "bf16", src_a, src_b)
 
 
 @traced
 def add_packed_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 sums as a word of two BFloat16, rounded towards zero.
-    PTX add.rz.bf16x2.f32x2.f32x2, sm_107f."""
+    """Add the pairs `src_a` and `src_b` of Float32 to a word of two BFloat16, rounded towards zero. Any thread. PTX
+    add.rz.bf16x2.f32x2.f32x2, sm_107f."""
     return _narrow("add", "bf16", src_a, src_b)
 
 
 @traced
 def sub_packed_f32x2_bf16x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 differences of a word of two BFloat16 and a pair of Float32. PTX sub.f32x2.bf16x2.f32x2, sm_107f."""
+    """Subtract `src_b`, a pair of Float32, from `src_a`, a word of two BFloat16, to a pair of Float32, rounded to
+    nearest even. Any thread. PTX sub.f32x2.bf16x2.f32x2, sm_107f."""
     return _mixed("sub", "bf16", src_a, src_b)
 
 
 @traced
 def sub_packed_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any) -> Any:
-    """Two Float32 differences as a word of two BFloat16, rounded towards zero.
+    """Subtract the pair `src_b` of Float32 from `src_a` to a word of two BFloat16, rounded towards zero. Any thread.
     PTX sub.rz.bf16x2.f32x2.f32x2, sm_107f."""
     return _narrow("sub", "bf16", src_a, src_b)
 
 
 @traced
 def fma_packed_f32x2_bf16x2_f32x2_f32x2(src_a: Any, src_b: Any, src_c: Any) -> Any:
-    """Two fused a * b + c of a word of two BFloat16 and pairs of Float32. PTX fma.f32x2.bf16x2.f32x2.f32x2,
-    sm_107f."""
+    """Compute `src_a` * `src_b` + `src_c` as a pair of Float32, rounded once: `src_a` is a word of two BFloat16, the
+    others are pairs of Float32. Any thread. PTX fma.f32x2.bf16x2.f32x2.f32x2, sm_107f."""
     return _fma_mixed("bf16", src_a, src_b, src_c)
 
 
 @traced
 def exp2_packed_f16x2(src: Any) -> Any:
-    """Two powers 2 ** x of Float16, to 2**-9.9 relatively. PTX ex2.approx.f16x2, sm_75."""
+    """Compute 2 ** x of the two Float16 of the word `src`, to a relative 2**-9.9. Any thread. PTX ex2.approx.f16x2,
+    sm_75."""
     return isa.ex2_f16x2(Uint32(src))
 
 
 @traced
 def exp2_packed_bf16x2(src: Any) -> Any:
-    """Two powers 2 ** x of BFloat16, to 2**-7 relatively; subnormal numbers are zero. PTX ex2.approx.ftz.bf16x2,
-    sm_90."""
+    """Compute 2 ** x of the two BFloat16 of the word `src`, to a relative 2**-7; subnormal numbers are zero. Any
+    thread. PTX ex2.approx.ftz.bf16x2, sm_90."""
     return isa.ex2_bf16x2(Uint32(src))

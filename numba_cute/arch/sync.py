@@ -7,7 +7,14 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import Uint32
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
+
+__all__ = [
+    "barrier", "barrier_arrive", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "fence_acq_rel_cluster",
+    "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared",
+    "setmaxregister_decrease", "setmaxregister_increase", "sync_threads", "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
+]  # fmt: skip
 
 
 def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
@@ -25,26 +32,31 @@ def _flag(aligned: Any, what: str) -> bool:
 
 @traced
 def sync_threads() -> None:
-    """Wait for all threads of the block; orders their memory accesses. PTX barrier.cta.sync."""
-    isa.bar_sync_all(Uint32(0))
+    """Wait until every thread of the block has arrived here, and order their memory accesses. All threads of the block.
+    PTX barrier.cta.sync, sm_70."""
+    isa.bar_sync(Uint32(0))
 
 
 @traced
-def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
-    """Wait at the block's named barrier `barrier_id` (0 to 15, default 0) for `number_of_threads` (a multiple of 32,
-    default all). Whole warps. PTX barrier.cta.sync."""
+def barrier(barrier_id: Int | None = None, number_of_threads: Int | None = None) -> None:
+    """Wait at a named barrier of the block, ordering the memory accesses of those that meet there. Whole warps.
+
+    barrier_id: 0 to 15; 0, the default, is that of `sync_threads`. number_of_threads: how many meet, a multiple of 32;
+    by default the whole block. PTX barrier.cta.sync, sm_70.
+    """
     _check_barrier(barrier_id, number_of_threads, "barrier")
-    barrier_id = Uint32(0 if barrier_id is None else barrier_id)
-    if number_of_threads is None:
-        isa.bar_sync_all(barrier_id)
-    else:
-        isa.bar_sync(barrier_id, Uint32(number_of_threads))
+    threads = None if number_of_threads is None else Uint32(number_of_threads)
+    isa.bar_sync(Uint32(0 if barrier_id is None else barrier_id), threads)
 
 
 @traced
-def barrier_arrive(barrier_id: Any = None, number_of_threads: Any = None, aligned: bool = True) -> None:
-    """Arrive at a named barrier without waiting; `number_of_threads` counts those that arrive and those that wait.
-    Whole warps; with aligned=False any threads, which need not come together. PTX barrier.cta.arrive."""
+def barrier_arrive(barrier_id: Int | None = None, number_of_threads: Int | None = None, aligned: bool = True) -> None:
+    """Arrive at a named barrier of the block without waiting there.
+
+    barrier_id: 0 to 15 (default 0). number_of_threads: those that arrive and those that wait together, a multiple of
+    32; required. aligned: True for whole warps; False for any threads, which need not be converged. PTX
+    barrier.cta.arrive, sm_70.
+    """
     if number_of_threads is None:
         raise CuteError("barrier_arrive: number_of_threads must be given: those that arrive and those that wait")
     _check_barrier(barrier_id, number_of_threads, "barrier_arrive")
@@ -54,72 +66,86 @@ def barrier_arrive(barrier_id: Any = None, number_of_threads: Any = None, aligne
 
 @traced
 def cluster_arrive(aligned: bool | None = None) -> None:
-    """Arrive at the cluster's barrier, releasing memory accesses. All threads of the cluster, then `cluster_wait`;
-    whole warps unless aligned=False. PTX barrier.cluster.arrive.release, sm_90."""
+    """Arrive at the cluster's barrier, releasing this thread's memory accesses; `cluster_wait` must follow. All threads
+    of the cluster.
+
+    aligned: whether whole warps arrive together, as by default; False for threads that have diverged. PTX
+    barrier.cluster.arrive.release, sm_90.
+    """
     (isa.cluster_arrive if _flag(aligned, "cluster_arrive") else isa.cluster_arrive_unaligned)()
 
 
 @traced
 def cluster_arrive_relaxed(aligned: bool | None = None) -> None:
-    """Arrive at the cluster's barrier without ordering memory. PTX barrier.cluster.arrive.relaxed, sm_90."""
+    """Arrive at the cluster's barrier without ordering memory accesses; `cluster_wait` must follow. All threads of the
+    cluster.
+
+    aligned: as for `cluster_arrive`. PTX barrier.cluster.arrive.relaxed, sm_90.
+    """
     what = "cluster_arrive_relaxed"
-    (isa.cluster_arrive_relaxed if _flag(aligned, what) else isa.cluster_arrive_relaxed_unaligned)()
+    (isa.cluster_arrive if _flag(aligned, what) else isa.cluster_arrive_unaligned)(sem="relaxed")
 
 
 @traced
 def cluster_wait() -> None:
-    """Wait until all threads of the cluster have arrived. PTX barrier.cluster.wait.acquire, sm_90."""
+    """Wait until all threads of the cluster have arrived, acquiring what they released. All threads of the cluster. PTX
+    barrier.cluster.wait.acquire, sm_90."""
     isa.cluster_wait()
 
 
 @traced
 def fence_proxy(kind: str, space: str | None = None) -> None:
-    """Order this thread's ordinary memory accesses before later ones of TMA and wgmma.
+    """Order this thread's ordinary memory accesses before later ones of TMA and wgmma. Each thread that wrote, before
+    the barrier that precedes the copy.
 
-    kind: "async" (all memory), "async.global", or "async.shared" with space="cta" or "cluster"; or "alias", between two
-    addresses of the same memory (sm_70). Each thread that wrote, before the barrier that precedes the copy. (For tensor
-    maps there is `cpasync.fence_tma_desc_acquire`.) PTX fence.proxy.async, sm_90."""
-    rows: dict[tuple[str, str | None], Any] = {
-        ("async", None): isa.fence_proxy_async,
-        ("async.global", None): isa.fence_proxy_async_global,
-        ("async.shared", "cta"): isa.fence_proxy_async_shared_cta,
-        ("async.shared", "cluster"): isa.fence_proxy_async_shared_cluster,
-        ("alias", None): isa.fence_proxy_alias,
-    }
-    if (kind, space) not in rows:
+    kind: "async" (all memory), "async.global", "async.shared", or "alias" (two addresses of the same memory, sm_70).
+    space: "cta" or "cluster" with kind "async.shared"; None with all others. For tensor maps there is
+    `cpasync.fence_tma_desc_acquire`. PTX fence.proxy, sm_90.
+    """
+    spaces: dict[tuple[str, str | None], str | None] = {
+        ("async", None): None, ("async.global", None): "global", ("async.shared", "cta"): "shared::cta",
+        ("async.shared", "cluster"): "shared::cluster",
+    }  # fmt: skip
+    if (kind, space) == ("alias", None):
+        isa.fence_proxy_alias()
+        return
+    if (kind, space) not in spaces:
         legal = '"async", "async.global", "alias", or "async.shared" with space="cta" or "cluster"'
-        raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is no proxy fence; use {legal}")
-    rows[kind, space]()
+        raise CuteError(f"fence_proxy: kind {kind!r} with space {space!r} is not a proxy fence; use {legal}")
+    isa.fence_proxy_async(space=spaces[kind, space])
 
 
 @traced
 def fence_view_async_shared() -> None:
-    """Order this thread's accesses of the block's shared memory before later ones of TMA and wgmma. PTX
-    fence.proxy.async.shared::cta, sm_90."""
-    isa.fence_proxy_async_shared_cta()
+    """Order this thread's accesses to the block's shared memory before later ones of TMA and wgmma. Each thread that
+    wrote. PTX fence.proxy.async.shared::cta, sm_90."""
+    isa.fence_proxy_async(space="shared::cta")
 
 
 @traced
 def fence_acq_rel_cta() -> None:
-    """Order this thread's memory accesses for threads of the block. PTX fence.acq_rel.cta."""
+    """Order this thread's memory accesses as seen by the block's threads. Any thread. PTX fence.acq_rel.cta, sm_70."""
     isa.fence_acq_rel(scope="cta")
 
 
 @traced
 def fence_acq_rel_cluster() -> None:
-    """Order this thread's memory accesses for threads of the cluster. PTX fence.acq_rel.cluster, sm_90."""
-    isa.fence_acq_rel_cluster()
+    """Order this thread's memory accesses as seen by the cluster's threads. Any thread. PTX fence.acq_rel.cluster,
+    sm_90."""
+    isa.fence_acq_rel(scope="cluster")
 
 
 @traced
 def fence_acq_rel_gpu() -> None:
-    """Order this thread's memory accesses for threads of the GPU. PTX fence.acq_rel.gpu."""
+    """Order this thread's memory accesses as seen by all threads of the GPU. Any thread. PTX fence.acq_rel.gpu,
+    sm_70."""
     isa.fence_acq_rel(scope="gpu")
 
 
 @traced
 def fence_acq_rel_sys() -> None:
-    """Order this thread's memory accesses for all GPUs and the host. PTX fence.acq_rel.sys."""
+    """Order this thread's memory accesses as seen by all GPUs and the host. Any thread. PTX fence.acq_rel.sys,
+    sm_70."""
     isa.fence_acq_rel(scope="sys")
 
 
@@ -130,27 +156,31 @@ def _check_registers(count: Any, what: str) -> None:
 
 @traced
 def setmaxregister_increase(reg_count: int) -> None:
-    """Raise each thread's registers to `reg_count`, waiting until the block's pool has them. The whole warpgroup.
-    PTX setmaxnreg.inc, sm_90a."""
+    """Raise the registers of each thread to `reg_count`, waiting until the block's pool has them. The whole warpgroup.
+
+    reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.inc, sm_90a.
+    """
     _check_registers(reg_count, "setmaxregister_increase")
-    isa.setmaxnreg_inc(count=reg_count)
+    isa.setmaxnreg(action="inc", count=reg_count)
 
 
 @traced
 def setmaxregister_decrease(reg_count: int) -> None:
-    """Lower each thread's registers to `reg_count`, giving the rest to the block's pool. The whole warpgroup.
-    PTX setmaxnreg.dec, sm_90a."""
+    """Lower the registers of each thread to `reg_count`, returning the rest to the block's pool. The whole warpgroup.
+
+    reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.dec, sm_90a.
+    """
     _check_registers(reg_count, "setmaxregister_decrease")
-    isa.setmaxnreg_dec(count=reg_count)
+    isa.setmaxnreg(action="dec", count=reg_count)
 
 
 @traced
 def warpgroup_reg_alloc(reg_count: int) -> None:
-    """`setmaxregister_increase` under its older name."""
+    """Call `setmaxregister_increase(reg_count)`: its older name."""
     setmaxregister_increase(reg_count)
 
 
 @traced
 def warpgroup_reg_dealloc(reg_count: int) -> None:
-    """`setmaxregister_decrease` under its older name."""
+    """Call `setmaxregister_decrease(reg_count)`: its older name."""
     setmaxregister_decrease(reg_count)

@@ -7,8 +7,13 @@ from typing import Any
 
 from .. import isa
 from ..dtypes import DType, Uint32
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, traced
 from ..tensor.pointer import AddressSpace, Pointer, shared_address
+
+__all__ = [
+    "alloc_tmem", "dealloc_tmem", "fence_view_async_tmem_load", "fence_view_async_tmem_store",
+    "get_max_tmem_alloc_cols", "get_min_tmem_alloc_cols", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr",
+]  # fmt: skip
 
 _CAPACITY = {"sm_100": 512, "sm_103": 512, "sm_107": 512, "sm_101": 512, "sm_110": 512}
 _LEAST = 32
@@ -23,18 +28,19 @@ def _capacity(compute_capability: str, what: str) -> int:
 
 @traced
 def get_max_tmem_alloc_cols(compute_capability: str) -> int:
-    """Columns of tensor memory of a target such as "sm_100": 512."""
+    """Return the columns of tensor memory of a target, 512. compute_capability: a target with tensor memory, such as
+    "sm_100"; others are errors."""
     return _capacity(compute_capability, "get_max_tmem_alloc_cols")
 
 
 @traced
 def get_min_tmem_alloc_cols(compute_capability: str) -> int:
-    """The fewest columns that one allocation takes on a target such as "sm_100": 32."""
+    """Return the fewest columns that one allocation takes, 32. compute_capability: as for `get_max_tmem_alloc_cols`."""
     _capacity(compute_capability, "get_min_tmem_alloc_cols")
     return _LEAST
 
 
-def _columns(count: Any, what: str, arch: str) -> Any:
+def _columns(count: Any, what: str, arch: str) -> Uint32:
     top = _capacity(arch, what)
     if type(count) is int and (count & (count - 1) or not _LEAST <= count <= top):
         raise CuteError(f"{what}: num_columns {count} must be a power of two from {_LEAST} to {top}")
@@ -49,11 +55,15 @@ def _group(is_two_cta: Any, what: str) -> int:
 
 @traced
 def alloc_tmem(
-    num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: bool | None = None, arch: str = "sm_100"
+    num_columns: Int, smem_ptr_to_write_address: Any, is_two_cta: bool | None = None, arch: str = "sm_100"
 ) -> None:
-    """Take `num_columns` (a power of two, 32 to 512) columns, waiting until they are free; their address is written to
-    the Int32 at `smem_ptr_to_write_address`. One warp of the block, of each of the pair with `is_two_cta`.
-    PTX tcgen05.alloc."""
+    """Allocate columns of tensor memory, waiting until they are free. One warp of the block; with `is_two_cta` one of
+    each of the pair.
+
+    num_columns: a power of two from 32 to 512. smem_ptr_to_write_address: a Pointer to the Int32 of shared memory that
+    receives their address. is_two_cta: allocate in both blocks of a pair. arch: the target whose capacity is checked.
+    PTX tcgen05.alloc, sm_100f.
+    """
     what = "alloc_tmem"
     group = _group(is_two_cta, what)
     isa.tcgen05_alloc(
@@ -62,9 +72,12 @@ def alloc_tmem(
 
 
 @traced
-def dealloc_tmem(tmem_ptr: Any, num_columns: Any, is_two_cta: bool | None = None, arch: str = "sm_100") -> None:
-    """Give back the columns at `tmem_ptr`, all `num_columns` of them. One warp, before the kernel ends.
-    PTX tcgen05.dealloc."""
+def dealloc_tmem(tmem_ptr: Any, num_columns: Int, is_two_cta: bool | None = None, arch: str = "sm_100") -> None:
+    """Free columns of tensor memory, as many as were allocated together. One warp, before the kernel ends.
+
+    tmem_ptr: their first address, a Pointer to tensor memory or an Int32. num_columns, is_two_cta, arch: as for
+    `alloc_tmem`. PTX tcgen05.dealloc, sm_100f.
+    """
     what = "dealloc_tmem"
     if isinstance(tmem_ptr, Pointer) and tmem_ptr.space is not AddressSpace.tmem:
         raise CuteError(f"{what}: tmem_ptr {tmem_ptr!r} must point to tensor memory (AddressSpace.tmem)")
@@ -74,13 +87,18 @@ def dealloc_tmem(tmem_ptr: Any, num_columns: Any, is_two_cta: bool | None = None
 
 @traced
 def relinquish_tmem_alloc_permit(is_two_cta: bool | None = None) -> None:
-    """Say that this block allocates no more, so that others may. One warp. PTX tcgen05.relinquish_alloc_permit."""
+    """Return up the right to allocate tensor memory, so that other blocks may. One warp; is_two_cta: as for
+    `alloc_tmem`. PTX tcgen05.relinquish_alloc_permit, sm_100f."""
     isa.tcgen05_relinquish_alloc_permit(cta_group=_group(is_two_cta, "relinquish_tmem_alloc_permit"))
 
 
 @traced
 def retrieve_tmem_ptr(element_type: DType, alignment: int, ptr_to_buffer_holding_addr: Any) -> Pointer:
-    """The Pointer that `alloc_tmem` wrote to shared memory. Any thread, after a barrier."""
+    """Read the Pointer to tensor memory that `alloc_tmem` wrote. Any thread, after a barrier.
+
+    element_type: the type to point to. alignment: bytes that the address is a multiple of. ptr_to_buffer_holding_addr:
+    a Pointer to the Int32 in shared memory.
+    """
     p = ptr_to_buffer_holding_addr
     if not isinstance(p, Pointer) or p.space is not AddressSpace.smem or p.dtype.width != 32:
         raise CuteError(f"retrieve_tmem_ptr: {p!r} must point to an Int32 in shared memory")
@@ -91,11 +109,11 @@ def retrieve_tmem_ptr(element_type: DType, alignment: int, ptr_to_buffer_holding
 
 @traced
 def fence_view_async_tmem_load() -> None:
-    """Wait until this thread's loads from tensor memory are complete. Whole warps. PTX tcgen05.wait::ld."""
+    """Wait until this thread's loads from tensor memory are complete. Whole warps. PTX tcgen05.wait::ld, sm_100f."""
     isa.tcgen05_wait_ld()
 
 
 @traced
 def fence_view_async_tmem_store() -> None:
-    """Wait until this thread's stores to tensor memory are complete. Whole warps. PTX tcgen05.wait::st."""
+    """Wait until this thread's stores to tensor memory are complete. Whole warps. PTX tcgen05.wait::st, sm_100f."""
     isa.tcgen05_wait_st()

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lanes of one warp do together. mask: which lanes do, a bit each, an int or a run-time number; all of them
-must call it with the same mask, each being in it; the whole warp by default. sm_70 unless said."""
+"""Cooperation between the lanes of one warp.
+
+mask: the lanes that take part, one bit each, as an int or a run-time number; every lane of the mask must make the call,
+with the same mask. The default is the whole warp. Targets are sm_70 unless stated.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,15 @@ from typing import Any
 
 from .. import isa, seam
 from ..dtypes import Float32, Int32, Uint32, Uint64
-from ..seam import CuteError, traced
+from ..seam import CuteError, Int, Number, traced
 from ..tensor.ssa import bitcast
+
+__all__ = [
+    "FULL_MASK", "activemask", "elect_one", "make_warp_uniform", "match_sync", "shuffle_sync", "shuffle_sync_bfly",
+    "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "sync_warp", "vote_all_sync", "vote_any_sync",
+    "vote_ballot_sync", "vote_uni_sync", "warp_reduction", "warp_reduction_max", "warp_reduction_sum",
+    "warp_redux_sync",
+]  # fmt: skip
 
 FULL_MASK = 0xFFFFFFFF
 REDUX = {
@@ -22,126 +32,136 @@ REDUX = {
 _SHUFFLES = ("idx", "up", "down", "bfly")
 
 
-def _issued(row: str, mask: Any, what: str, *operands: Any, **statics: Any) -> Any:
-    """The row for the whole warp, or the one for the lanes of `mask`."""
+def _members(mask: Any, what: str) -> Any:
+    """The operand that names the lanes of `mask`: None for the whole warp."""
     if type(mask) is int:
         if not mask & FULL_MASK:
             raise CuteError(f"{what}: mask {mask!r} names no lane; set the bit of each lane that calls it")
         if mask & FULL_MASK == FULL_MASK:
-            return getattr(isa, row)(*operands, **statics)
-    return getattr(isa, f"{row}_mask")(*operands, Uint32(mask), **statics)
+            return None
+    return Uint32(mask)
 
 
 def as_bool(x: Any) -> Any:
-    """A predicate that an instruction gave (0 or 1) as a bool."""
+    """Turn a predicate that an instruction gave (`x`, 0 or 1) into a bool."""
     return seam.current().compare("!=", x, 0)
 
 
 @traced
 def elect_one() -> Any:
-    """True in exactly one lane of the warp, always the same one: `if cute.arch.elect_one(): …`.
-
-    All 32 lanes, converged. PTX elect.sync, sm_90."""
+    """Elect one lane of the warp, always the same one: True there, False elsewhere, as in `if cute.arch.elect_one():
+    …`. All 32 lanes, converged. PTX elect.sync, sm_90."""
     return as_bool(isa.elect_sync())
 
 
 @traced
-def make_warp_uniform(value: Any) -> Any:
-    """`value` of lane 0, in all lanes: tells the compiler that an index is the same in the whole warp.
-
-    All 32 lanes. PTX shfl.sync.idx."""
+def make_warp_uniform(value: Number) -> Int32:
+    """Broadcast `value` (an integer of 32 bits) from lane 0, so that the compiler knows it to be the same in the whole
+    warp. All 32 lanes. PTX shfl.sync.idx, sm_70."""
     return Int32(isa.shfl_sync(Uint32(value), Uint32(0), Uint32(31), mode="idx"))
 
 
 @traced
-def sync_warp(mask: Any = FULL_MASK) -> None:
-    """Wait for the lanes of `mask`; orders their memory accesses. PTX bar.warp.sync."""
-    _issued("bar_warp_sync", mask, "sync_warp")
+def sync_warp(mask: Int = FULL_MASK) -> None:
+    """Wait for the lanes of `mask` (by default the warp), and order their memory accesses. PTX bar.warp.sync, sm_70."""
+    isa.bar_warp_sync(_members(mask, "sync_warp"))
 
 
 def _shuffle(value: Any, offset: Any, mask: Any, clamp: Any, mode: str) -> Any:
     is_float = seam.current().type_of(value).is_float
     bits = bitcast(Float32(value), Float32, Uint32) if is_float else Uint32(value)
-    what = f"shuffle_sync ({mode})"
-    got = _issued("shfl_sync", mask, what, bits, Uint32(offset), Uint32(clamp), mode=mode)
+    members = _members(mask, f"shuffle_sync ({mode})")
+    got = isa.shfl_sync(bits, Uint32(offset), Uint32(clamp), members, mode=mode)
     return bitcast(got, Uint32, Float32) if is_float else Int32(got)
 
 
 @traced
-def shuffle_sync(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit `value` (an integer, or a Float32) of lane `offset` (undefined if it is not in `mask`).
-    PTX shfl.sync.idx."""
+def shuffle_sync(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
+    """Read `value` of another lane. The lanes of `mask`, together.
+
+    value: 32 bits, an integer (the result is an Int32) or a Float32. offset: the lane to read, 0 to 31; the result is
+    undefined if `mask` lacks it. mask: a bit for each lane that takes part. mask_and_clamp: PTX's operand c, which
+    splits the warp into segments: the segment mask in bits 8 to 12, the last lane in bits 0 to 4. PTX shfl.sync.idx,
+    sm_70.
+    """
     return _shuffle(value, offset, mask, mask_and_clamp, "idx")
 
 
 @traced
-def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
-    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` before this one (its own where
-    there is none). PTX shfl.sync.up."""
+def shuffle_sync_up(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 0) -> Any:
+    """Read `value` of the lane that stands `offset` before this one; its own where there is none. mask and
+    mask_and_clamp: as for `shuffle_sync`; the clamp is here the first lane. PTX shfl.sync.up, sm_70."""
     return _shuffle(value, offset, mask, mask_and_clamp, "up")
 
 
 @traced
-def shuffle_sync_down(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit `value` (an integer, or a Float32) of the lane `offset` after this one (its own where
-    there is none). PTX shfl.sync.down."""
+def shuffle_sync_down(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
+    """Read `value` of the lane that stands `offset` after this one; its own where there is none. mask and
+    mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.down, sm_70."""
     return _shuffle(value, offset, mask, mask_and_clamp, "down")
 
 
 @traced
-def shuffle_sync_bfly(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31) -> Any:
-    """The 32-bit `value` (an integer, or a Float32) of lane `lane ^ offset`. PTX shfl.sync.bfly."""
+def shuffle_sync_bfly(value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31) -> Any:
+    """Read `value` of lane `lane ^ offset`. mask and mask_and_clamp: as for `shuffle_sync`. PTX shfl.sync.bfly,
+    sm_70."""
     return _shuffle(value, offset, mask, mask_and_clamp, "bfly")
 
 
 @traced
 def shuffle_sync_op(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 31, kind: str = "idx"
+    value: Number, offset: Int, mask: Int = FULL_MASK, mask_and_clamp: Int = 31, kind: str = "idx"
 ) -> Any:  # fmt: skip
-    """The 32-bit `value` of another lane: kind "idx" (`shuffle_sync`), "up", "down" or "bfly". PTX shfl.sync."""
+    """Read `value` of the lane that `kind` and `offset` name: "idx" as `shuffle_sync`, "up", "down" or "bfly" as the
+    functions of those names, with their `mask` and `mask_and_clamp`. PTX shfl.sync, sm_70."""
     if kind not in _SHUFFLES:
         raise CuteError(f"shuffle_sync_op: kind {kind!r} is none of {', '.join(map(repr, _SHUFFLES))}")
     return _shuffle(value, offset, mask, mask_and_clamp, kind)
 
 
 @traced
-def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """A word (Uint32) whose bit i is lane i's `pred`. PTX vote.sync.ballot."""
-    return _issued("vote_ballot", mask, "vote_ballot_sync", pred)
+def vote_ballot_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
+    """Collect a predicate of the lanes of `mask` in a word (Uint32): bit i is lane i's `pred`, a bool. PTX
+    vote.sync.ballot, sm_70."""
+    return isa.vote_ballot(pred, _members(mask, "vote_ballot_sync"))
 
 
 @traced
-def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Whether `pred` holds in every lane of `mask`. PTX vote.sync.all."""
-    return as_bool(_issued("vote_all", mask, "vote_all_sync", pred))
+def vote_all_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
+    """Return whether `pred`, a bool, holds in every lane of `mask`. PTX vote.sync.all, sm_70."""
+    return as_bool(isa.vote_all(pred, _members(mask, "vote_all_sync")))
 
 
 @traced
-def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Whether `pred` holds in any lane of `mask`. PTX vote.sync.any."""
-    return as_bool(_issued("vote_any", mask, "vote_any_sync", pred))
+def vote_any_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
+    """Return whether `pred`, a bool, holds in any lane of `mask`. PTX vote.sync.any, sm_70."""
+    return as_bool(isa.vote_any(pred, _members(mask, "vote_any_sync")))
 
 
 @traced
 def warp_redux_sync(
-    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, abs: bool | None = None, nan: bool | None = None
+    value: Number, kind: str, mask_and_clamp: Int = FULL_MASK, abs: bool | None = None, nan: bool | None = None
 ) -> Any:
-    """The `value`s of all lanes reduced by `kind`: of integers add, min, max (as Int32), umin, umax (as Uint32), and,
-    or, xor; of Float32 fmin (or min), fmax (or max), of magnitudes with `abs`, with `nan` NaN if any is.
-    mask_and_clamp: the mask. PTX redux.sync, sm_80; of floats sm_100f."""
+    """Reduce `value` over the lanes of the warp; every lane gets the result.
+
+    value: an integer of 32 bits or a Float32. kind: of integers "add", "min", "max" (Int32), "umin", "umax" (Uint32),
+    "and", "or", "xor"; of floats "fmin" (or "min"), "fmax" (or "max"). mask_and_clamp: the mask of the lanes that take
+    part. abs: compare magnitudes; nan: give NaN if any value is one; both of floats alone. PTX redux.sync, sm_80; of
+    floats sm_100f.
+    """
     what = "warp_redux_sync"
     if seam.current().type_of(value).is_float or kind in ("fmin", "fmax"):
         op = kind.removeprefix("f")
         if op not in ("min", "max"):
             raise CuteError(f"{what}: kind {kind!r} of a float must be fmin or fmax")
-        how = {"op": op, "abs": bool(abs), "nan": bool(nan)}
-        return _issued("redux_sync_f32", mask_and_clamp, what, Float32(value), **how)
+        members = _members(mask_and_clamp, what)
+        return isa.redux_sync_f32(Float32(value), members, op=op, abs=bool(abs), nan=bool(nan))
     if kind not in REDUX:
         raise CuteError(f"{what}: kind {kind!r} is none of {', '.join(REDUX)}, fmin, fmax")
     if abs or nan:
         raise CuteError(f"{what}: abs and nan are for floats")
     op, type = REDUX[kind]
-    got = _issued("redux_sync", mask_and_clamp, what, Uint32(value), op=op, type=type)
+    got = isa.redux_sync(Uint32(value), _members(mask_and_clamp, what), op=op, type=type)
     return Uint32(got) if type == "u32" else Int32(got)
 
 
@@ -161,9 +181,12 @@ def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
 
 
 @traced
-def warp_reduction(val: Any, op: Any, threads_in_group: int = 32) -> Any:
-    """`op(a, b)` (a cute.traced function or operator of two numbers) over the 32-bit `val`s of each `threads_in_group`
-    (a power of two) lanes next to each other; each gets the result. All 32 lanes. PTX shfl.sync.bfly."""
+def warp_reduction(val: Number, op: Any, threads_in_group: int = 32) -> Any:
+    """Reduce `val` over each group of neighbouring lanes; every lane gets its group's result. All 32 lanes.
+
+    val: 32 bits. op: a cute.traced function or operator of two numbers, `op(a, b)`. threads_in_group: lanes of a group,
+    a static power of two up to 32. PTX shfl.sync.bfly, sm_70.
+    """
     return _reduced(val, op, threads_in_group, "warp_reduction")
 
 
@@ -175,40 +198,44 @@ def _greater(a: Any, b: Any) -> Any:
 
 
 @traced
-def warp_reduction_max(val: Any, threads_in_group: int = 32) -> Any:
-    """The greatest 32-bit `val` (an integer, or a Float32) of each `threads_in_group` lanes. All 32 lanes. PTX
-    shfl.sync.bfly."""
+def warp_reduction_max(val: Number, threads_in_group: int = 32) -> Any:
+    """Find the greatest `val`, an integer of 32 bits or a Float32, of each group of `threads_in_group` neighbouring
+    lanes (a static power of two up to 32); every lane gets it. All 32 lanes. PTX shfl.sync.bfly, sm_70."""
     return _reduced(val, _greater, threads_in_group, "warp_reduction_max")
 
 
 @traced
-def warp_reduction_sum(val: Any, threads_in_group: int = 32) -> Any:
-    """The sum of the 32-bit `val`s (integers, or Float32) of each `threads_in_group` lanes. All 32 lanes. PTX
-    shfl.sync.bfly."""
+def warp_reduction_sum(val: Number, threads_in_group: int = 32) -> Any:
+    """Add `val`, an integer of 32 bits or a Float32, over each group of `threads_in_group` neighbouring lanes (a static
+    power of two up to 32); every lane gets the sum. All 32 lanes. PTX shfl.sync.bfly, sm_70."""
     return _reduced(val, lambda a, b: a + b, threads_in_group, "warp_reduction_sum")
 
 
 @traced
-def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Whether `pred` is the same in every lane of `mask`. PTX vote.sync.uni."""
-    return as_bool(_issued("vote_uni", mask, "vote_uni_sync", pred))
+def vote_uni_sync(pred: Int, mask: Int = FULL_MASK) -> Any:
+    """Return whether `pred`, a bool, is the same in every lane of `mask`. PTX vote.sync.uni, sm_70."""
+    return as_bool(isa.vote_uni(pred, _members(mask, "vote_uni_sync")))
 
 
 @traced
-def match_sync(mask: Any, value: Any, kind: str = "any", width: int = 32) -> Any:
-    """The lanes (Uint32, one bit each) whose `value` of `width` (32, 64) bits is this one's; with kind "all", 0 unless
-    all agree. PTX match.sync."""
+def match_sync(mask: Int, value: Number, kind: str = "any", width: int = 32) -> Any:
+    """Find the lanes of `mask` that hold the same `value` as this one: a word (Uint32) with a bit for each.
+
+    value: an integer of `width` bits, 32 or 64. kind: "any"; or "all", which gives 0 unless all lanes agree. PTX
+    match.sync, sm_70.
+    """
     if kind not in ("any", "all"):
         raise CuteError(f'match_sync: kind {kind!r} must be "any" or "all"')
     if width not in (32, 64):
         raise CuteError(f"match_sync: width {width!r} must be 32 or 64")
-    row, word = (f"match_{kind}", Uint32(value)) if width == 32 else (f"match_{kind}_b64", Uint64(value))
-    got = _issued(row, mask, "match_sync", word)
-    return got if kind == "any" else got[0]
+    word, members = Uint32(value) if width == 32 else Uint64(value), _members(mask, "match_sync")
+    if kind == "any":
+        return isa.match_any(word, members, width=width)
+    return isa.match_all(word, members, width=width)[0]
 
 
 @traced
 def activemask() -> Any:
-    """The lanes (Uint32, one bit each) that execute this together; in the simulator the lane's own. Any thread.
-    PTX activemask."""
+    """Return the lanes that execute this together, one bit each (Uint32); in the simulator the lane's own bit alone.
+    Any thread. PTX activemask, sm_70."""
     return isa.activemask()

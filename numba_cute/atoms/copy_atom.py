@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copy instructions tiled over threads: CopyAtom, TiledCopy, ThrCopy, and how they are made.
 
-Nothing here knows a particular instruction. An operation (`op`) is a static object with `traits(dtype, bits)`,
-giving its thread-value layouts, and `issue(atom, src, dst, …)`.
+Nothing here knows a particular instruction: `op.CopyOp` says what is asked of one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from .. import layout
@@ -15,61 +14,75 @@ from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..layout.recast import upcast
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, StaticEnum, static, traced
+from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .mma_atom import TiledMma
+from .op import CopyOp, CopyTraits
 
-
-@dataclass(frozen=True)
-class CopyTraits:
-    """One copy instruction: thr_id: logical to real threads; src, dst: from (thread, value) to elements, counted
-    alike on both sides; ref: the one of the two that tiled layouts describe (that of the registers)."""
-
-    thr_id: Layout
-    src: Layout
-    dst: Layout
-    ref: Layout
+__all__ = [
+    "CopyAtom", "ThrCopy", "TiledCopy", "make_copy_atom", "make_cotiled_copy", "make_tiled_copy", "make_tiled_copy_A",
+    "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom", "make_tiled_copy_D", "make_tiled_copy_S",
+    "make_tiled_copy_tv",
+]  # fmt: skip
 
 
 @static
 class CopyAtom:
-    """One copy instruction on elements of `value_type`.
+    """One copy instruction on elements of `value_type`: an operation `op` with its types, as make_copy_atom makes it.
 
     num_bits: of one copy (0: the operation decides). tensor_map: a TMA operation's map, else None; in a kernel its
-    address. tma_modes: which (flattened) modes of its tensor the map's dimensions are.
+    address. tma_modes: which (flattened) modes of its tensor the map's dimensions are. source: on the host what the
+    map describes, kept alive by the atom.
     """
 
-    op: Any
+    op: CopyOp
     value_type: DType
     num_bits: int = 0
     tensor_map: Any = None
     tma_modes: tuple[int, ...] | None = None
+    source: Any = field(default=None, compare=False, repr=False, metadata={"kernel": False})
 
     def __cute_ir__(self) -> str:
-        """The operation, the elements' type, and how many bits one copy moves."""
+        """Give the operation, the elements' type, and how many bits one copy moves, as CuTe's IR has them."""
         bits = f",{self.num_bits} b" if self.num_bits else ""
         return f"!cute_nvgpu.copy_atom<{type(self.op).__name__},{self.value_type.ptx}{bits}>"
 
+    def with_op(self, op: CopyOp) -> CopyAtom:
+        """Give the atom with `op` in place of its operation."""
+        return replace(self, op=op)
+
+    def with_tensor_map(self, ptr: Pointer) -> CopyAtom:
+        """Give a TMA atom that uses the tensor map at `ptr`, in global memory. Raises CuteError for other atoms."""
+        if self.tensor_map is None:
+            raise CuteError(f"copy: tma_desc_ptr is for TMA atoms, and the atom's operation is {self.op!r}")
+        if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
+            raise CuteError(f"copy: tma_desc_ptr {ptr!r} must be a Pointer to global memory")
+        return replace(self, tensor_map=ptr.address)
+
     @property
     def traits(self) -> CopyTraits:
-        return self.op.traits(self.value_type, self.num_bits)  # type: ignore[no-any-return]
+        """The layouts of one instruction."""
+        return self.op.traits(self.value_type, self.num_bits)
 
     @property
     def thr_id(self) -> Layout:
+        """From the instruction's logical threads to real ones."""
         return self.traits.thr_id
 
     @property
     def layout_src_tv(self) -> Layout:
+        """From (thread, value) to the elements of the source."""
         return self.traits.src
 
     @property
     def layout_dst_tv(self) -> Layout:
+        """From (thread, value) to the elements of the destination."""
         return self.traits.dst
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
-        """The global memory behind a TMA atom (which keeps its tensor alive), on the host."""
-        source = getattr(self, "_source", None)
-        return [] if source is None else source.__cute_allocations__()  # type: ignore[no-any-return]
+        """Give the global memory behind a TMA atom (which keeps its tensor alive), on the host."""
+        return [] if self.source is None else self.source.__cute_allocations__()
 
 
 @pure
@@ -95,7 +108,7 @@ def _unfold(lay: Any) -> Any:
 
 @static
 class TiledCopy:
-    """A copy instruction tiled over threads and values.
+    """A copy instruction, `atom`, tiled over threads and values, as make_tiled_copy and its like make it.
 
     layout_tv_tiled: from (thread, value) to the tile's elements, counted column-major. tiler_mn: the tile, a number or
     layout for each mode.
@@ -110,20 +123,23 @@ class TiledCopy:
         return f"!cute.tiled_copy<{self.atom.__cute_ir__()}, {self.layout_tv_tiled}, [{tiler}]>"
 
     @property
-    def op(self) -> Any:
+    def op(self) -> CopyOp:
+        """The atom's operation."""
         return self.atom.op
 
     @property
     def value_type(self) -> DType:
+        """The type of the elements."""
         return self.atom.value_type
 
     @property
     def size(self) -> int:
-        """How many threads it takes."""
-        return layout.size(self.layout_tv_tiled, (0,))
+        """The number of threads that it takes."""
+        return int(layout.size(self.layout_tv_tiled, (0,)))
 
     @property
     def thread_count(self) -> int:
+        """The number of threads that it takes: `size`."""
         return self.size
 
     def _side(self, side: str, tiled: Any) -> Any:
@@ -136,7 +152,7 @@ class TiledCopy:
         return layout.slice_(parts, (None, None, 0))  # type: ignore[no-any-return]
 
     def check_whole(self) -> None:
-        """An error unless the tile is made of whole atoms: layouts of a tile of parts exist, but no copy."""
+        """Raise CuteError unless the tile is made of whole atoms: layouts of a tile of parts exist, but no copy."""
         ref = self.atom.traits.ref
         for mode, name in ((0, "threads"), (1, "values a thread")):
             have, unit = layout.size(self.layout_tv_tiled, (mode,)), layout.size(ref, (mode,))
@@ -148,24 +164,26 @@ class TiledCopy:
 
     @property
     def layout_src_tv_tiled(self) -> Layout:
+        """From (thread, value) to the tile's elements, as the source is read."""
         return self._tiled_tv("S")
 
     @property
     def layout_dst_tv_tiled(self) -> Layout:
+        """From (thread, value) to the tile's elements, as the destination is written."""
         return self._tiled_tv("D")
 
     def get_slice(self, thr_idx: Any) -> ThrCopy:
-        """What thread `thr_idx` (0 to size - 1) has to do."""
+        """Give the part of thread `thr_idx` (0 to size - 1)."""
         return ThrCopy(self, thr_idx)
 
     def retile(self, src: Tensor) -> Tensor:
-        """A fragment in registers seen as (values of one copy, repetitions), as this copy takes it."""
+        """Give the fragment in registers `src` as (values of one copy, repetitions), as this copy takes it."""
         return Tensor(src.iterator, retiled(src.layout, self.layout_tv_tiled, self.tiler_mn, self.atom.traits.ref))
 
 
 @static
 class ThrCopy:
-    """One thread's part of a TiledCopy; thr_idx counts the threads of that, from 0."""
+    """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0."""
 
     tiled_copy: TiledCopy
     thr_idx: Any
@@ -183,15 +201,17 @@ class ThrCopy:
         return slice_tensor(parts, (self.thr_idx, None, nones))
 
     def partition_S(self, src: Tensor) -> Tensor:  # noqa: N802 - CuTe's name
-        """This thread's part ((values of one copy, repetitions), rest…) of a source tensor."""
+        """Give this thread's part ((values of one copy, repetitions), rest…) of the source tensor `src`, which has at
+        least the modes of the tile. Raises CuteError otherwise."""
         return self._partition("S", src)
 
     def partition_D(self, dst: Tensor) -> Tensor:  # noqa: N802
-        """This thread's part ((values of one copy, repetitions), rest…) of a destination tensor."""
+        """Give this thread's part ((values of one copy, repetitions), rest…) of the destination tensor `dst`, which has
+        at least the modes of the tile. Raises CuteError otherwise."""
         return self._partition("D", dst)
 
     def retile(self, src: Tensor) -> Tensor:
-        """`TiledCopy.retile`."""
+        """Give the fragment in registers `src` as (values of one copy, repetitions), as this copy takes it."""
         return self.tiled_copy.retile(src)
 
 
@@ -219,22 +239,29 @@ def retiled(lay: Layout, layout_tv: Layout, tiler: Any, ref: Layout) -> Layout:
 
 @traced
 def make_copy_atom(
-    op: Any,
+    op: CopyOp,
     copy_internal_type: DType,
     num_bits_per_copy: int = 0,
     *,
-    memory_order: Any = None,
-    memory_scope: Any = None,
-    l2_prefetch_size: Any = None,
-    l1c_evict_priority: Any = None,
-    load_cache_mode: Any = None,
-    store_cache_mode: Any = None,
-    shared_space: Any = None,
-    invariant: Any = None,
+    memory_order: StaticEnum | None = None,
+    memory_scope: StaticEnum | None = None,
+    l2_prefetch_size: StaticEnum | None = None,
+    l1c_evict_priority: StaticEnum | None = None,
+    load_cache_mode: StaticEnum | None = None,
+    store_cache_mode: StaticEnum | None = None,
+    shared_space: StaticEnum | None = None,
+    invariant: bool | None = None,
     cache_policy: Any = None,
 ) -> CopyAtom:
-    """The atom of a copy operation on elements of `copy_internal_type`; `num_bits_per_copy` is for those that can
-    choose (CopyUniversalOp: 8 to 256). The others set fields of the operation, such as CopyG2ROp's memory_order."""
+    """Make the atom of a copy operation `op` on elements of `copy_internal_type`.
+
+    num_bits_per_copy: of one instruction, for operations that can choose (CopyUniversalOp: 8 to 256); 0: left to the
+    operation. The others set fields of the operation, such as CopyG2ROp's; None leaves them as they are: memory_order,
+    memory_scope: how the access is ordered, and for whom. l2_prefetch_size: bytes fetched into L2 around it.
+    l1c_evict_priority: when L1 gives it up. load_cache_mode, store_cache_mode: which caches it uses. shared_space:
+    whose shared memory. invariant: nothing writes there while the kernel runs. cache_policy: an L2 policy word.
+
+    Raises CuteError if the operation has no such field, or does not copy such elements or so many bits."""
     given = {
         "memory_order": memory_order, "memory_scope": memory_scope, "l2_prefetch_size": l2_prefetch_size,
         "l1c_evict_priority": l1c_evict_priority, "load_cache_mode": load_cache_mode,
@@ -242,12 +269,12 @@ def make_copy_atom(
         "cache_policy": cache_policy,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
-    if not hasattr(op, "traits"):
+    if not isinstance(op, CopyOp):
         raise CuteError(f"make_copy_atom: op {op!r} is not a copy operation such as CopyUniversalOp()")
-    unknown = [name for name in options if name not in {f.name for f in fields(op)}]
+    unknown = [name for name in options if name not in {f.name for f in fields(op)}]  # type: ignore[arg-type]
     if unknown:
         raise CuteError(f"make_copy_atom: op {op!r} has no option {unknown[0]}; nvgpu.CopyG2ROp() has such options")
-    op = replace(op, **options) if options else op
+    op = replace(op, **options) if options else op  # type: ignore[type-var]
     if not isinstance(copy_internal_type, DType):
         raise CuteError(f"make_copy_atom: copy_internal_type {copy_internal_type!r} is not an element type")
     atom = CopyAtom(op, copy_internal_type, num_bits_per_copy)
@@ -256,16 +283,17 @@ def make_copy_atom(
 
 
 @traced
-def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: Any) -> TiledCopy:
-    """Tile `atom` as `layout_tv` says: (thread, value) to elements of the tile `tiler_mn`, a number or layout for
-    each mode."""
+def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | tuple[int | Layout, ...]) -> TiledCopy:
+    """Tile `atom` as `layout_tv` says: from (thread, value) to elements of the tile `tiler_mn`, a number or layout for
+    each mode. A tile that is not made of whole atoms is refused by `copy`."""
     tiler = tiler_mn if isinstance(tiler_mn, tuple) else (tiler_mn,)
     return TiledCopy(atom, layout_tv, tuple(layout.make_layout(t) if isinstance(t, int) else t for t in tiler))
 
 
 @traced
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
-    """Tile `atom` over threads laid out by `thr_layout`, each with the block of values `val_layout`."""
+    """Tile `atom` over threads laid out by `thr_layout`, each with the block of values `val_layout`: both layouts from
+    the tile's coordinates, the threads' and the values' numbers."""
     tiler, tv = layout.make_layout_tv(thr_layout, val_layout)
     return make_tiled_copy(atom, tv, tiler)
 
@@ -307,8 +335,8 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:  # no
 
 @traced
 def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:  # noqa: N802
-    """The smallest tiled copy of C as `mma` leaves it: the values of one `atom` a thread. For epilogues that store
-    tile by tile."""
+    """Tile `atom` so that each thread copies the values of one atom of what `mma` leaves in C: the smallest such copy,
+    for epilogues that store tile by tile. Raises CuteError if a thread of `mma` holds fewer values."""
     tv = mma.tv_layout_C_tiled
     values = layout.size(atom.layout_src_tv, (1,))
     if values > layout.size(tv, (1,)):
@@ -332,7 +360,8 @@ def restrict(shape: Any, tv: Layout) -> tuple[Any, Layout]:
 
 @traced
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layout) -> TiledCopy:
-    """Tile `atom` by `atom_layout_tv`, from (thread, value) to offsets of `data_layout`, a static layout."""
+    """Tile `atom` by `atom_layout_tv`, from (thread, value) to offsets of `data_layout`, a static layout. Raises
+    CuteError if that reaches offsets which `data_layout` does not have."""
     one = layout.make_layout(1, stride=0)
     inverse = layout.make_layout((layout.left_inverse(data_layout), one))
     tv = layout.composition(inverse, atom_layout_tv)

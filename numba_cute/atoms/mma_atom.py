@@ -1,49 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrix instructions tiled over threads: MmaAtom, TiledMma, ThrMma.
 
-Nothing here knows a particular instruction. An operation (`op`) is a static object with `traits()`, giving its tile
-and thread-value layouts, `fragment(operand, tensor)`, giving what it takes for that operand, `fields`, what can be
-set on its atom, and `issue(d, a, b, accumulate, …)`, with the values of the fields after `accumulate` by name.
+Nothing here knows a particular instruction: `op.MmaOp` says what is asked of one.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from .. import layout, seam
-from ..dtypes import DType
+from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
-from ..seam import CuteError, StaticEnum, is_static, static, traced
-from ..tensor.pointer import AddressSpace, Pointer
-from ..tensor.tensor import Tensor, dense, make_rmem_tensor, slice_tensor
+from ..seam import CuteError, is_static, static, traced
+from ..tensor.tensor import Tensor, slice_tensor
+from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
 
-
-@dataclass(frozen=True)
-class MmaTraits:
-    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; thr_id: logical to real threads; a, b,
-    c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A along K one is stored:
-    tensors and fragments of A are (M, K / sparsity)."""
-
-    shape_mnk: tuple[int, int, int]
-    thr_id: Layout
-    a: Layout
-    b: Layout
-    c: Layout
-    sparsity: int = 1
-
-
-class Field(StaticEnum):
-    """What `TiledMma.set` can change."""
-
-    ACCUMULATE = "accum_c"
-    NEGATE_A = "neg_a"
-    NEGATE_B = "neg_b"
-    SFA = "sf_a"
-    SFB = "sf_b"
-    METADATA = "metadata"
+__all__ = ["MmaAtom", "ThrMma", "TiledMma", "make_mma_atom", "make_tiled_mma"]
 
 
 _FIELDS = {
@@ -57,20 +31,16 @@ _FIELDS = {
 """The attribute of `MmaAtom` that each field is."""
 
 
-_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
-"""Which of M, N, K the operands have."""
-
-
 @static
 class MmaAtom:
-    """One matrix instruction.
+    """One matrix instruction: an operation `op`, with what can be set at each use, as make_mma_atom makes it.
 
     accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
     takes the operand's negative (wgmma of floats). sfa, sfb: the thread's word of scale factors of A and B
     (block-scaled operations). metadata: its word of A's metadata (sparse operations). These words are one for all
     instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb (1, MMA_N, MMA_K)."""
 
-    op: Any
+    op: MmaOp
     accumulate: Any = True
     negate_a: bool = False
     negate_b: bool = False
@@ -80,34 +50,41 @@ class MmaAtom:
 
     @property
     def traits(self) -> MmaTraits:
-        return self.op.traits()  # type: ignore[no-any-return]
+        """The instruction's tile and thread-value layouts."""
+        return self.op.traits()
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
+        """The instruction's tile (M, N, K)."""
         return self.traits.shape_mnk
 
     @property
     def thr_id(self) -> Layout:
+        """From the instruction's logical threads to real ones."""
         return self.traits.thr_id
 
     @property
     def tv_layout_A(self) -> Layout:  # noqa: N802 - CuTe's name
+        """From (thread, value) to the elements of A, (M, K)."""
         return self.traits.a
 
     @property
     def tv_layout_B(self) -> Layout:  # noqa: N802
+        """From (thread, value) to the elements of B, (N, K)."""
         return self.traits.b
 
     @property
     def tv_layout_C(self) -> Layout:  # noqa: N802
+        """From (thread, value) to the elements of C, (M, N)."""
         return self.traits.c
 
     def set(self, field: Field, value: Any) -> MmaAtom:
-        """The atom with `field` changed. (It is returned: atoms are immutable.)"""
+        """Give the atom with `field` set to `value`. (It is returned: atoms are immutable.) Raises CuteError for a
+        field that the operation does not have."""
         return replace(self, **{self._attribute(field, "set"): value})
 
     def get(self, field: Field) -> Any:
-        """The value of `field`."""
+        """Give the value of `field`. Raises CuteError for a field that the operation does not have."""
         return getattr(self, self._attribute(field, "get"))
 
     def _attribute(self, field: Field, what: str) -> str:
@@ -117,15 +94,16 @@ class MmaAtom:
         return _FIELDS[field]
 
     def __cute_ir__(self) -> str:
-        """Types of A, B and C, shape, and the first GPUs that have it."""
-        op = self.op
-        types = [getattr(op, name, getattr(op, "abacc_dtype", None)) for name in ("a_type", "b_type", "accumulator")]
+        """Give the types of A, B and C, the shape, and the first GPUs that have it, as CuTe's IR has them."""
+        op, row = self.op, self.op.row()
+        types = ",".join(t.ptx for t in (op.a_type, op.b_type, op.accumulator))
         shape = ",".join(map(str, self.shape_mnk))
-        return f"!cute_nvgpu.mma_atom<{','.join(t.ptx for t in types if t is not None)},[{shape}]{_first_gpus(op)}>"
+        gpus = "" if row is None else f",SM{re.sub(r'^sm_|[af]$', '', row[0].target.split('|')[0])}"
+        return f"!cute_nvgpu.mma_atom<{types},[{shape}]{gpus}>"
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
-        """Issue it once, for the fragments at these coordinates: the first of a product adds to d only if
-        `accumulate`, the others always."""
+        """Issue it once: d = a @ b.T + d. The `first` of a product adds to d only if the atom's `accumulate`, the
+        others always. at_a, at_b: the coordinates of a and b in the whole fragments, at which its words lie."""
         accumulate = self.accumulate if first else True
         fields = [f for f in self.op.fields if f is not Field.ACCUMULATE]
         options = {_FIELDS[f]: self._word(f, at_b if f is Field.SFB else at_a) for f in fields}
@@ -138,15 +116,7 @@ class MmaAtom:
             return value
         if layout.rank(value.layout) != (1 if at is None else len(at)):
             raise CuteError(f"gemm: Field.{field.name} of shape {value.shape} must have a word for each fragment")
-        return (value if at is None else value[at])[0]
-
-
-def _first_gpus(op: Any) -> str:
-    """The GPUs that an instruction came with, as ",SM90"; nothing for what all have."""
-    if not hasattr(op, "row"):
-        return ""
-    row, _ = op.row(op.a_src.name == "RMEM") if hasattr(op, "a_src") else op.row()
-    return f",SM{re.sub(r'^sm_|[af]$', '', row.target.split('|')[0])}"
+        return self.op.word(value if at is None else value[at])
 
 
 @pure
@@ -175,7 +145,8 @@ def _zipped(lay: Any, tiler: Any) -> Any:
 
 @pure
 def vmnk(thr_id: Layout, atom_layout: Layout) -> Layout:
-    return layout.tiled_product(thr_id, atom_layout)
+    threads: Layout = layout.tiled_product(thr_id, atom_layout)
+    return threads
 
 
 @pure
@@ -190,12 +161,14 @@ def tiled_tv(tiled: Any, thr: Layout, other: int | None) -> Layout:
         layout.make_layout((n, 1), stride=(1, 0)),
         layout.right_inverse(layout.make_layout((thr, layout.complement(thr)))),
     )
-    return layout.composition(tiled, (to_logical, None))
+    whole: Layout = layout.composition(tiled, (to_logical, None))
+    return whole
 
 
 @static
 class TiledMma:
-    """A matrix instruction tiled over warps or warpgroups, and over the values of each.
+    """A matrix instruction, `atom`, tiled over warps or warpgroups, and over the values of each, as make_tiled_mma
+    makes it.
 
     atom_layout_mnk: how many of its thread groups lie along M, N, K. permutation_mnk: for each of M, N, K the tile
     (a number, a layout, or None for atom times threads) that is dealt out at once.
@@ -206,32 +179,37 @@ class TiledMma:
     permutation_mnk: tuple[Any, Any, Any] = (None, None, None)
 
     @property
-    def op(self) -> Any:
+    def op(self) -> MmaOp:
+        """The atom's operation."""
         return self.atom.op
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
+        """The tile (M, N, K) of one instruction."""
         return self.atom.shape_mnk
 
     @property
     def thr_id(self) -> Layout:
+        """From an instruction's logical threads to real ones."""
         return self.atom.thr_id
 
     @property
     def thr_layout_vmnk(self) -> Layout:
+        """From (thread of an instruction, M, N, K) to the thread."""
         return vmnk(self.thr_id, self.atom_layout_mnk)
 
     @property
     def size(self) -> int:
-        """How many threads it takes."""
-        return layout.size(self.thr_layout_vmnk)
+        """The number of threads that it takes."""
+        return int(layout.size(self.thr_layout_vmnk))
 
     @property
     def thread_count(self) -> int:
+        """The number of threads that it takes: `size`."""
         return self.size
 
     def _tile(self, mode: int, stored: int = 1) -> Any:
-        """What `mode` (0, 1, 2 of M, N, K) is divided by first, where one of `stored` elements is stored."""
+        """The tile by which `mode` (0, 1, 2 of M, N, K) is divided first, where one of `stored` elements is stored."""
         perm = self.permutation_mnk[mode]
         if perm is None:
             return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored
@@ -243,15 +221,15 @@ class TiledMma:
         return perm
 
     def get_tile_size(self, mode_idx: int) -> int:
-        """Elements along mode 0, 1 or 2 (M, N, K) of the whole tile."""
-        return layout.size(self._tile(mode_idx))
+        """Give the elements along mode `mode_idx`, 0, 1 or 2 for M, N, K, of the whole tile."""
+        return int(layout.size(self._tile(mode_idx)))
 
     def __cute_ir__(self) -> str:
         return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"
 
     def thrfrg(self, operand: str, lay: Any) -> Any:
-        """`thread_fragments` of operand "A", "B" or "C"."""
-        x, y = _MODES[operand]
+        """Give `lay`, the layout of `operand` "A", "B" or "C", as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …)))."""
+        x, y = OPERAND_MODES[operand]
         thr = self.thr_layout_vmnk
         tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
         stored = self.atom.traits.sparsity if operand == "A" else 1
@@ -260,7 +238,7 @@ class TiledMma:
         return thread_fragments(lay, (self._tile(x), self._tile(y, stored)), atom_tile, tv, threads)
 
     def _tiled_tv(self, operand: str) -> Layout:
-        x, y = _MODES[operand]
+        x, y = OPERAND_MODES[operand]
         stored = self.atom.traits.sparsity if operand == "A" else 1
         ref = layout.make_layout((self.get_tile_size(x), self.get_tile_size(y) // stored))
         other = {"A": 2, "B": 1, "C": None}[operand]
@@ -268,18 +246,21 @@ class TiledMma:
 
     @property
     def tv_layout_A_tiled(self) -> Layout:  # noqa: N802
+        """From (thread, value) to the elements of the tile of A, (M, K)."""
         return self._tiled_tv("A")
 
     @property
     def tv_layout_B_tiled(self) -> Layout:  # noqa: N802
+        """From (thread, value) to the elements of the tile of B, (N, K)."""
         return self._tiled_tv("B")
 
     @property
     def tv_layout_C_tiled(self) -> Layout:  # noqa: N802
+        """From (thread, value) to the elements of the tile of C, (M, N)."""
         return self._tiled_tv("C")
 
     def get_slice(self, thr_idx: Any) -> ThrMma:
-        """What thread `thr_idx` (0 to size - 1) has to do."""
+        """Give the part of thread `thr_idx` (0 to size - 1)."""
         return ThrMma(self, thr_idx)
 
     def _partition_shape(self, operand: str, shape: Any) -> Any:
@@ -289,42 +270,44 @@ class TiledMma:
         return (layout.shape(values)[1], *map(layout.size, layout.shape(parts)[1][1]))
 
     def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
-        """The shape (V, MMA_M, MMA_K) of a thread's part of A."""
+        """Give the shape (V, MMA_M, MMA_K) of a thread's part of A, whose shape is `shape_mk`."""
         return self._partition_shape("A", shape_mk)
 
     def partition_shape_B(self, shape_nk: Any) -> Any:  # noqa: N802
-        """The shape (V, MMA_N, MMA_K) of a thread's part of B."""
+        """Give the shape (V, MMA_N, MMA_K) of a thread's part of B, whose shape is `shape_nk`."""
         return self._partition_shape("B", shape_nk)
 
     def partition_shape_C(self, shape_mn: Any) -> Any:  # noqa: N802
-        """The shape (V, MMA_M, MMA_N) of a thread's part of C."""
+        """Give the shape (V, MMA_M, MMA_N) of a thread's part of C, whose shape is `shape_mn`."""
         return self._partition_shape("C", shape_mn)
 
-    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
-        """What the instruction takes for A: registers for a partition shape, or for a partitioned tensor what the
-        operation reads it as (matrix descriptors for shared memory)."""
-        return self.op.fragment("A", input)  # type: ignore[no-any-return]
+    def make_fragment_A(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
+        """Give what the instruction takes for A, of `input`: registers for a partition shape, or for a partitioned
+        tensor what the operation reads that as (matrix descriptors for shared memory). Raises CuteError for what it
+        cannot read."""
+        return self.op.fragment("A", input)
 
-    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
-        """The same for B."""
-        return self.op.fragment("B", input)  # type: ignore[no-any-return]
+    def make_fragment_B(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
+        """Give what the instruction takes for B, of `input`: as make_fragment_A does for A."""
+        return self.op.fragment("B", input)
 
-    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
-        """The accumulator in registers, for a partition shape or a partitioned tensor; its contents are undefined."""
-        return self.op.fragment("C", input)  # type: ignore[no-any-return]
+    def make_fragment_C(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
+        """Make the accumulator, for the partition shape or partitioned tensor `input`; its contents are undefined."""
+        return self.op.fragment("C", input)
 
     def set(self, field: Field, value: Any) -> TiledMma:
-        """The tiled MMA with `field` changed. It is returned, not changed in place: tiled objects are immutable."""
+        """Give the tiled MMA with `field` set to `value`. It is returned, not changed in place: tiled objects are
+        immutable. Raises CuteError for a field that the operation does not have."""
         return replace(self, atom=self.atom.set(field, value))
 
     def get(self, field: Field) -> Any:
-        """The value of `field`."""
+        """Give the value of `field`. Raises CuteError for a field that the operation does not have."""
         return self.atom.get(field)
 
 
 @static
 class ThrMma:
-    """One thread's part of a TiledMma; thr_idx counts the threads of that, from 0."""
+    """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
 
     tiled_mma: TiledMma
     thr_idx: Any
@@ -332,32 +315,36 @@ class ThrMma:
     def __cute_ir__(self) -> str:
         return "!cute.thr_mma" + self.tiled_mma.__cute_ir__().removeprefix("!cute.tiled_mma")
 
-    def _partition(self, operand: str, tensor: Any) -> Any:
+    def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor):
             raise CuteError(
                 f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes"
             )
-        x, y = _MODES[operand]
+        x, y = OPERAND_MODES[operand]
         parts = Tensor(tensor.iterator, self.tiled_mma.thrfrg(operand, tensor.layout))
         coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
         rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])
         return slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))
 
-    def partition_A(self, input_mk: Any) -> Tensor:  # noqa: N802
-        """This thread's part (V, MMA_M, MMA_K, …) of A, a tensor (M, K, …)."""
-        return self._partition("A", input_mk)  # type: ignore[no-any-return]
+    def partition_A(self, input_mk: Tensor) -> Tensor:  # noqa: N802
+        """Give this thread's part (V, MMA_M, MMA_K, …) of A, a tensor `input_mk` (M, K, …). Raises CuteError
+        for a shape (partition_shape_A takes those) and for a tensor of one mode."""
+        return self._partition("A", input_mk)
 
-    def partition_B(self, input_nk: Any) -> Tensor:  # noqa: N802
-        """This thread's part (V, MMA_N, MMA_K, …) of B, a tensor (N, K, …)."""
-        return self._partition("B", input_nk)  # type: ignore[no-any-return]
+    def partition_B(self, input_nk: Tensor) -> Tensor:  # noqa: N802
+        """Give this thread's part (V, MMA_N, MMA_K, …) of B, a tensor `input_nk` (N, K, …). Raises CuteError
+        for a shape (partition_shape_B takes those) and for a tensor of one mode."""
+        return self._partition("B", input_nk)
 
-    def partition_C(self, input_mn: Any) -> Tensor:  # noqa: N802
-        """This thread's part (V, MMA_M, MMA_N, …) of C, a tensor (M, N, …)."""
-        return self._partition("C", input_mn)  # type: ignore[no-any-return]
+    def partition_C(self, input_mn: Tensor) -> Tensor:  # noqa: N802
+        """Give this thread's part (V, MMA_M, MMA_N, …) of C, a tensor `input_mn` (M, N, …). Raises CuteError
+        for a shape (partition_shape_C takes those) and for a tensor of one mode."""
+        return self._partition("C", input_mn)
 
     def partition_E(self, words: Tensor) -> Tensor:  # noqa: N802
-        """This thread's words (1, MMA_M, MMA_K) of the metadata of a sparse A, a tensor (M / m, K / k, threads of an
-        atom) as `nvgpu.compress` gives it: what Field.METADATA takes."""
+        """Give this thread's words (1, MMA_M, MMA_K) of the metadata of a sparse A: `words` is a tensor (M / m, K / k,
+        threads of an atom) as `nvgpu.compress` gives it, the result what Field.METADATA takes. Raises CuteError if M or
+        K is permuted."""
         mma = self.tiled_mma
         if mma.permutation_mnk[0] is not None or mma.permutation_mnk[2] is not None:
             raise CuteError(f"partition_E: permutation_mnk {mma.permutation_mnk}: M and K must not be permuted")
@@ -370,37 +357,48 @@ class ThrMma:
         return Tensor(mine.iterator, layout.prepend(mine.layout, layout.make_layout(1, stride=0)))
 
     def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802
+        """Give the shape (V, MMA_M, MMA_K) of a thread's part of A, whose shape is `shape_mk`."""
         return self.tiled_mma.partition_shape_A(shape_mk)
 
     def partition_shape_B(self, shape_nk: Any) -> Any:  # noqa: N802
+        """Give the shape (V, MMA_N, MMA_K) of a thread's part of B, whose shape is `shape_nk`."""
         return self.tiled_mma.partition_shape_B(shape_nk)
 
     def partition_shape_C(self, shape_mn: Any) -> Any:  # noqa: N802
+        """Give the shape (V, MMA_M, MMA_N) of a thread's part of C, whose shape is `shape_mn`."""
         return self.tiled_mma.partition_shape_C(shape_mn)
 
-    def make_fragment_A(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_A(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
+        """Give `tiled_mma.make_fragment_A(input)`: of a partition shape or a partitioned tensor."""
         return self.tiled_mma.make_fragment_A(input)
 
-    def make_fragment_B(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_B(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
+        """Give `tiled_mma.make_fragment_B(input)`: of a partition shape or a partitioned tensor."""
         return self.tiled_mma.make_fragment_B(input)
 
-    def make_fragment_C(self, input: Any) -> Tensor:  # noqa: N802
+    def make_fragment_C(self, input: Tensor | tuple[Any, ...]) -> Tensor:  # noqa: N802
+        """Give `tiled_mma.make_fragment_C(input)`: of a partition shape or a partitioned tensor."""
         return self.tiled_mma.make_fragment_C(input)
 
 
 @traced
-def make_mma_atom(op: Any) -> MmaAtom:
-    """The atom of a matrix operation such as `warpgroup.MmaF16BF16Op`."""
-    if not hasattr(op, "traits") or not hasattr(op, "fragment"):
+def make_mma_atom(op: MmaOp) -> MmaAtom:
+    """Make the atom of a matrix operation `op` such as `warpgroup.MmaF16BF16Op`. Raises CuteError for anything else."""
+    if not isinstance(op, MmaOp):
         raise CuteError(f"make_mma_atom: op {op!r} is not a matrix operation such as warpgroup.MmaF16BF16Op(…)")
     return MmaAtom(op)
 
 
 @traced
-def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None) -> TiledMma:
-    """Tile a matrix operation over `atom_layout_mnk` groups of its threads along M, N, K.
+def make_tiled_mma(
+    op_or_atom: MmaOp | MmaAtom,
+    atom_layout_mnk: Layout | tuple[int, int, int] = (1, 1, 1),
+    permutation_mnk: tuple[Any, Any, Any] | None = None,
+) -> TiledMma:
+    """Tile a matrix operation or its atom, `op_or_atom`, over groups of its threads.
 
-    permutation_mnk: None, or for each of M, N, K a number, a layout, or None."""
+    atom_layout_mnk: how many groups lie along M, N, K: a shape or a static layout. permutation_mnk: None, or for each
+    of M, N, K the tile that is dealt out at once: a number, a layout, or None. Raises CuteError for other forms."""
     atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op_or_atom)
     groups = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else layout.make_layout(atom_layout_mnk)
     if layout.rank(groups) != 3 or not is_static((groups.shape, groups.stride)):
@@ -409,39 +407,3 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = (1, 1, 1), permutatio
     if not isinstance(perm, tuple) or len(perm) != 3:
         raise CuteError(f"make_tiled_mma: permutation_mnk {perm!r} must have 3 entries (M, N, K), each may be None")
     return TiledMma(atom, groups, tuple(layout.make_layout(p) if isinstance(p, int) else p for p in perm))  # type: ignore[arg-type]
-
-
-def register_fragment(operand: str, input: Any, dtype: Any) -> Tensor:
-    """Registers for an operand: of a partition shape, K innermost for A and B, M innermost for C."""
-    shape = input.shape if isinstance(input, Tensor) else input
-    if not isinstance(shape, tuple) or len(shape) < 3:
-        raise CuteError(
-            f"make_fragment_{operand}: shape {shape} must be (V, rest, rest), as partition_{operand} gives it"
-        )
-    order = (1, 0) if operand in "AB" else (0, 1)
-    lay = operand_layout(shape, (*order, *range(2, len(shape) - 1)))
-    return make_rmem_tensor(lay, dtype)
-
-
-def fragment_registers(t: Tensor, dtype: DType, count: int, name: str) -> seam.Regs:
-    """The `count` consecutive registers of type `dtype` that one instruction takes for operand `name`."""
-    p = t.iterator
-    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem or p.dtype != dtype:
-        raise CuteError(f"gemm: {name} {t!r} must be {dtype} in registers, as make_fragment_{name.upper()} makes it")
-    if not dense(t) or layout.cosize(t.layout) != count:
-        raise CuteError(f"gemm: {name} of layout {t.layout} must be {count} consecutive registers of one instruction")
-    return seam.Regs(p.address, dtype, p.offset, count)
-
-
-@pure
-def operand_layout(shape: Any, order: tuple[int, ...]) -> Layout:
-    """A compact layout of (V, rest…): V first, the others in `order`, whole modes at a time."""
-    sizes = tuple(map(layout.size, shape[1:]))
-    steps = layout.make_ordered_layout(sizes, order).stride
-    v = layout.size(shape[0])
-    modes = [layout.make_layout(shape[0])]
-    for s, d in zip(shape[1:], steps):
-        compact = layout.make_layout(s)
-        scaled = layout.transform_leaf(lambda x, d=d: x * d * v, compact.stride)
-        modes.append(Layout(s, scaled))
-    return layout.make_layout(tuple(modes))  # type: ignore[no-any-return]

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only part that knows Numba, llvmlite and the CUDA tools. Importing it teaches Numba this library's types."""
+"""Know Numba, llvmlite and the CUDA tools, for all of the package. Importing it teaches Numba this library's types."""
 
 from .host import cudasim
 
 if cudasim.enabled():
     from .host.cudasim import cluster_shape, compile, inspect, inspect_layouts, launch
 else:
-    from . import pipeline  # noqa: F401  (these register)
-    from .bridge import assign, builtins, calls, struct_operators, structs, typeofs  # noqa: F401
-    from .host import caching, streams  # noqa: F401
+    from . import patches
+    from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
     from .host.cluster import cluster_shape
-    from .host.launch import launch
+    from .host.launching import launch
     from .host.offline import compile
-    from .inspection.inspect import inspect, inspect_layouts
-    from .passes import literals  # noqa: F401
+    from .inspection.report import inspect, inspect_layouts
+    from .passes import literals  # noqa: F401  (these register)
+
+    patches.apply(patches.PATCHES)
 from .host.result import Compiled, PerformanceWarning
 
 __all__ = [

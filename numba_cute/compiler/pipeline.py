@@ -6,14 +6,15 @@ Any other function gets Numba's own pipeline as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from numba.cuda.compiler import CUDACompiler, CUDANativeLowering
+from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import InlineClosureLikes
 
-from . import ownership
 from .bridge import contexts
+from .ground import ownership
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.inlining import InlineClosures, InlineOverloaded
@@ -21,13 +22,17 @@ from .passes.keep_constants import KeepConstants
 from .passes.methods import Methods
 from .passes.statements import Statements
 
-_define_pipelines = CUDACompiler.define_pipelines
+
+def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make of Numba's `define_pipelines` one that gives a function of this library what it needs besides."""
+
+    def define(self: Any) -> Any:
+        return _extended(define_pipelines(self), self.state)
+
+    return define
 
 
-def define_pipelines(self: Any) -> Any:
-    """Numba's pipelines; those of a function of this library with what it needs besides."""
-    pipelines = _define_pipelines(self)
-    state = self.state
+def _extended(pipelines: Any, state: Any) -> Any:
     if operations.is_recorded(state.func_id.func):
         _replace(pipelines, CUDANativeLowering, operations.RecordedLowering)
     if not ownership.owns(state.func_id.func, state.args):
@@ -50,6 +55,3 @@ def _replace(pipelines: Any, old: type, new: type) -> None:
     for manager in pipelines:
         manager.passes = [(new if p is old else p, text) for p, text in manager.passes]
         manager.finalize()
-
-
-CUDACompiler.define_pipelines = define_pipelines

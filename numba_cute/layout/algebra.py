@@ -28,15 +28,18 @@ from .layout import LAYOUTS, ComposedLayout, Layout, concat, cosize, get, on_out
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["ceil_div", "complement"]
+
 # ------------------------------------------------------------------ composition
 
 
 @pure
 def composition(lhs: Any, rhs: Any) -> Any:
-    """The layout c -> lhs(rhs(c)), of rhs's shape or finer.
+    """Compose two layouts: c -> lhs(rhs(c)), of the shape of `rhs` or a finer one.
 
-    rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for the mode as it
-    is. An error where a mode of `rhs` crosses modes of `lhs` in steps that do not divide, or known only at run time.
+    lhs: a layout. rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for
+    the mode as it is. An error where a mode of `rhs` crosses modes of `lhs` in steps that do not divide, or that are
+    known only at run time.
     """
     if isinstance(rhs, ComposedLayout):
         return _compose_with_composed(lhs, rhs)
@@ -57,7 +60,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
 
 
 def as_tile(tiler: Any) -> Layout:
-    """The layout that a tiler stands for: n:1 for an integer n."""
+    """Return the layout that a tiler stands for: n:1 for an integer n."""
     if isinstance(tiler, Layout):
         return tiler
     n = tiler if isinstance(tiler, Leaf) else static_int(tiler, "tiler")
@@ -65,15 +68,16 @@ def as_tile(tiler: Any) -> Layout:
 
 
 def compose(lhs: Layout, rhs: Layout) -> Layout:
-    """lhs o rhs, with the last mode of lhs not bounded; an error where it is no layout."""
+    """Compose lhs o rhs, with the last mode of lhs not bounded; an error where the result is not a layout."""
     try:
         return compose_modes(merged(modes_of(lhs), keep_last=True), rhs, lhs)
     except Inadmissible as e:
-        raise CuteError(f"composition: {lhs} o {rhs} is no layout: {e}") from None
+        raise CuteError(f"composition: {lhs} o {rhs} is not a layout: {e}") from None
 
 
 def compose_modes(modes: list[Mode], rhs: Layout, lhs: Layout | None = None) -> Layout:
-    """The layout of `modes`, coalesced, o rhs. lhs: that layout, whose modes the basis strides of rhs name."""
+    """Compose the layout of `modes`, coalesced, with rhs. lhs: that layout, whose modes the basis strides of rhs
+    name."""
     crossing = _Crossing(lhs, {(): modes or [(1, 0)]})
     found = _compose(rhs.shape, rhs.stride, crossing, ())
     if len(crossing.signs) > 1:
@@ -82,7 +86,8 @@ def compose_modes(modes: list[Mode], rhs: Layout, lhs: Layout | None = None) -> 
 
 
 def tilewise(f: Any, layout: Layout, tiler: tuple[Any, ...], name: str, drop: bool = False) -> Layout:
-    """`f` of each mode of the layout with the tiler's; what the tiler does not reach stays (or is dropped)."""
+    """Apply `f` to each mode of the layout and that of the tiler; what the tiler does not reach stays (or with `drop`
+    goes)."""
     n = rank(layout)
     if len(tiler) > n:
         raise CuteError(f"{name}: the tiler {text(tiler)} has {len(tiler)} modes, the layout {layout} only {n}")
@@ -93,7 +98,7 @@ def tilewise(f: Any, layout: Layout, tiler: tuple[Any, ...], name: str, drop: bo
 
 
 class Inadmissible(Exception):
-    """Why two layouts do not compose."""
+    """The reason why two layouts do not compose."""
 
 
 class _Crossing:
@@ -232,7 +237,7 @@ def _compose_with_composed(lhs: Any, rhs: ComposedLayout) -> Any:
 
 
 def _stays_within(layout: Layout, n: Any) -> bool:
-    """Whether all offsets of `layout` are known to lie in [0, n)."""
+    """Return whether all offsets of `layout` are known to lie in [0, n)."""
     if not is_static((layout, n)) or layout.maps_to_coordinates:
         return False
     return min(flatten_to_tuple(layout.stride), default=0) >= 0 and bool(cosize(layout) <= n)
@@ -242,7 +247,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
     moved = commuted(lhs, rhs)
     if moved is None:
         raise CuteError(
-            f"composition: {lhs} o {rhs} is no swizzle: the layout must map the swizzle's bits to bits in order"
+            f"composition: {lhs} o {rhs} is not a swizzle: the layout must map the swizzle's bits to bits in order"
         )
     return moved
 
@@ -252,10 +257,10 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
 
 @pure
 def complement(input: Any, cotarget: Any = None) -> Layout:
-    """The layout that reaches what `input` does not, up to `cotarget` (a size, a shape, a layout; by default
-    cosize(input)): disjoint but for 0, and ordered. Rounds up where the target is not a multiple.
+    """Return the layout that reaches what `input` does not, disjoint from it but for 0, and ordered.
 
-    Needs static strides, but for a layout of one mode.
+    input: a layout of static strides, or of one mode. cotarget: how far to reach: a size, a shape or a layout; by
+    default cosize(input). Rounds up where it is not a multiple.
     """
     layout = outer_of(input)
     if isinstance(input, ComposedLayout) and not keeps_clear(input):
@@ -279,10 +284,11 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
 
 
 class Gaps:
-    """What a layout leaves out of the block of offsets that it spreads over.
+    """The gaps that a layout leaves in the block of offsets over which it spreads.
 
     modes: the layout that steps through it. reached: the size of the block. hole: the first offset of the block that
-    neither reaches, where a stride is no multiple of what lies below it; None where there is none, as far as is known.
+    neither reaches, where a stride is not a multiple of what lies below it; None where there is none, as far as is
+    known.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -325,9 +331,10 @@ class Gaps:
 
 @pure
 def ceil_div(input: IntTuple, tiler: Any) -> IntTuple:
-    """How many tiles cover `input`: the shape of the rest mode when a layout of that shape is divided by `tiler`.
+    """Count the tiles that cover `input`: give the shape of the rest mode when a layout of that shape is divided by
+    `tiler`.
 
-    tiler: an integer, a layout, or a tuple of tilers for the first modes.
+    input: a shape or a layout. tiler: an integer, a layout, or a tuple of tilers for the first modes.
     """
     if isinstance(tiler, tuple):
         input = wrap(input)

@@ -11,6 +11,8 @@ from typing import Any
 from ..seam import CuteError, Leaf, static, traced
 from .int_tuple import IntTuple, add, mul, refuse_layout, static_int, text
 
+__all__ = ["E", "ScaledBasis", "basis_get", "basis_value"]
+
 
 @static
 @dataclasses.dataclass(frozen=True)
@@ -54,19 +56,21 @@ class ScaledBasis:
 
 @traced
 def E(mode: int | Sequence[int]) -> Any:  # noqa: N802 - CuTe's name
-    """The unit stride along `mode`: E(0) is 1@0, E((1, 0)) is 1@0@1, and E(()) is 1."""
+    """Make the unit stride along `mode`, an index or a path of them: E(0) is 1@0, E((1, 0)) is 1@0@1, and E(()) is
+    1."""
     return 1 if isinstance(mode, (tuple, list)) and not mode else ScaledBasis(1, mode)  # type: ignore[arg-type]
 
 
 @traced
 def basis_value(e: Any) -> Any:
-    """The value of a basis stride; any other leaf as it is."""
+    """Return the value of the basis stride `e`; any other leaf as it is."""
     return e.value if isinstance(e, ScaledBasis) else e
 
 
 @traced
 def basis_get(e: Any, t: Any) -> Any:
-    """The mode of `t` (a tuple or a layout) that the basis stride `e` steps along; `t` itself for a plain leaf."""
+    """Return the mode of `t` (a tuple or a layout) that the basis stride `e` steps along; `t` itself for a plain
+    leaf."""
     if isinstance(e, ScaledBasis):
         for m in e.mode:
             if isinstance(t, tuple) and m >= len(t):
@@ -76,7 +80,7 @@ def basis_get(e: Any, t: Any) -> Any:
 
 
 def checked(x: Any, name: str) -> IntTuple:
-    """`x` with every list a tuple and every index-like leaf an int; an error for what is no leaf."""
+    """Return `x` with every list a tuple and every index-like leaf an int; an error for what is no leaf."""
     if type(x) is int or isinstance(x, (Leaf, ScaledBasis)):
         return x
     if isinstance(x, (tuple, list)):
@@ -85,18 +89,18 @@ def checked(x: Any, name: str) -> IntTuple:
         return operator.index(x)
     except TypeError:
         refuse_layout(x, name)
-        raise CuteError(f"{name}={x!r} is no integer or tuple of integers: give ints, nested as you like") from None
+        raise CuteError(f"{name}={x!r} is not an integer or tuple of integers: give ints, nested as you like") from None
 
 
 @traced
 def is_basis(stride: IntTuple) -> bool:
-    """Whether some leaf of `stride` is a basis stride."""
+    """Return whether some leaf of `stride` is a basis stride."""
     return any(map(is_basis, stride)) if isinstance(stride, tuple) else isinstance(stride, ScaledBasis)
 
 
 @traced
 def add_coord(a: IntTuple, b: IntTuple) -> IntTuple:
-    """The sum of two coordinates, mode by mode; missing modes, and a plain 0, count as zeros."""
+    """Add the coordinates `a` and `b`, mode by mode; missing modes, and a plain 0, count as zeros."""
     if isinstance(a, ScaledBasis):
         a = as_coord(a)
     if isinstance(b, ScaledBasis):
@@ -115,7 +119,7 @@ def add_coord(a: IntTuple, b: IntTuple) -> IntTuple:
 
 @traced
 def as_coord(e: Any) -> IntTuple:
-    """The coordinate that a basis stride stands for: 4@1 is (0,4)."""
+    """Return the coordinate that the basis stride `e` stands for: 4@1 is (0,4)."""
     if not isinstance(e, ScaledBasis):
         return e
     crd = e.value
@@ -125,7 +129,7 @@ def as_coord(e: Any) -> IntTuple:
 
 
 def coord_zero(stride: IntTuple) -> IntTuple:
-    """The zero of the codomain of a layout with these strides: 0, or a coordinate of zeros for basis strides."""
+    """Return the zero of the codomain of a layout with these strides: 0, or a coordinate of zeros for basis strides."""
     if isinstance(stride, tuple):
         zero: IntTuple = 0
         for d in stride:

@@ -18,9 +18,10 @@ Mode = tuple[Any, Any]
 
 @pure
 def coalesce(input: Any, *, target_profile: IntTuple = None) -> Any:
-    """The same function on the integers with as few modes as possible; with a profile, mode by mode under it.
+    """Simplify `input`, a layout, to as few modes as possible: the same function of integers.
 
     Modes whose extent or stride is known only at run time are merged where they provably continue each other.
+    target_profile: a tuple, to coalesce mode by mode under it, so that the result keeps that many modes.
     """
     if isinstance(input, ComposedLayout):
         return on_outer(input, coalesce(input.outer, target_profile=target_profile))
@@ -43,7 +44,7 @@ def modes_of(layout: Layout) -> list[Mode]:
 
 
 def merged(modes: Sequence[Mode], keep_last: bool = False, keep_static: bool = False) -> list[Mode]:
-    """Adjacent modes that continue each other as one, extents of 1 dropped.
+    """Merge adjacent modes that continue each other, and drop extents of 1.
 
     keep_last: keep the last mode's stride even at extent 1, for a function that is called beyond its domain.
     keep_static: keep a static extent apart from one known only at run time, so that it stays static.
@@ -61,7 +62,7 @@ def merged(modes: Sequence[Mode], keep_last: bool = False, keep_static: bool = F
 
 
 def flat_layout(modes: Sequence[Mode]) -> Layout:
-    """The flat layout of these modes: of rank 0 in shape for one, 1:0 for none."""
+    """Make the flat layout of these modes: of rank 0 in shape for one, 1:0 for none."""
     if not modes:
         return ONE
     if len(modes) == 1:
@@ -71,7 +72,7 @@ def flat_layout(modes: Sequence[Mode]) -> Layout:
 
 
 def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
-    """The compact modes of these extents, the first of stride `start`."""
+    """Return the compact modes of these extents, the first of stride `start`."""
     out = []
     for s in shape:
         out.append((s, start))
@@ -81,7 +82,8 @@ def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
 
 @pure
 def filter_zeros(input: Any, *, target_profile: IntTuple = None) -> Any:
-    """The layout with extent 1 wherever a stride is 0."""
+    """Set the extent to 1 wherever a stride of the layout `input` is 0. target_profile: a tuple, to do so mode by mode
+    under it."""
     if isinstance(input, ComposedLayout):
         return on_outer(input, filter_zeros(input.outer, target_profile=target_profile))
     layout = outer_of(input)
@@ -101,7 +103,8 @@ def _ones_like(shape: IntTuple) -> IntTuple:
 
 @pure
 def filter(input: Any, *, target_profile: IntTuple = None) -> Any:
-    """The layout without its modes of stride 0 and extent 1, coalesced; with a profile, mode by mode under it."""
+    """Remove the modes of stride 0 and of extent 1 from the layout `input`, and coalesce it. target_profile: a tuple,
+    to do so mode by mode under it."""
     if isinstance(input, ComposedLayout):
         return on_outer(input, filter(input.outer, target_profile=target_profile))
     if isinstance(target_profile, tuple):

@@ -16,8 +16,9 @@ from .swizzle import Swizzle, swizzle_of_masks
 
 
 def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
-    """lhs o S as S' o lhs, the same function of [0, size(lhs)) and of what S makes of it; None where that cannot be
-    shown: where lhs does not map the swizzle's bits to bits in order, or maps others among them."""
+    """Move a swizzle through a layout: lhs o S as S' o lhs, the same function of [0, size(lhs)) and of what S makes of
+    it; None where that cannot be shown: where lhs does not map the swizzle's bits to bits in order, or maps others
+    among them."""
     if swizzle.bits == 0:
         return ComposedLayout(swizzle, 0, lhs)
     if not is_static(lhs) or lhs.maps_to_coordinates or size(lhs) == 0:
@@ -38,8 +39,8 @@ def commuted(lhs: Layout, swizzle: Swizzle) -> ComposedLayout | None:
 
 
 def _split(modes: Sequence[Mode], bits: int) -> tuple[list[int], list[Mode]] | None:
-    """What each of the lowest bits of an index adds to its offset, and the modes of the bits above. None where those
-    bits are not independent: where a mode that is no power of two lies among them."""
+    """Return the part that each of the lowest bits of an index adds to its offset, and the modes of the bits above;
+    None where those bits are not independent: where a mode that is not a power of two lies among them."""
     weights: list[int] = []
     rest: list[Mode] = []
     for i, (s, d) in enumerate(modes):
@@ -59,14 +60,14 @@ def _split(modes: Sequence[Mode], bits: int) -> tuple[list[int], list[Mode]] | N
 
 
 def _ascending(weights: Sequence[int]) -> bool:
-    """Whether these are neighbouring bits, the lowest first."""
+    """Return whether these are neighbouring bits, the lowest first."""
     first = weights[0]
     return first > 0 and first & (first - 1) == 0 and all(w == first << k for k, w in enumerate(weights))
 
 
 def _avoid(modes: Sequence[Mode], mask: int) -> bool:
-    """Whether no sum of offsets of these modes is known to set a bit of `mask`. Modes whose bits may carry into one
-    another are taken together: for all bits from the lowest of theirs to the highest of their sum."""
+    """Return whether no sum of offsets of these modes is known to set a bit of `mask`. Modes whose bits may carry into
+    one another are taken together: for all bits from the lowest of theirs to the highest of their sum."""
     beyond = 1 << mask.bit_length()
     groups: list[tuple[int, int]] = []  # the bits that may be set, and the largest sum
     for s, d in modes:
@@ -90,8 +91,8 @@ def _between(lowest_of: int, most: int) -> int:
 
 
 def keeps_clear(layout: ComposedLayout) -> bool:
-    """Whether a composed layout is known to stay clear of what its outer layout leaves out. So does a swizzle without
-    an offset where the outer layout sets bits: what it changes of an index it changes by bits that it leaves there."""
+    """Return whether a composed layout is known to stay clear of what its outer layout leaves out. So does a swizzle
+    without an offset where the outer layout sets bits: it changes an index by bits that it leaves there."""
     if not isinstance(layout.inner, Swizzle) or not is_zero(layout.offset) or not isinstance(layout.outer, Layout):
         return False
     if layout.inner.bits == 0:

@@ -14,13 +14,15 @@ from .mapping import dice_modes
 from .modes import slice_and_offset
 from .pure import pure
 
+__all__ = ["inner_partition", "outer_partition"]
+
 
 @pure
 def logical_divide(target: Any, tiler: Any) -> Any:
-    """The layout with each mode split into (tile, rest): target o (tile, complement(tile, size(target))).
+    """Split each mode of the layout `target` into (tile, rest): target o (tile, complement(tile, size(target))).
 
-    tiler: a layout for the whole; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is.
-    A tile that does not divide rounds up: the last tile reaches beyond the layout. An error where tile and rest are no
+    tiler: a layout for the whole; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is. A
+    tile that does not divide rounds up: the last one reaches beyond the layout. An error where tile and rest are no
     layout, or leave elements out.
     """
     if isinstance(target, ComposedLayout):
@@ -46,7 +48,7 @@ def _divide(target: Layout, tile: Layout) -> Layout:
         rest = gaps.complement(tuple([s for s, _ in modes]))
         return compose_modes(modes, concat((tile, flat_layout(rest))))
     except Inadmissible as e:
-        raise CuteError(f"logical_divide: {target} by {tile} is no layout: {e}") from None
+        raise CuteError(f"logical_divide: {target} by {tile} is not a layout: {e}") from None
 
 
 def _of_whole_tiles(modes: list[Mode], block: Any) -> list[Mode]:
@@ -77,24 +79,25 @@ def _of_whole_tiles(modes: list[Mode], block: Any) -> list[Mode]:
 
 
 def zip_by(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:
-    """The pairs at the leaves of `guide` in `t`, gathered: ((a0,a1,..),(b0,b1,..,rest..))."""
+    """Gather the pairs at the leaves of `guide` in `t`: ((a0,a1,..),(b0,b1,..,rest..))."""
     if not isinstance(guide, tuple):
         if not isinstance(t, tuple) or len(t) != 2:
-            raise CuteError(f"the tiler leaves the mode {text(t)} as it is, which is no pair: give its whole extent")
+            raise CuteError(f"the tiler leaves the mode {text(t)} as it is, which is not a pair: give its whole extent")
         return t[0], t[1]
     pairs = [zip_by(x, g) for x, g in zip(t, guide)]
     return tuple(p[0] for p in pairs), (*(p[1] for p in pairs), *t[len(guide) :])
 
 
 def zipped(layout: Layout, guide: Any) -> Layout:
-    """The layout of `zip_by`."""
+    """Return the layout of `zip_by`."""
     (s0, s1), (d0, d1) = zip_by(layout.shape, guide), zip_by(layout.stride, guide)
     return Layout((s0, s1), (d0, d1))
 
 
 @pure
 def zipped_divide(target: Any, tiler: Any) -> Any:
-    """((tiles), (rests)): the tile of every mode gathered in mode 0, what repeats it in mode 1."""
+    """Divide the layout `target` by `tiler` as `logical_divide` does, into ((tiles), (rests)): the tile of every mode
+    gathered in mode 0, what repeats it in mode 1."""
     if isinstance(target, ComposedLayout):
         return on_outer(target, zipped_divide(target.outer, tiler))
     return zipped(logical_divide(target, tiler), tiler)
@@ -102,13 +105,13 @@ def zipped_divide(target: Any, tiler: Any) -> Any:
 
 @pure
 def tiled_divide(target: Any, tiler: Any) -> Any:
-    """((tiles), rest, rest, ...): as `zipped_divide`, its mode 1 unpacked."""
+    """Divide `target` by `tiler` into ((tiles), rest, rest, ...): as `zipped_divide`, its mode 1 unpacked."""
     return unpacked(zipped_divide(target, tiler), False)
 
 
 @pure
 def flat_divide(target: Any, tiler: Any) -> Any:
-    """(tile, tile, ..., rest, rest, ...): as `zipped_divide`, both modes unpacked."""
+    """Divide `target` by `tiler` into (tile, tile, ..., rest, rest, ...): as `zipped_divide`, both modes unpacked."""
     return unpacked(zipped_divide(target, tiler), True)
 
 
@@ -127,10 +130,10 @@ def unpacked(layout: Any, both: bool) -> Any:
 
 @traced
 def local_tile(layout: Any, tiler: Any, coord: IntTuple, proj: IntTuple = None) -> tuple[Any, Any]:
-    """One tile of a layout, and its offset: the tile modes, then those rest modes where `coord` is None.
+    """Take one tile of a layout, and its offset: the tile modes, then those rest modes where `coord` is None.
 
-    coord: a coordinate of the rests, or an integer. proj: the modes of `tiler` and `coord` to use, the others None;
-    what `coord` has beyond them stays.
+    layout: what `tiler` divides. coord: a coordinate of the rests, or an integer. proj: the modes of `tiler` and
+    `coord` to use, the others None; what `coord` has beyond them stays.
     """
     if proj is not None:
         tiler, coord = dice_modes(proj, tiler), projected(coord, proj)
@@ -138,7 +141,7 @@ def local_tile(layout: Any, tiler: Any, coord: IntTuple, proj: IntTuple = None) 
 
 
 def projected(coord: IntTuple, proj: IntTuple) -> IntTuple:
-    """The modes of a coordinate that `proj` does not mark None, and those beyond it."""
+    """Return the modes of `coord` that `proj` does not mark None, and those beyond it."""
     if not (isinstance(coord, tuple) and isinstance(proj, tuple) and len(coord) > len(proj)):
         return dice_modes(proj, coord)
     kept = dice_modes(proj, coord[: len(proj)])
@@ -147,14 +150,14 @@ def projected(coord: IntTuple, proj: IntTuple) -> IntTuple:
 
 @traced
 def inner_partition(layout: Any, tiler: Any, coord: IntTuple) -> tuple[Any, Any]:
-    """The tile at `coord` of the rests of `zipped_divide(layout, tiler)`, and its offset."""
+    """Take the tile at `coord` of the rests of `zipped_divide(layout, tiler)`, and its offset."""
     tiles = _open_tiles(layout, tiler)
     return slice_and_offset(((None,) * rank(tiles, 0), _padded(coord, rank(tiles, 1))), tiles)
 
 
 @traced
 def outer_partition(layout: Any, tiler: Any, coord: IntTuple) -> tuple[Any, Any]:
-    """What lies at `coord` of each tile of `zipped_divide(layout, tiler)`, and its offset."""
+    """Take the element at `coord` of each tile of `zipped_divide(layout, tiler)`, and its offset."""
     tiles = _open_tiles(layout, tiler)
     return slice_and_offset((_padded(coord, rank(tiles, 0)), (None,) * rank(tiles, 1)), tiles)
 
@@ -174,7 +177,7 @@ def _padded(coord: IntTuple, n: int) -> IntTuple:
 
 @traced
 def local_partition(layout: Any, tiler: Layout, index: Any, proj: IntTuple = 1) -> tuple[Any, Any]:
-    """The elements of thread `index` when the threads of layout `tiler` cover `layout` tile by tile, and their
+    """Take the elements of thread `index` when the threads of layout `tiler` cover `layout` tile by tile, and their
     offset. proj: the modes of `tiler` to use, the others None; 1 for all."""
     numbers_threads(tiler)
     extents, coord = product_each(shape(tiler)), tiler.get_flat_coord(index)

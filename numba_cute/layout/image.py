@@ -10,13 +10,14 @@ from .int_tuple import IntTuple, static_int, text
 from .layout import Layout, domain, rank, size
 from .pure import pure
 
+__all__ = ["make_layout_image_mask"]
+
 
 @pure
 def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
-    """The 16-bit mask of the offsets that `lay` reaches from `coord` along mode `mode`.
-
-    The offsets must be below 16. `coord` may be known only at run time.
-    """
+    """Make the 16-bit mask of the offsets that the layout `lay` reaches from `coord` along mode `mode`: of a multicast,
+    the CTAs that lie along that mode of a cluster. The offsets must be below 16; `coord` may be known only at run
+    time."""
     n = rank(lay)
     mode = static_int(mode, "mode")
     if not 0 <= mode < n or not isinstance(coord, tuple) or len(coord) != n:

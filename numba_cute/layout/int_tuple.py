@@ -14,13 +14,19 @@ from typing import Any
 
 from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, traced
 
+__all__ = [
+    "filter_tuple", "flatten_to_tuple", "get_divisibility", "has_underscore", "product", "product_each", "product_like",
+    "repeat", "repeat_as_tuple", "repeat_like", "round_up", "shape_div", "transform_leaf", "tuple_cat", "unflatten",
+    "unwrap", "wrap",
+]  # fmt: skip
+
 IntTuple = Any
 """An int, a `Leaf`, or a tuple of such, to any depth."""
 
 
 def text(x: Any) -> str:
-    """CuTe's notation: (4,(2,?)), with _ for None, ? for what is known only at run time, and ?{div=8} for such a
-    multiple of 8. In the simulator run-time numbers are known too."""
+    """Write `x` in CuTe's notation: (4,(2,?)), with _ for None, ? for what is known only at run time, and ?{div=8} for
+    such a multiple of 8. In the simulator run-time numbers are known too."""
     if isinstance(x, tuple):
         return "(" + ",".join(map(text, x)) + ")"
     if isinstance(x, Leaf):
@@ -30,31 +36,31 @@ def text(x: Any) -> str:
 
 
 def static_int(x: Any, name: str) -> int:
-    """`x`, which must be known at compile time."""
+    """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):
         raise CuteError(f"{name} is known only at run time, and must be static here: pass a literal or a constant")
     try:
         return operator.index(x)
     except TypeError:
-        raise CuteError(f"{name}={x!r} is no integer") from None
+        raise CuteError(f"{name}={x!r} is not an integer") from None
 
 
 def whole(x: Any, name: str) -> Any:
-    """`x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
+    """Return `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
     return x if type(x) is int or isinstance(x, Leaf) else int(static_int(x, name))
 
 
 def refuse_layout(x: Any, name: str) -> None:
     """Refuse a layout or a tensor where a shape is meant: as a leaf it would be taken for one extent."""
     if hasattr(x, "shape") and not isinstance(x, numbers.Integral):  # NumPy's integers have one too
-        raise CuteError(f"{name}={x} is no shape, but has one: give its .shape, {text(x.shape)}")
+        raise CuteError(f"{name}={x} is not a shape, but has one: give its .shape, {text(x.shape)}")
 
 
 # ------------------------------------------------------------------ leaves
 
 
 def extent(x: Any) -> Any:
-    """A leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
+    """Return a leaf of a shape: an int or what is known only at run time; a basis stride as it is."""
     if type(x) is int or isinstance(x, Leaf) or is_static_class(type(x)) and hasattr(x, "mode"):
         return x
     refuse_layout(x, "shape")
@@ -74,14 +80,14 @@ def mul(a: Any, b: Any) -> Any:
 
 
 def div(a: Any, b: Any) -> Any:
-    """a / b towards zero, so that a layout maps -i to the negative of what it maps i to."""
+    """Divide a by b towards zero, so that a layout maps -i to the negative of what it maps i to."""
     if type(b) is int and b == 1 or type(a) is int and a == 0:
         return a
     return -(-a // b) if type(a) is int and a < 0 else a // b
 
 
 def mod(a: Any, b: Any) -> Any:
-    """What `div` leaves over."""
+    """Return the remainder of `div`."""
     if type(b) is int and b == 1 or type(a) is int and a == 0:
         return 0
     return -(-a % b) if type(a) is int and a < 0 else a % b
@@ -97,7 +103,7 @@ def ceil_div_leaf(a: Any, b: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two leaves are known to be equal; run-time values never are."""
+    """Return whether two leaves are known to be equal; run-time values never are."""
     return is_static(a) and is_static(b) and bool(a == b)
 
 
@@ -111,8 +117,8 @@ def is_zero(x: Any) -> bool:
 
 @traced
 def get_divisibility(x: Any) -> int:
-    """What a leaf is known to be a multiple of: a static integer of itself; what is known only at run time of what
-    `assume` or `mark_compact_shape_dynamic(divisibility=)` promised, or of what follows from it."""
+    """Return a number that is known to divide `x`, a leaf: a static integer itself; of what is known only at run time,
+    what `assume` or `mark_compact_shape_dynamic(divisibility=)` promised, or what follows from it."""
     return divisor(x)
 
 
@@ -121,7 +127,7 @@ def get_divisibility(x: Any) -> int:
 
 @traced
 def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
-    """The leaves of `a` in order, as a flat tuple even where `a` is one leaf."""
+    """Return the leaves of `a` in order, as a flat tuple even where `a` is one leaf."""
     if not isinstance(a, tuple):
         return (a,)
     out: list[Any] = []
@@ -135,7 +141,7 @@ def flatten_to_tuple(a: IntTuple) -> tuple[Any, ...]:
 
 @traced
 def product(a: IntTuple) -> Any:
-    """The product of all leaves of `a`; 1 for the empty tuple."""
+    """Multiply all leaves of `a`; 1 for the empty tuple."""
     if type(a) is int:
         return a
     if not isinstance(a, (tuple, list)):
@@ -148,13 +154,13 @@ def product(a: IntTuple) -> Any:
 
 @traced
 def product_each(a: IntTuple) -> IntTuple:
-    """The product of each mode of `a`: ((2,3),4) -> (6,4)."""
+    """Multiply the leaves of each mode of `a`: ((2,3),4) -> (6,4)."""
     return tuple(product(x) for x in a) if isinstance(a, (tuple, list)) else product(a)
 
 
 @traced
 def product_like(a: IntTuple, target_profile: IntTuple) -> IntTuple:
-    """The products of `a` down to `target_profile`, to which `a` must be weakly congruent from below."""
+    """Multiply the leaves of `a` down to `target_profile`, to which `a` must be weakly congruent from below."""
     if not isinstance(target_profile, tuple):
         refuse_layout(target_profile, "target_profile")
         return product(a)
@@ -185,7 +191,7 @@ def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
 
 @traced
 def has_underscore(a: IntTuple) -> bool:
-    """Whether some leaf of `a` is None."""
+    """Return whether some leaf of `a` is None."""
     return any(map(has_underscore, a)) if isinstance(a, tuple) else a is None
 
 
@@ -194,13 +200,13 @@ def has_underscore(a: IntTuple) -> bool:
 
 @traced
 def wrap(x: Any) -> tuple[Any, ...]:
-    """`x` as a tuple: (x,) unless it is one."""
+    """Return `x` as a tuple: (x,) unless it is one."""
     return x if isinstance(x, tuple) else (x,)
 
 
 @traced
 def unwrap(x: Any) -> Any:
-    """What a tuple of one holds, to any depth; anything else as it is."""
+    """Take the tuples of one off `x`, to any depth; anything else stays as it is."""
     while isinstance(x, tuple) and len(x) == 1:
         x = x[0]
     return x
@@ -208,7 +214,7 @@ def unwrap(x: Any) -> Any:
 
 @traced
 def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
-    """The leaves of `sequence`, arranged as in `profile`, which must have as many."""
+    """Arrange the leaves of `sequence` as in `profile`, which must have as many."""
     refuse_layout(profile, "profile")
     want, have = len(flatten_to_tuple(profile)), len(wrap(sequence))
     if want != have:
@@ -219,7 +225,7 @@ def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
 
 @traced
 def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
-    """`f` of each leaf of a tuple, or of the leaves of several congruent tuples together."""
+    """Apply `f` to each leaf of a tuple, or to the leaves of several congruent tuples (`terms`) together."""
     first, *others = terms
     if not isinstance(first, tuple):
         return f(*terms)
@@ -230,7 +236,7 @@ def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
 
 @traced
 def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tuples that `f` gives for each mode of `terms` together, joined."""
+    """Join the tuples that `f` gives for each mode of `terms` together."""
     out: tuple[Any, ...] = ()
     for modes in zip(*terms):
         out += f(*modes)
@@ -239,7 +245,7 @@ def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, .
 
 @traced
 def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
-    """All tuples joined into one; a leaf counts as a tuple of one."""
+    """Join all `tuples` into one; a leaf counts as a tuple of one."""
     out: tuple[Any, ...] = ()
     for t in tuples:
         out += wrap(t)
@@ -248,7 +254,7 @@ def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
 
 @traced
 def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
-    """(x, x, ...) of `n` elements, n >= 0."""
+    """Make (x, x, ...) of `n` elements `x`, n >= 0."""
     n = static_int(n, "n")
     if n < 0:
         raise CuteError(f"repeat_as_tuple: n={n}: a tuple has 0 or more elements")
@@ -257,13 +263,13 @@ def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
 
 @traced
 def repeat(x: Any, n: int) -> Any:
-    """`x` if n is 1, else (x, x, ...) of `n` elements."""
+    """Return `x` if `n` is 1, else (x, x, ...) of `n` elements."""
     return x if n == 1 else repeat_as_tuple(x, n)
 
 
 @traced
 def repeat_like(x: Any, target: IntTuple) -> IntTuple:
-    """`target` with every leaf replaced by `x`."""
+    """Replace every leaf of `target` by `x`."""
     if isinstance(target, tuple):
         return tuple(repeat_like(x, t) for t in target)
     refuse_layout(target, "target")
@@ -275,7 +281,7 @@ def repeat_like(x: Any, target: IntTuple) -> IntTuple:
 
 @traced
 def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
-    """`lhs` with the extent `rhs` divided out, mode after mode from the left: shape_div((4,6), 8) is (1,3).
+    """Divide the shape `lhs` by the extent `rhs`, mode after mode from the left: shape_div((4,6), 8) is (1,3).
 
     Between two static extents one must divide the other. A tuple `rhs` divides mode by mode.
     """
@@ -300,7 +306,7 @@ def shape_div(lhs: IntTuple, rhs: IntTuple) -> IntTuple:
 
 @traced
 def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Each leaf of `a` rounded up to a multiple of the corresponding mode of `b`; missing modes of `b` count as 1."""
+    """Round each leaf of `a` up to a multiple of the corresponding mode of `b`; missing modes of `b` count as 1."""
     if isinstance(a, tuple):
         b = wrap(b)
         if len(b) > len(a):
@@ -311,7 +317,7 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
 
 
 def ceil_div_steps(a: IntTuple, b: Any) -> IntTuple:
-    """`a` with the extent `b` divided out from the left, rounding up: (10,24) by 5 is (2,24), by 20 is (1,12)."""
+    """Divide `a` by the extent `b` from the left, rounding up: (10,24) by 5 is (2,24), by 20 is (1,12)."""
     if not isinstance(a, tuple):
         return ceil_div_leaf(a, b)
     out = []

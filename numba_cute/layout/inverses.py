@@ -18,10 +18,12 @@ from .modes import ONE
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["left_inverse", "max_common_layout", "max_common_vector", "nullspace", "right_inverse"]
+
 
 @pure
 def right_inverse(input: Any) -> Any:
-    """The longest layout R found with input(R(i)) == i. Follows the static strides; 1:0 where none is 1.
+    """Find the longest layout R with input(R(i)) == i, following the static strides of `input`; 1:0 where none is 1.
 
     With basis strides, a mode for each mode of the coordinate. A negative stride is followed by its magnitude, and
     gives a negative one; strides of the other sign end what is followed.
@@ -76,7 +78,7 @@ def _basis_right_inverse(layout: Layout) -> Layout:
 
 @pure
 def left_inverse(input: Any) -> Any:
-    """The layout L with L(input(i)) == i, for a layout that reaches no offset twice."""
+    """Find the layout L with L(input(i)) == i, for a layout `input` that reaches no offset twice."""
     if input is None or isinstance(input, Swizzle):
         return input
     if isinstance(input, ComposedLayout):
@@ -133,7 +135,7 @@ def _left_inverse_of_swizzled(layout: ComposedLayout) -> Any:
 
 def _swizzle_of(layout: ComposedLayout) -> Swizzle:
     if not isinstance(layout.inner, Swizzle):
-        raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is no swizzle")
+        raise CuteError(f"{layout} has no inverse here: its inner function {layout.inner} is not a swizzle")
     return layout.inner
 
 
@@ -156,7 +158,7 @@ def _kept(swizzle: Swizzle, n: Any) -> Any:
 
 @pure
 def max_common_layout(a: Any, b: Any) -> Layout:
-    """The longest layout R found with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in both.
+    """Find the longest layout R with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in `a` and in `b`.
 
     A swizzle keeps together what lies within its lowest bits, wherever these are aligned; there the two are equal but
     for where they start.
@@ -228,13 +230,14 @@ _MOST_PROMISED = 128
 
 @pure
 def max_common_vector(a: Any, b: Any) -> int:
-    """How many elements lie together, and alike, in both layouts: the size of `max_common_layout`."""
+    """Count the elements that lie together, and alike, in the layouts `a` and `b`: the size of `max_common_layout(a,
+    b)`."""
     return size(max_common_layout(a, b))  # type: ignore[no-any-return]
 
 
 @pure
 def nullspace(input: Any) -> Layout:
-    """The layout of the coordinates that map to where 0 does because their stride is 0."""
+    """Return the layout of the coordinates of `input` that map to where 0 does because their stride is 0."""
     layout = outer_of(input)
     shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     zero = [m for m, d in zip(column_major(shape, 1), stride) if is_zero(d)]

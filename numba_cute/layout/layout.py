@@ -26,9 +26,15 @@ from .mapping import coordinate_of, index, offset
 from .pure import pure
 from .swizzle import IDENTITY, Swizzle
 
+__all__ = [
+    "ComposedLayout", "Layout", "crd2idx", "get", "get_nonswizzle_portion", "get_swizzle_portion", "is_congruent",
+    "is_major", "is_weakly_congruent", "make_composed_layout", "make_coord", "make_identity_layout", "make_layout",
+    "make_shape", "make_stride", "make_tile", "shape_at", "stride_at",
+]  # fmt: skip
+
 
 def _sound(shape: IntTuple, stride: IntTuple) -> bool:
-    """Whether these make a layout: one pass, since every operation makes some."""
+    """Return whether these make a layout: one pass, since every operation makes some."""
     if isinstance(shape, tuple):
         if not isinstance(stride, tuple) or len(shape) != len(stride):
             return False
@@ -43,8 +49,8 @@ def _sound(shape: IntTuple, stride: IntTuple) -> bool:
 class Layout:
     """The function from coordinates of `shape` to the inner product with `stride`, a congruent tuple.
 
-    Both are integers or nested tuples of them, static or known at run time. A coordinate may be given at any depth:
-    an integer counts with the first mode fastest. Strides may be negative, 0, or basis strides (`E`).
+    shape, stride: integers or nested tuples of them, static or known at run time; strides may be negative, 0, or basis
+    strides (`E`). A coordinate may be given at any depth: an integer counts with the first mode fastest.
     """
 
     shape: IntTuple
@@ -60,28 +66,28 @@ class Layout:
             )
         for s in flatten_to_tuple(self.shape):
             if type(s) is not int and not isinstance(s, Leaf):
-                raise CuteError(f"shape={text(self.shape)}: {s!r} is no integer; build layouts with make_layout")
+                raise CuteError(f"shape={text(self.shape)}: {s!r} is not an integer; build layouts with make_layout")
             if type(s) is int and s < 0:
                 raise CuteError(f"shape={text(self.shape)}: an extent is 0 or more, got {s}")
         for d in flatten_to_tuple(self.stride):
             if type(d) is not int and not isinstance(d, (Leaf, ScaledBasis)):
-                raise CuteError(f"stride={text(self.stride)}: {d!r} is no integer; build layouts with make_layout")
+                raise CuteError(f"stride={text(self.stride)}: {d!r} is not an integer; build layouts with make_layout")
 
     def __hash__(self) -> int:
         """Remembered: each operation looks for its result by it."""
         found = self.__dict__.get("_hash")
         if found is None:
             found = self.__dict__["_hash"] = hash((self.shape, self.stride))
-        return found  # type: ignore[no-any-return]
+        return found
 
     @functools.cached_property
     def maps_to_coordinates(self) -> bool:
-        """Whether some stride is a basis stride."""
+        """True if some stride is a basis stride."""
         return is_basis(self.stride)
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:
-        """The offset of `coord`; a coordinate if some stride is a basis stride."""
+        """Compute the offset of `coord`; a coordinate if some stride is a basis stride."""
         if self.maps_to_coordinates:
             return index(coord, self.shape, self.stride)
         return offset(coord, self.shape, self.stride)
@@ -97,12 +103,12 @@ class Layout:
 
     @traced
     def get_hier_coord(self, idx: Any) -> IntTuple:
-        """The coordinate with the profile of the shape that maps to `idx`; the layout must be compact."""
+        """Return the coordinate, with the profile of the shape, that maps to `idx`; the layout must be compact."""
         return coordinate_of(idx, self.shape, self.stride)
 
     @traced
     def get_flat_coord(self, idx: Any) -> IntTuple:
-        """The same with one integer for each mode."""
+        """Return the coordinate that maps to `idx`, one integer for each mode; the layout must be compact."""
         crd = coordinate_of(idx, self.shape, self.stride)
         if not isinstance(self.shape, tuple):
             return crd
@@ -118,8 +124,8 @@ class Layout:
 @static
 @dataclasses.dataclass(frozen=True)
 class ComposedLayout:
-    """The function c -> inner(offset + outer(c)). `inner` is a Swizzle, a Layout, or another such function; `outer`
-    is the Layout whose shape and coordinates it has."""
+    """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function; offset: an
+    index or coordinate; outer: the Layout whose shape and coordinates it has."""
 
     inner: Any
     offset: Any
@@ -135,15 +141,17 @@ class ComposedLayout:
 
     @property
     def shape(self) -> IntTuple:
+        """The shape of the outer layout."""
         return self.outer.shape
 
     @property
     def stride(self) -> IntTuple:
+        """An error: a composed layout has no strides."""
         raise CuteError(f"{self} has no strides: ask its outer layout, {self.outer}")
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:
-        """The offset of `coord`."""
+        """Compute the offset of `coord`."""
         return self.inner(add_coord(self.offset, self.outer(coord)))
 
     @traced
@@ -166,7 +174,7 @@ LAYOUTS = (Layout, ComposedLayout)
 
 
 def on_outer(layout: ComposedLayout, outer: Any) -> ComposedLayout:
-    """`layout` with another outer layout: how operations on the domain reach into a composed layout."""
+    """Return `layout` another outer layout: how operations on the domain reach into a composed layout."""
     return ComposedLayout(layout.inner, layout.offset, outer)
 
 
@@ -174,7 +182,7 @@ def on_outer(layout: ComposedLayout, outer: Any) -> ComposedLayout:
 
 
 def compact(shape: IntTuple, start: Any = 1) -> IntTuple:
-    """Column-major strides from `start` on; extents of 1 get stride 0."""
+    """Return column-major strides from `start` on; extents of 1 get stride 0."""
     if not isinstance(shape, tuple):
         return 0 if is_one(shape) else start
     out = []
@@ -186,34 +194,32 @@ def compact(shape: IntTuple, start: Any = 1) -> IntTuple:
 
 @traced
 def make_shape(*modes: IntTuple) -> IntTuple:
-    """The tuple of `modes`, checked to be a shape."""
+    """Make a shape of `modes`: the tuple of them, checked."""
     return checked(modes, "shape")
 
 
 @traced
 def make_stride(*modes: IntTuple) -> IntTuple:
-    """The tuple of `modes`, checked to be strides."""
+    """Make strides of `modes`: the tuple of them, checked."""
     return checked(modes, "stride")
 
 
 @traced
 def make_coord(*modes: IntTuple) -> IntTuple:
-    """The tuple of `modes`: integers, nested tuples of them, and None where a slice keeps a mode."""
+    """Make a coordinate of `modes`: integers, nested tuples of them, and None where a slice keeps a mode."""
     return modes
 
 
 @traced
 def make_tile(*modes: Any) -> tuple[Any, ...]:
-    """The tuple of `modes`: a tiler, of an integer, a layout, None or another tiler for each mode."""
+    """Make a tiler of `modes`: an integer, a layout, None or another tiler for each."""
     return modes
 
 
 @pure
-def make_layout(shape: Any, *, stride: IntTuple = None) -> Any:
-    """The layout shape:stride; without strides, column-major and compact.
-
-    A tuple of layouts in place of a shape gives the layout whose modes they are.
-    """
+def make_layout(shape: Any, *, stride: IntTuple = None) -> Layout:
+    """Make the layout shape:stride. shape: extents; or a tuple of layouts, which become the modes. stride: strides
+    congruent to it; without them it is column-major and compact."""
     if isinstance(shape, (tuple, list)) and shape and all(isinstance(x, LAYOUTS) for x in shape):
         return concat(tuple(shape))
     if isinstance(shape, LAYOUTS):
@@ -223,7 +229,7 @@ def make_layout(shape: Any, *, stride: IntTuple = None) -> Any:
 
 
 def concat(layouts: Sequence[Any]) -> Layout:
-    """The layout whose modes are `layouts`."""
+    """Make the layout whose modes are `layouts`."""
     for x in layouts:
         if not isinstance(x, Layout):
             raise CuteError(f"{x} cannot become a mode of a layout: it has no strides; concatenate its outer layout")
@@ -232,7 +238,7 @@ def concat(layouts: Sequence[Any]) -> Layout:
 
 @pure
 def make_identity_layout(shape: IntTuple) -> Layout:
-    """The layout that maps each coordinate of `shape` to itself: (4,(2,3)):(1@0,(1@0@1,1@1@1))."""
+    """Make the layout that maps each coordinate of `shape` to itself: (4,(2,3)):(1@0,(1@0@1,1@1@1))."""
     shape = checked(shape, "shape")
     return Layout(shape, _bases(shape, ()))
 
@@ -245,31 +251,32 @@ def _bases(shape: IntTuple, path: tuple[int, ...]) -> IntTuple:
 
 @traced
 def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayout:
-    """The function c -> inner(offset + outer(c)), for a Swizzle or a layout `inner`."""
+    """Compose the function c -> inner(offset + outer(c)). inner: a Swizzle or a layout; offset: an index or a
+    coordinate of `inner`; outer: a layout."""
     return ComposedLayout(inner, offset, outer)
 
 
 @traced
 def get_swizzle_portion(layout: Any) -> Swizzle:
-    """The swizzle of a swizzled layout; the identity S<0,4,3> for a plain one."""
+    """Return the swizzle of `layout`; the identity S<0,4,3> for a plain one."""
     inner = layout.inner if isinstance(layout, ComposedLayout) else IDENTITY
     if not isinstance(inner, Swizzle):
-        raise CuteError(f"{layout} is no swizzled layout: its inner function is {inner}")
+        raise CuteError(f"{layout} is not a swizzled layout: its inner function is {inner}")
     return inner
 
 
 @traced
 def get_nonswizzle_portion(layout: Any) -> Layout:
-    """The layout under the swizzle; a plain layout as it is."""
+    """Return `layout` without its swizzle; a plain layout as it is."""
     return outer_of(layout)
 
 
 def outer_of(layout: Any) -> Layout:
-    """The plain layout that gives `layout` its domain."""
+    """Return the plain layout that gives `layout` its domain."""
     while isinstance(layout, ComposedLayout):
         layout = layout.outer
     if not isinstance(layout, Layout):
-        raise CuteError(f"{layout!r} is no layout: make one with make_layout")
+        raise CuteError(f"{layout!r} is not a layout: make one with make_layout")
     return layout
 
 
@@ -282,7 +289,7 @@ def path_of(mode: Any) -> tuple[int, ...]:
 
 @traced
 def get(input: Any, mode: Any) -> Any:
-    """Mode `mode` (an index or a path of indices) of a tuple or layout."""
+    """Return mode `mode` (an index or a path of indices) of the tuple or layout `input`."""
     if type(mode) is tuple and len(mode) == 1 and type(input) is Layout and type(mode[0]) is int:
         m, s = mode[0], input.shape
         if type(s) is tuple and 0 <= m < len(s):  # what nearly every call asks for
@@ -309,20 +316,20 @@ def get(input: Any, mode: Any) -> Any:
 
 @traced
 def front(input: Any) -> Any:
-    """The first leaf of a tuple, or the first mode's first leaf of a layout, to any depth."""
+    """Return the first leaf of the tuple `input`, or the first mode's first leaf of a layout, to any depth."""
     while rank(input) and isinstance(domain(input), tuple):
         input = get(input, (0,))
     return input
 
 
 def domain(a: Any) -> IntTuple:
-    """The shape of a layout; a tuple or integer as it is."""
+    """Return the shape of a layout; a tuple or integer as it is."""
     return a.shape if isinstance(a, LAYOUTS) else tuple(a) if type(a) is list else a
 
 
 @traced
 def shape(input: Any, *, mode: Any = ()) -> IntTuple:
-    """The shape of a layout, or of a tiler of integers and layouts; of mode `mode` if given."""
+    """Return the shape of `input`, a layout or a tiler of integers and layouts; of its mode `mode` if given."""
     return _shapes(get(input, mode))
 
 
@@ -332,51 +339,49 @@ def _shapes(a: Any) -> IntTuple:
 
 @traced
 def stride(input: Any, *, mode: Any = ()) -> IntTuple:
-    """The strides of a layout, or of its mode `mode`."""
+    """Return the strides of the layout `input`, or of its mode `mode`."""
     if not isinstance(input, LAYOUTS):
-        raise CuteError(f"stride: {input!r} is no layout")
+        raise CuteError(f"stride: {input!r} is not a layout")
     return get(input, mode).stride
 
 
 @traced
 def shape_at(input: Any, mode: Any) -> IntTuple:
-    """The shape of mode `mode`."""
+    """Return the shape of mode `mode` (an index or a path) of the layout `input`."""
     return shape(input, mode=mode)
 
 
 @traced
 def stride_at(input: Any, mode: Any) -> IntTuple:
-    """The strides of mode `mode`."""
+    """Return the strides of mode `mode` (an index or a path) of the layout `input`."""
     return stride(input, mode=mode)
 
 
 @traced
 def rank(a: Any, mode: Any = ()) -> int:
-    """The number of modes of a tuple or layout, or of its mode `mode`; 1 for an integer."""
+    """Count the modes of a tuple or layout `a`, or of its mode `mode`; 1 for an integer."""
     d = domain(get(a, mode))
     return len(d) if isinstance(d, tuple) else 1
 
 
 @traced
 def depth(a: Any) -> int:
-    """How deep the tuple, or the layout's shape, is nested: 0 for an integer."""
+    """Count how deep the tuple `a`, or the shape of a layout, is nested: 0 for an integer."""
     d = domain(a)
     return 1 + max(map(depth, d), default=0) if isinstance(d, tuple) else 0
 
 
 @traced
 def size(a: Any, mode: Any = ()) -> Any:
-    """The number of elements of the domain: the product of the extents, of mode `mode` if given."""
+    """Count the elements of the domain of `a`, a shape or layout, or of its mode `mode`: the product of the extents."""
     picked = get(a, mode)
     return product(_shapes(picked))
 
 
 @pure
 def cosize(a: Any, mode: Any = ()) -> Any:
-    """The size of the codomain: 1 + the largest offset, negative strides counted by their magnitude.
-
-    With basis strides the product over the modes of the coordinates.
-    """
+    """Return the size of the codomain of the layout `a`, or of its mode `mode`: 1 + the largest offset, negative
+    strides counted by their magnitude. With basis strides it is the product over the modes of the coordinates."""
     layout = outer_of(get(a, mode))
     if layout.maps_to_coordinates:
         top = index(_last(layout.shape), layout.shape, layout.stride)
@@ -397,19 +402,20 @@ def _magnitudes(stride: IntTuple) -> IntTuple:
 
 @traced
 def is_congruent(a: Any, b: Any) -> bool:
-    """Whether two tuples (or the shapes of layouts) are nested alike."""
+    """Return whether the tuples `a` and `b` (or the shapes of layouts) are nested alike."""
     return congruent(domain(a), domain(b))
 
 
 @traced
 def is_weakly_congruent(a: Any, b: Any) -> bool:
-    """Whether `b` is nested like `a` or deeper."""
+    """Return whether `b` is nested like `a` or deeper."""
     return weakly_congruent(domain(a), domain(b))
 
 
 @pure
 def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
-    """The mode of stride 1 (a path where nested, None where there is none); extents of 1 are passed over."""
+    """Find the mode of stride 1 in `shape` and `stride` (a path where nested, None if none); extents of 1 are passed
+    over."""
     if not isinstance(shape, tuple):
         return 0 if is_one(stride) and not is_one(shape) else None
     for i, (s, d) in enumerate(zip(shape, stride)):
@@ -424,19 +430,19 @@ def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
 
 @traced
 def is_major(mode: Any, stride: IntTuple) -> bool:
-    """Whether the first stride of mode `mode` is the static 1."""
+    """Return whether the first stride of mode `mode` of `stride` is the static 1."""
     return is_one(front(get(stride, mode)))
 
 
 @traced
 def get_hier_coord(layout: Layout, idx: Any) -> IntTuple:
-    """`layout.get_hier_coord(idx)`."""
+    """Call `layout.get_hier_coord(idx)`."""
     return layout.get_hier_coord(idx)
 
 
 @traced
 def crd2idx(coord: IntTuple, layout: Any) -> Any:
-    """The offset of `coord` in `layout`; a plain shape counts as its column-major layout."""
+    """Compute the offset of `coord` in `layout`; a plain shape counts as its column-major layout."""
     if isinstance(layout, LAYOUTS):
         return layout(coord)
     shape = checked(layout, "layout")
@@ -445,7 +451,7 @@ def crd2idx(coord: IntTuple, layout: Any) -> Any:
 
 @traced
 def size_in_bytes(dtype: Any, layout: Any) -> Any:
-    """The bytes that `cosize(layout)` elements of `dtype` take, rounded up to whole bytes. 0 where `layout` is None."""
+    """Count the bytes that `cosize(layout)` elements of `dtype` take, rounded up; 0 where `layout` is None."""
     if layout is None:
         return 0
     return (cosize(layout) * dtype.width + 7) // 8
@@ -453,7 +459,7 @@ def size_in_bytes(dtype: Any, layout: Any) -> Any:
 
 @traced
 def domain_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
-    """What moves the origin of `layout` to `coord`: the layout from there on, and the offset to add to its base."""
+    """Move the origin of `layout` to `coord`: give the layout from there on, and the offset to add to its base."""
     if isinstance(layout, ComposedLayout):
         moved = add_coord(layout.offset, layout.outer(coord))
         return ComposedLayout(layout.inner, moved, layout.outer), 0

@@ -14,10 +14,15 @@ from .basis import ScaledBasis
 from .int_tuple import IntTuple, flatten_to_tuple
 from .layout import ComposedLayout, Layout
 
+__all__ = [
+    "find", "find_if", "get_leaves", "has_scaled_basis", "is_int_tuple", "is_integer", "is_valid_leaf",
+    "transform_apply",
+]  # fmt: skip
+
 
 @traced
 def is_integer(a: Any) -> bool:
-    """Whether `a` is one integer, static or known only at run time (not a bool or a float)."""
+    """Return whether `a` is one integer, static or known only at run time (not a bool or a float)."""
     if isinstance(a, bool):
         return False
     if isinstance(a, Leaf):
@@ -32,25 +37,25 @@ def is_integer(a: Any) -> bool:
 
 @traced
 def is_valid_leaf(a: Any) -> bool:
-    """Whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None."""
+    """Return whether `a` may be a leaf of a shape, stride, coordinate or tiler: an integer, a basis stride, or None."""
     return a is None or isinstance(a, ScaledBasis) or is_integer(a)
 
 
 @traced
 def is_int_tuple(a: Any) -> bool:
-    """Whether `a` is an integer, or a tuple of such to any depth."""
+    """Return whether `a` is an integer, or a tuple of such to any depth."""
     return all(map(is_int_tuple, a)) if isinstance(a, tuple) else is_integer(a)
 
 
 @traced
 def has_scaled_basis(a: Any) -> bool:
-    """Whether some leaf of `a` is a basis stride."""
+    """Return whether some leaf of `a` is a basis stride."""
     return any(map(has_scaled_basis, a)) if isinstance(a, tuple) else isinstance(a, ScaledBasis)
 
 
 @traced
 def get_leaves(value: Any) -> tuple[Any, ...]:
-    """The leaves of a tuple in order; of a layout, of its shape and then its strides."""
+    """Return the leaves of `value` in order: of a tuple, or of a layout's shape and then its strides."""
     if isinstance(value, ComposedLayout):
         return get_leaves(value.outer)
     if isinstance(value, Layout):
@@ -59,8 +64,7 @@ def get_leaves(value: Any) -> tuple[Any, ...]:
 
 
 def known(layout: Any) -> Any:
-    """The layout with what its leaves are worth where that is known (in the simulator): for addresses, which need no
-    types."""
+    """Replace what is known (in the simulator) by plain numbers in a layout: for addresses, which need no types."""
     found = layout.__dict__.get("_known")
     if found is None:
         old = tuple(getattr(layout, f.name) for f in dataclasses.fields(layout))
@@ -72,7 +76,7 @@ def known(layout: Any) -> Any:
 
 @traced
 def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool]) -> Any:
-    """Where the first leaf of `t` is for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
+    """Find the first leaf of `t` for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
     index, a path of indices where it is nested, None where there is none."""
     for i, x in enumerate(t if isinstance(t, tuple) else (t,)):
         if isinstance(x, tuple):
@@ -86,8 +90,8 @@ def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool]) -> Any:
 
 @traced
 def find(t: IntTuple, x: int) -> Any:
-    """Where the static integer `x` stands first in `t`, as `find_if` says it. What is known only at run time is never
-    found."""
+    """Find where the static integer `x` stands first in `t`, as `find_if` gives it. What is known only at run time is
+    never found."""
     if not is_integer(x) or isinstance(x, Leaf):
         raise CuteError(f"find: x={x!r} must be a static integer")
     return find_if(t, lambda leaf, i: not isinstance(leaf, Leaf) and is_integer(leaf) and leaf == x)
@@ -95,7 +99,7 @@ def find(t: IntTuple, x: int) -> Any:
 
 @traced
 def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
-    """`g` of all the results that `f` gives for the modes of the tuples together: g(f(a0, b0), f(a1, b1), ...); of
+    """Combine by `g` the results of `f` for the modes of the tuples `args` together: g(f(a0, b0), f(a1, b1), ...); for
     leaves in place of tuples, g(f(a, b))."""
     if not args:
         raise CuteError("transform_apply: give one tuple at least")

@@ -9,9 +9,11 @@ from ..seam import CuteError, current, is_static, traced
 from .basis import ScaledBasis, add_coord, as_coord, checked, coord_zero, is_basis
 from .int_tuple import IntTuple, add, div, is_one, is_zero, mod, mul, product, static_int, text, whole
 
+__all__ = ["elem_less", "idx2crd", "increment_coord"]
+
 
 def index(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
-    """The inner product of `coord` with `stride`; integers split over the modes of `shape`, None counts as 0.
+    """Compute the inner product of `coord` with `stride`; integers split over the modes of `shape`, None counts as 0.
 
     With basis strides it is a coordinate. The last mode is not bounded.
     """
@@ -21,7 +23,7 @@ def index(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
 
 
 def offset(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
-    """`index` where no stride is a basis stride."""
+    """Compute `index` where no stride is a basis stride."""
     return _index(coord, shape, stride, add)
 
 
@@ -62,7 +64,8 @@ def _index(coord: IntTuple, shape: IntTuple, stride: IntTuple, plus: Any) -> Any
 
 
 def outside(coord: IntTuple, shape: IntTuple) -> tuple[int, ...] | None:
-    """The path to the mode where a static leaf of `coord` is out of a static extent of `shape`; None if nowhere."""
+    """Find where a static leaf of `coord` is out of a static extent of `shape`: the path to that mode, None if
+    nowhere."""
     if isinstance(coord, tuple) and isinstance(shape, tuple):
         for i, (c, s) in enumerate(zip(coord, shape)):
             inner = outside(c, s)
@@ -77,7 +80,8 @@ def outside(coord: IntTuple, shape: IntTuple) -> tuple[int, ...] | None:
 
 @traced
 def idx2crd(idx: IntTuple, shape: IntTuple) -> IntTuple:
-    """The coordinate in `shape` of an index counted with the first mode fastest. The last mode is not bounded.
+    """Compute the coordinate in `shape` of the index `idx`, counted with the first mode fastest. The last mode is not
+    bounded.
 
     A tuple `idx` is taken mode by mode: idx2crd((3, 5), (4, (2, 4))) is (3, (1, 2)).
     """
@@ -103,7 +107,7 @@ def _split(idx: IntTuple, shape: IntTuple) -> IntTuple:
 
 @traced
 def increment_coord(coord: IntTuple, shp: IntTuple, mode: IntTuple = None) -> IntTuple:
-    """The coordinate after `coord` in `shp`, the first mode fastest; the last mode is not bounded.
+    """Return the coordinate after `coord` in the shape `shp`, the first mode fastest; the last mode is not bounded.
 
     mode: count along this mode (an index or a path) only; its last mode is not bounded.
     """
@@ -142,9 +146,10 @@ def _carry(coord: IntTuple, shape: IntTuple, step: Any, last: bool) -> tuple[Int
 
 @traced
 def elem_less(lhs: IntTuple, rhs: IntTuple) -> Any:
-    """Whether every leaf of `lhs` is below the leaf of `rhs` in its place: a coordinate within a shape.
+    """Return whether every leaf of `lhs` is below the leaf of `rhs` in its place: whether a coordinate lies within a
+    shape.
 
-    A leaf of `lhs` against a mode of `rhs` must be of the same depth. With run-time leaves a run-time bool.
+    A leaf of `lhs` against a mode of `rhs` must be of the same depth. With run-time leaves it is a run-time bool.
     """
     return _less(checked(lhs, "lhs"), checked(rhs, "rhs"))
 
@@ -165,7 +170,7 @@ def _less(lhs: IntTuple, rhs: IntTuple) -> Any:
 
 
 def coordinate_of(idx: Any, shape: IntTuple, stride: IntTuple) -> IntTuple:
-    """The coordinate that strides of a compact layout map to `idx`: (idx // stride) % shape at each leaf."""
+    """Compute the coordinate that strides of a compact layout map to `idx`: (idx // stride) % shape at each leaf."""
     if isinstance(shape, tuple):
         return tuple(coordinate_of(idx, s, d) for s, d in zip(shape, stride))
     return 0 if is_one(shape) or is_zero(stride) else mod(div(idx, stride), shape)
@@ -175,12 +180,12 @@ def coordinate_of(idx: Any, shape: IntTuple, stride: IntTuple) -> IntTuple:
 
 
 def slice_modes(coord: IntTuple, a: IntTuple) -> IntTuple:
-    """The modes of `a` where `coord` is None; tuples of `coord` join what they keep into the level above."""
+    """Keep the modes of `a` where `coord` is None; tuples of `coord` join what they keep into the level above."""
     return _keep(coord, a, True)
 
 
 def dice_modes(coord: IntTuple, a: IntTuple) -> IntTuple:
-    """The modes of `a` where `coord` is not None; tuples of `coord` join what they keep into the level above."""
+    """Keep the modes of `a` where `coord` is not None; tuples of `coord` join what they keep into the level above."""
     return _keep(coord, a, False)
 
 

@@ -14,9 +14,11 @@ from .mapping import dice_modes, index, slice_modes
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["append", "append_ones", "dice", "prepend", "prepend_ones", "slice_and_offset"]
+
 
 def modewise(f: Callable[[Any], Any], a: Any) -> Any:
-    """`f` of a tuple, or of both the shape and the strides of a layout."""
+    """Apply `f` to a tuple, or to both the shape and the strides of a layout."""
     if isinstance(a, ComposedLayout):
         return on_outer(a, modewise(f, a.outer))
     if isinstance(a, list):
@@ -26,13 +28,13 @@ def modewise(f: Callable[[Any], Any], a: Any) -> Any:
 
 @pure
 def flatten(a: Any) -> Any:
-    """`a` with its nesting removed: a flat tuple, or a layout of flat shape; one leaf stays as it is."""
+    """Remove the nesting of `a`: to a flat tuple, or a layout of flat shape; one leaf stays as it is."""
     return modewise(lambda t: flatten_to_tuple(t) if isinstance(t, tuple) else t, a)
 
 
 @pure
 def select(input: Any, mode: Any) -> Any:
-    """The modes of `input` that `mode` lists, in that order."""
+    """Keep the modes of `input` that `mode` lists, in that order."""
     n, path = rank(input), path_of(mode)
     if not all(0 <= static_int(m, "mode") < n for m in path):
         raise CuteError(f"select: mode={list(path)}: the modes of {text(input)} are 0 to {n - 1}")
@@ -41,7 +43,7 @@ def select(input: Any, mode: Any) -> Any:
 
 @pure
 def group_modes(input: Any, begin: int, end: int = -1) -> Any:
-    """`input` with its modes [begin, end) grouped into one; end = -1 stands for all that follow."""
+    """Group the modes [begin, end) of `input` into one; end = -1 stands for all that follow."""
     n = rank(input)
     begin, end = static_int(begin, "begin"), static_int(end, "end")
     stop = n if end == -1 else end
@@ -52,13 +54,13 @@ def group_modes(input: Any, begin: int, end: int = -1) -> Any:
 
 @pure
 def append(input: Any, elem: Any, up_to_rank: int | None = None) -> Any:
-    """`input` with `elem` as a new last mode, or with as many as give it rank `up_to_rank`."""
+    """Append `elem` to `input` as a new last mode, or as many times as give it rank `up_to_rank`."""
     return _extend(input, elem, up_to_rank, "append", lambda t, more: wrap(t) + more)
 
 
 @pure
 def prepend(input: Any, elem: Any, up_to_rank: int | None = None) -> Any:
-    """`input` with `elem` as a new first mode, or with as many as give it rank `up_to_rank`."""
+    """Prepend `elem` to `input` as a new first mode, or as many times as give it rank `up_to_rank`."""
     return _extend(input, elem, up_to_rank, "prepend", lambda t, more: more + wrap(t))
 
 
@@ -82,13 +84,13 @@ ONE = Layout(1, 0)
 
 @pure
 def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
-    """`t` with a last mode of extent 1 (stride 0), or as many as give it rank `up_to_rank`."""
+    """Append a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`."""
     return append(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)
 
 
 @pure
 def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
-    """`t` with a first mode of extent 1 (stride 0), or as many as give it rank `up_to_rank`."""
+    """Prepend a mode of extent 1 (stride 0) to `t`, or as many as give it rank `up_to_rank`."""
     return prepend(t, ONE if isinstance(t, LAYOUTS) else 1, up_to_rank)
 
 
@@ -97,7 +99,8 @@ def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
 
 @traced
 def slice_(src: Any, coord: IntTuple) -> Any:
-    """The modes of a tuple or layout where `coord` is None; a composed layout keeps the offset of the others."""
+    """Keep the modes of `src`, a tuple or layout, where `coord` is None; a composed layout keeps the offset of the
+    others."""
     if isinstance(src, ComposedLayout):
         return ComposedLayout(src.inner, add_coord(src.offset, src.outer(coord)), slice_(src.outer, coord))
     return modewise(lambda t: slice_modes(coord, t), src)
@@ -105,13 +108,13 @@ def slice_(src: Any, coord: IntTuple) -> Any:
 
 @traced
 def dice(src: Any, dicer: IntTuple) -> Any:
-    """The modes of a tuple or layout where `dicer` is not None: what `slice_` leaves out."""
+    """Keep the modes of `src`, a tuple or layout, where `dicer` is not None: what `slice_` leaves out."""
     return modewise(lambda t: dice_modes(dicer, t), src)
 
 
 @traced
 def slice_and_offset(coord: IntTuple, src: Any) -> tuple[Any, Any]:
-    """The layout of the modes where `coord` is None, and the offset of the other modes.
+    """Return the layout of the modes of `src` where `coord` is None, and the offset of the other modes.
 
     Of a swizzled layout, the part of the offset that could meet the swizzle stays in the layout.
     """

@@ -12,10 +12,12 @@ from .int_tuple import IntTuple, flatten_to_tuple, is_zero, product, static_int,
 from .layout import Layout, compact, outer_of
 from .pure import pure
 
+__all__ = ["make_layout_like", "make_ordered_layout"]
+
 
 @pure
 def make_ordered_layout(shape: IntTuple, order: IntTuple) -> Layout:
-    """The compact layout of `shape` in which the mode with the least `order` is contiguous, the next follows, ...
+    """Make the compact layout of `shape` in which the mode with the least `order` is contiguous, the next follows, ...
 
     order: static integers, weakly congruent to `shape`; a mode of several extents is column-major in itself.
     """
@@ -42,7 +44,7 @@ def _ordered_strides(s: IntTuple, o: IntTuple, flat: Sequence[tuple[Any, int]]) 
 
 @pure
 def make_layout_like(layout: Any) -> Layout:
-    """A compact layout of the same shape, its modes in the order of `layout`'s strides; stride 0 stays 0.
+    """Make a compact layout of the shape of `layout`, its modes in the order of the strides there; stride 0 stays 0.
 
     Strides known only at run time count as larger than the static ones.
     """

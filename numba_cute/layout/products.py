@@ -17,10 +17,15 @@ from .modes import append_ones
 from .ordered import make_ordered_layout
 from .pure import pure
 
+__all__ = [
+    "blocked_product", "flat_product", "logical_product", "make_layout_tv", "raked_product", "tile_to_shape",
+    "tiled_product", "zipped_product",
+]  # fmt: skip
+
 
 @pure
 def logical_product(block: Any, tiler: Any) -> Any:
-    """(block, repetition): `block` repeated as `tiler` lays it out, disjoint where the tiler's modes fit those that
+    """Repeat `block` as `tiler` lays it out: (block, repetition), disjoint where the tiler's modes fit those that
     `block` leaves free.
 
     tiler: a layout; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is.
@@ -39,14 +44,15 @@ def logical_product(block: Any, tiler: Any) -> Any:
         return concat((block, compose_modes(merged(modes, keep_last=True), tile, free)))
     except Inadmissible as e:
         raise CuteError(
-            f"logical_product: {block} by {tile} is no layout: of the composition with {free}, which the block leaves "
-            f"free, {e}"
+            f"logical_product: {block} by {tile} is not a layout: of the composition with {free}, which the block "
+            f"leaves free, {e}"
         ) from None
 
 
 @pure
 def zipped_product(block: Any, tiler: Any) -> Any:
-    """((blocks), (repetitions)): those of every mode gathered."""
+    """Repeat `block` over `tiler` as `logical_product` does, into ((blocks), (repetitions)): those of every mode
+    gathered."""
     if isinstance(block, ComposedLayout):
         return on_outer(block, zipped_product(block.outer, tiler))
     return zipped(logical_product(block, tiler), tiler)
@@ -54,13 +60,15 @@ def zipped_product(block: Any, tiler: Any) -> Any:
 
 @pure
 def tiled_product(block: Any, tiler: Any) -> Any:
-    """((blocks), repetition, repetition, ...): as `zipped_product`, its mode 1 unpacked."""
+    """Repeat `block` over `tiler` into ((blocks), repetition, repetition, ...): as `zipped_product`, its mode 1
+    unpacked."""
     return unpacked(zipped_product(block, tiler), False)
 
 
 @pure
 def flat_product(block: Any, tiler: Any) -> Any:
-    """(block, block, ..., repetition, ...): as `zipped_product`, both modes unpacked."""
+    """Repeat `block` over `tiler` into (block, block, ..., repetition, ...): as `zipped_product`, both modes
+    unpacked."""
     return unpacked(zipped_product(block, tiler), True)
 
 
@@ -82,7 +90,7 @@ def _padded(layout: Layout, n: int) -> Layout:
 
 @pure
 def blocked_product(block: Any, tiler: Layout) -> Any:
-    """`block` repeated over `tiler`, mode by mode: mode i is (block_i, tiler_i), whole blocks side by side."""
+    """Repeat `block` over `tiler`, mode by mode: mode i is (block_i, tiler_i), whole blocks side by side."""
     if isinstance(block, ComposedLayout):
         return on_outer(block, blocked_product(block.outer, tiler))
     return _paired(outer_of(block), outer_of(tiler), True)
@@ -90,7 +98,7 @@ def blocked_product(block: Any, tiler: Layout) -> Any:
 
 @pure
 def raked_product(block: Any, tiler: Layout) -> Any:
-    """`block` spread over `tiler`, mode by mode: mode i is (tiler_i, block_i), the blocks interleaved."""
+    """Spread `block` over `tiler`, mode by mode: mode i is (tiler_i, block_i), the blocks interleaved."""
     if isinstance(block, ComposedLayout):
         return on_outer(block, raked_product(block.outer, tiler))
     result = _paired(outer_of(block), outer_of(tiler), False)
@@ -99,7 +107,7 @@ def raked_product(block: Any, tiler: Layout) -> Any:
 
 @pure
 def tile_to_shape(atom: Any, trg_shape: IntTuple, order: IntTuple) -> Any:
-    """`atom` repeated until it covers `trg_shape`, in the given order of modes; rounds up to whole atoms.
+    """Repeat the layout `atom` until it covers `trg_shape`, in the given order of modes; rounds up to whole atoms.
 
     order: as in `make_ordered_layout`: the mode with the least is repeated first.
     """
@@ -115,8 +123,11 @@ def tile_to_shape(atom: Any, trg_shape: IntTuple, order: IntTuple) -> Any:
 
 @pure
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[IntTuple, Layout]:
-    """(tiler_mn, layout_tv): the tile that the threads of `thr_layout`, each with the values of `val_layout`, cover,
-    and the layout from (thread, value) to the tile's coordinates. Both must be compact: n threads are 0 to n - 1."""
+    """Lay threads and their values over a tile: (tiler_mn, layout_tv), the tile that the threads of `thr_layout`, each
+    with the values of `val_layout`, cover, and the layout from (thread, value) to the tile's coordinates.
+
+    Both must be compact: n threads are 0 to n - 1.
+    """
     covered = raked_product(thr_layout, val_layout)
     inverse = right_inverse(covered)
     if is_static(covered) and size(inverse) != size(covered):

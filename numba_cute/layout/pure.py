@@ -17,8 +17,8 @@ _NOTHING: dict[str, Any] = {}
 
 
 def _keepable(x: Any) -> bool:
-    """Whether a result for `x` may be kept: nothing known only at run time, and no True or 1.0, which equal 1, inside
-    a tuple (elsewhere the cache tells types apart)."""
+    """Return whether a result for `x` may be kept: nothing known only at run time, and no True or 1.0, which equal 1,
+    inside a tuple (elsewhere the cache tells types apart)."""
     if type(x) is int or x is None:
         return True
     if not isinstance(x, tuple):
@@ -51,7 +51,7 @@ def forget() -> None:
 
 
 def pure(fn: F) -> F:
-    """A traced function whose results for static arguments are kept: in the simulator every thread of a kernel
+    """Mark a function as traced and keep its results for static arguments: in the simulator every thread of a kernel
     repeats the same set-up. A call that involves one of the compiler's leaves is never kept: lowering emits code at
     each."""
     remembered = functools.lru_cache(maxsize=4096, typed=True)(fn)

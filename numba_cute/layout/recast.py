@@ -14,10 +14,12 @@ from .layout import ComposedLayout, Layout, on_outer, outer_of, size
 from .pure import pure
 from .swizzle import Swizzle
 
+__all__ = ["recast_layout"]
+
 
 @pure
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
-    """`src_layout`, of elements of `old_type_bits`, in elements of `new_type_bits`: the contiguous mode shrinks or
+    """View `src_layout`, of elements of `old_type_bits`, in elements of `new_type_bits`: the contiguous mode shrinks or
     grows, the other strides scale.
 
     An error where wider elements would not be made of whole runs of narrower ones. As in CuTe, a layout without a
@@ -31,8 +33,8 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> An
 
 @pure
 def recast_elements(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
-    """`recast_layout` for elements that lie in memory: an error, too, where the new ones would be other memory, or not
-    all of it."""
+    """Call `recast_layout` for elements that lie in memory: an error, too, where the new ones would be other memory, or
+    not all of it."""
     wider, narrower = _scale(new_type_bits, old_type_bits)
     if wider == narrower:
         return src_layout
@@ -78,7 +80,7 @@ def _up(layout: Any, n: int) -> Any:
         return _lowered(layout, n)
     if isinstance(layout, ComposedLayout):
         if isinstance(layout.offset, tuple) or type(layout.offset) is int and layout.offset % n:
-            raise CuteError(f"recast_layout: the offset {layout.offset} of {layout} is no multiple of {n} elements")
+            raise CuteError(f"recast_layout: the offset {layout.offset} of {layout} is not a multiple of {n} elements")
         return ComposedLayout(_inner(layout.inner, n, True), layout.offset // n, _up(layout.outer, n))
     layout = outer_of(layout)
     _made_of_runs(layout, n)
@@ -96,7 +98,7 @@ def _made_of_runs(layout: Layout, n: int) -> None:
                 f"recast_layout: the basis stride {d} counts coordinates, not elements: recast the tensor itself"
             )
         if type(d) is int and abs(d) >= n and d % n:
-            _refuse(layout, n, f"its stride {d} is no multiple of {n}")
+            _refuse(layout, n, f"its stride {d} is not a multiple of {n}")
     run: Any = 1
     for s, d in sorted([m for m in modes if type(m[1]) is int and abs(m[1]) < n], key=lambda m: m[1]):
         if type(run) is not int or d != run or n % d:
@@ -129,9 +131,9 @@ def _up_modes(s: IntTuple, d: IntTuple, n: int) -> tuple[IntTuple, IntTuple]:
 
 @pure
 def upcast(layout: Layout, n: int) -> Layout:
-    """The layout that counts in blocks of `n` where `layout` counts offsets: which block each of its elements lies in,
-    with one coordinate for those that share it. Each stride must divide `n` or be a multiple, and so must what its mode
-    spans; blocks need not be full."""
+    """Count in blocks of `n` where `layout` counts offsets: which block each of its elements lies in, with one
+    coordinate for those that share it. Each stride must divide `n` or be a multiple, and so must what its mode spans;
+    blocks need not be full."""
     for s, d in modes_of(layout):
         if type(d) is not int or d % n == 0 or is_one(s):
             continue
@@ -183,7 +185,7 @@ def _inner(inner: Any, n: int, up: bool) -> Any:
     if isinstance(inner, ComposedLayout):
         offset = mul(inner.offset, n) if not up else inner.offset // n if divisor(inner.offset) % n == 0 else None
         if offset is None:
-            raise CuteError(f"recast_layout: the offset {inner.offset} of {inner} is no multiple of {n} elements")
+            raise CuteError(f"recast_layout: the offset {inner.offset} of {inner} is not a multiple of {n} elements")
         return ComposedLayout(_inner(inner.inner, n, up), offset, _inner(inner.outer, n, up))
     (s, d), *others = merged(modes_of(inner), keep_last=True) or [(1, 1)]
     whole = not up or all(divisor(x) % n == 0 for x in (s, *(d for _, d in others))) or not others

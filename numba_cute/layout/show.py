@@ -11,16 +11,16 @@ from .basis import ScaledBasis
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
 
+__all__ = ["layout_from_str"]
+
 _SWIZZLE = re.compile(r"S<(-?\d+),(-?\d+),(-?\d+)>")
 _LEAF = re.compile(r"_|-?\d+(?:@\d+)*")
 
 
 @traced
 def layout_from_str(notation: str) -> Any:
-    """What `notation` writes: a layout "(4,8):(1,4)", "S<3,4,3> o 0 o (8,64):(64,1)", a swizzle, or an int tuple.
-
-    The inverse of `repr` for everything static.
-    """
+    """Read `notation`, the inverse of `repr` for everything static: a layout "(4,8):(1,4)", "S<3,4,3> o 0 o
+    (8,64):(64,1)", a swizzle, or an int tuple."""
     parts = [p.strip() for p in notation.split(" o ")]
     if len(parts) == 1:
         return _function(parts[0], notation)
@@ -33,7 +33,7 @@ def layout_from_str(notation: str) -> Any:
 
 
 def _error(notation: str, why: str) -> CuteError:
-    return CuteError(f"{notation!r} is no layout in CuTe's notation: {why}")
+    return CuteError(f"{notation!r} is not a layout in CuTe's notation: {why}")
 
 
 def _function(part: str, notation: str) -> Any:

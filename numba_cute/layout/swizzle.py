@@ -10,6 +10,8 @@ from typing import Any
 from ..seam import CuteError, static, traced
 from .int_tuple import static_int, whole
 
+__all__ = ["Swizzle", "make_swizzle"]
+
 
 @static
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +76,14 @@ IDENTITY = Swizzle(0, 4, 3)
 
 @traced
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
-    """S<b,m,s>; no bits, or fields that would overlap (|s| < b), give the identity S<0,4,3>, as in the CuTe DSL."""
+    """Make S<b,m,s>: `b` bits, from bit `m` on, xored with those `s` bits above (below if `s` is negative). No bits, or
+    fields that would overlap (|s| < b), give the identity S<0,4,3>, as in the CuTe DSL."""
     b, m, s = static_int(b, "b"), static_int(m, "m"), static_int(s, "s")
     return IDENTITY if b == 0 or abs(s) < b else Swizzle(b, m, s)
 
 
 def swizzle_of_masks(y_mask: int, z_mask: int) -> Swizzle | None:
-    """The swizzle that reads the bits of `y_mask` and changes those of `z_mask`; None where there is none."""
+    """Return the swizzle that reads the bits of `y_mask` and changes those of `z_mask`; None where there is none."""
     if y_mask == 0 or z_mask == 0:
         return IDENTITY
     y_low, z_low = (y_mask & -y_mask).bit_length() - 1, (z_mask & -z_mask).bit_length() - 1

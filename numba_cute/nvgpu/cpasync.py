@@ -8,139 +8,15 @@ them. A store belongs to its thread's bulk group: `arch.cp_async_bulk_commit_gro
 `arch.fence_proxy("async.shared", space="cta")`, and then comes a barrier.
 """
 
-from __future__ import annotations
+from ..seam import facade as _facade
+from .ampere.copy_g2s import *
+from .common import CtaGroup as CtaGroup, LoadCacheMode as LoadCacheMode, ReductionOp as ReductionOp
+from .hopper.bulk import *
+from .hopper.dsmem import *
+from .hopper.im2col import *
+from .hopper.partition import *
+from .hopper.tensor_map import *
+from .hopper.tma import *
+from .hopper.tma_ops import *
 
-from typing import Any
-
-from .. import isa, layout
-from ..atoms.copy_atom import CopyAtom
-from ..dtypes import Uint16
-from ..layout import make_layout
-from ..layout.pure import pure
-from ..seam import CuteError, traced
-from ..tensor.tensor import Tensor, domain_offset
-from .ampere.cp_async import CopyG2SOp
-from .common import CtaGroup, LoadCacheMode, ReductionOp
-from .hopper.bulk import (
-    CopyBulkG2SMulticastOp,
-    CopyBulkG2SOp,
-    CopyBulkS2GByteMaskOp,
-    CopyBulkS2GOp,
-    CopyBulkS2SOp,
-    CopyReduceBulkS2GOp,
-    CopyReduceBulkS2SOp,
-    group_bulk_copy_modes,
-)
-from .hopper.dsmem import CopyDsmemStoreOp
-from .hopper.im2col import (
-    CopyBulkTensorIm2ColG2SMulticastOp,
-    CopyBulkTensorIm2ColG2SOp,
-    CopyBulkTensorIm2ColS2GOp,
-    make_im2col_tma_atom,
-)
-from .hopper.tensor_map import (
-    copy_tensormap,
-    cp_fence_tma_desc_release,
-    fence_tma_desc_acquire,
-    fence_tma_desc_release,
-    update_tma_descriptor,
-)
-from .hopper.tma import TmaInfo, make_tiled_tma_atom
-from .hopper.tma_ops import (
-    CopyBulkTensorTileG2SMulticastOp,
-    CopyBulkTensorTileG2SOp,
-    CopyBulkTensorTileS2GOp,
-    CopyReduceBulkTensorTileS2GOp,
-    TmaCopyOp,
-)
-
-__all__ = [
-    "CopyBulkG2SMulticastOp",
-    "CopyBulkG2SOp",
-    "CopyBulkS2GByteMaskOp",
-    "CopyBulkS2GOp",
-    "CopyBulkS2SOp",
-    "CopyBulkTensorIm2ColG2SMulticastOp",
-    "CopyBulkTensorIm2ColG2SOp",
-    "CopyBulkTensorIm2ColS2GOp",
-    "CopyBulkTensorTileG2SMulticastOp",
-    "CopyBulkTensorTileG2SOp",
-    "CopyBulkTensorTileS2GOp",
-    "CopyDsmemStoreOp",
-    "CopyG2SOp",
-    "CopyReduceBulkS2GOp",
-    "CopyReduceBulkS2SOp",
-    "CopyReduceBulkTensorTileS2GOp",
-    "CtaGroup",
-    "LoadCacheMode",
-    "ReductionOp",
-    "TmaCopyOp",
-    "TmaInfo",
-    "copy_tensormap",
-    "cp_fence_tma_desc_release",
-    "create_tma_multicast_mask",
-    "fence_tma_desc_acquire",
-    "fence_tma_desc_release",
-    "group_bulk_copy_modes",
-    "make_im2col_tma_atom",
-    "make_tiled_tma_atom",
-    "prefetch_descriptor",
-    "tma_partition",
-    "update_tma_descriptor",
-]
-
-
-@traced
-def tma_partition(
-    atom: CopyAtom, cta_coord: Any, cta_layout: Any, smem_tensor: Tensor, gmem_tensor: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The parts of a tile that this block copies by `atom`: (smem part, gmem part), ((box, boxes), rest…) each.
-
-    cta_coord, cta_layout: which of the blocks that share a multicast tile this is, and their numbering; 0 and
-    make_layout(1) without multicast. smem_tensor, gmem_tensor: mode 0 is the whole tile (`group_modes`)."""
-    cta_layout = cta_layout if isinstance(cta_layout, layout.Layout) else make_layout(cta_layout)
-    for t, name in ((smem_tensor, "smem_tensor"), (gmem_tensor, "gmem_tensor")):
-        if not isinstance(t, Tensor):
-            raise CuteError(f"tma_partition: {name} {t!r} is not a tensor")
-    tile = smem_tensor.layout[0]
-    if layout.size(gmem_tensor.layout, (0,)) != layout.size(tile):
-        raise CuteError(
-            f"tma_partition: mode 0 of gmem_tensor {gmem_tensor.layout} and of smem_tensor {smem_tensor.layout} must "
-            "both be the whole tile; group their tile modes with group_modes(t, 0, n)"
-        )
-    elements = layout.size(atom.layout_src_tv, (1,))
-    parts = layout.cosize(cta_layout)
-    by_box, by_part = tile_by_box(tile, elements, 1), tile_by_box(tile, elements, parts)
-    part = layout.crd2idx(cta_coord, cta_layout)
-    return _by_boxes(smem_tensor, by_box, by_part, part), _by_boxes(gmem_tensor, by_box, by_part, part)
-
-
-@pure
-def tile_by_box(tile: Any, elements: int, parts: int) -> Any:
-    """From ((element of a part of a box, part), box) to the tile's coordinate, in the order of shared memory."""
-    inverse = layout.right_inverse(layout.get_nonswizzle_portion(tile))
-    whole = layout.tile_to_shape(layout.make_layout((inverse,)), layout.size(tile), (0,))
-    return layout.logical_divide(layout.coalesce(whole), layout.make_layout((elements // parts, parts)))
-
-
-def _by_boxes(t: Tensor, by_box: Any, by_part: Any, part: Any) -> Tensor:
-    """The tile by boxes, starting at this block's part (its stride is static, so that the alignment stays known)."""
-    rest = layout.rank(t.layout) - 1
-    whole = layout.coalesce(layout.composition(t.layout, (by_box, *(None,) * rest)), target_profile=((1, 1),))
-    by_parts = Tensor(t.iterator, layout.composition(t.layout, (by_part, *(None,) * rest)))
-    return Tensor(domain_offset((((0, part), 0), *(0,) * rest), by_parts).iterator, whole)
-
-
-@traced
-def create_tma_multicast_mask(cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: int) -> Any:
-    """The blocks (Uint16, one bit for each rank) that lie along mode `mcast_mode` through `cta_coord_vmnk`: those that
-    share this block's part of a multicast tile."""
-    return Uint16(layout.make_layout_image_mask(cta_layout_vmnk, cta_coord_vmnk, mcast_mode))
-
-
-@traced
-def prefetch_descriptor(tma_atom: CopyAtom) -> None:
-    """Fetch the atom's tensor map ahead of its first use. One thread or warp. PTX prefetch.tensormap, sm_90."""
-    if tma_atom.tensor_map is None:
-        raise CuteError(f"prefetch_descriptor: {tma_atom!r} is not a TMA atom")
-    isa.prefetch_tensormap(tma_atom.tensor_map)
+_facade.publish(globals())

@@ -5,80 +5,11 @@ The order: `fence()`, `cute.gemm(…)` for each step, `commit_group()`, `wait_gr
 or the operands' memory is overwritten. All threads of the warpgroup call each of these, converged.
 """
 
-from __future__ import annotations
+from ..atoms.op import Field as Field
+from ..seam import facade as _facade
+from .common import OperandMajorMode as OperandMajorMode, OperandSource as OperandSource
+from .hopper.descriptor import *
+from .hopper.warpgroup_mma import *
+from .hopper.warpgroup_sparse import *
 
-from .. import isa
-from ..atoms.mma_atom import Field
-from ..dtypes import DType
-from ..layout import ComposedLayout, Swizzle, make_composed_layout, make_layout
-from ..seam import CuteError, StaticEnum, traced
-from .common import OperandMajorMode
-from .hopper.warpgroup_mma import MmaB1Op, MmaF8Op, MmaF16BF16Op, MmaI8Op, MmaTF32Op, OperandSource
-from .hopper.warpgroup_sparse import MmaF8SparseOp, MmaF16BF16SparseOp, MmaI8SparseOp, MmaTF32SparseOp
-
-__all__ = [
-    "Field",
-    "MmaB1Op",
-    "MmaF16BF16Op",
-    "MmaF16BF16SparseOp",
-    "MmaF8Op",
-    "MmaF8SparseOp",
-    "MmaI8Op",
-    "MmaI8SparseOp",
-    "MmaTF32Op",
-    "MmaTF32SparseOp",
-    "OperandMajorMode",
-    "OperandSource",
-    "SmemLayoutAtomKind",
-    "commit_group",
-    "fence",
-    "make_smem_layout_atom",
-    "wait_group",
-]
-
-
-class SmemLayoutAtomKind(StaticEnum):
-    """Shared memory layouts that wgmma reads: the contiguous dimension (MN or K), and the bytes of a swizzled row."""
-
-    MN_INTER = ("mn", 0)
-    MN_SW32 = ("mn", 1)
-    MN_SW64 = ("mn", 2)
-    MN_SW128 = ("mn", 3)
-    K_INTER = ("k", 0)
-    K_SW32 = ("k", 1)
-    K_SW64 = ("k", 2)
-    K_SW128 = ("k", 3)
-
-
-@traced
-def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> ComposedLayout:
-    """The smallest tile of a shared memory layout: 8 rows of 16, 32, 64 or 128 bytes, S o 0 o (rows, row).
-
-    The swizzle counts bytes: allocate with `layout.outer` and `swizzle=layout.inner`, 1024-byte aligned."""
-    if not isinstance(kind, SmemLayoutAtomKind):
-        raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of SmemLayoutAtomKind")
-    major, bits = kind.value
-    row = (128 << bits) // element_type.width
-    outer = make_layout((row, 8), stride=(1, row)) if major == "mn" else make_layout((8, row), stride=(row, 1))
-    return make_composed_layout(Swizzle(bits, 4, 3), 0, outer)
-
-
-@traced
-def fence() -> None:
-    """Order accesses to accumulators and A registers before the next wgmma. It does not order shared memory.
-    PTX wgmma.fence, sm_90a."""
-    isa.wgmma_fence()
-
-
-@traced
-def commit_group() -> None:
-    """Close the group of wgmmas issued since the last one. PTX wgmma.commit_group, sm_90a."""
-    isa.wgmma_commit_group()
-
-
-@traced
-def wait_group(group: int) -> None:
-    """Wait until at most the `group` (0 to 7) latest groups are incomplete. PTX wgmma.wait_group, sm_90a."""
-    if type(group) is not int or not 0 <= group <= 7:
-        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, 7]")
-    isa.wgmma_wait_group(n=group)
+_facade.publish(globals())

@@ -1,61 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines: barriers, states, and the producers and consumers that work through them."""
 
+from ..seam import facade as _facade
 from . import audit, ownership  # noqa: F401 - they register their checks
-from .barrier import (
-    MbarrierArray,
-    NamedBarrier,
-    SyncObject,
-    TmaStoreFence,
-    arrive,
-    arrive_and_wait,
-    arrive_unaligned,
-    sync,
-    wait,
-    wait_unaligned,
-)
-from .clc import PipelineClcFetchAsync
-from .group import Agent, CooperativeGroup, MbarrierLayout, PipelineOp, PipelineUserType
-from .initial_sync import agent_sync, pipeline_init_arrive, pipeline_init_wait
-from .order import PipelineOrder
-from .participants import ConsumerHandle, PipelineConsumer, PipelineProducer, ProducerHandle
-from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync, PipelineTmaStore
-from .state import PipelineState, make_pipeline_state
-from .umma import PipelineAsyncUmma, PipelineTmaMultiConsumersAsync, PipelineTmaUmma, PipelineUmmaAsync
+from .barrier import *
+from .clc import *
+from .group import *
+from .initial_sync import *
+from .order import *
+from .participants import *
+from .pipelines import *
+from .state import *
+from .umma import *
 
-__all__ = [
-    "Agent",
-    "ConsumerHandle",
-    "CooperativeGroup",
-    "MbarrierArray",
-    "MbarrierLayout",
-    "NamedBarrier",
-    "PipelineAsync",
-    "PipelineAsyncUmma",
-    "PipelineClcFetchAsync",
-    "PipelineConsumer",
-    "PipelineCpAsync",
-    "PipelineOp",
-    "PipelineOrder",
-    "PipelineProducer",
-    "PipelineState",
-    "PipelineTmaAsync",
-    "PipelineTmaMultiConsumersAsync",
-    "PipelineTmaStore",
-    "PipelineTmaUmma",
-    "PipelineUmmaAsync",
-    "PipelineUserType",
-    "ProducerHandle",
-    "SyncObject",
-    "TmaStoreFence",
-    "agent_sync",
-    "arrive",
-    "arrive_and_wait",
-    "arrive_unaligned",
-    "make_pipeline_state",
-    "pipeline_init_arrive",
-    "pipeline_init_wait",
-    "sync",
-    "wait",
-    "wait_unaligned",
-]
+_facade.publish(globals())

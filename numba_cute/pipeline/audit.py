@@ -14,6 +14,7 @@ from typing import Any
 
 from .. import layout
 from ..atoms.copy import copy, copy_atom_call
+from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
 from ..seam.steps import AUDITS, Step
 from ..tensor.tensor import Tensor
@@ -39,7 +40,7 @@ class Stage:
 
 
 def check_bytes(steps: list[Step], value: Callable[[str], Any]) -> None:
-    """An error if the copies of a stage cannot deliver what it waits for."""
+    """Refuse copies of a stage that cannot deliver what it waits for."""
     handles: dict[str, Stage] = {}
     barriers: dict[str, Stage] = {}
     stages: list[Stage] = []
@@ -103,8 +104,8 @@ def _note(stage: Stage, s: Step, value: Callable[[str], Any]) -> None:
     if not isinstance(dst, Tensor) or not is_static(dst.shape) or s.region != stage.region or "pred" in given:
         stage.known = False
         return
-    pair = getattr(getattr(getattr(atom, "op", None), "cta_group", None), "value", 1)
-    delivered = int(layout.size(dst.shape)) * dst.element_type.width // 8 * pair
+    blocks = atom.op.blocks if isinstance(atom, (CopyAtom, TiledCopy)) else 1
+    delivered = int(layout.size(dst.shape)) * dst.element_type.width // 8 * blocks
     stage.copies.append((delivered, "mcast_mask" in given, s.line))
 
 

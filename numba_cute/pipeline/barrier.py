@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pipelines wait on: arrays of mbarriers, named barriers, and TMA's store groups."""
+"""Synchronisation objects of pipelines: arrays of mbarriers, named barriers, and TMA's store groups."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from ..isa.rows import mbarrier as isa, sync as isa_sync, tcgen05 as isa_tcgen05
 from ..isa.rows.cluster import mapa
 from ..isa.rows.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.rows.special import sreg
-from ..seam import CuteError, current, static, traced
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, arrivals
 from .known import check_mask, check_ranks, known_threads
 from .state import check_stages
+
+__all__ = [
+    "MbarrierArray", "NamedBarrier", "SyncObject", "TmaStoreFence", "arrive", "arrive_and_wait", "arrive_unaligned",
+    "sync", "wait", "wait_unaligned",
+]  # fmt: skip
 
 MBARRIER_BYTES = 8
 MAX_TX_BYTES = (1 << 20) - 1  # PTX ISA, "Size and alignment of mbarrier object": range of the tx-count
@@ -25,7 +30,7 @@ NAMED_BARRIERS = 16
 
 
 class SyncObject(abc.ABC):
-    """What a pipeline arrives at and waits on: `MbarrierArray`, `NamedBarrier`, `TmaStoreFence`."""
+    """The interface by which a pipeline arrives and waits: `MbarrierArray`, `NamedBarrier`, `TmaStoreFence`."""
 
     @abc.abstractmethod
     def arrive(self) -> None:
@@ -37,7 +42,7 @@ class SyncObject(abc.ABC):
 
     @abc.abstractmethod
     def arrive_and_wait(self) -> None:
-        """Signal, and wait."""
+        """Signal, and wait for the signal."""
 
     @abc.abstractmethod
     def arrive_and_drop(self) -> None:
@@ -45,23 +50,26 @@ class SyncObject(abc.ABC):
 
     @abc.abstractmethod
     def get_barrier(self) -> Any:
-        """What the hardware knows it by."""
+        """Return the object by which the hardware knows it."""
 
     @abc.abstractmethod
     def max(self) -> int:
-        """The greatest count that it can hold."""
+        """Return the greatest count that it can hold."""
 
 
 @static
 class MbarrierArray(SyncObject):
     """One mbarrier for each stage; making one initialises them (call from all threads, or at least thread 0).
 
-    barrier_storage: a pointer to `num_stages` 64-bit words of shared memory. agent: how its arrivals are made, and
-    the group of those who make them, once each, to complete a phase. tx_count: bytes that each phase delivers, for
-    PipelineOp.TmaLoad. name: for the simulator's reports. cluster_scope: peers publish with their arrivals what they
-    wrote (and not only that they have read), so that arrivals release and waits acquire at cluster scope, which costs
-    a GPU-wide fence (see isa.mbarrier_arrive_peer). A fence and a CTA or cluster barrier must follow, before any other
-    use: `pipeline_init_arrive` and `pipeline_init_wait`. PTX: mbarrier.init, sm_90.
+    barrier_storage: a pointer to `num_stages` 64-bit words of shared memory, 8-byte aligned. num_stages: a static
+    count. agent: a pair of the PipelineOp by which threads arrive and the CooperativeGroup of those who do, once each,
+    to complete a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad. name: for the simulator's
+    reports. cluster_scope: peers publish with their arrivals what they wrote (and not only that they have read), so
+    that arrivals release and waits acquire at cluster scope, which costs a GPU-wide fence (see
+    isa.mbarrier_arrive). A fence and a CTA or cluster barrier must follow, before any other use:
+    `pipeline_init_arrive` and `pipeline_init_wait`. PTX mbarrier.init, sm_90.
+
+    index: in all methods the stage, 0 to `num_stages - 1`.
     """
 
     barrier_storage: Pointer
@@ -89,19 +97,26 @@ class MbarrierArray(SyncObject):
 
     @property
     def op_type(self) -> PipelineOp:
+        """The PipelineOp of its agent."""
         return self.agent[0]
 
     @property
     def cg(self) -> CooperativeGroup:
+        """The CooperativeGroup of its agent."""
         return self.agent[1]
 
     @property
     def layout(self) -> MbarrierLayout:
-        """How the barriers hold their counts, which bounds `max()` and tx_count."""
+        """The format of the counts, which bounds `max()` and tx_count."""
         return MbarrierLayout.V0
 
+    @property
+    def _scope(self) -> str:
+        """For whom arrivals at a peer's barrier release, and waits acquire."""
+        return "cluster" if self.cluster_scope else "cta"
+
     def mbarrier_init(self) -> None:
-        """Initialise the barriers (thread 0 does; no fence)."""
+        """Initialise the barriers, without a fence. All threads; thread 0 does it. PTX mbarrier.init, sm_80."""
         b, count = current(), arrivals(self.cg)
 
         def init() -> None:
@@ -114,7 +129,7 @@ class MbarrierArray(SyncObject):
         b.when(b.compare("==", tid, 0), init)
 
     def recast_to_new_op_type(self, new_op_type: PipelineOp) -> MbarrierArray:
-        """The same barriers, not initialised again, with another way to arrive."""
+        """Return the same barriers, not initialised again, with another way to arrive: `new_op_type`, a PipelineOp."""
         check_agent((new_op_type, self.cg), self.tx_count)
         new = object.__new__(MbarrierArray)
         for f in dataclasses.fields(self):
@@ -125,19 +140,19 @@ class MbarrierArray(SyncObject):
     def _address(self, index: Any) -> Any:
         return self.barrier_storage.address + index * MBARRIER_BYTES
 
-    def get_barrier(self, index: Any) -> Pointer:  # type: ignore[override]
-        """A pointer to the barrier of stage `index`: what `cute.copy` takes as `tma_bar_ptr`."""
+    def get_barrier(self, index: Int) -> Pointer:  # type: ignore[override]
+        """Return a Pointer to the barrier of stage `index`, which `cute.copy` takes as `tma_bar_ptr`."""
         return self.barrier_storage + index
 
     def max(self) -> int:
-        """The most arrivals that a phase may need: 2**20 - 1."""
+        """Return the most arrivals that a phase may need: 2**20 - 1."""
         return MAX_ARRIVALS
 
-    def arrive(self, index: Any, dst: Any = None, cta_group: Any = 1) -> None:  # type: ignore[override]
-        """Arrive at stage `index` as `op_type` says.
+    def arrive(self, index: Int, dst: Int | None = None, cta_group: Int = 1) -> None:  # type: ignore[override]
+        """Arrive at stage `index` in the way of `op_type`.
 
         dst: the cluster rank of the CTA whose barrier it is (for TCGen05Mma a mask of such ranks). cta_group: for
-        TCGen05Mma, 1 or 2 CTAs that multiply together.
+        TCGen05Mma, 1 or 2 CTAs that multiply together. An error for PipelineOp.Composite, which does not say how.
         """
         if self.op_type is PipelineOp.AsyncThread:
             self.arrive_mbarrier(index, dst)
@@ -151,30 +166,31 @@ class MbarrierArray(SyncObject):
             self.arrive_tcgen05mma(index, dst, cta_group)
         else:
             raise CuteError(
-                f"MbarrierArray.arrive: op_type {self.op_type} says no one way to arrive: "
-                "recast_to_new_op_type(PipelineOp.AsyncThread) (or TCGen05Mma, …) gives a view that has one"
+                f"MbarrierArray.arrive: op_type {self.op_type} does not say how to arrive: "
+                "recast_to_new_op_type(PipelineOp.AsyncThread) (or TCGen05Mma, …) makes a view that does"
             )
 
-    def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
-        """Each calling thread arrives once, at this CTA's barrier, or at that of rank `dst_rank` in the cluster."""
+    def arrive_mbarrier(self, index: Int, dst_rank: Int | None = None) -> None:
+        """Arrive once at stage `index` of this CTA, or of the CTA of rank `dst_rank` in the cluster. Each calling
+        thread. PTX mbarrier.arrive, sm_80; sm_90 with a rank."""
         if dst_rank is None:
             isa.mbarrier_arrive(self._address(index))
         else:
             check_ranks("arrive_mbarrier", dst_rank=dst_rank)
-            arrive = isa.mbarrier_arrive_cluster if self.cluster_scope else isa.mbarrier_arrive_peer
-            arrive(mapa(self._address(index), dst_rank))
+            isa.mbarrier_arrive(mapa(self._address(index), dst_rank), space="cluster", scope=self._scope)
 
-    def arrive_cp_async_mbarrier(self, index: Any) -> None:
-        """Each calling thread arrives once when all cp.async that it issued before are done; it counts as one of the
-        arrivals that the barrier was made for. PTX: cp.async.mbarrier.arrive.noinc, sm_80."""
+    def arrive_cp_async_mbarrier(self, index: Int) -> None:
+        """Arrive once at stage `index` when all cp.async that the calling thread issued before are done; this counts as
+        one of the arrivals that the barrier was made for. Each calling thread. PTX cp.async.mbarrier.arrive.noinc,
+        sm_80."""
         cp_async_mbarrier_arrive_noinc(self._address(index))
 
-    def arrive_tcgen05mma(self, index: Any, mask: Any = None, cta_group: Any = 1) -> None:
-        """One elected lane lets the barrier receive an arrival once all its multiplies are complete. A whole warp: the
-        one whose elected lane issued them.
+    def arrive_tcgen05mma(self, index: Int, mask: Int | None = None, cta_group: Int = 1) -> None:
+        """Let the barrier of stage `index` receive an arrival once all multiplies of the elected lane are complete. A
+        whole warp: the one whose elected lane issued them.
 
         mask: the cluster ranks (a bit each) of the CTAs whose barriers receive it; this CTA's by default. cta_group: 1
-        or 2 CTAs that multiply together. PTX: tcgen05.commit, sm_100f.
+        or 2 CTAs that multiply together. PTX tcgen05.commit, sm_100f.
         """
         group = getattr(cta_group, "value", cta_group)
         if group not in (1, 2):
@@ -183,52 +199,50 @@ class MbarrierArray(SyncObject):
         address = self._address(index)
 
         def commit() -> None:
-            if mask is None:
-                isa_tcgen05.tcgen05_commit(address, cta_group=group)
-            else:
-                isa_tcgen05.tcgen05_commit_multicast(address, dtypes.Uint16(mask), cta_group=group)
+            isa_tcgen05.tcgen05_commit(address, None if mask is None else dtypes.Uint16(mask), cta_group=group)
 
         current().when(isa_sync.elect_sync(), commit)
 
-    def arrive_and_expect_tx(self, index: Any, tx_count: Any) -> None:
-        """One elected lane arrives and adds `tx_count` bytes to what the phase waits for. The whole warp calls it."""
+    def arrive_and_expect_tx(self, index: Int, tx_count: int) -> None:
+        """Arrive at stage `index` and add `tx_count` bytes to what the phase waits for, in one elected lane. A whole
+        warp. PTX mbarrier.arrive.expect_tx, sm_90."""
         current().when(isa_sync.elect_sync(), lambda: isa.mbarrier_arrive_expect_tx(self._address(index), tx_count))
 
-    def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
-        """Each calling thread arrives, and adds `tx_count` bytes to what the phase waits for, at the barrier of the CTA
-        of rank `dst` in the cluster (its own by default). No lane is elected: lanes may name different CTAs."""
+    def arrive_and_expect_tx_with_dst(self, index: Int, tx_count: int, dst: Int | None = None) -> None:
+        """Arrive at stage `index` of the CTA of rank `dst` in the cluster (its own by default), and add `tx_count`
+        bytes to what the phase waits for. Each calling thread: no lane is elected, and lanes may name different CTAs.
+        PTX mbarrier.arrive.expect_tx, sm_90."""
         check_ranks("arrive_and_expect_tx_with_dst", dst=dst)
         check_tx_count("arrive_and_expect_tx_with_dst", tx_count)
         if dst is None:
             isa.mbarrier_arrive_expect_tx(self._address(index), tx_count)
         else:
-            isa.mbarrier_arrive_expect_tx_cluster(mapa(self._address(index), dst), tx_count)
+            isa.mbarrier_arrive_expect_tx(mapa(self._address(index), dst), tx_count, space="cluster")
 
-    def try_wait(self, index: Any, phase: Any) -> Any:
-        """Whether the phase of parity `phase` has completed, after a wait that the hardware limits."""
-        try_wait = isa.mbarrier_try_wait_parity_cluster if self.cluster_scope else isa.mbarrier_try_wait_parity
-        return try_wait(self._address(index), phase)
+    def try_wait(self, index: Int, phase: Int) -> Any:
+        """Wait, for a time that the hardware limits, until the phase of parity `phase` of stage `index` has completed,
+        and return whether it has. Any thread. PTX mbarrier.try_wait, sm_90."""
+        return isa.mbarrier_try_wait_parity(self._address(index), phase, scope=self._scope)
 
-    def wait(self, index: Any, phase: Any) -> None:  # type: ignore[override]
+    def wait(self, index: Int, phase: Int) -> None:  # type: ignore[override]
         """Wait until the phase of parity `phase` of stage `index` has completed. Any thread."""
-        wait = isa.mbarrier_wait_parity_cluster if self.cluster_scope else isa.mbarrier_wait_parity
-        wait(self._address(index), phase)
+        isa.mbarrier_wait_parity(self._address(index), phase, scope=self._scope)
 
     def arrive_and_wait(  # type: ignore[override]
-        self, index: Any, phase: Any, dst: Any = None, cta_group: Any = 1
+        self, index: Int, phase: Int, dst: Int | None = None, cta_group: Int = 1
     ) -> None:
-        """Arrive, and wait for the phase."""
+        """Arrive at stage `index` as `arrive(index, dst, cta_group)` does, and wait for its phase of parity `phase`."""
         self.arrive(index, dst, cta_group)
         self.wait(index, phase)
 
-    def arrive_and_drop(self, index: Any) -> None:  # type: ignore[override]
-        """Each calling thread arrives once, for the last time: later phases want one arrival less for each. This CTA's
-        barrier alone. PTX: mbarrier.arrive_drop, sm_80."""
+    def arrive_and_drop(self, index: Int) -> None:  # type: ignore[override]
+        """Arrive once at stage `index` of this CTA, for the last time: later phases need one arrival less. Each calling
+        thread. PTX mbarrier.arrive_drop, sm_80."""
         isa.mbarrier_arrive_drop(self._address(index))
 
 
-def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> None:
-    """Errors of an MbarrierArray's way to arrive."""
+def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: int) -> None:
+    """Refuse an MbarrierArray's way to arrive that cannot be."""
     op, group = agent if isinstance(agent, tuple) and len(agent) == 2 else (None, None)
     if not isinstance(op, PipelineOp) or not isinstance(group, CooperativeGroup):
         raise CuteError(f"MbarrierArray: agent {agent!r} must be a pair (PipelineOp, CooperativeGroup)")
@@ -238,8 +252,8 @@ def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: Any) -> No
         check_tx_count("MbarrierArray", tx_count)
 
 
-def check_tx_count(what: str, tx_count: Any) -> None:
-    """An error if a static `tx_count` is no number of bytes that a phase can wait for."""
+def check_tx_count(what: str, tx_count: int) -> None:
+    """Refuse a static `tx_count` that is not a number of bytes that a phase can wait for."""
     if isinstance(tx_count, int) and not 0 < tx_count <= MAX_TX_BYTES:
         raise CuteError(
             f"{what}: tx_count {tx_count} bytes must be 1 to {MAX_TX_BYTES}: what all copies of one stage deliver to "
@@ -256,8 +270,8 @@ def check_tx_count(what: str, tx_count: Any) -> None:
 class NamedBarrier(SyncObject):
     """One of the CTA's 16 hardware barriers, for `num_threads` of its threads; whole warps use it.
 
-    barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a
-    multiple of 32. PTX: barrier.cta, sm_70.
+    barrier_id: 0 to 15; 0 is also `cuda.syncthreads`. num_threads: those that arrive and those that wait, a multiple of
+    32, at most 1024. PTX barrier.cta, sm_70.
     """
 
     barrier_id: Any
@@ -267,47 +281,49 @@ class NamedBarrier(SyncObject):
         check_named_barrier("NamedBarrier", self.barrier_id, self.num_threads)
 
     def arrive(self) -> None:
-        """Arrive without waiting. All 32 lanes together."""
+        """Arrive without waiting. All 32 lanes together. PTX barrier.cta.arrive, sm_70."""
         isa_sync.bar_arrive(self.barrier_id, self.num_threads)
 
     def arrive_unaligned(self) -> None:
-        """Arrive without waiting. Threads of a warp need not come together."""
+        """Arrive without waiting. Any thread; those of a warp need not come together. PTX barrier.cta.arrive, sm_70."""
         isa_sync.barrier_cta_arrive(self.barrier_id, self.num_threads)
 
     def wait(self) -> None:
-        """The same as `arrive_and_wait`: on a named barrier whoever waits also arrives."""
+        """Call `arrive_and_wait`: on a named barrier whoever waits also arrives."""
         self.arrive_and_wait()
 
     def wait_unaligned(self) -> None:
-        """Arrive and wait. Threads of a warp need not come together."""
+        """Arrive, and wait until `num_threads` threads have. Any thread; those of a warp need not come together. PTX
+        barrier.cta.sync, sm_70."""
         isa_sync.barrier_cta_sync(self.barrier_id, self.num_threads)
 
     def arrive_and_wait(self) -> None:
-        """Arrive, and wait until `num_threads` threads have; orders their memory accesses. All 32 lanes together."""
+        """Arrive, and wait until `num_threads` threads have; orders their memory accesses. All 32 lanes together. PTX
+        barrier.cta.sync, sm_70."""
         isa_sync.bar_sync(self.barrier_id, self.num_threads)
 
     def arrive_and_drop(self) -> None:
-        """Always an error: the hardware counts each use of a named barrier afresh."""
+        """Raise an error: the hardware counts each use of a named barrier afresh."""
         raise CuteError(
             f"NamedBarrier.arrive_and_drop: barrier {self.barrier_id} has no count to take a thread from: a named "
             "barrier counts each use afresh; make NamedBarrier(barrier_id, fewer threads) for the later uses"
         )
 
     def sync(self) -> None:
-        """The same as `arrive_and_wait`."""
+        """Call `arrive_and_wait`."""
         self.arrive_and_wait()
 
     def get_barrier(self) -> Any:
-        """The barrier's number."""
+        """Return the barrier's number."""
         return self.barrier_id
 
     def max(self) -> int:
-        """How many named barriers a CTA has: 16."""
+        """Return the number of named barriers that a CTA has: 16."""
         return NAMED_BARRIERS
 
 
-def check_named_barrier(what: str, barrier_id: Any, num_threads: Any) -> None:
-    """Errors of a named barrier's number and thread count, where they are static."""
+def check_named_barrier(what: str, barrier_id: Int, num_threads: int) -> None:
+    """Refuse a named barrier's number and thread count that cannot be, where they are static."""
     if isinstance(barrier_id, int) and not 0 <= barrier_id < NAMED_BARRIERS:
         raise CuteError(f"{what}: barrier_id {barrier_id} must be 0 to {NAMED_BARRIERS - 1}: a CTA has 16 of them")
     if isinstance(num_threads, int) and (num_threads % 32 or not 0 < num_threads <= 1024):
@@ -321,38 +337,43 @@ def check_named_barrier(what: str, barrier_id: Any, num_threads: Any) -> None:
 
 
 @traced
-def arrive(barrier_id: Any, num_threads: Any) -> None:
-    """Arrive at named barrier `barrier_id` of `num_threads` threads without waiting. All 32 lanes together."""
+def arrive(barrier_id: Int, num_threads: int) -> None:
+    """Arrive at the named barrier `barrier_id` (0 to 15) of `num_threads` threads, a multiple of 32, without waiting.
+    All 32 lanes together. PTX barrier.cta.arrive, sm_70."""
     NamedBarrier(barrier_id, num_threads).arrive()
 
 
 @traced
-def arrive_unaligned(barrier_id: Any, num_threads: Any) -> None:
-    """Arrive at a named barrier without waiting. Threads of a warp need not come together."""
+def arrive_unaligned(barrier_id: Int, num_threads: int) -> None:
+    """Arrive at the named barrier `barrier_id` (0 to 15) of `num_threads` threads, a multiple of 32, without waiting.
+    Any thread; those of a warp need not come together. PTX barrier.cta.arrive, sm_70."""
     NamedBarrier(barrier_id, num_threads).arrive_unaligned()
 
 
 @traced
-def wait(barrier_id: Any, num_threads: Any) -> None:
-    """The same as `arrive_and_wait`."""
+def wait(barrier_id: Int, num_threads: int) -> None:
+    """Call `arrive_and_wait(barrier_id, num_threads)`: on a named barrier whoever waits also arrives."""
     NamedBarrier(barrier_id, num_threads).wait()
 
 
 @traced
-def wait_unaligned(barrier_id: Any, num_threads: Any) -> None:
-    """Arrive at a named barrier and wait. Threads of a warp need not come together."""
+def wait_unaligned(barrier_id: Int, num_threads: int) -> None:
+    """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
+    Any thread; those of a warp need not come together. PTX barrier.cta.sync, sm_70."""
     NamedBarrier(barrier_id, num_threads).wait_unaligned()
 
 
 @traced
-def arrive_and_wait(barrier_id: Any, num_threads: Any) -> None:
-    """Arrive at named barrier `barrier_id` and wait until `num_threads` threads have. All 32 lanes together."""
+def arrive_and_wait(barrier_id: Int, num_threads: int) -> None:
+    """Arrive at the named barrier `barrier_id` (0 to 15) and wait until `num_threads` threads, a multiple of 32, have.
+    All 32 lanes together. PTX barrier.cta.sync, sm_70."""
     NamedBarrier(barrier_id, num_threads).arrive_and_wait()
 
 
 @traced
-def sync(barrier_id: Any = 0) -> None:
-    """Wait at named barrier `barrier_id` for all threads of the CTA. All 32 lanes together."""
+def sync(barrier_id: Int = 0) -> None:
+    """Wait at the named barrier `barrier_id` (0 to 15) for all threads of the CTA. All 32 lanes together. PTX
+    barrier.cta.sync, sm_70."""
     NamedBarrier(barrier_id, _cta_threads()).sync()
 
 
@@ -364,9 +385,10 @@ def _cta_threads() -> Any:
 
 @static
 class TmaStoreFence(SyncObject):
-    """The stores of one thread, in groups: at most `num_stages` of them may still be reading shared memory.
+    """The stores of one thread, in groups, of which at most `num_stages` may still be reading shared memory.
 
-    num_stages: 0 waits for all. The thread that issued the stores calls all of this. PTX: cp.async.bulk, sm_90.
+    num_stages: a static int; 0 waits for all. All methods are for the thread that issued the stores. PTX cp.async.bulk,
+    sm_90.
     """
 
     num_stages: int = 0
@@ -376,12 +398,13 @@ class TmaStoreFence(SyncObject):
             raise CuteError(f"TmaStoreFence: num_stages {self.num_stages!r} must be a static int of at least 0")
 
     def arrive(self) -> None:
-        """Close the group of the stores issued so far."""
+        """Close the group of the stores issued so far. PTX cp.async.bulk.commit_group, sm_90."""
         isa_tma.cp_async_bulk_commit_group()
 
     def wait(self) -> None:
-        """Wait until at most `num_stages - 1` groups (0 groups for 0 stages) still read shared memory."""
-        isa_tma.cp_async_bulk_wait_group_read(n=max(self.num_stages - 1, 0))
+        """Wait until at most `num_stages - 1` groups (0 groups for 0 stages) still read shared memory. PTX
+        cp.async.bulk.wait_group.read, sm_90."""
+        isa_tma.cp_async_bulk_wait_group(n=max(self.num_stages - 1, 0), read=True)
 
     def arrive_and_wait(self) -> None:
         """Close the group, and wait as `wait` does."""
@@ -389,17 +412,17 @@ class TmaStoreFence(SyncObject):
         self.wait()
 
     def arrive_and_drop(self) -> None:
-        """Always an error: there is no count of arrivals."""
+        """Raise an error: there is no count of arrivals."""
         raise CuteError("TmaStoreFence.arrive_and_drop: a thread's stores have no count of arrivals; use arrive()")
 
     def get_barrier(self) -> Any:
-        """Always an error: no barrier lies behind it."""
-        raise CuteError("TmaStoreFence.get_barrier: a thread's stores complete groups, and no barrier")
+        """Raise an error: no barrier lies behind it."""
+        raise CuteError("TmaStoreFence.get_barrier: a thread's stores complete groups; there is no barrier")
 
     def max(self) -> int:
-        """Always an error: there is no count of arrivals."""
+        """Raise an error: there is no count of arrivals."""
         raise CuteError("TmaStoreFence.max: a thread's stores have no count of arrivals")
 
     def tail(self) -> None:
         """Wait until no store reads shared memory any more."""
-        isa_tma.cp_async_bulk_wait_group_read(n=0)
+        isa_tma.cp_async_bulk_wait_group(n=0, read=True)

@@ -9,25 +9,29 @@ from typing import Any
 from .. import dtypes
 from ..isa.rows.clc import RESPONSE_BYTES
 from ..isa.rows.special import sreg
-from ..seam import CuteError, current, static, traced
+from ..layout import Layout
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .group import WARP_SIZE, CooperativeGroup, PipelineOp
 from .initial_sync import publish
 from .known import check_arrivals, check_cluster, check_elected, cluster_size
-from .participants import check_owner
+from .participants import State, check_owner
 from .pipelines import PipelineAsync, make_barriers, wait_unless
+
+__all__ = ["PipelineClcFetchAsync"]
 
 
 @static
 @dataclass(frozen=True)
 class PipelineClcFetchAsync(PipelineAsync):
-    """clusterlaunchcontrol.try_cancel produces its 16-byte responses in every CTA of the cluster, and threads of all
-    these CTAs consume them. Make one with `create`; sm_100f.
+    """A pipeline in which clusterlaunchcontrol.try_cancel produces its 16-byte responses in every CTA of the cluster,
+    and threads of all these CTAs consume them. Make one with `create`. PTX clusterlaunchcontrol.try_cancel, sm_100f.
 
     The producer is one warp of the CTA of rank 0. Each of its lanes i below the cluster's size announces the response
     to CTA i; then one elected lane calls `arch.issue_clc_query` (or the scheduler's `advance_to_next_work`) with
     `producer_get_barrier(state)`. All consumers, of all CTAs, release the stage at the barrier of CTA 0.
+    is_signaling_thread: whether this lane announces.
     """
 
     is_signaling_thread: Any = True
@@ -41,17 +45,17 @@ class PipelineClcFetchAsync(PipelineAsync):
         consumer_group: CooperativeGroup,
         tx_count: int = RESPONSE_BYTES,
         barrier_storage: Pointer | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = 0,
-        cta_layout_vmnk: Any = None,
+        producer_mask: Int | None = None,
+        consumer_mask: Int | None = 0,
+        cta_layout_vmnk: Layout | None = None,
         defer_sync: bool = False,
         name: str = "clc",
     ) -> PipelineClcFetchAsync:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
-        producer_group: size 1. consumer_group: the consuming threads of the whole cluster.
-        tx_count: 16, a response. producer_mask: the CTA that this lane signals (by default its lane number).
-        consumer_mask: the rank of the producer's CTA. The rest as in `PipelineTmaAsync.create`.
+        producer_group: size 1. consumer_group: the consuming threads of the whole cluster. tx_count: 16, a response.
+        producer_mask: the CTA that this lane signals (by default its lane number). consumer_mask: the rank of the
+        producer's CTA. num_stages, barrier_storage, cta_layout_vmnk, defer_sync, name: as in `PipelineTmaAsync.create`.
         """
         what = "PipelineClcFetchAsync.create"
         check_tx_count(what, tx_count)
@@ -76,11 +80,12 @@ class PipelineClcFetchAsync(PipelineAsync):
             publish(size)
         return PipelineClcFetchAsync(full, empty, num_stages, producer_mask, consumer_mask, signals)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until the stage is empty; then announce a response to every CTA of the cluster. A whole warp."""
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
+        """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce a response to
+        every CTA of the cluster. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         current().when(self.is_signaling_thread, lambda: self.sync_object_full.arrive(state.index, self.producer_mask))
 
-    def producer_commit(self, state: Any) -> None:
-        """Nothing: the response itself completes the stage."""
+    def producer_commit(self, state: State) -> None:
+        """Do nothing: the response itself completes the stage of `state`."""
         check_owner(self, "producer_commit", state)

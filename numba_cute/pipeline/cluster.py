@@ -22,7 +22,7 @@ V, M, N = 0, 1, 2
 
 @dataclass(frozen=True)
 class Cluster:
-    """v, m, n: CTAs along each mode. Make one with `cluster_of`."""
+    """The CTAs of a cluster along each mode, v, m and n. Make one with `cluster_of`."""
 
     layout: Layout
     v: int
@@ -34,12 +34,12 @@ class Cluster:
         return self.v * self.m * self.n
 
     def reached(self, modes: tuple[int, int]) -> int:
-        """How many CTAs (pairs, where two multiply together) the copies of one reach, itself included: those of A if
-        `modes[0]`, those of B if `modes[1]`."""
+        """Count the CTAs (pairs, where two multiply together) that the copies of one reach, itself included: those of A
+        if `modes[0]`, those of B if `modes[1]`."""
         return (self.n if modes[0] else 1) + (self.m if modes[1] else 1) - 1
 
     def sharing(self, modes: tuple[int, int], pairs: bool) -> Any:
-        """The ranks, a bit each, of the CTAs that copies of this one reach or come from.
+        """Return the ranks, a bit each, of the CTAs that copies of this one reach or come from.
 
         modes: as for `reached`. pairs: both CTAs of each pair, and not only those of this one's v.
         """
@@ -52,19 +52,19 @@ class Cluster:
         return b if not modes[0] else a if not modes[1] else a | b
 
     def leads(self) -> Any:
-        """Whether this CTA is the first of those that multiply together."""
+        """Return whether this CTA is the first of those that multiply together."""
         return True if self.v == 1 else current().compare("==", self.part(V), 0)
 
     def leader(self) -> Any:
-        """The rank of the first CTA of those that multiply together with this one."""
+        """Return the rank of the first CTA of those that multiply together with this one."""
         return cluster_rank() - self.part(V)
 
     def together(self) -> Any:
-        """The ranks, a bit each, of the CTAs that multiply together with this one."""
+        """Return the ranks, a bit each, of the CTAs that multiply together with this one."""
         return self._bits(V) << self.leader()
 
     def part(self, mode: int) -> Any:
-        """What this CTA's coordinate along a mode adds to its rank."""
+        """Return what this CTA's coordinate along a mode adds to its rank."""
         if (self.v, self.m, self.n)[mode] == 1:
             return dtypes.Int32(0)
         return dtypes.Int32(self.layout[mode](self.layout.get_hier_coord(cluster_rank())[mode]))
@@ -77,8 +77,8 @@ class Cluster:
         return dtypes.Int32(sum(1 << r for r in ranks))
 
 
-def cluster_of(what: str, cta_layout_vmnk: Any, pairs: bool = False) -> Cluster:
-    """The cluster of a layout, or the one of a single CTA for None; errors of what is none.
+def cluster_of(what: str, cta_layout_vmnk: Layout | None, pairs: bool = False) -> Cluster:
+    """Return the cluster of a layout, or the one of a single CTA for None; refuse what is none.
 
     pairs: whether the matrix unit takes part, which knows pairs of CTAs of the ranks 2i and 2i + 1 alone.
     """
@@ -112,7 +112,7 @@ def cluster_of(what: str, cta_layout_vmnk: Any, pairs: bool = False) -> Cluster:
 
 
 def check_modes(what: str, mcast_mode_mn: Any) -> None:
-    """An error unless `mcast_mode_mn` says of A and of B whether it is multicast, and one of them is."""
+    """Refuse `mcast_mode_mn` unless it says of A and of B whether it is multicast, and one of them is."""
     modes = mcast_mode_mn if isinstance(mcast_mode_mn, tuple) else ()
     if len(modes) != 2 or not all(isinstance(x, int) and x in (0, 1) for x in modes):
         raise CuteError(f"{what}: mcast_mode_mn {mcast_mode_mn!r} must be two static numbers, each 0 or 1")
@@ -124,5 +124,5 @@ def check_modes(what: str, mcast_mode_mn: Any) -> None:
 
 
 def cluster_rank() -> Any:
-    """This CTA's rank in its cluster."""
+    """Return this CTA's rank in its cluster."""
     return dtypes.Int32(sreg_cluster(register="cluster_ctarank"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part in a pipeline, and how it arrives."""
+"""The two sides of a pipeline: how many take part, and how they arrive."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from ..isa.rows.special import sreg, sreg_cluster
 from ..seam import CuteError, Leaf, StaticEnum, static
+
+__all__ = ["Agent", "CooperativeGroup", "MbarrierLayout", "PipelineOp", "PipelineUserType"]
 
 WARP_SIZE = 32
 MAX_CLUSTER = 16
@@ -26,14 +28,14 @@ class Agent(StaticEnum):
 
 
 class PipelineOp(StaticEnum):
-    """How one side of a pipeline arrives at its barriers.
+    """The way in which one side of a pipeline arrives at its barriers.
 
     AsyncThread: threads, with mbarrier.arrive. AsyncLoad: threads, once their cp.async copies are done
-    (cp.async.mbarrier.arrive). TmaLoad: one thread arrives and says how many bytes TMA will deliver
+    (cp.async.mbarrier.arrive). TmaLoad: one thread arrives and announces how many bytes TMA will deliver
     (mbarrier.arrive.expect_tx); the copy itself completes the phase. ClcLoad: the same for the response of
     clusterlaunchcontrol.try_cancel, in each CTA of the cluster. TCGen05Mma: the matrix unit, when the multiplies of the
     issuing thread are complete (tcgen05.commit). TmaStore: a thread's bulk groups; there is no barrier. Composite:
-    several of these; `MbarrierArray.recast_to_new_op_type` gives a view for each.
+    several of these; `MbarrierArray.recast_to_new_op_type` makes a view for each.
     """
 
     AsyncThread = "mbarrier.arrive"
@@ -55,10 +57,10 @@ class PipelineUserType(StaticEnum):
 
 
 class MbarrierLayout(StaticEnum):
-    """How an mbarrier's 64 bits hold its counts (PTX ISA, "mbarrier": contents).
+    """The format of the counts in an mbarrier's 64 bits (PTX ISA, "mbarrier": contents).
 
-    V0: up to 2**20 - 1 arrivals, and pending bytes of -(2**20 - 1) to 2**20 - 1; what every target has, and all
-    barriers here.
+    V0: up to 2**20 - 1 arrivals, and pending bytes of -(2**20 - 1) to 2**20 - 1; every target has it, and all barriers
+    here.
     """
 
     V0 = "layout::v0"
@@ -67,10 +69,10 @@ class MbarrierLayout(StaticEnum):
 @static
 class CooperativeGroup:
     """One side of a pipeline: `size` agents, all of whose threads arrive to complete a phase of the barrier that they
-    signal, unless the pipeline says who arrives for them.
+    signal, unless the pipeline names others who arrive for them.
 
-    agent: what is counted. `size` warps are `32 * size` arrivals, and so many CTAs or clusters as many as they have
-    threads. alignment: `size` must be a multiple of it, where it is given.
+    agent: the unit of `size`, an Agent. `size` warps are `32 * size` arrivals, and so many CTAs or clusters as many as
+    they have threads. alignment: `size` must be a multiple of it, where it is given.
     """
 
     agent: Agent
@@ -97,7 +99,7 @@ class CooperativeGroup:
 
 
 def arrivals(group: CooperativeGroup) -> Any:
-    """How many threads a group has: the arrivals of a phase where each of them arrives once."""
+    """Count the threads of a group: the arrivals of a phase where each of them arrives once."""
     if group.agent is Agent.Thread:
         return group.size
     if group.agent is Agent.Warp:
@@ -109,19 +111,19 @@ def arrivals(group: CooperativeGroup) -> Any:
 
 
 def known_arrivals(group: CooperativeGroup) -> int | None:
-    """`arrivals(group)`, where that needs no kernel that runs."""
+    """Return `arrivals(group)`, where that needs no kernel that runs."""
     if isinstance(group.size, Leaf) or group.agent not in (Agent.Thread, Agent.Warp):
         return None
     return int(arrivals(group))
 
 
 def arriving_once(group: CooperativeGroup, threads: int, times: int = 1) -> CooperativeGroup:
-    """The arrivals of a group where each `threads` of its threads make `times` of them together."""
+    """Return the arrivals of a group where each `threads` of its threads make `times` of them together."""
     return CooperativeGroup(Agent.Thread, (arrivals(group) + (threads - 1)) // threads * times)
 
 
 def counted(side: str, group: CooperativeGroup) -> str:
-    """A group's size, as errors show how it becomes a number of arrivals."""
+    """Write a group's size for errors: how it becomes a number of arrivals."""
     if group.agent is Agent.Thread:
         return f"{side}.size {group.size}"
     if group.agent is Agent.Warp and not isinstance(group.size, Leaf):

@@ -12,12 +12,15 @@ from .barrier import sync
 from .group import Agent
 from .known import check_cluster, cluster_size
 
+__all__ = ["agent_sync", "pipeline_init_arrive", "pipeline_init_wait"]
+
 
 @traced
 def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
-    """Wait for all threads of the warp, the CTA, or the cluster (`is_relaxed`: without releasing memory accesses).
+    """Wait for all threads of the warp, the CTA, or the cluster. All of them.
 
-    All threads call it. PTX: barrier.cta, sm_70; barrier.cluster, sm_90.
+    group: Agent.Warp, Agent.ThreadBlock or Agent.ThreadBlockCluster. is_relaxed: of a cluster, do not release memory
+    accesses. PTX barrier.cta, sm_70; barrier.cluster, sm_90.
     """
     if group is Agent.Warp:
         isa_sync.bar_warp_sync()
@@ -34,10 +37,11 @@ def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
 
 @traced
 def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = False) -> None:
-    """Fence the barriers that this thread initialised and, in a cluster, arrive without waiting for the others.
+    """Fence the barriers that this thread initialised and, in a cluster, arrive without waiting for the others. All
+    threads, after the last pipeline made with `defer_sync`; `pipeline_init_wait` must follow.
 
-    All threads call it, after the last pipeline made with `defer_sync`; `pipeline_init_wait` must follow.
-    PTX: fence.mbarrier_init, barrier.cluster.arrive, sm_90.
+    cluster_shape_mn: the cluster, as a shape or a layout; None where there is none. is_relaxed: arrive without
+    releasing memory accesses. PTX fence.mbarrier_init, barrier.cluster.arrive, sm_90.
     """
     check_cluster("pipeline_init_arrive", "cluster_shape_mn", cluster_shape_mn)
     fence_mbarrier_init()
@@ -47,7 +51,8 @@ def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = False)
 
 @traced
 def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
-    """Wait until all threads of the cluster, or of the CTA where there is no cluster, have come to the same call."""
+    """Wait until all threads of the cluster, or of the CTA where there is no cluster, have come to the same call. All
+    threads. cluster_shape_mn: as for `pipeline_init_arrive`. PTX barrier.cluster.wait, sm_90; barrier.cta, sm_70."""
     if cluster_size(cluster_shape_mn) > 1:
         isa_sync.cluster_wait()
     else:
@@ -62,6 +67,6 @@ def publish(size: int) -> None:
 
 def _cluster_arrive(is_relaxed: bool) -> None:
     if is_relaxed:
-        isa_sync.cluster_arrive_relaxed()
+        isa_sync.cluster_arrive(sem="relaxed")
     else:
         isa_sync.cluster_arrive()

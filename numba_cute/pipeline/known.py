@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a launch while a kernel is compiled or simulated, and the checks that need it."""
+"""Facts about a launch that are known while a kernel is compiled or simulated, and the checks that need them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..seam import CuteError, Leaf, current_or
+from ..seam import CuteError, Int, Leaf, current_or
 from .group import MAX_CLUSTER, Agent, CooperativeGroup, counted, known_arrivals
 
 
 def known_cluster() -> int | None:
-    """The CTAs of a cluster of this kernel, where that is known."""
+    """Count the CTAs of a cluster of this kernel, where that is known."""
     known = getattr(current_or(None), "known_launch", None)
     shape = None if known is None else known()[0]
     return None if shape is None else shape[0] * shape[1] * shape[2]
 
 
 def known_threads() -> int | None:
-    """The most threads that a CTA of this kernel has, where that is known."""
+    """Return the most threads that a CTA of this kernel has, where that is known."""
     known = getattr(current_or(None), "known_launch", None)
     return None if known is None else known()[1]
 
 
 def check_cluster(what: str, argument: str, shape: Any) -> None:
-    """An error if `shape` is another cluster than the kernel's, where that is known."""
+    """Refuse a `shape` that is another cluster than the kernel's, where that is known."""
     have = known_cluster()
     if shape is None or have is None:
         return
@@ -39,7 +39,7 @@ def check_cluster(what: str, argument: str, shape: Any) -> None:
 
 
 def check_arrivals(what: str, side: str, group: Any, each: int, ctas: int, unit: str, times: int = 1) -> None:
-    """An error if a phase wants more arrivals than there are units that arrive once each.
+    """Refuse a phase that needs more arrivals than there are units that arrive once each.
 
     each: threads of a unit (1, or 32 for a warp). ctas: how many CTAs' units arrive. times: how many such groups there
     are, which all arrive at different phases.
@@ -56,7 +56,7 @@ def check_arrivals(what: str, side: str, group: Any, each: int, ctas: int, unit:
         raise CuteError(
             f"{what}: {counted(side, group)}"
             + (f" * {times} groups = {wanted * times}" if times > 1 else "")
-            + f" arrivals never come: a block has {units}"
+            + f" arrivals never occur: a block has {units}"
             + (f", and {ctas} CTAs arrive, {most} arrivals in all" if ctas > 1 else "")
         )
 
@@ -68,25 +68,25 @@ def _check_blocks(what: str, side: str, group: CooperativeGroup, ctas: int) -> N
         return
     if group.size * each > ctas:
         raise CuteError(
-            f"{what}: {counted(side, group)}: the threads of {group.size * each} CTAs never come: {ctas} arrive"
+            f"{what}: {counted(side, group)}: the threads of {group.size * each} CTAs are waited for: {ctas} arrive"
         )
 
 
-def check_elected(what: str, side: str, group: Any, mend: str = "") -> None:
-    """An error if a group whose warps arrive with one elected lane counts anything but these lanes. mend: what else
-    could be done."""
+def check_elected(what: str, side: str, group: Any, remedy: str = "") -> None:
+    """Refuse a group whose warps arrive with one elected lane but that counts anything but these lanes. remedy:
+    another one."""
     if not isinstance(group, CooperativeGroup):
         return
     if group.agent is not Agent.Thread:
         warps = group.size if group.agent is Agent.Warp else "how many warps"
         raise CuteError(
-            f"{what}: {counted(side, group)} arrivals never come: one lane of each warp arrives here: "
-            f"CooperativeGroup(Agent.Thread, {warps}){mend}"
+            f"{what}: {counted(side, group)} arrivals never occur: one lane of each warp arrives here: "
+            f"CooperativeGroup(Agent.Thread, {warps}){remedy}"
         )
 
 
 def check_ranks(what: str, **ranks: Any) -> None:
-    """An error if a static rank lies outside of the cluster, or of every cluster if the kernel's is not known."""
+    """Refuse a static rank outside of the cluster, or of every cluster if the kernel's is not known."""
     have = known_cluster()
     for name, rank in ranks.items():
         if isinstance(rank, int) and not 0 <= rank < (have or MAX_CLUSTER):
@@ -97,8 +97,8 @@ def check_ranks(what: str, **ranks: Any) -> None:
             )
 
 
-def check_mask(what: str, mask: Any) -> None:
-    """An error if a static mask names no CTA, or one outside of the cluster."""
+def check_mask(what: str, mask: Int | None) -> None:
+    """Refuse a static mask that names no CTA, or one outside of the cluster."""
     if not isinstance(mask, int):
         return
     if not 0 < mask < 1 << MAX_CLUSTER:
@@ -113,7 +113,7 @@ def check_mask(what: str, mask: Any) -> None:
 
 
 def cluster_size(shape: Any) -> int:
-    """The CTAs of a cluster of this shape: None, an int, a tuple, or a layout."""
+    """Count the CTAs of a cluster of this shape: None, an int, a tuple, or a layout."""
     if shape is None:
         return 1
     if hasattr(shape, "shape"):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of threads that take turns."""
 
+from __future__ import annotations
+
 from typing import Any
 
-from ..seam import CuteError, current, struct, traced
+from ..seam import CuteError, Int, current, struct, traced
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray
 from .group import CooperativeGroup, PipelineOp
@@ -12,19 +14,21 @@ from .known import check_arrivals
 from .pipelines import barrier_words
 from .state import PipelineState, check_stages
 
+__all__ = ["PipelineOrder"]
+
 
 @struct
 class PipelineOrder:
     """`length` groups of threads that pass through each of `depth` sections one after the other, over and over.
 
-    A group may be in one section while another is in the next. Make one with `create`; PTX: mbarrier, sm_90.
+    A group may be in one section while another is in the next. Make one with `create`. PTX mbarrier, sm_90.
     """
 
-    sync_object_full: Any
+    sync_object_full: MbarrierArray
     depth: int
     length: int
     group_id: Any
-    state: Any
+    state: PipelineState
 
     @staticmethod
     @traced
@@ -32,13 +36,13 @@ class PipelineOrder:
         *,
         depth: int,
         length: int,
-        group_id: Any,
+        group_id: Int,
         producer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
         defer_sync: bool = False,
         name: str = "order",
-    ):
-        """Initialise the barriers and give this group's view. All threads call it.
+    ) -> PipelineOrder:
+        """Initialise the barriers and return this group's view. All threads.
 
         depth: how many sections there are, each ordered. length: how many groups take turns. group_id: this thread's
         group, 0 to length - 1; 0 goes first. producer_group: the threads of one such group: each arrives to end its
@@ -62,14 +66,15 @@ class PipelineOrder:
         return PipelineOrder(barriers, depth, length, group_id, state)
 
     @traced
-    def get_barrier_for_current_stage_idx(self, group_id, state=None):
-        """The index of the barrier at which group `group_id` waits in the section of `state`, or of its own state."""
+    def get_barrier_for_current_stage_idx(self, group_id: Int, state: PipelineState | None = None) -> Any:
+        """Return the index of the barrier at which group `group_id` waits in the section of `state`, or of its own
+        state."""
         state = self.state if state is None else state
         return state.index * self.length + group_id
 
     @traced
-    def wait(self, state=None):
-        """Wait for this group's turn in the section of its own state.
+    def wait(self, state: PipelineState | None = None) -> None:
+        """Wait for this group's turn in the section of its own state. Any thread.
 
         state: a PipelineState of `depth` stages that the caller keeps, to be used instead: it begins as a Producer's in
         group 0, and as a Consumer's in the others.
@@ -78,10 +83,10 @@ class PipelineOrder:
         self.sync_object_full.wait(self.get_barrier_for_current_stage_idx(self.group_id, state), phase)
 
     @traced
-    def arrive(self, state=None):
-        """End this group's turn: the next group's begins. As many threads call it as the group has arrivals.
+    def arrive(self, state: PipelineState | None = None) -> PipelineState | None:
+        """End this group's turn: the next group's begins. As many threads as the group has arrivals.
 
-        state: as for `wait`; it, and not the own state, goes on to the next section, and is given back.
+        state: as for `wait`; it, and not the own state, goes on to the next section, and is returned.
         """
         b, following = current(), self.group_id + 1
         following = b.select(b.compare("==", following, self.length), 0, following)

@@ -2,8 +2,8 @@
 """While a kernel is compiled: is each handle given back to the pipeline that it came from?
 
 Two pipelines that are made alike have one type. Here variables are followed instead, within one function: from `create`
-over participants to handles. What comes from elsewhere, or from several places, is not known and is let through; the
-simulator compares the barriers themselves.
+over participants to handles. A handle from elsewhere, or from several places, is let through; the simulator compares
+the barriers themselves.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GIVE_BACK = ("commit", "release", "producer_commit", "consumer_release")
 
 
 def check_handles(steps: list[Step], value: Callable[[str], Any]) -> None:
-    """An error if a handle is committed or released through another pipeline than the one it came from."""
+    """Refuse a handle that is committed or released through another pipeline than the one it came from."""
     assigned = Counter(s.target for s in steps)
     once = [s for s in steps if s.target and assigned[s.target] == 1]
     made: dict[str, str] = {}  # of which pipeline a variable is: the variable that `create` was assigned to

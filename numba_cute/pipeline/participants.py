@@ -3,41 +3,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
-from ..seam import CuteError, static, struct, traced
+from ..seam import CuteError, Int, static, struct, traced
+from .state import PipelineState
+
+__all__ = ["ConsumerHandle", "PipelineConsumer", "PipelineProducer", "ProducerHandle"]
+
+H = TypeVar("H")
 
 
 @static
 class ProducerHandle:
-    """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal."""
+    """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal.
+    pipeline: the one that it belongs to."""
 
     pipeline: Any
-    index: Any
-    phase: Any
-    count: Any
+    index: Int
+    phase: Int
+    count: Int
 
     @property
     def barrier(self) -> Any:
+        """The Pointer to the full barrier of the stage."""
         return self.pipeline.producer_get_barrier(self)
 
     def commit(self) -> None:
-        """Say that the stage is filled (with TMA, the copies do)."""
+        """Announce that the stage is filled (with TMA, the copies do)."""
         self.pipeline.producer_commit(self)
 
 
 @static
 class ConsumerHandle:
-    """A stage that a consumer has waited for: `index`, `phase`, `count`."""
+    """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to."""
 
     pipeline: Any
-    index: Any
-    phase: Any
-    count: Any
+    index: Int
+    phase: Int
+    count: Int
 
     def release(self) -> None:
-        """Say that the stage may be filled again."""
+        """Announce that the stage may be filled again."""
         self.pipeline.consumer_release(self)
+
+
+State: TypeAlias = PipelineState | ProducerHandle | ConsumerHandle
+"""What says which stage is meant: a state that its owner advances, or a handle of one stage."""
 
 
 @struct
@@ -45,49 +57,51 @@ class PipelineProducer:
     """The producer's side of a pipeline, with its state. `pipeline.make_producer()` makes it."""
 
     pipeline: Any
-    state: Any
+    state: PipelineState
     group: Any
 
     @traced
-    def acquire(self, try_acquire_token=None):
-        """Wait until the stage is empty, and give a handle of it. It does not advance."""
+    def acquire(self, try_acquire_token: Int | None = None) -> Any:
+        """Wait until the stage is empty, unless `try_acquire_token` is true, and return a handle of it. It does not
+        advance."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
         return _handle(ProducerHandle, self)
 
     @traced
-    def advance(self):
+    def advance(self) -> None:
         """Go to the next stage."""
         self.state.advance()
 
     @traced
-    def acquire_and_advance(self, try_acquire_token=None):
-        """Wait until the stage is empty, give a handle of it, and go to the next."""
+    def acquire_and_advance(self, try_acquire_token: Int | None = None) -> Any:
+        """Wait until the stage is empty, unless `try_acquire_token` is true, return a handle of it, and go to the
+        next."""
         handle = self.acquire(try_acquire_token)
         self.advance()
         return handle
 
     @traced
-    def try_acquire(self):
-        """A token for `acquire`: whether the stage is already empty."""
+    def try_acquire(self) -> Any:
+        """Return a token for `acquire`: whether the stage is already empty."""
         return self.pipeline.producer_try_acquire(self.state)
 
     @traced
-    def commit(self, handle=None):
-        """Say that the stage of `handle`, or else the current one, is filled."""
+    def commit(self, handle: ProducerHandle | None = None) -> None:
+        """Announce that the stage of `handle`, or else the current one, is filled."""
         self.pipeline.producer_commit(self.state if handle is None else _must_be(ProducerHandle, "commit", handle))
 
     @traced
-    def tail(self):
+    def tail(self) -> None:
         """Wait until all stages have been released: the producer's last call, before the CTA may exit."""
         self.pipeline.producer_tail(self.state)
 
     @traced
-    def clone(self):
-        """A new producer at the same stage."""
+    def clone(self) -> PipelineProducer:
+        """Make a new producer at the same stage."""
         return PipelineProducer(self.pipeline, self.state.clone(), self.group)
 
     @traced
-    def reset(self):
+    def reset(self) -> None:
         """Set the state's count to 0."""
         self.state.reset_count()
 
@@ -97,66 +111,67 @@ class PipelineConsumer:
     """The consumer's side of a pipeline, with its state. `pipeline.make_consumer()` makes it."""
 
     pipeline: Any
-    state: Any
+    state: PipelineState
     group: Any
 
     @traced
-    def wait(self, try_wait_token=None):
-        """Wait until the stage is full, and give a handle of it. It does not advance."""
+    def wait(self, try_wait_token: Int | None = None) -> Any:
+        """Wait until the stage is full, unless `try_wait_token` is true, and return a handle of it. It does not
+        advance."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
         return _handle(ConsumerHandle, self)
 
     @traced
-    def advance(self):
+    def advance(self) -> None:
         """Go to the next stage."""
         self.state.advance()
 
     @traced
-    def wait_and_advance(self, try_wait_token=None):
-        """Wait until the stage is full, give a handle of it, and go to the next."""
+    def wait_and_advance(self, try_wait_token: Int | None = None) -> Any:
+        """Wait until the stage is full, unless `try_wait_token` is true, return a handle of it, and go to the next."""
         handle = self.wait(try_wait_token)
         self.advance()
         return handle
 
     @traced
-    def try_wait(self):
-        """A token for `wait`: whether the stage is already full."""
+    def try_wait(self) -> Any:
+        """Return a token for `wait`: whether the stage is already full."""
         return self.pipeline.consumer_try_wait(self.state)
 
     @traced
-    def release(self, handle=None):
-        """Say that the stage of `handle`, or else the current one, may be filled again."""
+    def release(self, handle: ConsumerHandle | None = None) -> None:
+        """Announce that the stage of `handle`, or else the current one, may be filled again."""
         self.pipeline.consumer_release(self.state if handle is None else _must_be(ConsumerHandle, "release", handle))
 
     @traced
-    def clone(self):
-        """A new consumer at the same stage."""
+    def clone(self) -> PipelineConsumer:
+        """Make a new consumer at the same stage."""
         return PipelineConsumer(self.pipeline, self.state.clone(), self.group)
 
     @traced
-    def reset(self):
+    def reset(self) -> None:
         """Set the state's count to 0."""
         self.state.reset_count()
 
 
-def _handle(cls, participant):
+def _handle(cls: Callable[..., H], participant: Any) -> H:
     """A handle of the current stage: its index is copied, so that it stays when the state advances."""
     state = participant.state
     return cls(participant.pipeline, state.index, state.phase, state.count)
 
 
-def _must_be(cls, what, handle):
+def _must_be(cls: type[H], what: str, handle: Any) -> H:
     """`handle`, which must be one of this side."""
     if not isinstance(handle, cls):
         raise CuteError(f"{what}: handle {handle!r} is no {cls.__name__}: give what this side's acquire or wait gave")
     return handle
 
 
-def check_owner(pipeline: Any, what: str, state: Any) -> None:
-    """An error if `state` is a handle of another pipeline, or of the other side of this one. A state is let through.
+def check_owner(pipeline: Any, what: str, state: State) -> None:
+    """Refuse a `state` that is a handle of another pipeline, or of the other side of this one. A state is let through.
 
-    What tells pipelines apart while a kernel is compiled is all that is static of them; in the simulator also where
-    their barriers are. `ownership.check_handles` sees more where both are made in the function that mixes them up.
+    While a kernel is compiled, pipelines differ by all that is static of them; in the simulator also by where their
+    barriers are. `ownership.check_handles` sees more where both are made in the function that mixes them up.
     """
     if not isinstance(state, (ProducerHandle, ConsumerHandle)):
         return
@@ -168,7 +183,7 @@ def check_owner(pipeline: Any, what: str, state: Any) -> None:
 
 
 def foreign(what: str, mine: Any, theirs: Any) -> CuteError:
-    """The error of a handle of another pipeline."""
+    """Make the error of a handle of another pipeline."""
     names = [p.sync_object_full.name.removesuffix(".full") for p in (mine, theirs)]
     other = "" if names[0] != names[1] else ", another of that name"
     return CuteError(
@@ -178,7 +193,7 @@ def foreign(what: str, mine: Any, theirs: Any) -> CuteError:
 
 
 def _identity(pipeline: Any) -> tuple[Any, ...]:
-    """What is known of a pipeline that another one may not share."""
+    """The facts known of a pipeline that another one may not share."""
     full, empty = pipeline.sync_object_full, pipeline.sync_object_empty
     address = full.barrier_storage.address
     sides = tuple((x.name, x.op_type, x.cg.agent, x.cluster_scope) for x in (full, empty))

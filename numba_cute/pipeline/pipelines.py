@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import dtypes
-from ..arch.memory import alloc_smem
+from ..arch.smem import alloc_smem
 from ..isa.rows.special import sreg
-from ..seam import CuteError, current, static, traced
+from ..layout import Layout
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import MbarrierArray, TmaStoreFence, check_tx_count
 from .cluster import Cluster, check_modes, cluster_of
@@ -25,16 +26,23 @@ from .group import (
 )
 from .initial_sync import publish
 from .known import check_arrivals, check_elected, check_ranks, known_cluster
-from .participants import PipelineConsumer, PipelineProducer, check_owner
-from .state import check_stages, make_pipeline_state
+from .participants import PipelineConsumer, PipelineProducer, State, check_owner
+from .state import PipelineState, check_stages, make_pipeline_state
+
+__all__ = ["PipelineAsync", "PipelineCpAsync", "PipelineTmaAsync", "PipelineTmaStore"]
 
 
 @static
 class PipelineAsync:
-    """Threads produce and threads consume. Make one with `create`.
+    """A pipeline in which threads produce and threads consume. Make one with `create`.
 
-    A producer acquires a stage (waits until it is empty), fills it and commits it; a consumer waits until it is
-    full, uses it and releases it. Each side keeps its own PipelineState, or works through `make_participants()`.
+    A producer acquires a stage (waits until it is empty), fills it and commits it; a consumer waits until it is full,
+    uses it and releases it. Each side keeps its own PipelineState, or works through `make_participants()`.
+
+    sync_object_full, sync_object_empty: the barriers of its `num_stages` stages. producer_mask, consumer_mask: the
+    ranks that each side signals. Of all methods, state: the caller's PipelineState, or a handle of this pipeline (of
+    another one it is an error); try_acquire_token, try_wait_token: the token of an earlier try, which if it is true
+    saves the wait.
     """
 
     sync_object_full: MbarrierArray
@@ -51,18 +59,18 @@ class PipelineAsync:
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = None,
+        producer_mask: Int | None = None,
+        consumer_mask: Int | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineAsync:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
         num_stages: 1 or more. producer_group, consumer_group: the threads that fill, and empty, a stage: each arrives.
         barrier_storage: 2 * num_stages 64-bit words of shared memory; None takes static shared memory, the same each
         time that a line of the kernel makes the pipeline. producer_mask, consumer_mask: the cluster rank whose barrier
-        producers and consumers signal (their own CTA's by default). defer_sync: the caller calls
-        `pipeline_init_arrive` and `pipeline_init_wait`. name: for the simulator's reports.
+        producers and consumers signal (their own CTA's by default). defer_sync: the caller calls `pipeline_init_arrive`
+        and `pipeline_init_wait`. name: for the simulator's reports.
         """
         check_ranks("PipelineAsync.create", producer_mask=producer_mask, consumer_mask=consumer_mask)
         _check_threads("PipelineAsync.create", "producer_group", producer_group, producer_mask)
@@ -74,38 +82,38 @@ class PipelineAsync:
             publish(1 if producer_mask is None and consumer_mask is None else 2)
         return PipelineAsync(full, empty, num_stages, producer_mask, consumer_mask)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until stage `state.index` is empty; not if `try_acquire_token` says that it is."""
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
+        """Wait until stage `state.index` is empty, unless `try_acquire_token` is true. Any producing thread."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
 
-    def producer_try_acquire(self, state: Any) -> Any:
-        """A token: whether the stage is already empty. It does not acquire it."""
+    def producer_try_acquire(self, state: State) -> Any:
+        """Return a token: whether the stage of `state` is already empty. It does not acquire it."""
         return self.sync_object_empty.try_wait(state.index, state.phase)
 
-    def producer_commit(self, state: Any) -> None:
-        """Say that this thread has filled its part of the stage."""
+    def producer_commit(self, state: State) -> None:
+        """Announce that this thread has filled its part of the stage of `state`. Each producing thread."""
         check_owner(self, "producer_commit", state)
         self.sync_object_full.arrive(state.index, self.producer_mask)
 
-    def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
-        """Wait until stage `state.index` is full; not if `try_wait_token` says that it is."""
+    def consumer_wait(self, state: State, try_wait_token: Int | None = None) -> None:
+        """Wait until stage `state.index` is full, unless `try_wait_token` is true. Any consuming thread."""
         wait_unless(try_wait_token, self.sync_object_full, state)
 
-    def consumer_try_wait(self, state: Any) -> Any:
-        """A token: whether the stage is already full."""
+    def consumer_try_wait(self, state: State) -> Any:
+        """Return a token: whether the stage of `state` is already full."""
         return self.sync_object_full.try_wait(state.index, state.phase)
 
-    def consumer_release(self, state: Any) -> None:
-        """Say that this thread has done with the stage."""
+    def consumer_release(self, state: State) -> None:
+        """Announce that this thread has finished with the stage of `state`. Each consuming thread."""
         check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
-    def producer_get_barrier(self, state: Any) -> Pointer:
-        """A pointer to the full barrier of the stage: what copies into it signal."""
+    def producer_get_barrier(self, state: State) -> Pointer:
+        """Return a Pointer to the full barrier of the stage of `state`, which copies into it signal."""
         return self.sync_object_full.get_barrier(state.index)
 
-    def producer_tail(self, state: Any) -> None:
-        """Wait until the consumers have released every stage that was filled, in whatever order. The producer's last
+    def producer_tail(self, state: PipelineState) -> None:
+        """Wait until the consumers have released every stage that was filled, in whatever order: the producer's last
         call.
 
         Without it a CTA could exit while its peers, or the async proxy, still signal its barriers. state: the stage
@@ -117,24 +125,25 @@ class PipelineAsync:
             self.sync_object_empty.wait(state.index, state.phase)
 
     def make_producer(self) -> PipelineProducer:
-        """The producer's view, at stage 0."""
+        """Make the producer's view, at stage 0."""
         state = make_pipeline_state(PipelineUserType.Producer, self.num_stages)
         return PipelineProducer(self, state, self.sync_object_full.cg)
 
     def make_consumer(self) -> PipelineConsumer:
-        """The consumer's view, at stage 0."""
+        """Make the consumer's view, at stage 0."""
         state = make_pipeline_state(PipelineUserType.Consumer, self.num_stages)
         return PipelineConsumer(self, state, self.sync_object_empty.cg)
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
-        """Both views."""
+        """Make both views, (producer, consumer), at stage 0."""
         return self.make_producer(), self.make_consumer()
 
 
 @static
 @dataclass(frozen=True)
 class PipelineCpAsync(PipelineAsync):
-    """Threads produce with cp.async and threads consume. Make one with `create`; PTX: cp.async.mbarrier.arrive, sm_80.
+    """A pipeline in which threads produce with cp.async and threads consume. Make one with `create`. PTX
+    cp.async.mbarrier.arrive, sm_80.
 
     `producer_commit` returns at once: the stage is full when the copies of all producing threads are done.
     """
@@ -147,15 +156,16 @@ class PipelineCpAsync(PipelineAsync):
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        producer_mask: Any = None,
-        consumer_mask: Any = None,
+        producer_mask: Int | None = None,
+        consumer_mask: Int | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineCpAsync:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
-        producer_group: the threads that commit a stage. producer_mask must be None: the
-        hardware signals the barrier of the copying thread's own CTA. The rest as in `PipelineAsync.create`.
+        producer_group: the threads that commit a stage. producer_mask: None, for the hardware signals the barrier of
+        the copying thread's own CTA. num_stages, consumer_group, barrier_storage, consumer_mask, defer_sync, name: as
+        in `PipelineAsync.create`.
         """
         if producer_mask is not None:
             raise CuteError(
@@ -175,9 +185,11 @@ class PipelineCpAsync(PipelineAsync):
 @static
 @dataclass(frozen=True)
 class PipelineTmaAsync(PipelineAsync):
-    """TMA produces and threads consume (Hopper's mainloop). Make one with `create`; PTX: mbarrier, sm_90.
+    """A pipeline in which TMA produces and threads consume (Hopper's mainloop). Make one with `create`. PTX mbarrier,
+    sm_90.
 
     Each consumer warp arrives once at the empty barrier of every CTA whose copies reach this one, itself included.
+    is_signaling_thread: whether this thread is the one that does.
     """
 
     is_signaling_thread: Any = True
@@ -185,13 +197,16 @@ class PipelineTmaAsync(PipelineAsync):
     @staticmethod
     @traced
     def init_empty_barrier_arrive_signal(
-        cta_layout_vmnk: Any, tidx: Any, mcast_mode_mn: tuple[int, int] = (1, 1), threads_per_arrival: int = WARP_SIZE
+        cta_layout_vmnk: Layout,
+        tidx: Int,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        threads_per_arrival: int = WARP_SIZE,
     ) -> tuple[Any, Any]:
-        """(rank of the CTA that this thread signals, whether it signals) when a consumer releases a stage.
+        """Return (rank of the CTA that this thread signals, whether it signals) when a consumer releases a stage.
 
         Lane i of each `threads_per_arrival` threads signals the CTA of rank i, if that CTA's multicast reaches this
-        one. mcast_mode_mn: whether A is multicast, to the CTAs of the same v and m, and B, to those of the same v
-        and n.
+        one. cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. mcast_mode_mn: whether A is multicast,
+        to the CTAs of the same v and m, and B, to those of the same v and n.
         """
         what = "init_empty_barrier_arrive_signal"
         check_modes(what, mcast_mode_mn)
@@ -201,29 +216,29 @@ class PipelineTmaAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
-        tidx: Any = None,
+        cta_layout_vmnk: Layout | None = None,
+        tidx: Int | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         threads_per_arrival: int = WARP_SIZE,
         name: str = "pipeline",
     ) -> PipelineTmaAsync:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
         num_stages: 1 or more. producer_group: size 1, the elected lane. consumer_group: its size is the number of
         consumer warps times the CTAs whose copies meet here: n of the cluster if A is multicast, m if B is, n + m - 1
         if both. tx_count: bytes delivered to this CTA for each stage. barrier_storage: as in `PipelineAsync.create`.
-        cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. mcast_mode_mn: whether A is
-        multicast, and B. enable_multicast_signaling: consumer_group is the consuming threads of one CTA instead, and
-        their arrivals are counted here. defer_sync: the caller calls `pipeline_init_arrive` and `pipeline_init_wait`.
+        cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. mcast_mode_mn: whether A is multicast, and
+        B. enable_multicast_signaling: consumer_group is the consuming threads of one CTA instead, and their arrivals
+        are counted here. defer_sync: the caller calls `pipeline_init_arrive` and `pipeline_init_wait`.
         threads_per_arrival: consumers that release as one: 32 (a warp) or 128 (a warpgroup, whose wgmma waits make it
         safe). name: for the simulator's reports.
         """
@@ -248,17 +263,19 @@ class PipelineTmaAsync(PipelineAsync):
             publish(cluster.size)
         return PipelineTmaAsync(full, empty, num_stages, None, rank, signals)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until the stage is empty; then one elected lane says how many bytes it will receive. A whole warp."""
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
+        """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
+        lane, how many bytes it will receive. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         self.sync_object_full.arrive(state.index)
 
-    def producer_commit(self, state: Any) -> None:
-        """Nothing: the copies themselves complete the stage."""
+    def producer_commit(self, state: State) -> None:
+        """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any) -> None:
-        """Say, to every CTA that fills it, that this warp has done with the stage. All lanes of each consumer warp.
+    def consumer_release(self, state: State) -> None:
+        """Announce, to every CTA that fills it, that this warp has finished with the stage of `state`. All lanes of
+        each consumer warp.
 
         One lane arrives for all: if they read the stage themselves (and not wgmma, after its wait), `arch.sync_warp`
         first.
@@ -269,10 +286,11 @@ class PipelineTmaAsync(PipelineAsync):
 
 @static
 class PipelineTmaStore:
-    """Threads fill stages of shared memory and TMA stores them; one thread issues and tracks the stores.
+    """A pipeline in which threads fill stages of shared memory and TMA stores them; one thread issues and tracks the
+    stores.
 
     There are no barriers: `producer_acquire` in the issuing thread, then a named barrier, tells the writers that a
-    buffer is free again.
+    buffer is free again. sync_object: the stores' TmaStoreFence; num_stages: the number of buffers.
     """
 
     sync_object: TmaStoreFence
@@ -281,41 +299,45 @@ class PipelineTmaStore:
     @staticmethod
     @traced
     def create(*, num_stages: int, producer_group: CooperativeGroup) -> PipelineTmaStore:
-        """num_stages: how many buffers there are, 1 or more. producer_group: who writes them."""
+        """Make the pipeline. num_stages: the number of buffers, 1 or more. producer_group: the threads that write
+        them."""
         check_stages("PipelineTmaStore.create", "num_stages", num_stages)
         if not isinstance(producer_group, CooperativeGroup):
             raise CuteError(f"PipelineTmaStore.create: producer_group {producer_group!r} is not a CooperativeGroup")
         return PipelineTmaStore(TmaStoreFence(num_stages), num_stages)
 
     def producer_acquire(self) -> None:
-        """Wait until at most `num_stages - 1` committed stores still read their buffers. The issuing thread."""
+        """Wait until at most `num_stages - 1` committed stores still read their buffers. The issuing thread. PTX
+        cp.async.bulk.wait_group.read, sm_90."""
         self.sync_object.wait()
 
     def producer_commit(self) -> None:
-        """Close the group of the stores issued since the last commit. The issuing thread."""
+        """Close the group of the stores issued since the last commit. The issuing thread. PTX
+        cp.async.bulk.commit_group, sm_90."""
         self.sync_object.arrive()
 
     def consumer_wait(self) -> None:
-        """Always an error: the TMA unit consumes."""
+        """Raise an error: the TMA unit consumes."""
         raise CuteError("PipelineTmaStore.consumer_wait: it has no consumer threads: the TMA unit reads the stages")
 
     def consumer_release(self) -> None:
-        """Always an error: the TMA unit consumes."""
+        """Raise an error: the TMA unit consumes."""
         raise CuteError("PipelineTmaStore.consumer_release: it has no consumer threads: producer_acquire waits instead")
 
     def producer_tail(self) -> None:
-        """Wait until no store reads its buffer any more: before they are reused or the CTA exits."""
+        """Wait until no store reads its buffer any more: before they are reused or the CTA exits. The issuing
+        thread."""
         self.sync_object.tail()
 
 
 def make_barriers(
-    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: Any, publishes: bool = False,
+    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: int, publishes: bool = False,
     gives_back: bool = False,
 ) -> tuple[MbarrierArray, MbarrierArray]:  # fmt: skip
-    """The full and the empty barriers of a pipeline.
+    """Make the full and the empty barriers of a pipeline.
 
-    producer, consumer: (PipelineOp, CooperativeGroup). publishes: whether producers write for consumers of other CTAs.
-    gives_back: whether consumers of other CTAs end accesses to tensor memory, which wants cluster scope too.
+    producer, consumer: (PipelineOp, CooperativeGroup). publishes: producers write for consumers of other CTAs.
+    gives_back: consumers of other CTAs end accesses to tensor memory, which needs cluster scope too.
     """
     check_stages("pipeline", "num_stages", num_stages)
     for side, (_, group) in (("producer_group", producer), ("consumer_group", consumer)):
@@ -327,7 +349,7 @@ def make_barriers(
 
 
 def barrier_words(what: str, storage: Any, count: int, why: str) -> Pointer:
-    """`count` 64-bit words of shared memory: `storage`, or static ones for None."""
+    """Return `count` 64-bit words of shared memory: `storage`, or static ones for None."""
     if storage is None:
         return alloc_smem(dtypes.Int64, count)
     if not isinstance(storage, Pointer):
@@ -345,7 +367,7 @@ def _check_threads(what: str, side: str, group: Any, mask: Any) -> None:
         check_arrivals(what, side, group, 1, ctas, "thread")
 
 
-def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
+def wait_unless(token: Any, barriers: MbarrierArray, state: State) -> None:
     """Wait for the state's stage and phase, unless a token of an earlier try says that the phase is complete."""
     if token is None:
         barriers.wait(state.index, state.phase)
@@ -355,10 +377,10 @@ def wait_unless(token: Any, barriers: MbarrierArray, state: Any) -> None:
 
 
 def arrive_signal(
-    cluster: Cluster, tidx: Any, modes: tuple[int, int], pairs: bool, threads_per_arrival: int = WARP_SIZE
+    cluster: Cluster, tidx: Int, modes: tuple[int, int], pairs: bool, threads_per_arrival: int = WARP_SIZE
 ) -> tuple[Any, Any]:
-    """(rank, whether): lane i of each `threads_per_arrival` threads signals the CTA of rank i, where it is one of
-    `cluster.sharing(modes, pairs)`. The rank of a CTA alone is None: its own barrier."""
+    """Return (rank, whether): lane i of each `threads_per_arrival` threads signals the CTA of rank i, where it is one
+    of `cluster.sharing(modes, pairs)`. The rank of a CTA alone is None: its own barrier."""
     b, lane = current(), dtypes.Int32(tidx) % threads_per_arrival
     if cluster.size == 1:
         return None, b.compare("==", lane, 0)
@@ -370,7 +392,7 @@ def arrive_signal(
 def check_warps(
     what: str, side: str, group: Any, cluster: Cluster, modes: tuple[int, int], unit: int = WARP_SIZE, ctas: int = 1
 ) -> None:
-    """Errors of a group whose warps (or warpgroups: unit 128) arrive with one lane at each CTA that copies reach.
+    """Refuse a group whose warps (or warpgroups: unit 128) cannot arrive with one lane at each CTA that copies reach.
 
     ctas: how many of those that multiply together arrive.
     """

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a producer or consumer stands in the circular buffer of stages."""
 
+from __future__ import annotations
+
 from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
 from .group import PipelineUserType
+
+__all__ = ["PipelineState", "make_pipeline_state"]
 
 
 @struct
 class PipelineState:
     """A stage `index`, the parity `phase` to wait for there, and the `count` of stages gone through so far.
 
-    stages: how many there are (static). It is changed in place by `advance` and `reverse`.
+    stages: how many there are (static). `advance` and `reverse` change it in place.
     """
 
     stages: int
@@ -19,7 +23,7 @@ class PipelineState:
     phase: Int32
 
     @traced
-    def advance(self):
+    def advance(self) -> None:
         """Go to the next stage; the phase flips when the index wraps."""
         b = current()
         self.count = self.count + 1
@@ -32,8 +36,8 @@ class PipelineState:
         self.phase = b.select(wraps, self.phase ^ 1, self.phase)
 
     @traced
-    def reverse(self):
-        """Go back to the stage before; undoes `advance`."""
+    def reverse(self) -> None:
+        """Go back to the stage before: undo `advance`."""
         b = current()
         self.count = self.count - 1
         wraps = b.compare("==", self.index, 0)
@@ -41,31 +45,32 @@ class PipelineState:
         self.index = b.select(wraps, self.stages - 1, self.index - 1)
 
     @traced
-    def reset_count(self):
+    def reset_count(self) -> None:
         """Set `count` to 0; the place in the buffer stays."""
         self.count = 0
 
     @traced
-    def clone(self):
-        """A new state that stands at the same place."""
+    def clone(self) -> PipelineState:
+        """Make a new state that stands at the same place."""
         return PipelineState(self.stages, self.count, self.index, self.phase)
 
 
 @traced
 def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
-    """The state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer."""
+    """Make the state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer.
+    type: PipelineUserType.Producer or Consumer. stages: a static count, at least 1."""
     check_stages("make_pipeline_state", "stages", stages)
     if not isinstance(type, PipelineUserType):
         raise CuteError(f"make_pipeline_state: type {type!r} is not a member of pipeline.PipelineUserType")
     if type is PipelineUserType.ProducerConsumer:
         raise CuteError(
-            "make_pipeline_state: type PipelineUserType.ProducerConsumer has no one phase to begin with: make two "
+            "make_pipeline_state: type PipelineUserType.ProducerConsumer has no single phase to begin with: make two "
             "states, one of PipelineUserType.Producer (phase 1) and one of PipelineUserType.Consumer (phase 0)"
         )
     return PipelineState(stages, 0, 0, 1 if type is PipelineUserType.Producer else 0)
 
 
 def check_stages(what: str, argument: str, stages: int) -> None:
-    """An error unless `stages` is a static count of at least one."""
+    """Refuse `stages` unless it is a static count of at least one."""
     if not isinstance(stages, int) or stages < 1:
         raise CuteError(f"{what}: {argument} {stages!r} must be a static int of at least 1")

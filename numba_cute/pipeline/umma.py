@@ -13,21 +13,26 @@ from typing import Any
 
 from ..isa.rows.special import sreg
 from ..isa.rows.tcgen05 import tcgen05_fence_after, tcgen05_fence_before
-from ..seam import CuteError, current, static, traced
+from ..layout import Layout
+from ..seam import CuteError, Int, current, static, traced
 from ..tensor.pointer import Pointer
 from .barrier import check_tx_count
 from .cluster import Cluster, check_modes, cluster_of, cluster_rank
 from .group import WARP_SIZE, Agent, CooperativeGroup, PipelineOp, arrivals, arriving_once, counted, known_arrivals
 from .initial_sync import publish
 from .known import check_arrivals, check_elected
-from .participants import PipelineConsumer, PipelineProducer, check_owner
+from .participants import PipelineConsumer, PipelineProducer, State, check_owner
 from .pipelines import PipelineAsync, arrive_signal, check_warps, make_barriers, wait_unless
+from .state import PipelineState
+
+__all__ = ["PipelineAsyncUmma", "PipelineTmaMultiConsumersAsync", "PipelineTmaUmma", "PipelineUmmaAsync"]
 
 
 @static
 @dataclass(frozen=True)
 class PipelineTmaUmma(PipelineAsync):
-    """TMA produces and the matrix unit consumes (Blackwell's mainloop). Make one with `create`; sm_100f.
+    """A pipeline in which TMA produces and the matrix unit consumes (Blackwell's mainloop). Make one with `create`. PTX
+    tcgen05.commit, sm_100f.
 
     is_leader_cta: whether this CTA's barriers are the ones that the copies of its pair signal. cta_group: 1 or 2.
     """
@@ -37,25 +42,26 @@ class PipelineTmaUmma(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
         enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineTmaUmma:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
-        producer_group: size 1, the elected lane. consumer_group: its size is the number of commits that empty a
-        stage: n of the cluster if A is multicast, m if B is, n + m - 1 if both (pairs count once). tx_count: bytes
-        delivered for each stage to this CTA, or to both of a pair. enable_multicast_signaling: consumer_group is the
-        warp that multiplies instead, and the commits are counted here. The rest as in `PipelineTmaAsync.create`.
+        producer_group: size 1, the elected lane. consumer_group: its size is the number of commits that empty a stage:
+        n of the cluster if A is multicast, m if B is, n + m - 1 if both (pairs count once). tx_count: bytes delivered
+        for each stage to this CTA, or to both of a pair. enable_multicast_signaling: consumer_group is the warp that
+        multiplies instead, and the commits are counted here. num_stages, barrier_storage, cta_layout_vmnk,
+        mcast_mode_mn, defer_sync, name: as in `PipelineTmaAsync.create`.
         """
         what = "PipelineTmaUmma.create"
         check_tx_count(what, tx_count)
@@ -72,18 +78,19 @@ class PipelineTmaUmma(PipelineAsync):
             publish(cluster.size)
         return PipelineTmaUmma(full, empty, num_stages, None, mask, cluster.leads(), cluster.v)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until the stage is empty; then, in the leading CTA, one elected lane says how many bytes will arrive.
-        A whole warp."""
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
+        """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
+        lane of the leading CTA, how many bytes will arrive. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
-    def producer_commit(self, state: Any) -> None:
-        """Nothing: the copies themselves complete the stage."""
+    def producer_commit(self, state: State) -> None:
+        """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any) -> None:
-        """Let every CTA that fills the stage know when the multiplies issued so far are complete. The issuing warp."""
+    def consumer_release(self, state: State) -> None:
+        """Let every CTA that fills the stage of `state` know when the multiplies issued so far are complete. The
+        issuing warp."""
         check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask, self.cta_group)
 
@@ -91,26 +98,31 @@ class PipelineTmaUmma(PipelineAsync):
 @static
 @dataclass(frozen=True)
 class PipelineAsyncUmma(PipelineAsync):
-    """Threads produce and the matrix unit consumes. Make one with `create`; sm_100f."""
+    """A pipeline in which threads produce and the matrix unit consumes. Make one with `create`. PTX tcgen05.commit,
+    sm_100f.
+
+    cta_group: 1 or 2 CTAs that multiply together.
+    """
 
     cta_group: int = 1
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineAsyncUmma:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads. Producers fence what they wrote
+        (`arch.fence_proxy`) before they commit.
 
-        producer_group: the producing threads, of both CTAs of a pair. consumer_group: size 1, the commit. The rest as
-        in `PipelineTmaAsync.create`. Producers fence what they wrote (`arch.fence_proxy`) before they commit.
+        producer_group: the producing threads, of both CTAs of a pair. consumer_group: size 1, the commit. num_stages,
+        barrier_storage, cta_layout_vmnk, defer_sync, name: as in `PipelineTmaAsync.create`.
         """
         what = "PipelineAsyncUmma.create"
         cluster = cluster_of(what, cta_layout_vmnk, pairs=True)
@@ -123,8 +135,9 @@ class PipelineAsyncUmma(PipelineAsync):
             publish(cluster.size)
         return PipelineAsyncUmma(full, empty, num_stages, leader, pair, cluster.v)
 
-    def consumer_release(self, state: Any) -> None:
-        """Let the producers know when the multiplies issued so far are complete. The issuing warp."""
+    def consumer_release(self, state: State) -> None:
+        """Let the producers of the stage of `state` know when the multiplies issued so far are complete. The issuing
+        warp."""
         check_owner(self, "consumer_release", state)
         self.sync_object_empty.arrive(state.index, self.consumer_mask, self.cta_group)
 
@@ -132,26 +145,30 @@ class PipelineAsyncUmma(PipelineAsync):
 @static
 @dataclass(frozen=True)
 class PipelineUmmaAsync(PipelineAsync):
-    """The matrix unit produces (accumulators in tensor memory) and threads consume. Make one with `create`; sm_100f."""
+    """A pipeline in which the matrix unit produces (accumulators in tensor memory) and threads consume. Make one with
+    `create`. PTX tcgen05.commit, sm_100f.
+
+    cta_group: 1 or 2 CTAs that multiply together.
+    """
 
     cta_group: int = 1
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineUmmaAsync:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
-        producer_group: size 1, the commit. consumer_group: the consuming threads, of both CTAs of a pair. The rest as
-        in `PipelineTmaAsync.create`.
+        producer_group: size 1, the commit. consumer_group: the consuming threads, of both CTAs of a pair. num_stages,
+        barrier_storage, cta_layout_vmnk, defer_sync, name: as in `PipelineTmaAsync.create`.
         """
         what = "PipelineUmmaAsync.create"
         cluster = cluster_of(what, cta_layout_vmnk, pairs=True)
@@ -164,29 +181,34 @@ class PipelineUmmaAsync(PipelineAsync):
             publish(cluster.size)
         return PipelineUmmaAsync(full, empty, num_stages, pair, leader, cluster.v)
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until the consumers have read the stage; later multiplies are ordered after that."""
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
+        """Wait until the consumers have read the stage of `state`, unless `try_acquire_token` is true; later multiplies
+        are ordered after that."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         tcgen05_fence_after()
 
-    def consumer_wait(self, state: Any, try_wait_token: Any = None) -> None:
-        """Wait until the multiplies are complete; later loads from tensor memory are ordered after that."""
+    def consumer_wait(self, state: State, try_wait_token: Int | None = None) -> None:
+        """Wait until the multiplies of the stage of `state` are complete, unless `try_wait_token` is true; later loads
+        from tensor memory are ordered after that."""
         wait_unless(try_wait_token, self.sync_object_full, state)
         tcgen05_fence_after()
 
-    def consumer_release(self, state: Any) -> None:
-        """Say that this thread has read the stage: its loads from tensor memory are complete (`tcgen05_wait_ld`)."""
+    def consumer_release(self, state: State) -> None:
+        """Announce that this thread has read the stage of `state`: its loads from tensor memory are complete
+        (`tcgen05_wait_ld`). Each consuming thread."""
         check_owner(self, "consumer_release", state)
         tcgen05_fence_before()
         self.sync_object_empty.arrive(state.index, self.consumer_mask)
 
-    def producer_commit(self, state: Any) -> None:
-        """Let the consumers know when the multiplies issued so far are complete. The issuing warp."""
+    def producer_commit(self, state: State) -> None:
+        """Let the consumers of the stage of `state` know when the multiplies issued so far are complete. The issuing
+        warp."""
         check_owner(self, "producer_commit", state)
         self.sync_object_full.arrive(state.index, self.producer_mask, self.cta_group)
 
-    def producer_tail(self, state: Any) -> None:
-        """As `PipelineAsync.producer_tail`; of a pair the leading CTA alone waits, for it holds the barriers."""
+    def producer_tail(self, state: PipelineState) -> None:
+        """Wait as `PipelineAsync.producer_tail(state)` does; of a pair the leading CTA alone waits, for it holds the
+        barriers."""
         leads = True if self.cta_group == 1 else current().compare("==", cluster_rank() & 1, 0)
         current().when(leads, lambda: PipelineAsync.producer_tail(self, state))
 
@@ -194,12 +216,13 @@ class PipelineUmmaAsync(PipelineAsync):
 @static
 @dataclass(frozen=True)
 class PipelineTmaMultiConsumersAsync(PipelineAsync):
-    """TMA produces; the matrix unit and threads consume the same stages. Make one with `create`; sm_100f.
+    """A pipeline in which TMA produces, and the matrix unit and threads consume the same stages. Make one with
+    `create`. PTX tcgen05.commit, sm_100f.
 
     Threads arrive as in `PipelineTmaAsync`: one lane of each warp at each CTA whose copies reach this one, and at both
     of a pair. In a single CTA whose consumer_group_async is a multiple of 32, each thread arrives instead.
 
-    is_leader_cta: as in `PipelineTmaUmma`; the full barriers of a pair are those of its leading CTA alone.
+    is_leader_cta, cta_group: as in `PipelineTmaUmma`; the full barriers of a pair are those of its leading CTA alone.
     sync_object_empty_umma, sync_object_empty_async: the empty barriers as each kind of consumer arrives there.
     consumer_dst_rank_async, is_signaling_thread: the CTA that this thread signals, and whether it does.
     """
@@ -213,7 +236,7 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
 
     @staticmethod
     @traced
-    def create(
+    def create(  # type: ignore[override]  # each pipeline has its own parameters
         *,
         num_stages: int,
         producer_group: CooperativeGroup,
@@ -221,18 +244,19 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         consumer_group_async: CooperativeGroup,
         tx_count: int,
         barrier_storage: Pointer | None = None,
-        cta_layout_vmnk: Any = None,
+        cta_layout_vmnk: Layout | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
-        tidx: Any = None,
+        tidx: Int | None = None,
         enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "pipeline",
     ) -> PipelineTmaMultiConsumersAsync:
-        """Initialise the barriers and give the pipeline. All threads call it.
+        """Initialise the barriers and return the pipeline. All threads.
 
         producer_group: size 1, the elected lane. consumer_group_umma: as the consumer_group of `PipelineTmaUmma`.
-        consumer_group_async: its size is the number of arrivals of consuming threads, as the class has them. The rest
-        as in `PipelineTmaAsync.create`.
+        consumer_group_async: its size is the number of arrivals of consuming threads, as the class counts them.
+        num_stages, tx_count, barrier_storage, cta_layout_vmnk, mcast_mode_mn, tidx, enable_multicast_signaling,
+        defer_sync, name: as in `PipelineTmaAsync.create`.
         """
         what = "PipelineTmaMultiConsumersAsync.create"
         umma, threads = consumer_group_umma, consumer_group_async
@@ -267,23 +291,23 @@ class PipelineTmaMultiConsumersAsync(PipelineAsync):
         )  # fmt: skip
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer, None]:  # type: ignore[override]
-        """The producer's view, that of the matrix unit, and None: threads consume through a state of their own, or
+        """Make the producer's view, that of the matrix unit, and None: threads consume through a state of their own, or
         through `make_consumer()` and `consumer_release(handle, PipelineOp.AsyncThread)`."""
         return self.make_producer(), self.make_consumer(), None
 
-    def producer_acquire(self, state: Any, try_acquire_token: Any = None) -> None:
-        """Wait until the stage is empty; then, in the leading CTA, one elected lane says how many bytes will arrive.
-        A whole warp."""
+    def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
+        """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
+        lane of the leading CTA, how many bytes will arrive. A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
         current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
-    def producer_commit(self, state: Any) -> None:
-        """Nothing: the copies themselves complete the stage."""
+    def producer_commit(self, state: State) -> None:
+        """Do nothing: the copies themselves complete the stage of `state`."""
         check_owner(self, "producer_commit", state)
 
-    def consumer_release(self, state: Any, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:  # type: ignore[override]
-        """Say that this consumer has done with the stage. op_type: PipelineOp.TCGen05Mma in the warp that issued the
-        multiplies, PipelineOp.AsyncThread in all lanes of each warp of consuming threads."""
+    def consumer_release(self, state: State, op_type: PipelineOp = PipelineOp.TCGen05Mma) -> None:
+        """Announce that this consumer has finished with the stage of `state`. op_type: PipelineOp.TCGen05Mma in the
+        warp that issued the multiplies, PipelineOp.AsyncThread in all lanes of each warp of consuming threads."""
         check_owner(self, "consumer_release", state)
         if op_type is PipelineOp.TCGen05Mma:
             self.sync_object_empty_umma.arrive(state.index, self.consumer_mask, self.cta_group)

@@ -31,7 +31,9 @@ from numba_cute.seam.backend import (
 )
 from numba_cute.seam.error import CuteError as CuteError
 from numba_cute.seam.leaf import (
+    Int as Int,
     Leaf as Leaf,
+    Number as Number,
     divisor as divisor,
     divisor_of as divisor_of,
     is_exact as is_exact,
@@ -51,6 +53,8 @@ from numba_cute.seam.marks import (
     is_static_class as is_static_class,
     is_struct_class as is_struct_class,
     is_traced as is_traced,
+    known_as as known_as,
+    part_of as part_of,
     range_constexpr as range_constexpr,
     static as static,
     struct as struct,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What traced code may ask of what runs it, and which backend runs now."""
+"""The interface by which traced code asks whoever runs it, and the backend that runs now."""
 
 from __future__ import annotations
 
@@ -42,43 +42,44 @@ DIRECTED = tuple(f"{op}.{mode}" for op in ("add", "sub", "mul", "div", "fma", "s
 MATH = ("div", "pow", "rem", "fma", "atan2", "copysign", *UNARY_MATH, *DIRECTED)
 """Of floats. round: halves away from zero; roundeven: to even; rem: C's fmod."""
 ELEMENTWISE = COMPARISONS + LOGICAL + ARITHMETIC + INTEGER + MATH
-"""What `Backend.elementwise` does to integers and floats alike, to integers (INTEGER) or to floats (MATH)."""
+"""The operations of `Backend.elementwise`: of integers and floats alike, of integers (INTEGER) or of floats (MATH)."""
 
 
 class Backend(Protocol):
-    """What traced code may ask of what runs it. Addresses are integers: bytes, 32-bit in shared memory (the
-    shared::cta window), 64-bit in global memory."""
+    """The requests that traced code may make of whoever runs it. Addresses are integers: bytes, 32-bit in shared memory
+    (the shared::cta window), 64-bit in global memory."""
 
     arch: str
     """The target, as in "sm_90a"."""
 
     def issue(self, instr: Any, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        """Issue one instruction of the table. Gives its `out` operands: none, one leaf, or a tuple of leaves
-        (a vector `out` operand passed as a `Regs` span is written there instead and not returned)."""
+        """Issue one instruction of the table. Returns its `out` operands: none, one leaf, or a tuple of leaves (a
+        vector `out` operand passed as a `Regs` span is written there instead and not returned)."""
 
     def load(self, dtype: Any, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
-        """`count` consecutive elements from "smem", "gmem" or "generic" memory, as leaves."""
+        """Load `count` consecutive elements from "smem", "gmem" or "generic" memory, as leaves."""
 
     def store(self, dtype: Any, space: str, address: Any, values: Sequence[Any], align: int) -> None:
-        """The same, the other way."""
+        """Store consecutive elements, as `load` loads them."""
 
     def swizzled(self, swizzle: Any, address: Any) -> Any:
-        """`swizzle(address)`. A compiler may leave out of it the terms of a sum that are multiples of its period."""
+        """Compute `swizzle(address)`. A compiler may leave out of it the terms of a sum that are multiples of its
+        period."""
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
         """Load `dst.count` consecutive elements into registers with one access (at most 16 bytes)."""
 
     def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
-        """The same, the other way."""
+        """Store `src.count` consecutive elements from registers with one access (at most 16 bytes)."""
 
     def registers(self, dtype: Any, count: int) -> Any:
-        """A new register file of `count` elements of this thread; its contents are undefined."""
+        """Return a new register file of `count` elements of this thread; its contents are undefined."""
 
     def same_registers(self, a: Any, b: Any) -> bool | None:
-        """Whether two register files are one; None if that is not known."""
+        """Return whether two register files are one; None if that is not known."""
 
     def read(self, regs: Regs) -> Any:
-        """The one element of a span of one, as a leaf."""
+        """Return the one element of a span of one, as a leaf."""
 
     def write(self, regs: Regs, value: Any) -> None:
         """Set the one element of a span of one."""
@@ -87,29 +88,29 @@ class Backend(Protocol):
         """Set every element of a span to one value."""
 
     def vector(self, regs: Regs) -> Any:
-        """The elements of a span as one immutable value: a leaf of `count` elements."""
+        """Return the elements of a span as one immutable value: a leaf of `count` elements."""
 
     def unvector(self, vector: Any, regs: Regs) -> None:
         """Set a span from such a value."""
 
     def convert(self, vector: Any, src: Any, dst: Any, count: int) -> Any:
-        """Such a value with each element converted: to nearest even, and floats to integers towards zero."""
+        """Convert each element of such a value: to nearest even, and floats to integers towards zero."""
 
     def pack(self, dtype: Any, values: Sequence[Any]) -> Any:
-        """Such a value of `dtype` elements from scalars."""
+        """Make such a value of `dtype` elements from scalars."""
 
     def bitcast(self, vector: Any, dtype: Any) -> Any:
-        """Such a value's bits as elements of another type: of the same width, or, to and from one of 4 bits, as many as
-        they make."""
+        """View such a value's bits as elements of another type: of the same width, or, to and from one of 4 bits, as
+        many as they make."""
 
     def lane(self, vector: Any, index: int) -> Any:
-        """One element of such a value, as a leaf."""
+        """Return one element of such a value, as a leaf."""
 
     def take(self, vector: Any, indices: Sequence[int]) -> Any:
-        """Such a value of the elements at these indices, which are static."""
+        """Return such a value of the elements at these indices, which are static."""
 
     def elementwise(self, op: Any, dtype: Any, *operands: Any) -> Any:
-        """One operation on each element: such a value, or a leaf if all operands are scalars.
+        """Apply one operation to each element; the result is such a value, or a leaf if all operands are scalars.
 
         Vectors have elements of type `dtype` and one count; scalars are converted to it and meet each element. The
         result has that type too, or Boolean for a comparison. op: a name of `ELEMENTWISE`, or a row of the instruction
@@ -117,16 +118,17 @@ class Backend(Protocol):
         """
 
     def type_of(self, scalar: Any) -> Any:
-        """The element type of a scalar; in the simulator, where Python's numbers have none, the widest of its kind."""
+        """Return the element type of a scalar; in the simulator, where Python's numbers have none, the widest of its
+        kind."""
 
     def cast(self, value: Any, dtype: Any) -> Any:
-        """A scalar as another type; a static value becomes a run-time one."""
+        """Convert a scalar to another type; a static value becomes a run-time one."""
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
-        """`a` if `cond` else `b`, both evaluated."""
+        """Return `a` if `cond` else `b`, both evaluated."""
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
-        """A run-time bool. op: "<", "<=", "==", "!=", ">", ">="."""
+        """Compare two scalars, giving a run-time bool. op: "<", "<=", "==", "!=", ">", ">="."""
 
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         """Run `then` if `cond`, which may be a run-time bool."""
@@ -135,26 +137,27 @@ class Backend(Protocol):
         """Run `body(i)` for each `i` in [start, stop), either of which may be known only at run time."""
 
     def flag(self) -> Regs:
-        """One Uint32 register for each run of the calling kernel or device function, 0 at first: the carry."""
+        """Return one Uint32 register for each run of the calling kernel or device function, 0 at first: the carry."""
 
     def static_smem(self, nbytes: int, align: int) -> Any:
-        """The address of `nbytes` of static shared memory for the calling line of the kernel."""
+        """Return the address of `nbytes` of static shared memory for the calling line of the kernel."""
 
     def known_launch(self) -> tuple[tuple[int, int, int] | None, int | None]:
-        """(the cluster's shape, the most threads of a block), as far as they are known: None if not."""
+        """Return (the cluster's shape, the most threads of a block), as far as they are known: None if not."""
 
     def smem_base(self) -> Any:
-        """The address of the first byte of dynamic shared memory: a multiple of 1024."""
+        """Return the address of the first byte of dynamic shared memory: a multiple of 1024."""
 
     def smem_needs(self, total_bytes: Any) -> None:
-        """Say that the kernel uses the first `total_bytes` of dynamic shared memory."""
+        """Record that the kernel uses the first `total_bytes` of dynamic shared memory."""
 
     def gave(self, fn: Any, result: Any) -> None:
-        """A method that is called `for_result` gave it to who called: the simulator looks whether that drops it."""
+        """Note that a method that is called `for_result` gave it to who called: the simulator looks whether that drops
+        it."""
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
-        """C's printf of at most 32 values of the types that the format names: integers of 32 and (ll) 64 bits, doubles,
-        and for each %s a Boolean, which prints "True" or "False"."""
+        """Print at most 32 values of the types that the format names, as C does: integers of 32 and (ll) 64 bits,
+        doubles, and for each %s a Boolean, which prints "True" or "False"."""
 
 
 class _Stack(threading.local):
@@ -166,7 +169,8 @@ _stack = _Stack()
 
 
 def current() -> Backend:
-    """What runs the code now; an error on the host, where there are no registers, threads or instructions."""
+    """Return the backend that runs the code now; an error on the host, where there are no registers, threads or
+    instructions."""
     if not _stack.backends:
         raise CuteError(
             "this works only inside a kernel: call it from a @cuda.jit function, on a GPU or in cute.simulate (Numba's "
@@ -176,7 +180,7 @@ def current() -> Backend:
 
 
 def current_or(default: Any) -> Any:
-    """`current()`, or `default` on the host."""
+    """Return `current()`, or `default` on the host."""
     return _stack.backends[-1] if _stack.backends else default
 
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values known only at run time, and what is known of them: their divisors."""
+"""Values known only at run time, and the divisors that are known of them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 
 class Leaf:
     """A value known only at run time. Subclasses (the compiler's and the simulator's) give it operators; a plain int is
     static.
 
-    divisor: an integer that is known to divide it (1: nothing is known). kept: whether equal leaves are one object, so
-    that what is computed of it may be remembered. exact: whether it is computed with as an int of any size.
+    divisor: an integer that is known to divide it (1: nothing is known). kept: equal leaves are one object, so that
+    results computed from it may be remembered. exact: it is computed with as an int of any size.
     """
 
     __slots__ = ()
@@ -21,13 +21,51 @@ class Leaf:
     exact: bool = False
 
     def known(self) -> Any:
-        """The value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
+        """Return the value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
         return self
+
+    if TYPE_CHECKING:  # each subclass that is computed with has these
+        # fmt: off
+        def __add__(self, other: Any, /) -> Any: ...
+        def __radd__(self, other: Any, /) -> Any: ...
+        def __sub__(self, other: Any, /) -> Any: ...
+        def __rsub__(self, other: Any, /) -> Any: ...
+        def __mul__(self, other: Any, /) -> Any: ...
+        def __rmul__(self, other: Any, /) -> Any: ...
+        def __truediv__(self, other: Any, /) -> Any: ...
+        def __rtruediv__(self, other: Any, /) -> Any: ...
+        def __floordiv__(self, other: Any, /) -> Any: ...
+        def __rfloordiv__(self, other: Any, /) -> Any: ...
+        def __mod__(self, other: Any, /) -> Any: ...
+        def __rmod__(self, other: Any, /) -> Any: ...
+        def __and__(self, other: Any, /) -> Any: ...
+        def __rand__(self, other: Any, /) -> Any: ...
+        def __or__(self, other: Any, /) -> Any: ...
+        def __ror__(self, other: Any, /) -> Any: ...
+        def __xor__(self, other: Any, /) -> Any: ...
+        def __rxor__(self, other: Any, /) -> Any: ...
+        def __lshift__(self, other: Any, /) -> Any: ...
+        def __rlshift__(self, other: Any, /) -> Any: ...
+        def __rshift__(self, other: Any, /) -> Any: ...
+        def __rrshift__(self, other: Any, /) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __lt__(self, other: Any, /) -> Any: ...
+        def __le__(self, other: Any, /) -> Any: ...
+        def __gt__(self, other: Any, /) -> Any: ...
+        def __ge__(self, other: Any, /) -> Any: ...
+        # fmt: on
+
+
+Int: TypeAlias = int | Leaf
+"""An integer, static or known only at run time."""
+Number: TypeAlias = float | Leaf
+"""A number, static or known only at run time."""
 
 
 def known(x: Any) -> Any:
-    """`x`, which may be a tuple, with what its leaves are worth where that is known: for addresses, which need no
-    types."""
+    """Replace the leaves of `x`, which may be a tuple, by their values where these are known: for addresses, which need
+    no types."""
     if not isinstance(x, tuple):
         return x.known() if isinstance(x, Leaf) else x
     out: list[Any] | None = None
@@ -42,13 +80,13 @@ def known(x: Any) -> Any:
 
 
 def is_exact(x: Any) -> bool:
-    """Whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
+    """Return whether `x` is computed with as an int of any size: a static one, or one that the simulator knows."""
     return not isinstance(x, Leaf) or x.exact
 
 
 def divisor(x: Any) -> int:
-    """What is known to divide `x`: a static integer's magnitude (0 for 0, which everything divides), a leaf's
-    `divisor`, 1 for anything else."""
+    """Return a number that is known to divide `x`: a static integer's magnitude (0 for 0, which everything divides), a
+    leaf's `divisor`, 1 for anything else."""
     if type(x) is int:
         return abs(x)
     return x.divisor if isinstance(x, Leaf) else 1
@@ -58,7 +96,8 @@ _MOST = 1 << 30  # larger divisors prove nothing more, and a product of them may
 
 
 def divisor_of(op: str, a: Any, b: Any) -> int:
-    """What divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_ or xor."""
+    """Return a number that divides the result of an integer operation: op is add, sub, mul, udiv, urem, shl, and_, or_
+    or xor."""
     x, y = divisor(a), divisor(b)
     if op in ("add", "sub"):
         found = math.gcd(x, y)

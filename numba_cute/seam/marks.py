@@ -17,7 +17,7 @@ from numba_cute.seam.leaf import Leaf
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from typing import dataclass_transform
+    from typing import dataclass_transform as dataclass_transform
 else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does nothing
 
     def dataclass_transform(**_: Any) -> Callable[[T], T]:
@@ -48,7 +48,7 @@ def traced(fn: T) -> T:
 
 
 def for_result(fn: T) -> T:
-    """Mark a function or method that does nothing but give its result: a kernel that drops an object so made is
+    """Mark a function or method that does nothing but return its result: a kernel that drops an object so made is
     wrong."""
     fn.__cute_for_result__ = True  # type: ignore[attr-defined]
     return fn
@@ -56,6 +56,23 @@ def for_result(fn: T) -> T:
 
 def is_for_result(fn: Any) -> bool:
     return getattr(fn, "__cute_for_result__", False) is True
+
+
+def known_as(part: str) -> Callable[[T], T]:
+    """Mark a function, or a class and its subclasses, with the `part` of the library that they are known by:
+    "cute_nvgpu.warp" of what users find in `nvgpu.warp`, wherever it is written. Errors and `cute.inspect` say it."""
+
+    def mark(obj: T) -> T:
+        obj.__cute_part__ = part  # type: ignore[attr-defined]
+        return obj
+
+    return mark
+
+
+def part_of(obj: Any) -> str | None:
+    """The part of the library that a function or class is marked to be known by; None if it bears no mark."""
+    part = getattr(obj, "__cute_part__", None)
+    return part if isinstance(part, str) else None
 
 
 @dataclass_transform(frozen_default=True)
@@ -80,7 +97,8 @@ def static(cls: type[T]) -> type[T]:
 
 @traced
 def _truth(self: Any) -> bool:
-    """Whether an object of a `static` class is true: on the host as in Python; kernels must say what they mean."""
+    """Return whether an object of a `static` class is true: on the host as in Python; kernels must say what they
+    mean."""
     if current_or(None) is None:
         return len(self) > 0 if hasattr(self, "__len__") else True
     raise CuteError(
@@ -101,8 +119,8 @@ def _unordered(sign: str) -> Callable[..., Any]:
 
 @static
 class ArrayView:
-    """A Numba array that jitted code passed to traced code: element type, data address (generic), shape and strides
-    in elements, and whether it is read-only. Core functions that take tensors take these."""
+    """A Numba array that jitted code passed to traced code: element type, data address (generic), shape and strides in
+    elements, and a flag if it is read-only. Core functions that take tensors take these."""
 
     dtype: Any
     address: Any
@@ -128,7 +146,7 @@ _VERDICT = "__cute_all_static__"
 
 @traced
 def is_static(x: Any) -> bool:
-    """Whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time."""
+    """Return whether nothing in `x` (a number, a tuple, a layout, any immutable object) is known only at run time."""
     if type(x) is int:
         return True
     if isinstance(x, (tuple, list)):
@@ -151,10 +169,10 @@ def field_names(cls: Any) -> tuple[str, ...]:
 
 @dataclass_transform()
 def struct(cls: type[T]) -> type[T]:
-    """Make a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
+    """Make `cls` a mutable class that kernels hold by reference: annotated fields, and methods that Numba jits.
 
-    A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor
-    was given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
+    A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor was
+    given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
     """
     types = {}
     for base in reversed(cls.__mro__):
@@ -173,7 +191,7 @@ def struct(cls: type[T]) -> type[T]:
         own = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     cls.__setattr__ = _struct_setattr  # type: ignore[method-assign]
-    cls.__new__ = _struct_new  # type: ignore[method-assign,assignment]
+    cls.__new__ = _struct_new  # type: ignore[method-assign]
     cls.__cute_struct__ = True  # type: ignore[attr-defined]
     _mark(cls)
     return cls
@@ -181,7 +199,8 @@ def struct(cls: type[T]) -> type[T]:
 
 @traced
 def const_expr(value: T) -> T:
-    """`value`, which must be known when the kernel is compiled: `if const_expr(FLAG):` compiles one branch alone.
+    """Return `value`, which must be known when the kernel is compiled: `if const_expr(FLAG):` compiles one branch
+    alone.
 
     Of a tuple, a layout or any other object, all that it holds must be known.
     """
@@ -192,9 +211,9 @@ def const_expr(value: T) -> T:
 
 @traced
 def range_constexpr(*args: int) -> range:
-    """`range(*args)` unrolled while the kernel is compiled: each copy of the body sees its index as a literal, so
-    that it can index registers and tuples. The bounds are ints known in the source: literals, globals, closure
-    variables, and arithmetic on them."""
+    """Unroll `range(*args)` while the kernel is compiled: each copy of the body sees its index as a literal, so that it
+    can index registers and tuples. args: ints known in the source: literals, globals, closure variables, and arithmetic
+    on them."""
     return range(*args)
 
 
@@ -231,12 +250,12 @@ def _struct_setattr(self: Any, name: str, value: Any) -> None:
 
 
 def is_made(method: Any) -> bool:
-    """Whether `struct` made this method of a class."""
+    """Return whether `struct` made this method of a class."""
     return method in (_struct_new, _struct_init, _struct_setattr)
 
 
 def bind_fields(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """A struct's field values from a constructor call, in field order."""
+    """Return a struct's field values from a constructor call, in field order."""
     fields = cls.__cute_fields__
     if len(args) > len(fields):
         raise CuteError(f"{cls.__name__} has {len(fields)} fields ({', '.join(fields)}), got {len(args)} values")

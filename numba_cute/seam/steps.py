@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel or device function does, step by step, and the checks of it that run while it is compiled."""
+"""The steps of a kernel or device function, and the checks of them that run while it is compiled."""
 
 from __future__ import annotations
 

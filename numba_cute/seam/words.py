@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiler and the simulator both say of a kernel, each in its own place; standard library only."""
+"""Messages that the compiler and the simulator share, each raised in its own place; standard library only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from . import CuteError, is_static_class
 
 
 class FalseAssertion(CuteError, AssertionError):
-    """A kernel's `assert` is false: as one of its threads runs in the simulator, or for whatever it will be given."""
+    """The error of a kernel's `assert` that is false: as one of its threads runs in the simulator, or for whatever it
+    will be given."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -25,13 +26,13 @@ def _asserts(file: str) -> list[ast.Assert]:
 
 
 def assertion_at(file: str, line: int) -> ast.Assert | None:
-    """The `assert` of a line of source; None if the source is not there."""
+    """Return the `assert` of a line of source; None if the source is not there."""
     found = [a for a in _asserts(file) if a.lineno <= line <= (a.end_lineno or a.lineno)]
     return max(found, key=lambda a: a.lineno, default=None)
 
 
 def false_assertion(statement: ast.Assert | None, message: Any = None) -> str:
-    """What is said of an `assert` that is false."""
+    """Write the message of an `assert` that is false."""
     text = "assert …" if statement is None else f"`assert {ast.unparse(statement.test)}`"
     return f"{text} is false" + (f": {message}" if message else "")
 
@@ -40,18 +41,18 @@ READ_ONLY_ARRAY = (
     "the array is read-only, and cannot be written: write to another, or pass a copy, as np.array(x) makes one; what "
     "is captured as a global or closure variable is a constant"
 )
-"""What both engines say of an array of NumPy's or Numba's."""
+"""The remedy that both engines name for an array of NumPy's or Numba's."""
 
 
 def matters(result: Any) -> bool:
-    """Whether what a call gave is worth a word where it is dropped: a vector, a tensor, an atom. Layouts cost nothing,
-    and whoever makes one may only want to know that there is one."""
+    """Return whether a result should be reported where it is dropped: a vector, a tensor, an atom. Layouts cost
+    nothing, and whoever makes one may only want to know that there is one."""
     kind = type(result)
     return is_static_class(kind) and not kind.__module__.startswith("numba_cute.layout")
 
 
 def dropped(fn: Any) -> str:
-    """What is said where the result of such a call is dropped."""
+    """Write the message for a result of `fn` that is dropped."""
     owner, _, name = fn.__qualname__.rpartition(".")
     if not owner or owner.endswith("<locals>"):
         return f"{name}(…): its result is dropped, and the call does nothing else: write y = {name}(x, …)"
@@ -63,5 +64,5 @@ def dropped(fn: Any) -> str:
 
 
 def no_array(atomic: str, x: Any) -> str:
-    """What is said of `cuda.atomic.<atomic>(x, …)` where `x` is an object without elements in memory."""
+    """Write the message for `cuda.atomic.<atomic>(x, …)` where `x` is an object without elements in memory."""
     return f"cuda.atomic.{atomic}: {x!r} is neither an array nor a tensor"

@@ -2,8 +2,7 @@
 """The simulator: runs a kernel's own Python, one greenlet a CUDA thread, and explains what goes wrong."""
 
 from .. import seam
-from .launch import Simulated, simulate
-from .report import (
+from .ground.report import (
     BarrierError,
     DeadlockError,
     DivergenceError,
@@ -14,11 +13,12 @@ from .report import (
     SimWarning,
     UninitializedReadError,
 )
+from .launch import Simulated, simulate
 from .trace import Trace
 
 
 def name_range(address: int, nbytes: int, name: str) -> None:
-    """Name `nbytes` of the CTA's shared memory at `address`, for reports; nothing outside of the simulator."""
+    """Call `nbytes` of the CTA's shared memory at `address` by `name` in reports; nothing happens elsewhere."""
     note = getattr(seam.current_or(None), "note", None)
     if note is not None:
         note(address, nbytes, name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import operator
 import sys
@@ -22,28 +23,32 @@ from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
 from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
-from .backend import SimBackend, cast
-from .checks.checked_backend import CheckedBackend
+from .checks import chosen
 from .explore import explore
+from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library, place_of
 from .hardware import cooperative
+from .hardware.address_spaces import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .hardware.grid import Cluster, Run, Thread, coordinates
-from .hardware.memory import SMEM_BASE, SMEM_LIMIT, GlobalMemory
-from .hardware.tensor_maps import TensorMaps
+from .hardware.schedule import Choices
+from .hardware.tma_table import TensorMaps
+from .hardware.together import NotTogether
+from .hardware.watch import Check
+from .lanes.convoy import whole_warp
 from .lanes.lane_backend import LaneBackend
 from .lanes.lane_memory import stepped
+from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, tracked
-from .python.rebuild import Rebuilder, python_function
-from .report import OutOfBoundsError, SimError, SimWarning, in_library, place_of
-from .schedule import Choices
+from .python.backend import SimBackend, cast
+from .python.jitted.rebuild import Rebuilder, python_function
+from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
 
 MODES = ("lazy", "eager", "random")
 MAX_THREADS, MAX_CTAS = 1024, 16
 MOST_BLOCKS, MOST_THREADS = ((1 << 31) - 1, 65535, 65535), (1024, 1024, 64)
 """CUDA's limits along x, y and z."""
-CHECKS = frozenset(("races", "uninitialised", "exits", "phases", "registers"))
 
 
 def simulate(
@@ -57,8 +62,8 @@ def simulate(
     seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
-    checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or some of "races",
-    "uninitialised", "exits", "phases" and "registers". trace: a `sim.Trace`, which collects counters and a timeline.
+    checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
+    (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …);
     what is only suspicious is a SimWarning.
     """
@@ -80,12 +85,16 @@ def simulate(
     shape = _dim3("cluster", cluster or 1)
     if shape[0] * shape[1] * shape[2] > MAX_CTAS:
         raise CuteError(f"cluster {shape}: more than the {MAX_CTAS} CTAs that a cluster may have")
-    return Simulated(kernel, shape, seed, arch, async_mode, progress, _checks(checks), trace, cluster is not None)
+    return Simulated(kernel, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None)
 
 
 @dataclasses.dataclass(frozen=True)
 class Simulated:
-    """A kernel to be simulated; index it with the launch configuration."""
+    """A kernel to be simulated; index it with the launch configuration. `simulate` makes it.
+
+    kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
+    clustered: whether the launch names a cluster, if only of one CTA.
+    """
 
     kernel: Any
     cluster: tuple[int, int, int]
@@ -93,11 +102,12 @@ class Simulated:
     arch: str
     mode: str | None
     progress: bool
-    checks: frozenset[str]
+    checks: tuple[type[Check], ...]
     trace: Trace | None
-    clustered: bool = True  # whether the launch names a cluster, if only of one CTA
+    clustered: bool = True
 
     def __call__(self, *args: Any) -> None:
+        """Refuse a call with `args` that gives no launch configuration."""
         raise CuteError(
             "simulate(kernel)(…): give the launch configuration, as for Numba's kernels: "
             "simulate(kernel)[grid, block](…)"
@@ -118,7 +128,7 @@ class Simulated:
         return Exploration(self, most, deviations, choices)
 
     def configured(self, config: Any) -> Any:
-        """The launch configuration as (grid, block, smem)."""
+        """Return the launch configuration `config` as (grid, block, smem)."""
         config = config if isinstance(config, tuple) else (config,)
         if not 2 <= len(config) <= 4:
             raise CuteError(f"simulate(...)[{config}]: give grid, block, and optionally stream and smem")
@@ -160,15 +170,24 @@ class Simulated:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: tuple[Any, ...],
         seed: int | None, deviations: dict[int, int] | None = None, before: Snapshot | None = None,
     ) -> Run:  # fmt: skip
-        """One run in one order. before: is to hold the memory as it is now."""
+        """Run once, in one order.
+
+        grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
+        one. deviations: choices other than the seed's, by step. before: is to hold the memory as it is now.
+        """
         fn = python_function(self.kernel)
         if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
             held: Snapshot = [] if before is None else before
             try:
                 return self._once(grid, block, smem, args, seed, deviations, held, True)
-            except Exception:  # whatever it was, it is said of one lane
+            except Exception as e:  # reports are of single lanes, so that errors too are found one by one
                 restore(held)
                 held.clear()
+                why = e
+            run = self._once(grid, block, smem, args, seed, deviations, before, False)
+            if _is_fault(why):
+                warnings.warn(f"{fn.__name__}: {TOGETHER_FAILED} ({why!r})", SimWarning, stacklevel=4)
+            return run
         return self._once(grid, block, smem, args, seed, deviations, before, False)
 
     def _once(
@@ -182,12 +201,13 @@ class Simulated:
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
-        run.shared, run.clustered = shared, self.clustered
+        run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         _check_count(fn, args)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
-        rebuilder = Rebuilder(run, partial(arguments.take, name="a global", captured=True))
+        cuda = LaneStandIn if shared else CudaStandIn
+        rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True))
         body = rebuilder.function(fn)
         if before is not None:
             before += memory.copies()
@@ -196,8 +216,7 @@ class Simulated:
         def start(thread: Thread) -> Callable[[], Any]:
             return partial(_thread, body, run, thread, partial(map, rebuilder.own, values))
 
-        checked = CheckedBackend if "uninitialised" in self.checks else SimBackend
-        backend = (LaneBackend if run.shared else checked)(run)
+        backend = (LaneBackend if shared else _backend(self.checks))(run)
         backend.struct_class = rebuilder.struct_class
         with seam.running(backend):
             if run.rng is not None:
@@ -266,23 +285,29 @@ def _replayable(e: SimError, seed: int | None, mode: str | None) -> SimError:
     return e
 
 
-def _checks(checks: Any) -> frozenset[str]:
-    if isinstance(checks, bool):
-        return CHECKS if checks else frozenset()
-    try:
-        wanted = frozenset((checks,) if isinstance(checks, str) else checks)
-    except TypeError:
-        raise CuteError(f"simulate: checks {checks!r} is neither True, False nor some of {sorted(CHECKS)}") from None
-    if not wanted <= CHECKS:
-        raise CuteError(f"simulate: checks {sorted(wanted - CHECKS, key=repr)} are none of {sorted(CHECKS)}")
-    return wanted | {"races"} if wanted & {"uninitialised", "exits"} else wanted
+@functools.cache
+def _backend(checks: tuple[type[Check], ...]) -> Any:
+    """The class that answers the kernel's traced code: that of the checks that have one."""
+    return type("Backend", (*(check.backend for check in checks if check.backend is not None), SimBackend), {})
 
 
 def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
-    """Whether the lanes of a warp may run together (see `fragment`): nothing is to be known of each lane's accesses and
-    steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
+    """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses
+    and steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
     looked_at = s.checks or s.trace is not None or sys.gettrace() is not None
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
+
+
+TOGETHER_FAILED = (
+    "the lanes of a warp could not run together and ran one by one, which takes longer; the results hold, but "
+    "please report the fault"
+)
+
+
+def _is_fault(e: Exception) -> bool:
+    """Tell whether what a run of lanes together raised, and a run one by one did not, is this library's own fault."""
+    frame = _innermost(e.__traceback__)
+    return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
 
 
 Snapshot = list[tuple[Any, Any]]
@@ -305,8 +330,8 @@ def _check_count(fn: Any, args: tuple[Any, ...]) -> None:
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:
-    """What a thread's greenlet executes; gives the threads that have ended with it."""
-    together = thread.fragment
+    """Run a thread on its greenlet; gives the threads that have ended with it."""
+    together = thread.convoy
     try:
         with np.errstate(all="ignore"):  # a GPU wraps integers and gives infinities without a word
             body(*values())
@@ -410,7 +435,8 @@ class Arguments:
                 value = value.view()
                 value.flags.writeable = False
             self.memory.add_array(value, name)
-            return stepped(tracked(value, self.run), self.run)
+            held = tracked(value, self.run)
+            return stepped(held, self.run) if self.run.shared else held
         if isinstance(value, TensorMapRecord):
             return value.captured(simulated=True) if captured else self._handle(value, name)
         if type(value) is tuple:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened in a run: counters, and a timeline of every warp and copy.
+"""A record of a run: counters, and a timeline of every warp and copy.
 
     trace = Trace()
     simulate(kernel, trace=trace)[grid, block](*args)
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .report import who
+from .ground.report import who
 
 SECTOR, BANKS, BANK = 32, 32, 4
 
@@ -73,11 +73,13 @@ class Trace:
 
     # what the simulator says
     def issued(self, name: str) -> None:
+        """Count an instruction, by its row's `name`."""
         self.now += 1
         self.instructions[name] += 1
 
     def accessed(self, m: Any, space: str, address: int, nbytes: int, write: bool) -> None:
-        """One thread's access to memory: the lanes of a warp that do the same at the same line count as one."""
+        """Count an access of one thread, of machine `m`, to `nbytes` bytes at `address` of the memory `space`. write:
+        whether it writes. The lanes of a warp that do the same at the same line count as one."""
         self.now += 1
         self.bytes[f"{space} {'written' if write else 'read'}"] += nbytes
         t = m.threads[0]
@@ -98,12 +100,15 @@ class Trace:
         return found
 
     def waits(self, t: Any) -> None:
+        """Note that thread `t` begins to wait."""
         self._waiting[t] = self.now, t.wait.why
 
     def wakes(self, t: Any, by: Any) -> None:
+        """Note that `by`, or nobody, ends what thread `t` waits for."""
         self._woken[t] = who([by]) if by is not None and by is not t else ""
 
     def resumes(self, t: Any) -> None:
+        """Note that thread `t` goes on, with the span that it waited."""
         start, why = self._waiting.pop(t, (self.now, ""))
         by = self._woken.pop(t, "")
         if why:
@@ -111,9 +116,11 @@ class Trace:
             self.spans.append(Span(t.cta.index, f"warp {t.index // 32}", start, self.now, why, by, nth))
 
     def begins(self, op: Any) -> None:
+        """Note that the asynchronous operation `op` begins."""
         op.began = self.now
 
     def ends(self, op: Any) -> None:
+        """Note that `op` is complete, with its span."""
         m = op.machine
         self.now += 1
         self.spans.append(Span(m.cta.index, COPIES, op.began, self.now, op.describe(), ""))
@@ -152,7 +159,7 @@ class Trace:
         return "\n".join(lines)
 
     def perfetto(self, file: Any) -> None:
-        """Write the timeline for ui.perfetto.dev (the trace event format): a process a block, a thread a warp."""
+        """Write the timeline to `file` for ui.perfetto.dev: a process a block, a thread a warp."""
         spans = self._merged()
         rows = sorted({(s.block, s.row) for s in spans}, key=_in_order)
         blocks = list(dict.fromkeys(b for b, _ in rows))
@@ -172,8 +179,8 @@ class Trace:
         Path(file).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
 
     def html(self, file: Any) -> None:
-        """Write the timeline as one page that needs nothing else: a row a warp; point at a bar to read who waited,
-        for what, and who ended it."""
+        """Write the timeline to `file` as one page that needs nothing else: a row a warp; point at a bar to read who
+        waited, for what, and who ended it."""
         spans = self._merged()
         rows = {key: at for at, key in enumerate(sorted({(s.block, s.row) for s in spans}, key=_in_order))}
         end = max((s.end for s in spans), default=1)
@@ -200,8 +207,8 @@ class Trace:
         )
 
     def _merged(self) -> list[Span]:
-        """What the timeline shows: waits of a warp, from when the last of its lanes that wait has come until the first
-        goes on; and copies, in so many rows that none overlap."""
+        """Give the timeline's spans: waits of a warp, from when the last of its lanes that wait has come until the
+        first goes on; and copies, in so many rows that none overlap."""
         waits: dict[Any, Span] = {}
         for s in self.spans:
             if s.row != COPIES:

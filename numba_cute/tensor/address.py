@@ -8,13 +8,14 @@ from typing import Any
 
 from ..dtypes import Int64, Scalar
 from ..seam import CuteError
+from ..seam.driver import DRIVER
 from .dlpack import on_host
 
 
 class Address(Scalar):
     """An address in global memory. It keeps the array alive whose memory that is, and so does what is computed from it.
 
-    owner: what `dlpack.inspect_array` found it in; None if it was given as a number.
+    owner: the object in which `dlpack.inspect_array` found it; None if it was given as a number.
     """
 
     __slots__ = ("owner",)
@@ -39,7 +40,7 @@ class Address(Scalar):
         return Address(self.value, self.owner, math.lcm(self.divisor, divisor))
 
     def checked(self, simulated: bool = False) -> Any:
-        """The address, for a kernel that is launched: an error if the memory is not where the kernel runs."""
+        """Return the address, for a kernel that is launched: an error if the memory is not where the kernel runs."""
         if simulated and self._on_gpu():
             raise CuteError(
                 f"{self._whose()} lies on a GPU, and the simulator runs on the host: pass a copy (copy_to_host(), "
@@ -53,7 +54,7 @@ class Address(Scalar):
         return super().checked(simulated)
 
     def captured(self, simulated: bool = False) -> Any:
-        """The address as a constant of a kernel: an error if it is not one of memory of the GPU."""
+        """Return the address as a constant of a kernel: an error if it is not one of memory of the GPU."""
         if self._on_host():
             raise CuteError(
                 f"{self._whose()} lies in the host's memory, and is captured as a global or closure variable: its "
@@ -65,12 +66,11 @@ class Address(Scalar):
         return self.owner is not None and not on_host(self.owner)
 
     def _on_host(self) -> bool:
-        """Whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows it."""
+        """Return whether the memory is the host's, neither pinned nor managed. Of a mere number only the driver knows
+        it."""
         if not self.value or self._on_gpu():
             return False
-        from ..runtime import known_to_cuda  # which needs this module
-
-        known = known_to_cuda(self.value)
+        known = DRIVER.known(self.value)
         return known is False if self.owner is None else known is not True
 
     def _whose(self) -> str:

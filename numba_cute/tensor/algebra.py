@@ -9,10 +9,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import layout
-from ..layout import ComposedLayout, Layout
+from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
-from .tensor import Tensor, check_coord, has_none, slice_tensor
+from .offsets import check_coord, has_none
+from .tensor import Tensor, slice_tensor
+
+__all__ = [
+    "coalesce", "composition", "cosize", "depth", "filter", "filter_zeros", "flat_divide", "flatten", "front",
+    "group_modes", "is_static", "leading_dim", "local_partition", "local_tile", "logical_divide", "rank", "select",
+    "shape", "size", "size_in_bytes", "slice_", "stride", "tiled_divide", "zipped_divide",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,7 +78,8 @@ flat_divide = _transform(layout.flat_divide)
 
 @traced
 def size(a: Any, mode: Any = ()) -> Any:
-    """Elements of a shape, layout or tensor, or of one mode (a path); threads of a tiled copy or MMA."""
+    """Count the elements of `a`, a shape, layout or tensor, or of its mode `mode` (a path); of a tiled copy or MMA the
+    threads."""
     threads = getattr(a, "thread_count", None)
     if threads is not None:
         return threads
@@ -80,21 +88,22 @@ def size(a: Any, mode: Any = ()) -> Any:
 
 @traced
 def size_in_bytes(dtype: Any, a: Any) -> Any:
-    """Bytes that a layout (or tensor) of `dtype` elements spans, up to its last element; 0 for None."""
+    """Count the bytes that the layout or tensor `a` spans with `dtype` elements, up to its last element; 0 for None."""
     return layout.size_in_bytes(dtype, _unwrap(a))
 
 
 @traced
-def slice_(src: Any, coord: Any) -> Any:
-    """The modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
+def slice_(src: Any, coord: IntTuple) -> Any:
+    """Keep the modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
     if isinstance(src, Tensor):
         return slice_tensor(src, check_coord(coord, src.layout))
     return layout.slice_(src, coord)
 
 
 @traced
-def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
-    """The tile of `input` at `coord`, of modes (the tile's…, the modes of `coord` marked None…).
+def local_tile(input: Any, tiler: Any, coord: IntTuple, proj: Any = None) -> Any:
+    """Take the tile of `input` (a tensor or layout) at `coord`: its modes are the tile's, then those marked None in
+    `coord`.
 
     tiler: a tile for each mode. coord: which tile, mode by mode; None keeps the mode of tiles. proj: marks with 1 the
     modes of tiler and coord that apply to `input` and drops those marked None: (1, None, 1) takes A's (M, K) of MNK;
@@ -114,8 +123,8 @@ def local_tile(input: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
 @traced
 def local_partition(target: Any, tiler: Any, index: Any, proj: Any = None) -> Any:
-    """What thread `index` of the threads laid out by `tiler` takes of `target`: one element of each tile of the
-    shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
+    """Take the elements of `target` (a tensor or layout) that belong to thread `index` of the threads laid out by
+    `tiler`: one element of each tile of the shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)
     numbers_threads(threads)
     if proj is not None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..seam import CuteError, traced
+from ..seam import CuteError, Number, traced
 from .ssa import elementwise
 from .tensor import Tensor, static_size
+
+__all__ = ["axpby", "gemv"]
 
 
 def _check(what: str, **tensors: Any) -> None:
@@ -19,8 +21,9 @@ def _check(what: str, **tensors: Any) -> None:
 
 
 @traced
-def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
-    """y = alpha * x + beta * y, element by element; computed in the type in which x and y meet. Any thread."""
+def axpby(alpha: Number, x: Tensor, beta: Number, y: Tensor) -> None:
+    """Compute y = alpha * x + beta * y, element by element, in the type in which x and y meet. alpha, beta: scalars. x,
+    y: tensors of static shape with as many elements. Any thread."""
     _check("axpby", x=x, y=y)
     if layout.size(x.shape) != layout.size(y.shape):
         raise CuteError(f"axpby: x has shape {x.shape} and y {y.shape}; they must have as many elements")
@@ -29,8 +32,9 @@ def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor) -> None:
 
 
 @traced
-def gemv(alpha: Any, a: Tensor, x: Tensor, beta: Any, y: Tensor) -> None:
-    """y = alpha * (a @ x) + beta * y, with a (M, K), x (K) and y (M); in the type in which they meet. Any thread."""
+def gemv(alpha: Number, a: Tensor, x: Tensor, beta: Number, y: Tensor) -> None:
+    """Compute y = alpha * (a @ x) + beta * y in the type in which they meet. alpha, beta: scalars. a: a tensor (M, K);
+    x: (K); y: (M); all static. Any thread."""
     _check("gemv", a=a, x=x, y=y)
     if layout.rank(a.layout) != 2:
         raise CuteError(f"gemv: a has shape {a.shape}; it must be (M, K)")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an array of another library lies: through NumPy's, CUDA's and DLPack's protocols, with no import of it."""
+"""Finding the memory of another library's array, through NumPy's, CUDA's and DLPack's protocols, with no import of
+it."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ from ..seam import CuteError
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """address: bytes, of the first element; strides: elements; owner: what must live on while it is used; readonly:
-    whether its elements may only be read."""
+    """The memory of an array.
+
+    address: bytes, of the first element; strides: elements; owner: the object that must live on while it is used;
+    readonly: its elements may only be read.
+    """
 
     dtype: DType
     address: int
@@ -48,7 +52,7 @@ def _dtype(x: Any) -> DType:
 
 
 def inspect_array(x: Any) -> ArrayInfo:
-    """What `x` is, by the first protocol that it has."""
+    """Find the memory of `x` by the first protocol that it has."""
     if isinstance(x, np.ndarray):
         info = _in_elements(_dtype(x.dtype), x.__array_interface__["data"][0], x.shape, x.strides, x)
         return dataclasses.replace(info, readonly=not x.flags.writeable)
@@ -160,7 +164,7 @@ def _from_capsule(x: Any) -> ArrayInfo:
 
 
 def _capsule(x: Any) -> Any:
-    """What `x` gives, of the newest version that it knows: older ones cannot say that it is read-only."""
+    """Return the capsule of `x`, of the newest version that it knows: older ones cannot say that it is read-only."""
     on = {"stream": -1} if int(x.__dlpack_device__()[0]) == _CUDA else {}
     try:
         return x.__dlpack__(max_version=_VERSION, **on)
@@ -183,7 +187,7 @@ def _opened(capsule: Any) -> tuple[Any, bool]:
 
 
 def on_host(owner: Any) -> bool:
-    """Whether what `inspect_array` found lies in the host's memory."""
+    """Return whether what `inspect_array` found lies in the host's memory."""
     if isinstance(owner, tuple):  # what came as a capsule
         return int(owner[0].__dlpack_device__()[0]) != _CUDA
     if isinstance(owner, np.ndarray):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts with run-time leaves: what `Tensor.mark_layout_dynamic` and `mark_compact_shape_dynamic` make."""
+"""Layouts with run-time leaves, for `Tensor.mark_layout_dynamic` and `mark_compact_shape_dynamic`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _dynamic(x: Any, dtype: Any) -> Any:
 
 
 def leading_of(shape: list[Any], stride: list[Any]) -> int:
-    """The one mode of stride 1; an error where several have it and more than one element."""
+    """Find the one mode of stride 1; an error where several have it and more than one element."""
     ones = [i for i, d in enumerate(stride) if type(d) is int and d == 1]
     if len(ones) > 1:
         ones = [i for i in ones if shape[i] != 1] or ones[-1:]
@@ -34,7 +34,7 @@ def leading_of(shape: list[Any], stride: list[Any]) -> int:
 
 
 def layout_dynamic(lay: Any, leading_dim: int | None) -> Layout:
-    """All extents and strides as run-time values, but for the stride 1 of mode `leading_dim`."""
+    """Make all extents and strides run-time values, but for the stride 1 of mode `leading_dim`."""
     shape, stride = _flat(lay, "mark_layout_dynamic")
     lead = leading_of(shape, stride) if leading_dim is None else leading_dim
     if not -len(shape) <= lead < len(shape):
@@ -50,7 +50,7 @@ def layout_dynamic(lay: Any, leading_dim: int | None) -> Layout:
 
 
 def compact_shape_dynamic(lay: Any, mode: int, stride_order: Any, divisibility: int) -> Layout:
-    """The extent of `mode` as a run-time value, and with it the strides of the modes that lie outside of it."""
+    """Make the extent of `mode` a run-time value, and with it the strides of the modes that lie outside of it."""
     what = "mark_compact_shape_dynamic"
     shape, stride = _flat(lay, what)
     if type(mode) is not int or not 0 <= mode < len(shape):

@@ -7,7 +7,9 @@ from typing import Any
 
 from .. import dtypes, seam
 from ..dtypes import Int32, Scalar, Uint32, Uint64
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, Int, static, traced
+
+__all__ = ["FastDivmodDivisor", "FastDivmodDivisorV2", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2"]
 
 
 @static
@@ -22,12 +24,12 @@ class FastDivmodDivisor:
     multiplier: Any
     shift: Any
 
-    def divmod(self, dividend: Any) -> tuple[Any, Any]:
-        """(dividend // divisor, dividend % divisor), as Int32."""
+    def divmod(self, dividend: Int) -> tuple[Any, Any]:
+        """Compute (dividend // divisor, dividend % divisor) as Int32, for 0 <= `dividend` < 2**31."""
         if isinstance(dividend, int) and not 0 <= dividend < 2**31:
             raise CuteError(f"divmod: dividend {dividend} is not in [0, 2**31)")
         if seam.current_or(None) is None:
-            return divmod(int(dividend), int(self.divisor))
+            return divmod(int(seam.known(dividend)), int(self.divisor))
         wide = Uint64(Uint32(dividend)) * Uint64(self.multiplier)
         quotient = Int32(wide >> Uint64(self.shift))
         return quotient, Int32(dividend) - quotient * Int32(self.divisor)
@@ -43,9 +45,12 @@ class FastDivmodDivisor:
 
 
 @traced
-def fast_divmod_create_divisor(divisor: Any) -> FastDivmodDivisor:
-    """A divisor from 1 to 2**31 - 1, prepared: an int (static), or on the host Int32(n) (known at run time, so that the
-    kernel need not be compiled again). Pass the result to the kernel."""
+def fast_divmod_create_divisor(divisor: Int) -> FastDivmodDivisor:
+    """Prepare `divisor`, from 1 to 2**31 - 1, for fast division; pass the result to the kernel.
+
+    divisor: an int (static), or on the host Int32(n) (known at run time, so that the kernel need not be compiled
+    again).
+    """
     if not isinstance(divisor, (int, Scalar)):
         raise CuteError(
             "fast_divmod_create_divisor: divisor is known only at run time; make it on the host and pass it"

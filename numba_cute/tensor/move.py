@@ -22,9 +22,9 @@ def move(
 ) -> None:  # fmt: skip
     """Copy every element from `src` to `dst` in coordinate order, in accesses of at most `limit` bytes.
 
-    pred: None, or a function from the element's index to a condition; then at most one vector shares a condition,
-    whose first element decides. access: what moves a vector, `access(src, dst, elements)`, if not plain loads and
-    stores.
+    pred: None, or a function from the element's index to a condition; then at most one vector shares a condition, whose
+    first element decides. access: the function that moves a vector, `access(src, dst, elements)`, if not plain loads
+    and stores.
     """
     check_writable(dst, "copy")
     access = access or _access
@@ -48,8 +48,8 @@ def move(
 
 @pure
 def first_of_vectors(slayout: Any, dlayout: Any, width: int, count: int) -> tuple[int, ...]:
-    """The index of the first element of each vector: those of a vector need not follow each other in coordinate order,
-    where the contiguous mode is not the first."""
+    """Return the index of the first element of each vector: those of a vector need not follow each other in coordinate
+    order, where the contiguous mode is not the first."""
     if width > 1:
         vector = layout.composition(layout.max_common_layout(slayout, dlayout), layout.make_layout(width))
         if layout.coalesce(vector) != layout.make_layout(width):
@@ -59,7 +59,7 @@ def first_of_vectors(slayout: Any, dlayout: Any, width: int, count: int) -> tupl
 
 
 def vector_width(src: Pointer, slayout: Any, dst: Pointer, dlayout: Any, limit: int) -> int:
-    """Elements per access: contiguous and in the same order on both sides, aligned, at most `limit` bytes."""
+    """Count the elements per access: contiguous and in the same order on both sides, aligned, at most `limit` bytes."""
     bits = src.dtype.width
     width = int(layout.max_common_vector(slayout, dlayout)) if _plain(slayout) and _plain(dlayout) else 1
     width = math.gcd(width, max(1, limit * 8 // bits), int(layout.size(slayout)))
@@ -86,7 +86,7 @@ def _plain(lay: Any) -> bool:
 
 
 def _strides(lay: Any, width: int) -> list[int]:
-    """What divides the strides between vectors of `width` elements."""
+    """Return the numbers known to divide the strides between vectors of `width` elements."""
     if width == 1:
         return []
     flat = layout.coalesce(lay)

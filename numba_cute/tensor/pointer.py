@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed pointers: an address, what it points at, and what is known of its alignment and swizzle."""
+"""Typed pointers: an address, its element type, and what is known of its alignment and swizzle."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 
 from .. import dtypes, seam
 from ..dtypes import DType
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, Int, static, traced
 from .address import Address
+
+__all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
 
 
 class AddressSpace(seam.StaticEnum):
-    """Where a pointer points. The values are those of LLVM's NVPTX address spaces, registers aside."""
+    """The memory that a pointer points to. The values are those of LLVM's NVPTX address spaces, registers aside."""
 
     generic = 0
     gmem = 1
@@ -30,17 +32,17 @@ ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
 class Pointer:
     """A pointer to elements of one type.
 
-    dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for
-    rmem the register file's handle. offset: elements from there, in rmem and where they are narrower than a byte (what
-    makes whole bytes is in the address). alignment: bytes, a power of two
-    that divides the address. swizzle: applied to the byte address when the pointer is followed, never to `address`.
-    readonly: whether nothing may be written there, as to an array that is not writeable.
+    dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for rmem
+    the register file's handle. offset: elements from there, in rmem and where they are narrower than a byte (what makes
+    whole bytes is in the address). alignment: bytes, a power of two that divides the address. swizzle: applied to the
+    byte address when the pointer is followed, never to `address`. readonly: nothing may be written there, as to an
+    array that is not writeable.
     """
 
     dtype: DType
     space: AddressSpace
     address: Any
-    offset: Any = 0
+    offset: Int = 0
     alignment: int = 1
     swizzle: Any = None
     readonly: bool = False
@@ -55,7 +57,7 @@ class Pointer:
             raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other points at the same place in the same way; a register file is only itself."""
+        """Return whether the other points at the same place in the same way; a register file is only itself."""
         if not isinstance(other, Pointer):
             return NotImplemented
         same = self.address is other.address or self.space is not AddressSpace.rmem and self.address == other.address
@@ -63,22 +65,25 @@ class Pointer:
 
     @property
     def value_type(self) -> DType:
+        """The DType of the elements."""
         return self.dtype
 
     @property
     def memspace(self) -> AddressSpace:
+        """The AddressSpace."""
         return self.space
 
     @property
     def max_alignment(self) -> int:
+        """The alignment that is known, in bytes."""
         return self.alignment
 
     def toint(self) -> Any:
-        """The byte address, before the swizzle."""
+        """Return the byte address, before the swizzle."""
         return self.address
 
     def align(self, min_align: int) -> Pointer:
-        """The first address from here on that is a multiple of `min_align` bytes."""
+        """Return the first address from here on that is a multiple of `min_align` bytes, a power of two."""
         if min_align < 1 or min_align & (min_align - 1):
             raise CuteError(f"align: min_align {min_align} bytes is not a power of two")
         if self.alignment >= min_align:
@@ -86,22 +91,22 @@ class Pointer:
         address = (self.address + (min_align - 1)) & -min_align
         return dataclasses.replace(self, address=address, alignment=min_align)
 
-    def __add__(self, offset: Any) -> Pointer:
+    def __add__(self, offset: Int) -> Pointer:
         return advance(self, offset)
 
-    def __sub__(self, offset: Any) -> Pointer:
-        return self + (0 - offset)
+    def __sub__(self, offset: Int) -> Pointer:
+        return advance(self, 0 - offset)
 
     def load(self) -> Any:
-        """The element pointed at."""
+        """Load the element pointed at."""
         return self.load_vector(1)[0]
 
     def store(self, value: Any) -> None:
-        """Set the element pointed at."""
+        """Store `value` as the element pointed at."""
         self.store_vector((value,))
 
     def load_vector(self, count: int) -> tuple[Any, ...]:
-        """`count` consecutive elements, in one access where the alignment allows."""
+        """Load `count` consecutive elements, in one access where the alignment allows."""
         b = seam.current()
         if self.space is AddressSpace.rmem:
             return tuple(b.read(seam.Regs(self.address, self.dtype, self.offset + i, 1)) for i in range(count))
@@ -110,7 +115,7 @@ class Pointer:
         return b.load(self.dtype, self.space.name, physical(self), count, access_alignment(self))
 
     def store_vector(self, values: tuple[Any, ...]) -> None:
-        """Set consecutive elements, in one access where the alignment allows."""
+        """Store `values`, a tuple, as consecutive elements, in one access where the alignment allows."""
         check_writable(self, "store")
         b = seam.current()
         if self.space is AddressSpace.rmem:
@@ -129,7 +134,7 @@ class Pointer:
 
     @property
     def notation(self) -> str:
-        """What it points at, in CuTe's notation: f16, smem, align<16>, S<3,4,3>."""
+        """The pointer's type in CuTe's notation: f16, smem, align<16>, S<3,4,3>."""
         swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
         constant = "const " if self.readonly else ""
         return f"{constant}{self.dtype.ptx}, {self.space.name}, align<{self.alignment}>{swizzle}"
@@ -142,7 +147,7 @@ _BESIDES_ADDRESS = tuple(f.name for f in dataclasses.fields(Pointer) if f.name !
 
 
 def check_writable(ptr: Any, what: str) -> None:
-    """An error if `ptr` points to memory that is known to be read-only. what: who would write."""
+    """Refuse `ptr` if it points to memory that is known to be read-only. what: who would write."""
     if isinstance(ptr, Pointer) and ptr.readonly:
         raise CuteError(
             f"{what}: {ptr!r} points to read-only memory (an array that is not writeable); write to another, or pass a "
@@ -152,7 +157,7 @@ def check_writable(ptr: Any, what: str) -> None:
 
 @traced
 def advance(ptr: Pointer, offset: Any) -> Pointer:
-    """`ptr + offset`, `offset` in elements. Its alignment is what is known to divide the offset."""
+    """Compute `ptr + offset`, `offset` in elements. Its alignment is what is known to divide the offset."""
     if isinstance(offset, int) and offset == 0:
         return ptr
     if ptr.space is AddressSpace.rmem:
@@ -191,7 +196,7 @@ def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
 
 
 def physical(ptr: Pointer) -> Any:
-    """The byte address that an access through `ptr` touches: swizzled."""
+    """Return the byte address that an access through `ptr` touches: swizzled."""
     address = seam.known(ptr.address)
     if ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0):
         address = address + _wide(ptr, ptr.offset * ptr.dtype.width >> 3)
@@ -254,19 +259,20 @@ def _wide(ptr: Pointer, offset: Any) -> Any:
 
 
 def access_alignment(ptr: Pointer) -> int:
-    """Bytes by which the accessed address is aligned: a swizzle moves the bits from `base` on."""
+    """Return the bytes by which the accessed address is aligned: a swizzle moves the bits from `base` on."""
     align = ptr.alignment
     if ptr.dtype.width < 8:
         whole, rest = divmod(seam.divisor(ptr.offset) * ptr.dtype.width, 8)
         align = 1 if rest else math.gcd(align, whole)
     if ptr.swizzle is None or ptr.swizzle.bits == 0:
         return align
-    return min(align, 1 << ptr.swizzle.base)
+    return min(align, 1 << int(ptr.swizzle.base))
 
 
 @traced
 def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -> Pointer:
-    """The same address with another element type or swizzle (`swizzle_` None keeps none, as a fresh view)."""
+    """Return the address of `ptr` with element type `dtype` (default: its own) and the swizzle `swizzle_` (None:
+    without one). An error where the pointer may point inside of a byte and the widths differ."""
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
     dtype = ptr.dtype if dtype is None else dtype
@@ -285,7 +291,11 @@ def make_ptr(
     mem_space: AddressSpace = AddressSpace.generic,
     assumed_align: int | None = None,
 ) -> Pointer:
-    """A pointer from a byte address (`value`); `assumed_align` (bytes) defaults to the element's size."""
+    """Make a pointer from a byte address.
+
+    dtype: the elements. value: the address: an int or a run-time integer. mem_space: an AddressSpace other than rmem.
+    assumed_align: bytes that the address is a multiple of, itself one of the element's size, the default.
+    """
     if mem_space is AddressSpace.rmem:
         raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")
     size = max(1, dtype.width // 8)
@@ -301,7 +311,7 @@ def make_ptr(
 
 @traced
 def shared_address(x: Any, what: str) -> Any:
-    """The shared-memory address in `x`, a Pointer to smem or an address as an integer."""
+    """Return the shared-memory address in `x`, a Pointer to smem or an address as an integer."""
     if not isinstance(x, Pointer):
         return x
     if x.space is not AddressSpace.smem:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from typing import Any
 
@@ -11,11 +12,15 @@ import numpy as np
 from .. import layout, seam
 from ..dtypes import Boolean, DType, Float64, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, from_numpy
 from ..layout.int_tuple import text
-from ..runtime import contents
 from ..seam import CuteError, traced
+from ..seam.driver import DRIVER
+from .address import Address
+from .dlpack import on_host
 from .pointer import AddressSpace, Pointer
 from .ssa import TensorSSA
-from .tensor import Tensor, element
+from .tensor import Tensor, element, extent
+
+__all__ = ["pretty_str", "print_tensor", "printf"]
 
 _CONVERSION = re.compile(r"%(?:(%)|([-+ #0]*)(\*|\d*)(\.(?:\*|\d*))?(hh|ll|[hlqjztL]?)([a-zA-Z]))")
 _SPEC = re.compile(r"([-+ #0]*\d*(?:\.\d+)?)([duxXoeEfFgGi]?)")
@@ -35,7 +40,7 @@ def _is_number(x: Any) -> bool:
 
 
 def _flat(x: Any) -> list[Any]:
-    """What one argument is printed as: a static thing as text, the rest as numbers."""
+    """Return the texts and numbers as which one argument is printed: a static thing is text."""
     if isinstance(x, tuple):
         out: list[Any] = ["("]
         for i, v in enumerate(x):
@@ -58,7 +63,7 @@ def _dtype(x: Any) -> DType:
 
 
 def _kind(x: Any) -> str:
-    """What an argument is, in words."""
+    """Describe an argument in words."""
     if not _is_number(x):
         return "text" if isinstance(x, str) else f"a {type(x).__name__}"
     dtype = _dtype(x)
@@ -87,7 +92,7 @@ def _shown(x: Any, spec: str = "") -> Piece:
     """A number as `{}` prints it, by a format like ".3f" or "08x" if one is given."""
     dtype, found = _dtype(x), _SPEC.fullmatch(spec)
     if found is None or found[2] and (found[2] in _FLOATS) != dtype.is_float:
-        raise CuteError(f"printf: {{:{spec}}} is no format of {_kind(x)}; give a width and one of d, u, x, e, f, g")
+        raise CuteError(f"printf: {{:{spec}}} is not a format of {_kind(x)}; give a width and one of d, u, x, e, f, g")
     if dtype.kind == "bool" and not spec:
         return "%s", seam.current().cast(x, Boolean)
     letter = found[2] or ("f" if dtype.is_float else "u" if dtype.kind == "uint" else "d")
@@ -95,7 +100,7 @@ def _shown(x: Any, spec: str = "") -> Piece:
 
 
 def _braced(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
-    """What a format with `{}` prints."""
+    """Fill in a format with `{}`."""
     out: list[Piece] = []
     rest, last = list(args), 0
     for match in _BRACES.finditer(fmt):
@@ -118,15 +123,15 @@ def _braced(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
 
 
 def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
-    """What a format with C's conversions prints; each must fit its value."""
+    """Fill in a format with C's conversions; each must fit its value."""
     texts = _CONVERSION.split(fmt)[:: 1 + _CONVERSION.groups]
     for wrong in [t[t.index("%") :] for t in texts if "%" in t] + [f.group() for f in _of_values(fmt) if not _known(f)]:
         raise CuteError(
-            f"printf: {wrong.strip()!r} in {fmt!r} is no conversion of a kernel's printf, which has diouxXc, eEfFgG, s "
-            "and p; write %% for the sign, or use {}"
+            f"printf: {wrong.strip()!r} in {fmt!r} is not a conversion of a kernel's printf, which has diouxXc, "
+            "eEfFgG, s and p; write %% for the sign, or use {}"
         )
     if len(_of_values(fmt)) != len(args):
-        raise CuteError(f"printf: {fmt!r} takes {len(_of_values(fmt))} values, and {len(args)} are given")
+        raise CuteError(f"printf: {fmt!r} takes {len(_of_values(fmt))} values, but got {len(args)}")
     out: list[Piece] = [texts[0]]
     rest = list(enumerate(args, 1))
     for after, found in zip(texts[1:], _CONVERSION.finditer(fmt)):
@@ -139,7 +144,7 @@ def _in_c(fmt: str, args: tuple[Any, ...]) -> list[Piece]:
 
 
 def _is_c(fmt: str) -> bool:
-    """Whether a format is one of C's: beside braces, "100% of" is no conversion with a blank for its sign."""
+    """Return whether a format is one of C's: beside braces, "100% of" is not a conversion with a blank for its sign."""
     found = _of_values(fmt)
     return any(" " not in f[2] for f in found) or bool(found) and not _BRACES.search(fmt)
 
@@ -210,11 +215,11 @@ def _print(pieces: list[Piece]) -> None:
 def printf(*args: Any) -> None:
     """Print from a kernel, a line for each thread that calls it. Any thread.
 
-    args: a format and its values. The format has "{}" for values of any type: numbers, tuples, register vectors, what
-    is static ("{:.3f}" and "{:08x}" say how), or C's conversions: d i u o x X c of integers, e f g of floats, s of what
-    is static, p of pointers. Each must fit its value, which is printed whole whatever its width: h and hh cut it.
-    Without a format each value is printed. A newline is added unless it ends with one. A line of more than 32 values is
-    printed in several pieces, between which other threads may print.
+    args: a format and its values. The format has "{}" for values of any type: numbers, tuples, register vectors, and
+    static objects ("{:.3f}" and "{:08x}" state a format), or C's conversions: d i u o x X c of integers, e f g of
+    floats, s of what is static, p of pointers. Each must fit its value, which is printed whole whatever its width: h
+    and hh cut it. Without a format each value is printed. A newline is added unless it ends with one. A line of more
+    than 32 values is printed in several pieces, between which other threads may print.
     """
     if not args or not isinstance(args[0], str):
         args = (" ".join(["{}"] * len(args)), *args)
@@ -225,15 +230,18 @@ def printf(*args: Any) -> None:
 
 @traced
 def pretty_str(arg: Any) -> str:
-    """What `arg` is (a layout, tensor, atom, tuple, ...), in CuTe's notation."""
+    """Write `arg` (a layout, tensor, atom, tuple, ...) in CuTe's notation."""
     return text(arg) if isinstance(arg, tuple) else str(arg)
 
 
 @traced
 def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
     """Print a tensor of static shape: its type and layout, then its elements, a line for each row of mode 0 (mode 1
-    along the line; further modes one block after the other). In a kernel by each thread that calls it; on the host of a
-    tensor `from_dlpack`, copied from the GPU if it is there. verbose: the coordinate of each element too."""
+    along the line; further modes one block after the other).
+
+    tensor: in a kernel, any; each thread that calls this prints. On the host, one made by `from_dlpack`, which is
+    copied from the GPU if it is there. verbose: print the coordinate of each element too.
+    """
     if not isinstance(tensor, Tensor):
         raise CuteError(f"print_tensor: {tensor!r} is not a tensor")
     if seam.current_or(None) is None:
@@ -266,7 +274,7 @@ def _rows(tensor: Tensor) -> list[list[Any]]:
 def _on_host(tensor: Tensor, verbose: bool) -> str:
     lines = [repr(tensor)]
     if isinstance(tensor.iterator, Pointer):
-        start, raw = contents(tensor)
+        start, raw = _contents(tensor)
     for coords in _rows(tensor):
         parts = []
         for c in coords:
@@ -277,11 +285,24 @@ def _on_host(tensor: Tensor, verbose: bool) -> str:
     return "\n".join(lines)
 
 
+def _contents(tensor: Tensor) -> tuple[int, Any]:
+    """Return the first address of a tensor's memory and a copy of its bytes, brought from a GPU if they are there."""
+    address, nbytes = extent(tensor)
+    if not nbytes:
+        return 0, np.zeros(0, np.uint8)
+    at = tensor.iterator.address
+    if not isinstance(at, Address) or at.owner is None:
+        raise CuteError(f"{tensor!r} was made from an address alone: make it with from_dlpack to read it on the host")
+    if on_host(at.owner):
+        return address, np.frombuffer(ctypes.string_at(address, nbytes), np.uint8)
+    return address, DRIVER.read(address, nbytes)
+
+
 def _number_at(p: Pointer, start: int, raw: Any) -> Any:
     """The element that `p` points at, in the bytes from address `start` on."""
     at, width = int(p.address) - start, p.dtype.width
     if width >= 8:
         return raw[at : at + p.dtype.bytes].view(p.dtype.numpy)[0]
-    first = 8 * at + int(p.offset) * width
+    first = 8 * at + int(seam.known(p.offset)) * width
     bits = int.from_bytes(raw[first // 8 : first // 8 + 2].tobytes(), "little") >> first % 8
     return np.array([bits & ((1 << width) - 1)], np.uint8).view(p.dtype.numpy)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Register vectors: what `Tensor.load` gives and `Tensor.store` takes, and their arithmetic."""
+"""Register vectors, which `Tensor.load` returns and `Tensor.store` takes, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 
 from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
-from ..seam import CuteError, StaticEnum, static, traced
+from ..layout import IntTuple
+from ..seam import CuteError, Number, StaticEnum, static, traced
+
+__all__ = [
+    "ReductionKind", "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like", "ones_like",
+    "where", "zeros_like",
+]  # fmt: skip
 
 
 class ReductionOp(StaticEnum):
-    """How a reduction combines what is there with what comes."""
+    """The operation by which a reduction combines two values."""
 
     ADD = "add"
     MUL = "mul"
@@ -45,11 +51,12 @@ class TensorSSA:
 
     @property
     def element_type(self) -> DType:
+        """The same as `dtype`."""
         return self.dtype
 
     def to(self, dtype: DType) -> TensorSSA:
-        """Each element converted: to nearest even where it must be rounded, from floats to integers towards zero, to
-        8-bit floats saturating, to Boolean whether it is not zero."""
+        """Convert each element to `dtype`: to nearest even where it must be rounded, from floats to integers towards
+        zero, to 8-bit floats saturating, to Boolean False for zero and else True."""
         if not isinstance(dtype, DType):
             raise CuteError(f"to: dtype {dtype!r} is not an element type; use one like cute.BFloat16")
         if dtype not in dtypes.ALL:
@@ -60,19 +67,19 @@ class TensorSSA:
         return TensorSSA(seam.current().convert(self.vector, self.dtype, dtype, count), self.shape, dtype)
 
     def bitcast(self, dtype: DType) -> TensorSSA:
-        """The same bits as elements of another type of the same width."""
+        """View the bits of the elements as `dtype`, a type of the same width."""
         if not isinstance(dtype, DType) or dtype.width != self.dtype.width:
             raise CuteError(f"bitcast: from {self.dtype} to {dtype!r}; the widths must be the same")
         return TensorSSA(seam.current().bitcast(self.vector, dtype), self.shape, dtype)
 
-    def reshape(self, shape: Any) -> TensorSSA:
-        """The same elements in colexicographic order under another shape of the same size."""
+    def reshape(self, shape: IntTuple) -> TensorSSA:
+        """Return the same elements in colexicographic order under `shape`, static and of the same size."""
         if not seam.is_static(shape) or layout.size(shape) != layout.size(self.shape):
             raise CuteError(f"reshape: shape {shape} has not the {layout.size(self.shape)} elements of {self.shape}")
         return TensorSSA(self.vector, shape, self.dtype)
 
     def broadcast_to(self, target_shape: Any) -> TensorSSA:
-        """Modes of one element repeated to those of `target_shape`; missing last modes count as of one element."""
+        """Repeat modes of one element to those of `target_shape`; missing last modes count as of one element."""
         if layout.unwrap(target_shape) == layout.unwrap(self.shape):
             return TensorSSA(self.vector, target_shape, self.dtype)
         strides = broadcast_strides(self.shape, target_shape)
@@ -100,9 +107,9 @@ class TensorSSA:
         return seam.current().lane(self.vector, index)
 
     def reduce(self, op: ReductionOp, init_val: Any, reduction_profile: Any = 0) -> Any:
-        """The elements combined by `op` with `init_val`: all of them to a scalar, or, with a profile like (None, 1),
-        the modes not marked None, to a vector of the others' shape. In pairs, as a tree; 16-bit and 8-bit floats in
-        Float32, rounded once."""
+        """Combine the elements and `init_val` by `op`, a ReductionOp but INC and DEC: in pairs, as a tree; 16-bit and
+        8-bit floats in Float32, rounded once. reduction_profile: 0 for all elements, to a scalar; or a tuple like
+        (None, 1), which reduces the modes not marked None, to a vector of the others' shape."""
         if not isinstance(op, ReductionOp) or op in (ReductionOp.INC, ReductionOp.DEC):
             raise CuteError(f"reduce: op {op!r} is none of ReductionOp.ADD, MUL, MIN, MAX, AND, OR, XOR")
         narrow = self.dtype.is_float and self.dtype.width < 32
@@ -244,16 +251,16 @@ class TensorSSA:
         )
 
     def __float__(self) -> float:
-        raise CuteError(f"{self!r} is no number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
+        raise CuteError(f"{self!r} is not a number: v[i] is one of its elements, and v.to(cute.Float32) converts each")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __contains__(self, x: Any) -> bool:
         raise CuteError(f"{self!r}: `x in v` is cute.any_(v == x)")
 
     def __iter__(self) -> Any:
         raise CuteError(
-            f"{self!r} is not iterated over: its elements are v[i], i in cute.range_constexpr"
+            f"{self!r} cannot be iterated over: its elements are v[i], i in cute.range_constexpr"
             f"({layout.size(self.shape)}), and v.reduce combines them"
         )
 
@@ -271,8 +278,9 @@ def _marked(profile: Any, keep: bool) -> Any:
     return None if (profile is None) is keep else 0
 
 
-def broadcast_strides(shape: Any, target: Any) -> Any:
-    """The strides by which a compact vector of `shape` is read under the shape `target`: 0 along repeated modes."""
+def broadcast_strides(shape: IntTuple, target: Any) -> Any:
+    """Return the strides by which a compact vector of `shape` is read under the shape `target`: 0 along repeated
+    modes."""
     if not seam.is_static(target):
         raise CuteError(f"broadcast_to: shape {target} must be static, for registers are")
     return _strides(shape, layout.make_layout(shape).stride, target, (shape, target))
@@ -294,8 +302,8 @@ def _strides(shape: Any, stride: Any, target: Any, whole: Any, top: bool = True)
 
 
 def broadcast_shape(a: Any, b: Any, whole: Any = None) -> Any:
-    """The shape to which both broadcast; missing last modes count as of one element. whole: both shapes, where these
-    are modes of them."""
+    """Return the shape to which both broadcast; missing last modes count as of one element. whole: both shapes, where
+    these are modes of them."""
     top, whole = whole is None, whole or (a, b)
     if top:
         a, b = layout.unwrap(a), layout.unwrap(b)
@@ -316,8 +324,8 @@ def broadcast_shape(a: Any, b: Any, whole: Any = None) -> Any:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The type in which two meet: floats win over integers, the wider over the narrower, unsigned over signed of the
-    same width; two floats of the same width make Float32; Boolean gives way."""
+    """Return the type in which two meet: floats win over integers, the wider over the narrower, unsigned over signed of
+    the same width; two floats of the same width make Float32; Boolean gives way."""
     if a == b:
         return a
     if Boolean in (a, b):
@@ -350,8 +358,8 @@ def _common_type(op: str, operands: tuple[Any, ...]) -> DType:
 
 
 def elementwise(op: Any, *operands: Any) -> Any:
-    """`op` (see `Backend.elementwise`) on vectors, their types promoted and shapes broadcast, and scalars; a scalar if
-    all are."""
+    """Apply `op` (see `Backend.elementwise`) to vectors, their types promoted and shapes broadcast, and scalars; the
+    result is a scalar if all are."""
     name = op if isinstance(op, str) else "div"  # the rows of the table are functions of floats
     b = seam.current()
     vectors = [x for x in operands if isinstance(x, TensorSSA)]
@@ -377,7 +385,7 @@ def _scalar_type(op: str, operands: tuple[Any, ...]) -> DType:
 
 
 def bitcast(value: Any, src: DType, dst: DType) -> Any:
-    """The bits of a scalar of type `src` as a scalar of type `dst`, of the same width."""
+    """View the bits of a scalar of type `src` as a scalar of type `dst`, of the same width."""
     b = seam.current()
     return b.lane(b.bitcast(b.pack(src, (value,)), dst), 0)
 
@@ -389,7 +397,7 @@ def _power(x: TensorSSA, n: int) -> TensorSSA:
 
 @traced
 def where(cond: Any, x: Any, y: Any) -> Any:
-    """`x` where `cond` is true, `y` elsewhere, element by element; each may be a vector or a scalar."""
+    """Select `x` where `cond` is true and `y` elsewhere, element by element; each may be a vector or a scalar."""
     if not isinstance(cond, TensorSSA):
         if not isinstance(x, TensorSSA) and not isinstance(y, TensorSSA):
             return seam.current().select(cond, x, y)
@@ -411,8 +419,8 @@ def where(cond: Any, x: Any, y: Any) -> Any:
 
 
 @traced
-def full(shape: Any, fill_value: Any, dtype: DType) -> TensorSSA:
-    """A vector of `shape`, which is static, with every element `fill_value`."""
+def full(shape: IntTuple, fill_value: Number, dtype: DType) -> TensorSSA:
+    """Make a vector of `shape`, which is static, with every element `fill_value`, converted to `dtype`."""
     if not isinstance(dtype, DType):
         raise CuteError(f"full: dtype {dtype!r} is not an element type; use one like cute.Float32")
     if not seam.is_static(shape):
@@ -428,43 +436,45 @@ def _like(a: Any, dtype: DType | None) -> tuple[Any, DType]:
 
 
 @traced
-def full_like(a: Any, fill_value: Any, dtype: DType | None = None) -> TensorSSA:
-    """A vector of the shape of `a` (a vector or tensor), and its type unless `dtype` is given."""
+def full_like(a: Any, fill_value: Number, dtype: DType | None = None) -> TensorSSA:
+    """Make a vector of the shape of `a` (a vector or tensor) with every element `fill_value`. dtype: by default that of
+    `a`."""
     shape, of = _like(a, dtype)
     return full(shape, fill_value, of)
 
 
 @traced
 def zeros_like(a: Any, dtype: DType | None = None) -> TensorSSA:
-    """`full_like` of zeros."""
+    """Make a vector of zeros of the shape of `a`. dtype: by default that of `a`."""
     return full_like(a, 0, dtype)
 
 
 @traced
 def ones_like(a: Any, dtype: DType | None = None) -> TensorSSA:
-    """`full_like` of ones."""
+    """Make a vector of ones of the shape of `a`. dtype: by default that of `a`."""
     return full_like(a, 1, dtype)
 
 
 @traced
 def empty_like(a: Any, dtype: DType | None = None) -> TensorSSA:
-    """A vector of the shape of `a` whose elements nobody should read: zeros, which cost nothing if they are not."""
+    """Make a vector of the shape of `a` to be overwritten: zeros, which cost nothing if nobody reads them. dtype: by
+    default that of `a`."""
     return full_like(a, 0, dtype)
 
 
 def _truths(x: Any, what: str) -> TensorSSA:
     if not isinstance(x, TensorSSA):
-        raise CuteError(f"{what}: {x!r} is no TensorSSA")
+        raise CuteError(f"{what}: {x!r} is not a TensorSSA")
     return x.to(Boolean)
 
 
 @traced
 def any_(x: TensorSSA) -> Any:
-    """Whether one element at least is true (not zero)."""
+    """Return whether at least one element of `x`, a TensorSSA, is true (not zero)."""
     return _truths(x, "any_").reduce(ReductionOp.OR, False)
 
 
 @traced
 def all_(x: TensorSSA) -> Any:
-    """Whether all elements are true (not zero)."""
+    """Return whether all elements of `x`, a TensorSSA, are true (not zero)."""
     return _truths(x, "all_").reduce(ReductionOp.AND, True)

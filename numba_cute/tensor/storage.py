@@ -13,14 +13,16 @@ import functools
 import inspect
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .. import layout, seam
 from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, Int, static, traced
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
+
+__all__ = ["struct"]
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ def _power_of_two(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Range:
-    """What `MemRange[dtype, count]` makes: `count` elements, aligned to one."""
+    """`count` elements of `dtype`, aligned to one: `MemRange[dtype, count]`."""
 
     dtype: DType
     count: int
@@ -46,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Aligned:
-    """What `Align[kind, alignment]` makes: `kind` at a multiple of `alignment` bytes."""
+    """`kind` at a multiple of `alignment` bytes: `Align[kind, alignment]`."""
 
     kind: Any
     alignment: int
@@ -93,7 +95,7 @@ def _is_member(kind: Any) -> bool:
 
 
 def size_of(kind: Any) -> int:
-    """Bytes of a member or a storage class."""
+    """Count the bytes of a member or a storage class."""
     if isinstance(kind, DType):
         return kind.bytes
     if isinstance(kind, (Range, Aligned)):
@@ -102,7 +104,7 @@ def size_of(kind: Any) -> int:
 
 
 def alignment_of(kind: Any) -> int:
-    """Bytes of which the place of a member or a storage class must be a multiple."""
+    """Return the bytes of which the place of a member or a storage class must be a multiple."""
     if isinstance(kind, DType):
         return kind.bytes
     if isinstance(kind, (Range, Aligned)):
@@ -111,7 +113,8 @@ def alignment_of(kind: Any) -> int:
 
 
 def members_of(cls: Any) -> dict[str, Any] | None:
-    """The members, by name, of a storage class or of a run-time struct of element types; None for anything else."""
+    """Return the members, by name, of a storage class or of a run-time struct of element types; None for anything
+    else."""
     if not isinstance(cls, type):
         return None
     found = cls.__dict__.get("__cute_members__")
@@ -142,20 +145,21 @@ class MemRangeData:
 
     @property
     def dtype(self) -> DType:
+        """The DType of the elements."""
         return self.pointer.dtype
 
     def data_ptr(self) -> Pointer:
-        """The pointer to the first element."""
+        """Return the Pointer to the first element."""
         return self.pointer
 
     def size_in_bytes(self) -> int:
-        """Bytes of the whole range."""
+        """Count the bytes of the whole range."""
         return self.count * self.dtype.width // 8
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: DType | None = None) -> Tensor:
-        """The memory as a tensor of a static `layout`; `swizzle` moves the bytes of its addresses, a swizzled layout's
-        own swizzle its elements, as for `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of another
-        type."""
+        """View the memory as a tensor of a static `layout`. swizzle: one of the bytes of its addresses; a swizzled
+        layout's own is of its elements, as for `SmemAllocator.allocate_tensor`. dtype: see the bytes as elements of
+        another type."""
         return placed(self.pointer, self.size_in_bytes(), layout, swizzle, dtype)
 
     def __getitem__(self, index: Any) -> Any:
@@ -164,7 +168,7 @@ class MemRangeData:
     def __setitem__(self, index: Any, value: Any) -> None:
         self._at(index).store(value)
 
-    def _at(self, index: Any) -> Pointer:
+    def _at(self, index: Int) -> Pointer:
         if isinstance(index, int) and not 0 <= index < self.count:
             raise CuteError(f"index {index} is outside the {self.count} elements of this MemRange")
         return self.pointer + index
@@ -176,12 +180,12 @@ class ScalarMember(Pointer):
 
     @property
     def ptr(self) -> Pointer:
-        """The same as an ordinary pointer."""
+        """The same as an ordinary Pointer."""
         return Pointer(*(getattr(self, f.name) for f in dataclasses.fields(Pointer)))
 
 
 def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType | None) -> Tensor:
-    """The tensor of a range; an error if it does not fit, or cannot be swizzled there."""
+    """Make the tensor of a range; an error if it does not fit, or cannot be swizzled there."""
     lay = static_layout(lay, "get_tensor")
     dtype = pointer.dtype if dtype is None else dtype
     need = int(layout.cosize(lay)) * dtype.width // 8
@@ -192,7 +196,7 @@ def placed(pointer: Pointer, nbytes: int, lay: Any, swizzle: Any, dtype: DType |
 
 
 def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
-    """A layout, or what makes one, that shared memory can have."""
+    """Return a layout that shared memory can have, of one or of what makes one."""
     lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
     plain = lay.outer if isinstance(lay, ComposedLayout) else lay
     if not seam.is_static((plain.shape, plain.stride)):
@@ -201,7 +205,7 @@ def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
 
 
 def swizzled_tensor(pointer: Pointer, lay: Any, swizzle: Any, what: str) -> Tensor:
-    """The tensor of `lay` at a pointer to shared memory: its addresses swizzled by `swizzle` (of bytes), or, where
+    """Make the tensor of `lay` at a pointer to shared memory: its addresses swizzled by `swizzle` (of bytes), or, where
     `lay` is itself swizzled, by what that swizzle of elements is of bytes."""
     if isinstance(lay, ComposedLayout) and isinstance(lay.inner, Swizzle) and type(lay.offset) is int:
         if swizzle is not None and swizzle.bits:
@@ -219,7 +223,7 @@ def _of_bytes(swizzle: Swizzle, dtype: DType, what: str) -> Swizzle:
 
 
 def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
-    """The pointer with a swizzle of its byte addresses. What it moves must stay in the memory: that must begin at a
+    """Return the pointer a swizzle of its byte addresses. What it moves must stay in the memory: that must begin at a
     multiple of the bytes that are mixed, which only the simulator always sees; 16 bytes must be promised."""
     if swizzle is None or not swizzle.bits:
         return pointer
@@ -239,7 +243,7 @@ def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
 
 
 class Storage:
-    """What storage classes are made of: one object in shared memory at `base`."""
+    """The base of storage classes: one object in shared memory at `base`."""
 
     __cute_members__: ClassVar[dict[str, Any]] = {}
     __cute_offsets__: ClassVar[dict[str, int]] = {}
@@ -249,12 +253,12 @@ class Storage:
 
     @staticmethod
     def size_in_bytes() -> int:
-        """Bytes of one object, padding included."""
+        """Count the bytes of one object, padding included."""
         raise NotImplementedError
 
     @staticmethod
     def alignment() -> int:
-        """Bytes of which its address must be a multiple."""
+        """Return the bytes of which its address must be a multiple."""
         raise NotImplementedError
 
 
@@ -267,7 +271,7 @@ def _member(storage: Any, name: str) -> Any:
 
 
 def at(kind: Any, address: Any, alignment: int) -> Any:
-    """The object of a member kind or storage class at an address of shared memory."""
+    """Return the object of a member kind or storage class at an address of shared memory."""
     if isinstance(kind, Aligned):
         return at(kind.kind, address, max(alignment, kind.alignment))
     if isinstance(kind, DType):
@@ -309,7 +313,8 @@ def _make(cls: Any, members: dict[str, Any], methods: dict[str, Any]) -> Any:
 
 
 def storage_class(cls: Any) -> Any:
-    """The storage class of a member class: itself, or for a run-time struct of element types one of its fields."""
+    """Return the storage class of a member class: itself, or for a run-time struct of element types one of its
+    fields."""
     if "__cute_members__" in cls.__dict__:
         return cls
     found = cls.__dict__.get("__cute_storage__")
@@ -318,16 +323,14 @@ def storage_class(cls: Any) -> Any:
     return found
 
 
-@seam.dataclass_transform()
-def struct(cls: type[T]) -> type[T]:
-    """Make a class of shared memory, or of run-time values.
+def _struct(cls: type[T]) -> type[T]:
+    """Make `cls` a class of shared memory, or of run-time values.
 
     With a `struct.MemRange[dtype, n]`, a `struct.Align[member, bytes]` or a storage class among its annotations it
-    describes memory, laid out as C does: `smem.allocate(cls)` gives one, `cls.size_in_bytes()` its size; methods are
-    traced. Otherwise it
-    is a mutable class that kernels hold by reference: a field annotated with a `DType` is a run-time value of that
-    type, any other field keeps what the constructor was given (structs are embedded), and methods are jitted.
-    A class of element types alone is such a class, and `allocate` takes it too.
+    describes memory, laid out as C does: `smem.allocate(cls)` makes one, `cls.size_in_bytes()` counts its bytes;
+    methods are traced. Otherwise it is a mutable class that kernels hold by reference: a field annotated with a `DType`
+    is a run-time value of that type, any other field keeps what the constructor was given (structs are embedded), and
+    methods are jitted. A class of element types alone is such a class, and `allocate` takes it too.
 
         @cute.struct
         class SharedStorage:
@@ -352,8 +355,31 @@ def struct(cls: type[T]) -> type[T]:
     return _make(cls, kinds, {k: v for k, v in vars(cls).items() if not k.startswith("__")})  # type: ignore[no-any-return]
 
 
-struct.MemRange = MemRange  # type: ignore[attr-defined]
-struct.Align = Align  # type: ignore[attr-defined]
+if TYPE_CHECKING:
+    # A function has no `struct.MemRange` in an annotation, so here it is a class. mypy checks the calls of what it
+    # decorates, and takes members of memory for Any; pyright takes what it decorates for Any.
+    MYPY = False  # which mypy takes for true
+
+    @seam.dataclass_transform()
+    class _Structs(type): ...
+
+    if MYPY:
+
+        class struct(metaclass=_Structs):
+            Align: ClassVar[Any]
+            MemRange: ClassVar[Any]
+
+            def __new__(cls, made: type[T]) -> Any: ...
+    else:
+
+        class struct:
+            from typing import Annotated as Align, Annotated as MemRange
+
+            def __new__(cls, made: type[T]) -> Any: ...
+else:
+    struct = _struct
+    struct.__name__ = struct.__qualname__ = "struct"
+    struct.MemRange, struct.Align = MemRange, Align
 
 
 def _is_storage(kind: Any) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of values that are known only at run time: that they are multiples of something."""
+"""Promises about values that are known only at run time: that they are multiples of something."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
 
 
 IntValue = seam.Leaf
-"""What is known only at run time, for `isinstance`: a static integer is an int."""
+"""A value known only at run time, for `isinstance`: a static integer is an int."""
 
 
 @traced
 def assume(src: Any, divby: int = 1) -> Any:
-    """`src`, an integer or a tuple of them, promised to be a multiple of `divby` (static, at least 1).
+    """Promise that `src`, an integer or a tuple of them, is a multiple of `divby` (static, at least 1), and return it.
 
     Copies then prove wider accesses, and layouts divide where they otherwise could not. Where the number is known (on
     the host, in the simulator, a static int) a broken promise is an error; a GPU does not look, and computes wrongly.
@@ -30,10 +30,10 @@ def assume(src: Any, divby: int = 1) -> Any:
     if isinstance(src, seam.Leaf):
         assumed = getattr(src, "assumed", None)
         if assumed is None:
-            raise CuteError(f"assume: src {src!r} is no integer")
+            raise CuteError(f"assume: src {src!r} is not an integer")
         return assumed(divby)
     if isinstance(src, float) or not hasattr(src, "__index__"):
-        raise CuteError(f"assume: src {src!r} is no integer")
+        raise CuteError(f"assume: src {src!r} is not an integer")
     if int(src) % divby:
         raise CuteError(f"assume: src is {src}, which is not a multiple of divby={divby}")
     return src
@@ -42,7 +42,7 @@ def assume(src: Any, divby: int = 1) -> Any:
 class SymInt(Scalar):
     """A run-time integer with no value yet, for the shapes and strides of `make_fake_tensor`.
 
-    width: 32 or 64 bits. divisibility: what it will be a multiple of. symbol: a name, for `repr` alone.
+    width: 32 or 64 bits. divisibility: a number that will divide it. symbol: a name, for `repr` alone.
     """
 
     __slots__ = ("symbol",)
@@ -56,14 +56,17 @@ class SymInt(Scalar):
         self.symbol = symbol
 
     def checked(self, simulated: bool = False) -> Any:
+        """Refuse to be a value: a fake tensor cannot be launched with. simulated: as of `Scalar.checked`."""
         raise CuteError(f"{self!r} has no value: a fake tensor is for compiling, and cannot be launched with")
 
     @property
     def width(self) -> int:
+        """The bits of the integer."""
         return self.dtype.width
 
     @property
     def divisibility(self) -> int:
+        """The number that will divide it."""
         return self.divisor
 
     def __repr__(self) -> str:
@@ -72,15 +75,15 @@ class SymInt(Scalar):
 
 
 def sym_int(width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> SymInt:
-    """A `SymInt`."""
+    """Make a `SymInt` of `width` bits (32 or 64), a multiple of `divisibility`, called `symbol`."""
     return SymInt(width, divisibility=divisibility, symbol=symbol)
 
 
 def sym_int32(divisibility: int = 1, *, symbol: str | None = None) -> SymInt:
-    """A `SymInt` of 32 bits."""
+    """Make a `SymInt` of 32 bits, a multiple of `divisibility`, called `symbol`."""
     return SymInt(32, divisibility=divisibility, symbol=symbol)
 
 
 def sym_int64(divisibility: int = 1, *, symbol: str | None = None) -> SymInt:
-    """A `SymInt` of 64 bits."""
+    """Make a `SymInt` of 64 bits, a multiple of `divisibility`, called `symbol`."""
     return SymInt(64, divisibility=divisibility, symbol=symbol)

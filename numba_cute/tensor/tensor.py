@@ -3,25 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import dtypes, layout, seam
 from ..dtypes import DType
-from ..layout import ComposedLayout, Layout
+from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.int_tuple import text
 from ..layout.leaves import known as known_layout
-from ..layout.mapping import outside
-from ..layout.pure import pure
 from ..layout.recast import recast_elements
 from ..seam import CuteError, static, traced
-from . import dynamic as marking, move as transfer
-from .pointer import AddressSpace, Pointer, advance, recast_ptr
+from . import dynamic
+from .address import Address
+from .move import move
+from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
+from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
+
+__all__ = [
+    "Tensor", "domain_offset", "make_fragment", "make_fragment_like", "make_identity_tensor", "make_rmem_tensor",
+    "make_rmem_tensor_like", "make_tensor", "recast_tensor",
+]  # fmt: skip
+
+ATOMICS: dict[str, Callable[..., Any]] = {}
+"""By the names of `numba.cuda.atomic`, what they do to the element at a pointer: arch.atomic fills this in."""
 
 
 class NotThat(CuteError, TypeError):
-    """A tensor was asked for its length or its number: who tries that, as `list(t)` does, expects a TypeError."""
+    """The error for asking a tensor for its length or its number: who tries that, as `list(t)` does, expects a
+    TypeError."""
 
 
 @static
@@ -38,29 +48,34 @@ class Tensor:
 
     @property
     def shape(self) -> Any:
+        """The extents of the layout's modes."""
         return self.layout.shape
 
     @property
     def stride(self) -> Any:
+        """The strides of the layout's modes."""
         return self.layout.stride
 
     @property
     def has_coordinates(self) -> bool:
-        """Whether the elements are coordinates, not memory or descriptors."""
+        """True if the elements are coordinates, not memory or descriptors."""
         return isinstance(self.iterator, (tuple, int, seam.Leaf))
 
     @property
     def element_type(self) -> DType:
+        """The DType of the elements; Int32 of coordinates."""
         if self.has_coordinates:
             return dtypes.Int32
         return self.iterator.dtype  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> DType:
+        """The same as `element_type`."""
         return self.element_type
 
     @property
     def memspace(self) -> AddressSpace:
+        """The AddressSpace of the memory; an error for coordinates and descriptors."""
         if not isinstance(self.iterator, Pointer):
             raise CuteError(f"memspace: {self!r} has no memory; its elements are coordinates or descriptors")
         return self.iterator.space
@@ -86,27 +101,28 @@ class Tensor:
         at.store(value)
 
     def __iter__(self) -> Iterator[Any]:
-        """The elements in coordinate order, on the host; the shape is static."""
+        """Iterate over the elements in coordinate order, on the host; the shape is static."""
         if seam.current_or(None) is not None:
-            raise CuteError(f"{self!r} is not iterated over: its elements are t[i], i in range(cute.size(t))")
+            raise CuteError(f"{self!r} cannot be iterated over: its elements are t[i], i in range(cute.size(t))")
         return (self[i] for i in range(static_size(self, "iteration")))
 
     def load(self) -> TensorSSA:
-        """All elements as one immutable vector in registers, in colexicographic order; the layout is static."""
+        """Load all elements as one immutable vector in registers, in colexicographic order; the layout is static."""
         count = static_size(self, "load")
         regs = self if dense(self) else make_rmem_tensor_like(self)
         if regs is not self:
-            transfer.move(self.iterator, self.layout, regs.iterator, regs.layout)
+            move(self.iterator, self.layout, regs.iterator, regs.layout)
         vector = seam.current().vector(span(regs, count))
         if not dense(regs):
             vector = seam.current().take(vector, places(regs.layout))
         return TensorSSA(vector, self.shape, self.element_type)
 
     def store(self, value: TensorSSA) -> None:
-        """Set all elements from such a vector: of the same number of elements and the same type."""
+        """Set all elements from `value`, a TensorSSA of the same number of elements and the same type; the layout is
+        static."""
         count = static_size(self, "store")
         if not isinstance(value, TensorSSA):
-            raise CuteError(f"store: {value!r} is no TensorSSA; use t.fill(x), or t[i, j] = x for one element")
+            raise CuteError(f"store: {value!r} is not a TensorSSA; use t.fill(x), or t[i, j] = x for one element")
         if layout.size(value.shape) != count:
             raise CuteError(f"store: value of shape {value.shape} does not fit a tensor of shape {self.shape}")
         if value.dtype != self.element_type:
@@ -118,7 +134,7 @@ class Tensor:
             vector = seam.current().take(vector, tuple(sorted(range(count), key=at.__getitem__)))
         seam.current().unvector(vector, span(regs, count))
         if regs is not self:
-            transfer.move(regs.iterator, regs.layout, self.iterator, self.layout)
+            move(regs.iterator, regs.layout, self.iterator, self.layout)
 
     def fill(self, value: Any) -> None:
         """Set every element to `value`; the layout is static."""
@@ -130,16 +146,18 @@ class Tensor:
             element(self, i).store(value)
 
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
-        """The tensor with all extents and strides as run-time values but the stride 1 of mode `leading_dim` (default:
-        the mode that has it). On the host; one compiled kernel then serves all shapes."""
-        return Tensor(self.iterator, marking.layout_dynamic(self.layout, leading_dim))
+        """Return the tensor with all extents and strides as run-time values, but for the stride 1 of mode `leading_dim`
+        (default: the mode that has it). On the host; one compiled kernel then serves all shapes."""
+        return Tensor(self.iterator, dynamic.layout_dynamic(self.layout, leading_dim))
 
     def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
-        """The tensor with the extent of `mode` as a run-time value, and the strides that it decides.
+        """Return the tensor with the extent of `mode` as a run-time value, and the strides that depend on it. On the
+        host.
 
-        stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: what
-        the extent is a multiple of, which is checked. On the host."""
-        return Tensor(self.iterator, marking.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
+        stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: a number
+        that divides the extent, which is checked.
+        """
+        return Tensor(self.iterator, dynamic.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
         """(address, bytes, name, owner, whether it is read-only) of the host's memory that this tensor refers to."""
@@ -148,19 +166,21 @@ class Tensor:
             return []
         held = self.iterator.address
         held.checked(simulated=True)
-        return [(address, nbytes, "", getattr(held, "owner", None), self.iterator.readonly)]
+        owner = held.owner if isinstance(held, Address) else None
+        return [(address, nbytes, "", owner, self.iterator.readonly)]
 
     def __cute_atomic__(self, op: str, coord: Any, *values: Any) -> Any:
-        """`cuda.atomic.<op>(t, coord, *values)`."""
-        from ..arch.atomic import of_numba  # which stands above tensors
-
+        """Do what `cuda.atomic.<op>(t, coord, *values)` does."""
         coord = check_coord(coord, self.layout, isinstance(self.iterator, Pointer))
         if has_none(coord) or not isinstance(self.iterator, Pointer):
-            raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is no element in memory")
-        return of_numba(op, element(self, coord), *values)
+            raise CuteError(f"cuda.atomic.{op}: {self!r} at {coord} is not an element in memory")
+        if op not in ATOMICS:
+            known = ", ".join(ATOMICS)
+            raise CuteError(f"cuda.atomic.{op}: of a tensor's elements there are {known}; pass an array")
+        return ATOMICS[op](element(self, coord), *values)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is the same memory under the same layout."""
+        """Return whether the other is the same memory under the same layout."""
         if isinstance(other, Tensor):
             return bool((self.iterator, self.layout) == (other.iterator, other.layout))
         if other is None or isinstance(other, (str, type)):
@@ -174,9 +194,9 @@ class Tensor:
         )
 
     def __float__(self) -> float:
-        raise NotThat(f"{self!r} is no number: t[i] is one of its elements")
+        raise NotThat(f"{self!r} is not a number: t[i] is one of its elements")
 
-    __int__ = __index__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __float__
 
     def __contains__(self, x: Any) -> bool:
         raise CuteError(f"{self!r}: `x in t` is cute.any_(t.load() == x)")
@@ -221,7 +241,7 @@ for _name, _expression in (("neg", "-{}"), ("pos", "+{}"), ("abs", "abs({})"), (
 
 
 def extent(t: Tensor) -> tuple[int, int]:
-    """The first address of what a tensor of the host refers to, and how many bytes that is; 0 of no memory."""
+    """Return the first address of what a tensor of the host refers to, and how many bytes that is; 0 of no memory."""
     p = t.iterator
     if not _linear(t) or not isinstance(p.address, dtypes.Scalar):
         return 0, 0
@@ -234,27 +254,6 @@ def extent(t: Tensor) -> tuple[int, int]:
     return int(p.address) + low, high - low
 
 
-def has_none(coord: Any) -> bool:
-    return coord is None or (isinstance(coord, tuple) and any(map(has_none, coord)))
-
-
-@pure
-def check_coord(coord: Any, of: Any, bounded: bool = False) -> Any:
-    """`coord`, which must have one mode for each of `of` (or be one integer) and, if `bounded`, lie within the shape
-    as far as both are static: layouts are functions beyond their shape too, but memory ends there."""
-    rank = layout.rank(of)
-    if isinstance(coord, tuple) and len(coord) != rank:
-        raise CuteError(f"coordinate {coord}: {len(coord)} modes, but {of} has {rank}; give one for each, None for all")
-    path = outside(coord, layout.shape(of)) if bounded else None
-    if path is not None:
-        index, extent = layout.get(coord, path), layout.size(of, path)
-        where = f"mode {list(path)}" if path else "it"
-        raise CuteError(
-            f"coordinate {text(coord)} is out of {of}: {where} takes 0 to {extent - 1}, and {index} is given"
-        )
-    return coord
-
-
 def static_size(t: Tensor, what: str) -> int:
     if not seam.is_static(t.shape):
         raise CuteError(f"{what}: the shape {t.shape} must be static; slice a static tile first")
@@ -262,65 +261,16 @@ def static_size(t: Tensor, what: str) -> int:
 
 
 def dense(t: Tensor) -> bool:
-    """Whether `t` is in registers, its elements next to each other in coordinate order."""
+    """Return whether `t` is in registers, its elements next to each other in coordinate order."""
     if not isinstance(t.iterator, Pointer) or t.iterator.space is not AddressSpace.rmem:
         return False
     flat = layout.coalesce(t.layout)
     return layout.size(flat) == 1 or flat.stride in (1, (1,))
 
 
-@pure
-def places(lay: Any) -> tuple[int, ...]:
-    """Where each element of a static layout lies, in coordinate order."""
-    return tuple(int(layout.crd2idx(i, lay)) for i in range(int(layout.size(lay))))
-
-
 def span(t: Tensor, count: int) -> seam.Regs:
     p = t.iterator
     return seam.Regs(p.address, p.dtype, p.offset, count)
-
-
-# Addressing
-
-
-def _wide(x: Any) -> Any:
-    return x if seam.is_exact(x) else dtypes.Int64(x)
-
-
-def _wide_offset(coord: Any, shape: Any, stride: Any) -> Any:
-    """The linear offset of a coordinate (None counts as 0), in 64 bits wherever it is known only at run time."""
-    if coord is None:
-        return 0
-    if isinstance(shape, tuple):
-        if not isinstance(coord, tuple):
-            coord = layout.idx2crd(coord, shape)
-        total: Any = 0
-        for c, s, d in zip(coord, shape, stride):
-            total = total + _wide_offset(c, s, d)
-        return total
-    while isinstance(coord, tuple):
-        (coord,) = coord
-    if isinstance(coord, int) and coord == 0:
-        return 0
-    return _wide(coord) * stride
-
-
-def _needs_64_bits(p: Any, lay: Any) -> bool:
-    """Whether an offset by a layout may exceed 31 bits (and a pointer can take more)."""
-    if not isinstance(p, Pointer) or p.space not in (AddressSpace.gmem, AddressSpace.generic):
-        return False
-    if not isinstance(lay, Layout):
-        return False
-    return not seam.is_static((lay.shape, lay.stride)) or layout.cosize(lay) * p.dtype.width >= 8 << 31
-
-
-def add(iterator: Any, offset: Any) -> Any:
-    """The iterator moved on: a pointer by elements, a coordinate by a coordinate, a descriptor by its own units."""
-    if isinstance(iterator, Pointer):
-        return advance(iterator, offset)
-    if isinstance(iterator, tuple):
-        return layout.add_coord(iterator, offset)
-    return iterator + offset
 
 
 def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:
@@ -331,42 +281,32 @@ def _located(t: Tensor, coord: Any) -> tuple[Any, Any]:
     return known_layout(t.layout), seam.known(coord)
 
 
-def element(t: Tensor, coord: Any) -> Any:
-    """The iterator at one coordinate."""
+def element(t: Tensor, coord: IntTuple) -> Any:
+    """Return the iterator at one coordinate."""
     return _element(t, *_located(t, coord))
 
 
 def _element(t: Tensor, lay: Any, coord: Any) -> Any:
-    if _needs_64_bits(t.iterator, lay):
-        return add(t.iterator, _wide_offset(coord, lay.shape, lay.stride))
-    return add(t.iterator, _placed(lay, coord))
-
-
-@pure
-def _placed(lay: Any, coord: Any) -> Any:
-    return layout.crd2idx(coord, lay)
+    if needs_64_bits(t.iterator, lay):
+        return add(t.iterator, wide_offset(coord, lay.shape, lay.stride))
+    return add(t.iterator, placed(lay, coord))
 
 
 def _linear(t: Tensor) -> bool:
     return isinstance(t.layout, Layout) and isinstance(t.iterator, Pointer)
 
 
-def slice_tensor(t: Tensor, coord: Any) -> Tensor:
-    """The modes of `t` marked None in `coord`, at the others' place."""
+def slice_tensor(t: Tensor, coord: IntTuple) -> Tensor:
+    """Keep the modes of `t` marked None in `coord`, at the others' place."""
     return _slice(t, *_located(t, coord))
 
 
 def _slice(t: Tensor, lay: Any, coord: Any) -> Tensor:
-    if _needs_64_bits(t.iterator, lay):
-        rest, offset = layout.slice_(t.layout, coord), _wide_offset(coord, lay.shape, lay.stride)
+    if needs_64_bits(t.iterator, lay):
+        rest, offset = layout.slice_(t.layout, coord), wide_offset(coord, lay.shape, lay.stride)
         return Tensor(add(t.iterator, offset), rest)
-    rest, offset = _sliced(lay, coord)
+    rest, offset = sliced(lay, coord)
     return Tensor(add(t.iterator, offset), rest if lay is t.layout else layout.slice_(t.layout, coord))
-
-
-@pure
-def _sliced(lay: Any, coord: Any) -> tuple[Any, Any]:
-    return layout.slice_and_offset(coord, lay)
 
 
 # Making tensors
@@ -374,8 +314,8 @@ def _sliced(lay: Any, coord: Any) -> tuple[Any, Any]:
 
 @traced
 def make_tensor(iterator: Any, layout: Any) -> Tensor:
-    """A tensor from a Pointer (or a coordinate tuple, or a descriptor) and a Layout (or a shape, then compact
-    and column-major)."""
+    """Make a tensor. iterator: a Pointer, a coordinate tuple, a descriptor, or in a kernel an array. layout: a Layout,
+    or a shape, then compact and column-major."""
     return Tensor(_iterator(iterator), _layout(layout))
 
 
@@ -406,7 +346,7 @@ def _layout(x: Any) -> Any:
 
 @traced
 def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
-    """A tensor in this thread's registers, its contents undefined; the layout (or shape) is static."""
+    """Make a tensor of `dtype` elements in this thread's registers, its contents undefined. layout_or_shape: static."""
     lay = _layout(layout_or_shape)
     if not seam.is_static((lay.shape, lay.stride)):
         raise CuteError(
@@ -421,24 +361,26 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
 
 @traced
 def make_fragment(layout_or_shape: Any, dtype: DType) -> Tensor:
-    """`make_rmem_tensor` under its older name."""
+    """Call `make_rmem_tensor(layout_or_shape, dtype)`: its older name."""
     return make_rmem_tensor(layout_or_shape, dtype)
 
 
 def like_layout(src: Any) -> Layout:
-    """A compact layout of the same shape: mode 0 first, the other modes in the order of their strides."""
+    """Return a compact layout of the same shape: mode 0 first, the other modes in the order of their strides."""
     lay = src.layout if isinstance(src, Tensor) else src
     if not isinstance(lay, Layout):
         return layout.make_layout(lay.shape if isinstance(lay, ComposedLayout) else lay)
     if layout.rank(lay) < 2 or layout.is_basis(lay.stride) or not seam.is_static(lay.stride):
         return layout.make_layout(lay.shape)
     rest = layout.make_ordered_layout(lay.shape[1:], lay.stride[1:])
-    return layout.tiled_product(layout.make_layout(lay.shape[0]), rest)
+    whole: Layout = layout.tiled_product(layout.make_layout(lay.shape[0]), rest)
+    return whole
 
 
 @traced
 def make_rmem_tensor_like(src: Any, dtype: DType | None = None) -> Tensor:
-    """Registers of the shape (and order) of `src`, a tensor or a layout; `dtype` defaults to the tensor's."""
+    """Make a tensor in registers of the shape (and order) of `src`, a tensor or a layout; `dtype` defaults to the
+    tensor's."""
     if dtype is None and not isinstance(src, Tensor):
         raise CuteError("make_rmem_tensor_like: src is a layout, so dtype must be given")
     return make_rmem_tensor(like_layout(src), dtype or src.element_type)
@@ -446,23 +388,24 @@ def make_rmem_tensor_like(src: Any, dtype: DType | None = None) -> Tensor:
 
 @traced
 def make_fragment_like(src: Any, dtype: DType | None = None) -> Tensor:
-    """`make_rmem_tensor_like` under its older name."""
+    """Call `make_rmem_tensor_like(src, dtype)`: its older name."""
     return make_rmem_tensor_like(src, dtype)
 
 
 @traced
-def make_identity_tensor(shape: Any) -> Tensor:
-    """The tensor of `shape` whose element at each coordinate is that coordinate: an integer where the shape is one."""
+def make_identity_tensor(shape: IntTuple) -> Tensor:
+    """Make the tensor of `shape` whose element at each coordinate is that coordinate: an integer where the shape is
+    one."""
     lay = layout.make_identity_layout(shape)
     return Tensor(layout.repeat_like(0, lay.shape), lay)
 
 
 @traced
 def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
-    """The same memory as elements of another width, all of it: the contiguous mode, of static stride 1, grows or
-    shrinks, and where elements become wider it and the other strides must divide."""
+    """View the memory of `src` as elements of `dtype`, all of it: the contiguous mode, of static stride 1, grows or
+    shrinks, and where elements become wider it and the other strides must divide. swizzle_: default, its own."""
     if not isinstance(src, Tensor) or not isinstance(src.iterator, Pointer):
-        raise CuteError(f"recast_tensor: {src!r} is no tensor in memory")
+        raise CuteError(f"recast_tensor: {src!r} is not a tensor in memory")
     if not isinstance(dtype, DType):
         raise CuteError(f"recast_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
     p = src.iterator
@@ -473,8 +416,8 @@ def recast_tensor(src: Tensor, dtype: DType, swizzle_: Any = None) -> Tensor:
 
 
 @traced
-def domain_offset(coord: Any, tensor: Any) -> Any:
-    """The tensor moved so that its origin is at `coord` of the old one; of a layout, (layout, offset)."""
+def domain_offset(coord: IntTuple, tensor: Any) -> Any:
+    """Move the origin of `tensor` to its coordinate `coord`; of a layout, return (layout, offset)."""
     if not isinstance(tensor, Tensor):
         return layout.domain_offset(coord, tensor)
     if isinstance(tensor.layout, ComposedLayout):

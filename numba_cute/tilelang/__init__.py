@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions under the names that TileLang's CuTe DSL backend generates calls of (tilelang.contrib.cutedsl)."""
 
-from . import cpasync
+from . import cpasync as cpasync
 
 __all__ = ["cpasync"]

@@ -63,8 +63,11 @@ def _pointer(x: Any, what: str, name: str, *spaces: AddressSpace) -> Pointer:
 
 @traced
 def cp_async_shared_global(dst: Any, src: Any, cp_size: int, modifier: LoadCacheMode, *, src_size: Any = None) -> None:
-    """Copy `cp_size` (4, 8 or 16) bytes from global to shared memory, some time later; with `src_size` that many of
-    them, and zeros for the others. modifier: LoadCacheMode.ALWAYS, or GLOBAL (16 bytes). PTX cp.async, sm_80."""
+    """Copy `cp_size` (4, 8 or 16) bytes from `src` in global to `dst` in shared memory, asynchronously. Each thread.
+
+    modifier: LoadCacheMode.ALWAYS, or GLOBAL (16 bytes). src_size: copy that many bytes, and zeros for the others. PTX
+    cp.async, sm_80.
+    """
     what = "cp_async_shared_global"
     to, at = _pointer(dst, what, "dst", AddressSpace.smem), _pointer(src, what, "src", *_GLOBAL)
     if modifier not in (LoadCacheMode.ALWAYS, LoadCacheMode.GLOBAL):
@@ -73,10 +76,7 @@ def cp_async_shared_global(dst: Any, src: Any, cp_size: int, modifier: LoadCache
     if cp_size not in legal:
         raise CuteError(f"{what}: cp_size {cp_size!r} must be {' or '.join(map(str, legal))} for {modifier!r}")
     statics = {"nbytes": cp_size, "cache": modifier.value, "prefetch": 0}
-    if src_size is None:
-        isa.cp_async(physical(to), physical(at), **statics)
-    else:
-        isa.cp_async_zfill(physical(to), physical(at), Uint32(src_size), **statics)
+    isa.cp_async(physical(to), physical(at), None if src_size is None else Uint32(src_size), **statics)
 
 
 def _gs_operands(args: tuple[Any, ...], src: Any, dst_offset: Any, src_offset: Any, what: str) -> tuple[Any, Any, Any]:
@@ -94,8 +94,11 @@ def _gs_operands(args: tuple[Any, ...], src: Any, dst_offset: Any, src_offset: A
 def cp_async_gs(
     size: int, dst: Any, *args: Any, src: Any = None, dst_offset: Any = 0, src_offset: Any = 0
 ) -> None:  # fmt: skip
-    """`cp_async_shared_global` of `size` (4, 8 or 16) bytes, of 16 past L1: `cp_async_gs(size, dst, src)`, or
-    `cp_async_gs(size, dst, dst_offset, src, src_offset)` with offsets in elements. PTX cp.async, sm_80."""
+    """Copy `size` (4, 8 or 16) bytes as `cp_async_shared_global` does, those of 16 past L1. Each thread.
+
+    dst, src: Pointers or Tensors. dst_offset, src_offset: elements to move them by. args: `src` alone, or (dst_offset,
+    src, src_offset), as older versions pass them. PTX cp.async, sm_80.
+    """
     what = "cp_async_gs"
     dst_offset, src, src_offset = _gs_operands(args, src, dst_offset, src_offset, what)
     if size not in (4, 8, 16):
@@ -109,7 +112,8 @@ def cp_async_gs(
 def cp_async_gs_conditional(
     size: int, dst: Any, *args: Any, src: Any = None, cond: Any = None, dst_offset: Any = 0, src_offset: Any = 0
 ) -> None:
-    """`cp_async_gs` where `cond`, its last argument, holds; elsewhere shared memory keeps what it has."""
+    """Copy as `cp_async_gs(size, dst, *args)` does where `cond`, the last argument, holds; elsewhere shared memory
+    keeps what it has. src, dst_offset, src_offset: as for `cp_async_gs`. PTX cp.async, sm_80."""
     if cond is None:
         if not args:
             raise CuteError("cp_async_gs_conditional: cond is missing: give (size, dst, src, cond)")
@@ -136,7 +140,7 @@ def cp_async_wait(n: int) -> None:
 
 @traced
 def extract_tensormap_ptr(tma_atom: CopyAtom) -> Pointer:
-    """The address of a TMA atom's tensor map, as a Pointer to Uint64, aligned to 64 bytes."""
+    """Return the address of the tensor map of `tma_atom`, a TMA atom, as a Pointer to Uint64, aligned to 64 bytes."""
     if not isinstance(tma_atom, CopyAtom) or tma_atom.tensor_map is None:
         raise CuteError(f"extract_tensormap_ptr: tma_atom {tma_atom!r} is not a TMA atom")
     return Pointer(Uint64, AddressSpace.generic, Uint64(tma_atom.tensor_map), 0, 64)
@@ -164,9 +168,12 @@ def tma_load(
     tma_desc: Any, mbar: Any, smem_ptr: Any, crd: Any, use_2cta: bool = False, im2col_offsets: Any = None
 ) -> None:  # fmt: skip
     """Load the box at coordinates `crd` (innermost first) to `smem_ptr`, then complete its bytes on `mbar`, which
-    expects them. use_2cta: `mbar` may be in the other block of the pair (sm_100). im2col_offsets: of a tensor map of
-    im2col mode. `tma_load(smem_ptr, gmem_ptr, mbar, nbytes)` copies consecutive bytes without a tensor map.
-    One thread. PTX cp.async.bulk.tensor, cp.async.bulk, sm_90."""
+    expects them. One thread.
+
+    tma_desc: the tensor map, as for the module. use_2cta: `mbar` may be in the other block of the pair (sm_100).
+    im2col_offsets: of a tensor map of im2col mode. `tma_load(smem_ptr, gmem_ptr, mbar, nbytes)` copies consecutive
+    bytes without a tensor map. PTX cp.async.bulk.tensor, cp.async.bulk, sm_90.
+    """
     what = "tma_load"
     if isinstance(tma_desc, Pointer) and tma_desc.space is AddressSpace.smem:
         source = _pointer(mbar, what, "gmem_ptr", *_GLOBAL)
@@ -175,20 +182,22 @@ def tma_load(
     at = _coordinates(crd, what)
     operands: dict[str, Any] = {
         "dst": _shared(smem_ptr, what), "map": _tensor_map(tma_desc, what), "at": at,
-        "bar": shared_address(mbar, what), "rank": len(at),
+        "bar": shared_address(mbar, what),
     }  # fmt: skip
-    row = "cp_async_bulk_tensor_g2s"
     if im2col_offsets is not None:
-        row += "_im2col"
         operands["offsets"] = tuple(Uint16(x) for x in im2col_offsets)
-    getattr(isa, row + ("_pair" if use_2cta else ""))(**operands)
+    mode = "tile" if im2col_offsets is None else "im2col"
+    isa.cp_async_bulk_tensor_g2s(**operands, rank=len(at), mode=mode, pair=bool(use_2cta))
 
 
 @traced
 def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
-    """Store `smem_ptr` to the box at coordinates `crd` (innermost first); `tma_store(gmem_ptr, smem_ptr, nbytes)`
-    copies consecutive bytes without a tensor map. One thread, after the writers' `fence_proxy_async` and a barrier;
-    `tma_store_arrive` follows. PTX cp.async.bulk.tensor, cp.async.bulk, sm_90."""
+    """Store `smem_ptr` to the box at coordinates `crd` (innermost first) of the tensor map `tma_desc`. One thread,
+    after the writers' `fence_proxy_async` and a barrier; `tma_store_arrive` follows.
+
+    `tma_store(gmem_ptr, smem_ptr, nbytes)` copies consecutive bytes without a tensor map. PTX cp.async.bulk.tensor,
+    cp.async.bulk, sm_90.
+    """
     what = "tma_store"
     if isinstance(tma_desc, Pointer) and not isinstance(crd, tuple):
         to = _pointer(tma_desc, what, "gmem_ptr", *_GLOBAL)
@@ -201,8 +210,8 @@ def tma_store(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
 
 @traced
 def tma_reduce(tma_desc: Any, smem_ptr: Any, crd: Any) -> None:
-    """Add `smem_ptr` to the box at coordinates `crd` (innermost first), atomically for each element. One thread, as for
-    `tma_store`. PTX cp.reduce.async.bulk.tensor, sm_90."""
+    """Add `smem_ptr` to the box at coordinates `crd` (innermost first) of the tensor map `tma_desc`, atomically for
+    each element. One thread, as for `tma_store`. PTX cp.reduce.async.bulk.tensor, sm_90."""
     what = "tma_reduce"
     at, source = _coordinates(crd, what), _shared(smem_ptr, what)
     isa.cp_reduce_async_bulk_tensor_s2g(
@@ -226,7 +235,7 @@ def tma_store_wait(count: int, *, read: bool | None = None) -> None:
 
 @traced
 def prefetch_tma_descriptor(tma_desc: Any) -> None:
-    """Fetch a tensor map ahead of its first use. One thread. PTX prefetch.tensormap, sm_90."""
+    """Fetch the tensor map `tma_desc` ahead of its first use. One thread. PTX prefetch.tensormap, sm_90."""
     isa.prefetch_tensormap(_tensor_map(tma_desc, "prefetch_tma_descriptor"))
 
 
@@ -235,20 +244,22 @@ def prefetch_tma_descriptor(tma_desc: Any) -> None:
 
 @traced
 def mbarrier_init(mbar_ptr: Any, arrive_count: Any) -> None:
-    """`arch.mbarrier_init`. PTX mbarrier.init, sm_80."""
+    """Initialise the barrier at `mbar_ptr`, whose phases complete after `arrive_count` arrivals. One thread. PTX
+    mbarrier.init, sm_80."""
     arch.mbarrier_init(mbar_ptr, arrive_count)
 
 
 @traced
 def mbarrier_expect_tx(mbar_ptr: Any, tx_count: Any) -> None:
-    """Add `tx_count` bytes to what the phase waits for. PTX mbarrier.expect_tx, sm_90."""
+    """Add `tx_count` bytes to what the phase of `mbar_ptr` waits for. One thread. PTX mbarrier.expect_tx, sm_90."""
     arch.mbarrier_expect_tx(mbar_ptr, tx_count)
 
 
 @traced
 def arrive_and_expect_tx(mbar_ptr: Any, tx_count: Any, cta_id: Any = None, pred: Any = None) -> None:
-    """Add `tx_count` bytes to what the phase waits for, then arrive once, here or in block `cta_id` of the cluster;
-    where `pred`, if that is given. PTX mbarrier.arrive.expect_tx, sm_90."""
+    """Add `tx_count` bytes to what the phase of `mbar_ptr` waits for, then arrive once, here or in block `cta_id` of
+    the cluster. pred: a condition; where it is given and false, nothing happens. One thread. PTX
+    mbarrier.arrive.expect_tx, sm_90."""
     if pred is None:
         arch.mbarrier_arrive_and_expect_tx(mbar_ptr, tx_count, cta_id)
     else:
@@ -257,28 +268,29 @@ def arrive_and_expect_tx(mbar_ptr: Any, tx_count: Any, cta_id: Any = None, pred:
 
 @traced
 def mbarrier_arrive(mbar_ptr: Any, cta_id: Any = None) -> None:
-    """Arrive once, here or in block `cta_id` of the cluster. PTX mbarrier.arrive, sm_80."""
+    """Arrive once at `mbar_ptr`, here or in block `cta_id` of the cluster. Any thread. PTX mbarrier.arrive, sm_80;
+    sm_90 with `cta_id`."""
     arch.mbarrier_arrive(mbar_ptr, cta_id)
 
 
 @traced
 def mbarrier_wait(mbar_ptr: Any, phase: Any, timeout_ns: int = 10000000) -> None:
-    """Wait until the phase of parity `phase` has completed, however long that takes: `timeout_ns`, the time between two
-    looks, is left to the hardware. PTX mbarrier.try_wait, sm_90."""
+    """Wait until the phase of parity `phase` of `mbar_ptr` has completed, however long that takes. timeout_ns:
+    accepted; the hardware decides the time between two looks. Any thread. PTX mbarrier.try_wait, sm_90."""
     arch.mbarrier_wait(mbar_ptr, phase)
 
 
 @traced
 def mbarrier_cp_async_arrive(mbar_ptr: Any) -> None:
-    """Keep the phase open until all cp.async that this thread issued so far are complete; the thread arrives too. PTX
-    cp.async.mbarrier.arrive, sm_80."""
+    """Keep the phase of `mbar_ptr` open until all cp.async that this thread issued so far are complete; the thread
+    arrives too. Each thread. PTX cp.async.mbarrier.arrive, sm_80."""
     isa.cp_async_mbarrier_arrive(shared_address(mbar_ptr, "mbarrier_cp_async_arrive"))
 
 
 @traced
 def mbarrier_cp_async_arrive_noinc(mbar_ptr: Any) -> None:
-    """Arrive once, when all cp.async that this thread issued so far are complete. PTX cp.async.mbarrier.arrive.noinc,
-    sm_80."""
+    """Arrive once at `mbar_ptr` when all cp.async that this thread issued so far are complete. Each thread. PTX
+    cp.async.mbarrier.arrive.noinc, sm_80."""
     arch.cp_async_mbarrier_arrive_noinc(mbar_ptr)
 
 

@@ -7,31 +7,38 @@ so that a `pipeline.PipelineClcFetchAsync` hands it over: one warp of the CTA of
 release.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32, Uint64
-from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel, clc_try_cancel_multicast
-from ..isa.rows.cluster import mapa, st_async_v4_b32
-from ..isa.rows.counter import counter_add
-from ..isa.rows.fence import fence_acq_rel, fence_proxy_async_shared_cta
+from ..isa.rows.atomic import atom
+from ..isa.rows.clc import RESPONSE_BYTES, clc_query, clc_try_cancel
+from ..isa.rows.cluster import mapa, st_async
+from ..isa.rows.fence import fence_acq_rel, fence_proxy_async
 from ..isa.rows.mbarrier import mbarrier_complete_tx
 from ..isa.rows.sync import elect_sync
-from ..seam import CuteError, current, static, struct, traced
+from ..seam import CuteError, Int, current, static, struct, traced
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, shared_address
 from ..tensor.tensor import Tensor, make_tensor
-from .tile_scheduler import PersistentTileSchedulerParams, check_params, work_at
+from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo, check_params, work_at
+
+__all__ = [
+    "ClcDynamicPersistentTileScheduler", "ClcDynamicPersistentTileSchedulerParams", "DynamicPersistentTileScheduler",
+]  # fmt: skip
 
 
 @static
 class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     """The tiles of a problem and their order, for a grid of one cluster for each piece of work.
 
-    The fields are those of `PersistentTileSchedulerParams`.
+    problem_shape_ntile_mnl, cluster_shape_mnk, swizzle_size, raster_along_m: as for `PersistentTileSchedulerParams`.
     """
 
     def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[int, int, int]:
-        """The grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work over."""
+        """Return the grid: a CTA for each tile, in whole clusters. Most clusters never start: others take their work
+        over. max_active_clusters: accepted; it changes nothing."""
         m, n, batch = (int(x) for x in self.problem_shape_ncluster_mnl)
         cm, cn, _ = self.cluster_shape_mnk
         return m * cm, n * cn, batch
@@ -39,11 +46,11 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
 
 @struct
 class ClcDynamicPersistentTileScheduler:
-    """Takes over the work of clusters of the grid that have not started. `create` makes one for each warp that follows
-    the schedule. PTX: clusterlaunchcontrol, sm_100."""
+    """A schedule that takes over the work of clusters of the grid that have not started. `create` makes one for each
+    warp that follows it. PTX clusterlaunchcontrol, sm_100."""
 
-    params: Any
-    response: Any
+    params: ClcDynamicPersistentTileSchedulerParams
+    response: Pointer
     cta_m: Int32
     cta_n: Int32
     first_work_linear_idx: Int32
@@ -52,12 +59,16 @@ class ClcDynamicPersistentTileScheduler:
     @staticmethod
     @traced
     def create(
-        params: ClcDynamicPersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, clc_response_ptr: Pointer
-    ):
-        """The scheduler of this CTA.
+        params: ClcDynamicPersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        clc_response_ptr: Pointer,
+    ) -> ClcDynamicPersistentTileScheduler:
+        """Make the scheduler of this CTA.
 
-        block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()` of a grid of the shape that `params` gives.
-        clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte aligned, at the same place in all CTAs.
+        params: a ClcDynamicPersistentTileSchedulerParams. block_idx, grid_dim: `arch.block_idx()` and `arch.grid_dim()`
+        of a grid of the shape that `params` gives. clc_response_ptr: 16 bytes of shared memory for each stage, 16-byte
+        aligned, at the same place in all CTAs.
         """
         check_params("ClcDynamicPersistentTileScheduler", params, ClcDynamicPersistentTileSchedulerParams)
         _check_response("ClcDynamicPersistentTileScheduler", clc_response_ptr)
@@ -67,39 +78,41 @@ class ClcDynamicPersistentTileScheduler:
         return ClcDynamicPersistentTileScheduler(params, clc_response_ptr, x % cm, y % cn, first, 0)
 
     @traced
-    def initial_work_tile_info(self):
-        """The tile of this cluster itself."""
+    def initial_work_tile_info(self) -> WorkTileInfo:
+        """Return the tile of this cluster itself, as a WorkTileInfo."""
         return work_at(self.params, self.first_work_linear_idx, dtypes.Boolean(True), self.cta_m, self.cta_n)
 
     @traced
-    def get_current_work(self, stage: Any = 0):
-        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+    def get_current_work(self, stage: Int = 0) -> WorkTileInfo:
+        """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
+        releases the stage. PTX clusterlaunchcontrol.query_cancel, sm_100."""
         x, y, z, valid = clc_query(_response(self, stage))
-        fence_proxy_async_shared_cta()  # the next response is written by the async proxy
+        fence_proxy_async(space="shared::cta")  # the next response is written by the async proxy
         index = _linear(self.params, dtypes.Int32(x), dtypes.Int32(y), dtypes.Int32(z))
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
 
     @traced
-    def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
-        """Ask for another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there. One whole
-        warp of the CTA of rank 0; one elected lane asks."""
+    def advance_to_next_work(self, mbarrier_addr: Pointer | Int, stage: Int = 0) -> None:
+        """Request another cluster's work: the response comes to `stage`, with 16 bytes on the barrier there,
+        `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane asks. PTX
+        clusterlaunchcontrol.try_cancel, sm_100."""
         cm, cn, _ = self.params.cluster_shape_mnk
-        ask = clc_try_cancel if cm * cn == 1 else clc_try_cancel_multicast
+        several = cm * cn > 1
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
-        current().when(elect_sync(), lambda: ask(_response(self, stage), bar))
+        current().when(elect_sync(), lambda: clc_try_cancel(_response(self, stage), bar, multicast=several))
         self.num_tiles_executed = self.num_tiles_executed + 1
 
 
 @struct
 class DynamicPersistentTileScheduler:
-    """Draws its work from a counter in global memory. `create` makes one for each warp that follows the schedule.
+    """A schedule that draws its work from a counter in global memory. `create` makes one for each warp that follows it.
 
-    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs
-    no Blackwell. The counter must be 0 when the kernel starts. PTX: atom, st.async, sm_90.
+    It is used as `ClcDynamicPersistentTileScheduler` is, with the grid of `PersistentTileSchedulerParams`, and needs no
+    Blackwell. The counter must be 0 when the kernel starts. PTX atom, st.async, sm_90.
     """
 
-    params: Any
-    response: Any
+    params: PersistentTileSchedulerParams
+    response: Pointer
     counter: Uint64
     num_persistent_clusters: Int32
     cta_m: Int32
@@ -110,12 +123,17 @@ class DynamicPersistentTileScheduler:
     @staticmethod
     @traced
     def create(
-        params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, response_ptr: Pointer, counter: Any
-    ):
-        """The scheduler of this CTA.
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        response_ptr: Pointer,
+        counter: Any,
+    ) -> DynamicPersistentTileScheduler:
+        """Make the scheduler of this CTA.
 
-        block_idx, grid_dim, response_ptr: as in `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor
-        or pointer of one 32-bit integer of global memory.
+        params: a PersistentTileSchedulerParams. block_idx, grid_dim, response_ptr: as in
+        `ClcDynamicPersistentTileScheduler.create`. counter: an array, tensor or pointer of one 32-bit integer of global
+        memory.
         """
         what = "DynamicPersistentTileScheduler"
         check_params(what, params, PersistentTileSchedulerParams)
@@ -131,28 +149,33 @@ class DynamicPersistentTileScheduler:
         return DynamicPersistentTileScheduler(params, response_ptr, address, clusters, x % cm, y % cn, z, 0)
 
     @traced
-    def initial_work_tile_info(self):
-        """The first tile, by the cluster's place in the grid."""
+    def initial_work_tile_info(self) -> WorkTileInfo:
+        """Return the first tile, by the cluster's place in the grid, as a WorkTileInfo."""
         first = self.first_work_linear_idx
         valid = current().compare("<", first, self.params.num_clusters)
         return work_at(self.params, first, valid, self.cta_m, self.cta_n)
 
     @traced
-    def get_current_work(self, stage: Any = 0):
-        """The tile of the response of `stage`. Any thread, which has waited for it; it then releases the stage."""
+    def get_current_work(self, stage: Int = 0) -> WorkTileInfo:
+        """Return the tile of the response of `stage`, as a WorkTileInfo. Any thread, which has waited for it; it then
+        releases the stage."""
         (index,) = current().load(Int32, "smem", _response(self, stage), 1, 4)
         valid = current().compare("<", index, self.params.num_clusters)
         return work_at(self.params, index, valid, self.cta_m, self.cta_n)
 
     @traced
-    def advance_to_next_work(self, mbarrier_addr: Any, stage: Any = 0):
+    def advance_to_next_work(self, mbarrier_addr: Pointer | Int, stage: Int = 0) -> None:
         """Draw the next tile: the response comes to `stage` of every CTA of the cluster, with 16 bytes on the barrier
-        there. One whole warp of the CTA of rank 0; one elected lane draws."""
+        there, `mbarrier_addr`. One whole warp of the CTA of rank 0; one elected lane draws. PTX atom.add, sm_70;
+        st.async, sm_90."""
         cm, cn, _ = self.params.cluster_shape_mnk
         bar = shared_address(mbarrier_addr, "advance_to_next_work")
 
         def draw() -> None:
-            index = dtypes.Int32(counter_add(self.counter, 1)) + self.num_persistent_clusters
+            index = (
+                dtypes.Int32(atom(self.counter, 1, space="global", op="add", type="u32", sem="relaxed", scope="gpu"))
+                + self.num_persistent_clusters
+            )
             _respond(_response(self, stage), (index, 0, 0, 0), bar, cm * cn)
 
         current().when(elect_sync(), draw)
@@ -171,7 +194,7 @@ def _respond(response: Any, words: tuple[Any, ...], bar: Any, ctas: int) -> None
     """Write a response into each CTA of the cluster and complete its bytes there. One thread."""
     if ctas > 1:
         for rank in range(ctas):
-            st_async_v4_b32(mapa(response, rank), words, mapa(bar, rank))
+            st_async(mapa(response, rank), words, mapa(bar, rank), count=4)
         return
     # A CTA alone has no peers: compute-sanitizer refuses st.async there.
     current().store(Int32, "smem", response, words, RESPONSE_BYTES)

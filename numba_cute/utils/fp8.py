@@ -12,23 +12,26 @@ from ..dtypes import DType, Float8E4M3FN, Float8E5M2
 from ..seam import CuteError, traced
 from ..tensor.tensor import Tensor, recast_tensor
 
+__all__ = ["create_cute_tensor_for_fp8", "get_divisibility", "is_fp8_dtype"]
+
 _TORCH = {"Float8E4M3FN": "float8_e4m3fn", "Float8E5M2": "float8_e5m2"}
 
 
 @traced
 def is_fp8_dtype(dtype: Any) -> bool:
-    """Whether `dtype` is Float8E4M3FN or Float8E5M2."""
+    """Return whether `dtype` is Float8E4M3FN or Float8E5M2."""
     return isinstance(dtype, DType) and dtype in (Float8E4M3FN, Float8E5M2)
 
 
 def create_cute_tensor_for_fp8(
     storage_tensor: Any, dtype: DType, leading_dim: int, source_f32_tensor: Any = None
 ) -> Tensor:
-    """The tensor of `dtype` elements over `storage_tensor`'s memory, with a dynamic layout.
+    """Make a tensor of `dtype` elements over the memory of `storage_tensor`, with a dynamic layout. On the host.
 
     storage_tensor: an array of NumPy or torch: of bytes (uint8, int8) if dtype is an 8-bit float, else of dtype.
     leading_dim: the contiguous dimension. source_f32_tensor: an array of floats of the same shape and library, first
-    converted (to nearest even) into the storage."""
+    converted (to nearest even) into the storage.
+    """
     if not isinstance(dtype, DType):
         raise CuteError(f"create_cute_tensor_for_fp8: dtype {dtype!r} is not an element type")
     tensor = runtime.from_dlpack(storage_tensor)
@@ -63,7 +66,8 @@ def _fill(storage: Any, dtype: DType, source: Any) -> None:
 
 @traced
 def get_divisibility(contiguous_dim_size: int, upper_bound: int = 128) -> int:
-    """The largest power of two, at most `upper_bound`, that divides a dimension of `contiguous_dim_size` elements."""
+    """Return the largest power of two, at most `upper_bound` (one itself), that divides a dimension of
+    `contiguous_dim_size` elements."""
     size, bound = contiguous_dim_size, upper_bound
     if type(size) is not int or size < 1:
         raise CuteError(f"get_divisibility: contiguous_dim_size {size!r} must be a positive int")

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles of many problems of different sizes (a grouped GEMM), one after the other."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from ..dtypes import Int32
-from ..seam import static, struct, traced
+from ..seam import Int, static, struct, traced
 from .tile_scheduler import PersistentTileSchedulerParams
+
+__all__ = [
+    "GroupSearchResult", "GroupedGemmGroupSearchState", "GroupedGemmTileSchedulerHelper", "create_initial_search_state",
+    "total_clusters",
+]  # fmt: skip
 
 
 @static
 class GroupSearchResult:
-    """Where a piece of work lies: `group_idx`, the CTA's tile (`cta_tile_idx_m`, `cta_tile_idx_n`) in that group, the
+    """The place of a piece of work: `group_idx`, the CTA's tile (`cta_tile_idx_m`, `cta_tile_idx_n`) in that group, the
     group's problem (`problem_shape_m`, `problem_shape_n`, `problem_shape_k`) and its `cta_tile_count_k`."""
 
     group_idx: Any
@@ -24,7 +31,7 @@ class GroupSearchResult:
 
 @struct
 class GroupedGemmGroupSearchState:
-    """How far a search has come: the group to look at next, the clusters before the group found last, and those up to
+    """The progress of a search: the group to look at next, the clusters before the group found last, and those up to
     its end."""
 
     start_group_idx: Int32
@@ -34,44 +41,49 @@ class GroupedGemmGroupSearchState:
 
 @traced
 def create_initial_search_state() -> GroupedGemmGroupSearchState:
-    """The state of a search that begins at the first group."""
+    """Make the state of a search that begins at the first group."""
     return GroupedGemmGroupSearchState(0, 0, 0)
 
 
 @struct
 class GroupedGemmTileSchedulerHelper:
-    """Turns the linear index of a cluster over all groups into a group and a tile of it.
+    """The search that turns the linear index of a cluster over all groups into a group and a tile of it.
 
     The schedule is made for tiles (cluster m, cluster n, total): mode L of its work counts the clusters of all groups,
     as `total_clusters` counts them on the host. Indices must not decrease from call to call. Each thread searches by
     itself; the order within a group is along M first.
+
+    problem_shape_mnkl: in its methods an array or tensor (groups, 4) of 32-bit integers: M, N, K and L = 1 of each
+    group.
     """
 
     group_count: int
     tile_sched_params: PersistentTileSchedulerParams
-    cluster_tile_shape_mnk: tuple
+    cluster_tile_shape_mnk: tuple[int, int, int]
     search_state: GroupedGemmGroupSearchState
 
     @traced
-    def clusters_of(self, m, n):
-        """Clusters of a problem along M and N."""
+    def clusters_of(self, m: Int, n: Int) -> tuple[Any, Any]:
+        """Count the clusters of a problem along M and N, of `m` and `n` elements."""
         tile_m, tile_n, _ = self.cluster_tile_shape_mnk
         return (m + (tile_m - 1)) // tile_m, (n + (tile_n - 1)) // tile_n
 
     @traced
-    def tiles_k(self, k):
-        """Tiles of a problem along K."""
+    def tiles_k(self, k: Int) -> Any:
+        """Count the tiles of a problem along K, of `k` elements."""
         tile_k = self.cluster_tile_shape_mnk[2]
         return (k + (tile_k - 1)) // tile_k
 
     @traced
-    def cta_tile(self, index, cta_m, cta_n, clusters_m):
-        """The tile of the CTA at (cta_m, cta_n) of the `index`-th cluster of its group."""
+    def cta_tile(self, index: Int, cta_m: Int, cta_n: Int, clusters_m: Int) -> tuple[Any, Any]:
+        """Return the tile (m, n) of the CTA at (cta_m, cta_n) of the `index`-th cluster of its group, which has
+        `clusters_m` clusters along M."""
         cm, cn, _ = self.tile_sched_params.cluster_shape_mnk
         return index % clusters_m * cm + cta_m, index // clusters_m * cn + cta_n
 
-    def find_group(self, index, problem_shape_mnkl):
-        """Go on to the group that holds the `index`-th cluster, the last one at most; gives its number."""
+    def find_group(self, index: Int, problem_shape_mnkl: Any) -> Any:
+        """Go on to the group that holds the `index`-th cluster, the last one at most, and return its number.
+        problem_shape_mnkl: as for the class."""
         state = self.search_state
         while state.tile_count_searched <= index and state.start_group_idx < self.group_count:
             group = state.start_group_idx
@@ -81,11 +93,9 @@ class GroupedGemmTileSchedulerHelper:
             state.start_group_idx = group + 1
         return state.start_group_idx - 1
 
-    def delinearize_z(self, cta_tile_coord, problem_shape_mnkl):
-        """The GroupSearchResult of a work tile's `tile_idx`.
-
-        problem_shape_mnkl: an array or tensor (groups, 4) of 32-bit integers: M, N, K and L = 1 of each group.
-        """
+    def delinearize_z(self, cta_tile_coord: tuple[Int, Int, Int], problem_shape_mnkl: Any) -> GroupSearchResult:
+        """Return the GroupSearchResult of `cta_tile_coord`, a work tile's `tile_idx`. problem_shape_mnkl: as for the
+        class."""
         cta_m, cta_n, index = cta_tile_coord
         group = self.find_group(index, problem_shape_mnkl)
         m, n, k = (
@@ -97,13 +107,19 @@ class GroupedGemmTileSchedulerHelper:
         tile_m, tile_n = self.cta_tile(index - self.search_state.tile_count_prev_group, cta_m, cta_n, clusters_m)
         return GroupSearchResult(group, tile_m, tile_n, m, n, k, self.tiles_k(k))
 
-    def search_cluster_tile_count_k(self, cta_tile_coord, problem_shape_mnkl):
-        """(tiles along K, group) of a work tile: for warps that need no more."""
+    def search_cluster_tile_count_k(
+        self, cta_tile_coord: tuple[Int, Int, Int], problem_shape_mnkl: Any
+    ) -> tuple[Any, Any]:
+        """Return (tiles along K, group) of `cta_tile_coord`, a work tile's `tile_idx`: for warps that need no more.
+        problem_shape_mnkl: as for the class."""
         group = self.find_group(cta_tile_coord[2], problem_shape_mnkl)
         return self.tiles_k(Int32(problem_shape_mnkl[group, 2])), group
 
 
 def total_clusters(problem_sizes_mnkl: Any, cluster_tile_shape_mnk: tuple[int, int, int]) -> int:
-    """The clusters of all groups, on the host: mode L of a grouped schedule's PersistentTileSchedulerParams."""
+    """Count the clusters of all groups, on the host: mode L of a grouped schedule's PersistentTileSchedulerParams.
+
+    problem_sizes_mnkl: the sizes (M, N, K, L) of each group. cluster_tile_shape_mnk: a cluster's tile.
+    """
     tile_m, tile_n, _ = cluster_tile_shape_mnk
     return sum(-(-int(m) // tile_m) * -(-int(n) // tile_n) for m, n, *_ in problem_sizes_mnkl)

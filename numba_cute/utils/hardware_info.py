@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the GPU has: processors, cache, and room for clusters."""
+"""Facts about the GPU: its processors, its cache, and its room for clusters."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 
 from ..seam import CuteError
 
+__all__ = ["HardwareInfo", "get_kernel_smem_size", "get_smem_capacity_in_bytes"]
+
 # CUDA C++ Programming Guide, "Compute Capabilities": shared memory of a block, in KiB.
 _CAPACITY_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227, "120": 99, "121": 99}
 
 
 def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
-    """The most shared memory that one CTA may take, in bytes.
+    """Return the most shared memory that one CTA may take, in bytes.
 
     compute_capability: "90", "sm_90" or "sm_90a"; None: that of the current GPU. A kernel's own need is in
-    `cute.compile(…).resources`."""
+    `cute.compile(…).resources`.
+    """
     if compute_capability is None:
         return int(HardwareInfo().device.properties.max_shared_memory_per_block_optin)
     found = re.fullmatch(r"(?:sm_)?(\d+)[af]?", str(compute_capability))
@@ -30,8 +33,8 @@ def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
 
 
 def get_kernel_smem_size(kernel: Any) -> int:
-    """The shared memory that a compiled kernel takes, static and dynamic, in bytes. kernel: what `cute.compile`
-    gave."""
+    """Return the shared memory that a compiled kernel takes, static and dynamic, in bytes. kernel: of
+    `cute.compile`."""
     resources = getattr(kernel, "resources", None)
     if resources is None:
         raise CuteError(f"get_kernel_smem_size: {kernel!r} is not compiled; give cute.compile(kernel, args)")
@@ -51,18 +54,18 @@ class HardwareInfo:
             raise CuteError(f"HardwareInfo: device_id {device_id}: no such GPU here ({e})") from e
 
     def get_device_multiprocessor_count(self) -> int:
-        """How many SMs the GPU has."""
+        """Count the SMs of the GPU."""
         return int(self.device.properties.multiprocessor_count)
 
     def get_l2_cache_size_in_bytes(self) -> int:
-        """Bytes of the L2 cache."""
+        """Return the bytes of the L2 cache."""
         return int(self.device.properties.l2_cache_size)
 
     def get_max_active_clusters(self, cluster_size: int) -> int:
-        """How many clusters of `cluster_size` CTAs the GPU runs at once, one CTA to an SM.
+        """Count the clusters of `cluster_size` (1 to 16) CTAs that the GPU runs at once, one CTA to an SM.
 
-        Uneven GPCs may leave SMs idle for clusters of more than two. It needs NVRTC, which the cu12 and cu13
-        extras install.
+        Uneven GPCs may leave SMs idle for clusters of more than two. It needs NVRTC, which the cu12 and cu13 extras
+        install.
         """
         if not isinstance(cluster_size, int) or not 1 <= cluster_size <= 16:
             raise CuteError(f"get_max_active_clusters: cluster_size {cluster_size!r} must be 1 to 16 CTAs")

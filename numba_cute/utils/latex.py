@@ -11,7 +11,9 @@ from .. import layout
 from ..atoms.copy_atom import TiledCopy
 from ..atoms.mma_atom import TiledMma
 from ..layout import ComposedLayout, Layout
-from ..seam import CuteError
+from ..seam import CuteError, Int
+
+__all__ = ["PALETTES", "print_latex", "print_latex_tv"]
 
 PALETTES: dict[str, tuple[str, ...]] = {
     "gray": ("FFFFFF", "E4E4E4", "C9C9C9", "AFAFAF", "969696", "F2F2F2", "D6D6D6", "BCBCBC"),
@@ -27,12 +29,12 @@ MOST_CELLS = 16384
 _Cell = tuple[tuple[str, ...], int]  # the lines of text, and which colour
 
 
-def print_latex(x: Any, *, color: str | Sequence[str] = "gray", file: TextIO | None = None) -> None:
+def print_latex(x: Int, *, color: str | Sequence[str] = "gray", file: TextIO | None = None) -> None:
     """Print a LaTeX document that draws `x`.
 
-    x: a static layout of rank 1 or 2 (what it maps each coordinate to); a TiledCopy (which thread and value reads and
-    writes each element of its tile); or a TiledMma (the same of A, B and C). color: a name of `PALETTES`, or
-    hexadecimal RGB colours. file: where to, by default standard output.
+    x: a static layout of rank 1 or 2, drawn with the offset of each coordinate; a TiledCopy, with the thread and value
+    that reads and writes each element of its tile; or a TiledMma, with the same of A, B and C. color: a name of
+    `PALETTES`, or hexadecimal RGB colours. file: a text file, by default standard output.
 
         cute.utils.print_latex(cute.make_layout((8, 8), stride=(1, 8)))   # > layout.tex
     """
@@ -52,10 +54,11 @@ def print_latex(x: Any, *, color: str | Sequence[str] = "gray", file: TextIO | N
 def print_latex_tv(
     layout_tv: Layout, tile_mn: Any, *, color: str | Sequence[str] = "pastel", file: TextIO | None = None
 ) -> None:
-    """Print a LaTeX document that draws which thread holds each element of a tile, and as which of its values.
+    """Print a LaTeX document that draws a tile with the thread that holds each element, and as which of its values.
 
     layout_tv: a static layout from (thread, value) to elements of the tile, counted column-major. tile_mn: the tile's
-    shape (M, N). color, file: as for `print_latex`; the colour is the thread's."""
+    shape (M, N). color, file: as for `print_latex`; the colour is the thread's.
+    """
     tile = tile_mn.shape if isinstance(tile_mn, Layout) else tile_mn
     _print([_tv_grid("", layout_tv, tuple(layout.product_each(layout.wrap(tile))))], _palette(color), file)
 

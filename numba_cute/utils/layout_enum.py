@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which mode of a matrix is contiguous."""
+"""The contiguous mode of a matrix."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..nvgpu.warpgroup import OperandMajorMode
 from ..seam import CuteError, StaticEnum
+
+__all__ = ["LayoutEnum"]
 
 
 class LayoutEnum(StaticEnum):
-    """A matrix is row major (its second mode is contiguous) or column major (its first one is)."""
+    """The order of a matrix: row major (its second mode is contiguous) or column major (its first one is)."""
 
     ROW_MAJOR = "row_major"
     COL_MAJOR = "col_major"
 
     @staticmethod
     def from_tensor(tensor: Any) -> LayoutEnum:
-        """The order of a tensor's first two modes, one of which must have a static stride of 1."""
+        """Return the order of the first two modes of `tensor`, one of which must have a static stride of 1."""
         strides = tensor.layout.stride[:2]
         if isinstance(strides[1], int) and strides[1] == 1:
             return LayoutEnum.ROW_MAJOR
@@ -25,35 +28,33 @@ class LayoutEnum(StaticEnum):
         raise CuteError(f"LayoutEnum.from_tensor: strides {strides} of {tensor}: neither mode is contiguous (stride 1)")
 
     def is_k_major_a(self) -> bool:
-        """Whether an (M, K) operand A of this order is contiguous along K."""
+        """Return whether an (M, K) operand A of this order is contiguous along K."""
         return self is LayoutEnum.ROW_MAJOR
 
     def is_m_major_a(self) -> bool:
-        """Whether an (M, K) operand A of this order is contiguous along M."""
+        """Return whether an (M, K) operand A of this order is contiguous along M."""
         return self is LayoutEnum.COL_MAJOR
 
     def is_k_major_b(self) -> bool:
-        """Whether an (N, K) operand B of this order is contiguous along K."""
+        """Return whether an (N, K) operand B of this order is contiguous along K."""
         return self is LayoutEnum.ROW_MAJOR
 
     def is_n_major_b(self) -> bool:
-        """Whether an (N, K) operand B of this order is contiguous along N."""
+        """Return whether an (N, K) operand B of this order is contiguous along N."""
         return self is LayoutEnum.COL_MAJOR
 
     def is_n_major_c(self) -> bool:
-        """Whether an (M, N) matrix C of this order is contiguous along N."""
+        """Return whether an (M, N) matrix C of this order is contiguous along N."""
         return self is LayoutEnum.ROW_MAJOR
 
     def is_m_major_c(self) -> bool:
-        """Whether an (M, N) matrix C of this order is contiguous along M."""
+        """Return whether an (M, N) matrix C of this order is contiguous along M."""
         return self is LayoutEnum.COL_MAJOR
 
     def mma_major_mode(self) -> Any:
-        """The `nvgpu.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
+        """Return the `nvgpu.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
         return self.sm90_mma_major_mode()
 
     def sm90_mma_major_mode(self) -> Any:
-        """The `nvgpu.warpgroup.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
-        from ..nvgpu.warpgroup import OperandMajorMode
-
+        """Return the `nvgpu.warpgroup.OperandMajorMode` of an (M, K) or (N, K) operand of this order."""
         return OperandMajorMode.K if self is LayoutEnum.ROW_MAJOR else OperandMajorMode.MN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an Ampere or Ada GEMM is usually set up with: mma.sync, and ldmatrix from swizzled shared memory.
+"""The usual set-up of an Ampere or Ada GEMM: mma.sync, and ldmatrix from swizzled shared memory.
 
 Shared memory is laid out as for Hopper: rows of 16 to 128 bytes, swizzled so that the eight rows of an ldmatrix lie in
 different banks. All are plain choices, made on the host or in a kernel; none issues anything.
@@ -31,15 +31,18 @@ __all__ = [
 
 def _order(what: str, order: Any, dtype: Any) -> None:
     if not isinstance(order, LayoutEnum):
-        raise CuteError(f"sm80.{what}: layout {order!r} is not a LayoutEnum; take LayoutEnum.from_tensor(t)")
+        raise CuteError(f"sm80.{what}: layout {order!r} is not a LayoutEnum; use LayoutEnum.from_tensor(t)")
     if not isinstance(dtype, DType):
         raise CuteError(f"sm80.{what}: element type {dtype!r} is not one; use one like cute.Float16")
 
 
 @traced
 def get_smem_load_op(layout: LayoutEnum, element_type: DType) -> CopyAtom:
-    """The atom that loads an operand, (M, K) or (N, K), for mma.sync: ldmatrix of 4 matrices, transposed where the
-    operand is MN-major and its elements have 16 bits; one element at a time for other MN-major operands."""
+    """Make the atom that loads an operand, (M, K) or (N, K), for mma.sync: ldmatrix of 4 matrices, transposed where the
+    operand is MN-major and its elements have 16 bits; one element at a time for other MN-major operands.
+
+    layout: the operand's order, a LayoutEnum; ROW_MAJOR is K-major. element_type: its elements. PTX ldmatrix, sm_75.
+    """
     _order("get_smem_load_op", layout, element_type)
     k_major = layout is LayoutEnum.ROW_MAJOR
     if element_type.width in (8, 16, 32) and (k_major or element_type.width == 16):
@@ -49,8 +52,11 @@ def get_smem_load_op(layout: LayoutEnum, element_type: DType) -> CopyAtom:
 
 @traced
 def get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType) -> CopyAtom:
-    """The atom that stores accumulators, converted to `elem_ty_d`: the two neighbours along N that a thread holds at
-    once where D is N-major, else one element. (stmatrix came with sm_90.)"""
+    """Make the atom that stores accumulators: the two neighbours along N that a thread holds at once where D is
+    N-major, else one element. (stmatrix came with sm_90.)
+
+    layout_d: the order of D, a LayoutEnum. elem_ty_d: the type that is stored. elem_ty_acc: the accumulators' type.
+    """
     _order("get_smem_store_op", layout_d, elem_ty_d)
     pair = 2 if layout_d.is_n_major_c() else 1
     return make_copy_atom(CopyUniversalOp(), elem_ty_d, pair * elem_ty_d.width)
@@ -60,10 +66,13 @@ def get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType
 def make_trivial_tiled_mma(
     a_dtype: DType, b_dtype: DType, acc_dtype: DType, atom_layout_mnk: Any, permutation_mnk: Any = None
 ) -> TiledMma:
-    """The widest mma.sync of these types, tiled over `atom_layout_mnk` = (m, n, k) warps.
+    """Make the widest mma.sync of these types, tiled over `atom_layout_mnk` = (m, n, k) warps.
 
-    permutation_mnk: as for `make_tiled_mma`; by default 16 rows of A and 16 of B for each warp, which is what an
-    ldmatrix of 4 matrices loads. PTX mma.sync, sm_80; sm_89 for fp8."""
+    a_dtype, b_dtype, acc_dtype: A and B both Float16, BFloat16 or one fp8 type into Float32 (or Float16, but of
+    BFloat16); TFloat32 into Float32; Float64; or Int8 and Uint8 into Int32. permutation_mnk: as for `make_tiled_mma`;
+    by default 16 rows of A and 16 of B for each warp, as an ldmatrix of 4 matrices loads. PTX mma.sync, sm_80; sm_89
+    for fp8.
+    """
     op = _op(a_dtype, b_dtype, acc_dtype)
     if permutation_mnk is None and isinstance(atom_layout_mnk, tuple) and len(atom_layout_mnk) == 3:
         m, n, k = atom_layout_mnk

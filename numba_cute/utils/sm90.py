@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Hopper GEMM is usually set up with: its tiled MMA, its shared memory layouts, and how its results leave.
+"""The usual set-up of a Hopper GEMM: its tiled MMA, its shared memory layouts, and how its results leave.
 
 All are plain choices over `nvgpu.warpgroup` and `nvgpu.warp`, made on the host or in a kernel; none issues anything.
 """
@@ -41,16 +41,17 @@ def _need(ok: bool, what: str, message: str) -> None:
 
 
 def _checked(what: str, order: Any, dtype: Any, name: str) -> None:
-    _need(isinstance(order, LayoutEnum), what, f"{name} {order!r} is not a LayoutEnum; take LayoutEnum.from_tensor(t)")
+    _need(isinstance(order, LayoutEnum), what, f"{name} {order!r} is not a LayoutEnum; use LayoutEnum.from_tensor(t)")
     _need(isinstance(dtype, DType), what, f"element type {dtype!r} is not one; use one like cute.Float16")
 
 
 @traced
 def get_smem_layout_atom(layout: LayoutEnum, element_type: DType, major_mode_size: int) -> SmemLayoutAtomKind:
-    """The kind of shared memory layout with the widest swizzle that divides the tile.
+    """Choose the kind of shared memory layout with the widest swizzle that divides the tile.
 
-    layout: ROW_MAJOR for a K-major tile, COL_MAJOR for an MN-major one. major_mode_size: elements of the tile along
-    its contiguous mode, a multiple of 8."""
+    layout: ROW_MAJOR for a K-major tile, COL_MAJOR for an MN-major one. element_type: the elements. major_mode_size:
+    elements of the tile along its contiguous mode, a multiple of 8.
+    """
     _checked("get_smem_layout_atom", layout, element_type, "layout")
     size = major_mode_size
     _need(type(size) is int and size > 0 and size % 8 == 0, "get_smem_layout_atom",
@@ -81,10 +82,12 @@ def _operand(what: str, order: Any, extent: int, tile: Any, dtype: Any, num_stag
 def make_smem_layout_a(
     a_layout: LayoutEnum, mma_tiler_mnk: tuple[int, int, int], a_dtype: DType, num_stages: int
 ) -> ComposedLayout:
-    """Shared memory for A: (M, K, stages) in the widest swizzle that divides the tile.
+    """Make the shared memory layout of A, (M, K, stages), in the widest swizzle that divides the tile.
 
-    a_layout: how A lies in global memory; ROW_MAJOR is K-major. Allocate it with `layout.outer` and
-    `swizzle=layout.inner`, 1024-byte aligned."""
+    a_layout: the order of A in global memory, a LayoutEnum; ROW_MAJOR is K-major. mma_tiler_mnk: the CTA's tile (M, N,
+    K). a_dtype: the elements. num_stages: a static count. Allocate it with `layout.outer` and `swizzle=layout.inner`,
+    1024-byte aligned.
+    """
     return _operand("make_smem_layout_a", a_layout, 0, mma_tiler_mnk, a_dtype, num_stages)
 
 
@@ -92,9 +95,11 @@ def make_smem_layout_a(
 def make_smem_layout_b(
     b_layout: LayoutEnum, mma_tiler_mnk: tuple[int, int, int], b_dtype: DType, num_stages: int
 ) -> ComposedLayout:
-    """Shared memory for B: (N, K, stages) in the widest swizzle that divides the tile.
+    """Make the shared memory layout of B, (N, K, stages), in the widest swizzle that divides the tile.
 
-    b_layout: how B, an (N, K) matrix, lies in global memory; ROW_MAJOR is K-major."""
+    b_layout: the order of B, an (N, K) matrix, in global memory; ROW_MAJOR is K-major. mma_tiler_mnk, b_dtype,
+    num_stages: as for `make_smem_layout_a`.
+    """
     return _operand("make_smem_layout_b", b_layout, 1, mma_tiler_mnk, b_dtype, num_stages)
 
 
@@ -107,11 +112,14 @@ def make_smem_layout_epi(
     smem_trg_shape: Any = None,
     smem_order: Any = None,
 ) -> ComposedLayout:
-    """Shared memory through which results leave: (epi M, epi N, stages) in the widest swizzle that divides the tile.
+    """Make the shared memory layout through which results leave, (epi M, epi N, stages), in the widest swizzle that
+    divides the tile.
 
-    epi_layout: how D lies in global memory; ROW_MAJOR is N-major. epi_tile: numbers or layouts. smem_trg_shape: the
-    shape to cover, by default (*epi_tile, epi_stage). smem_order: the order in which the atom is repeated along it,
-    by default the contiguous mode last of the two."""
+    epi_dtype: the elements. epi_layout: the order of D in global memory; ROW_MAJOR is N-major. epi_tile: (M, N),
+    numbers or layouts. epi_stage: a static count of stages. smem_trg_shape: the shape to cover, by default (*epi_tile,
+    epi_stage). smem_order: the order in which the atom is repeated along it, by default the contiguous mode last of the
+    two.
+    """
     what = "make_smem_layout_epi"
     _checked(what, epi_layout, epi_dtype, "epi_layout")
     _need(isinstance(epi_tile, tuple) and len(epi_tile) == 2, what, f"epi_tile {epi_tile!r} must have 2 modes: M, N")
@@ -122,8 +130,12 @@ def make_smem_layout_epi(
 
 @traced
 def get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType) -> CopyAtom:
-    """The atom that stores accumulators, converted to `elem_ty_d`, to shared memory: stmatrix of 4 matrices for
-    16-bit elements, transposed where D is M-major; else one element at a time."""
+    """Make the atom that stores accumulators to shared memory: stmatrix of 4 matrices for 16-bit elements, transposed
+    where D is M-major; else one element at a time.
+
+    layout_d: the order of D, a LayoutEnum. elem_ty_d: the type that is stored. elem_ty_acc: the accumulators' type. PTX
+    stmatrix, sm_90.
+    """
     _checked("get_smem_store_op", layout_d, elem_ty_d, "layout_d")
     _need(isinstance(elem_ty_acc, DType), "get_smem_store_op", f"elem_ty_acc {elem_ty_acc!r} is not an element type")
     if elem_ty_d.width == 16 and elem_ty_acc.width <= 32:
@@ -138,10 +150,12 @@ def compute_tile_shape_or_override(
     is_cooperative: bool = False,
     epi_tile_override: Any = None,
 ) -> Any:
-    """The part (M, N) of a CTA's tile that goes through shared memory at once on its way out.
+    """Choose the part (M, N) of a CTA's tile that goes through shared memory at once on its way out.
 
-    Cooperative warpgroups share 128 rows and 32 columns; otherwise each takes 64 rows and 32 columns, 64 of 8-bit
-    elements where N divides by 64. Never more than the tile has. epi_tile_override: taken instead, where given."""
+    tile_shape_mnk: the CTA's tile. element_type: the elements of D. is_cooperative: warpgroups share one tile: 128 rows
+    and 32 columns; otherwise each takes 64 rows and 32 columns, 64 of 8-bit elements where N divides by 64. Never more
+    than the tile has. epi_tile_override: taken instead, where given.
+    """
     if epi_tile_override is not None:
         return epi_tile_override
     m, n, _ = layout.product_each(tile_shape_mnk)
@@ -161,11 +175,13 @@ def make_trivial_tiled_mma(
     tiler_mn: tuple[int, int],
     a_source: OperandSource = OperandSource.SMEM,
 ) -> TiledMma:
-    """The wgmma of these types with N = tiler_mn[1], tiled over `atom_layout_mnk` warpgroups.
+    """Make the wgmma of these types with N = tiler_mn[1], tiled over `atom_layout_mnk` warpgroups.
 
-    a_leading_mode, b_leading_mode: the contiguous modes of A and B. Only 16-bit operands have the choice: those of
-    tf32 and of 8 bits are read K-major, and making a fragment of memory that is not so is refused. a_source: where A
-    lies. PTX wgmma.mma_async, sm_90a."""
+    a_dtype, b_dtype: both Float16, BFloat16 or TFloat32, each an fp8 type, or each Int8 or Uint8; acc_dtype: as the
+    wgmma has it. a_leading_mode, b_leading_mode: the contiguous modes of A and B. Only 16-bit operands have the choice:
+    those of tf32 and of 8 bits are read K-major, and making a fragment of memory that is not so is refused. tiler_mn:
+    (64, N). a_source: the memory of A, an OperandSource. PTX wgmma.mma_async, sm_90a.
+    """
     what = "make_trivial_tiled_mma"
     for name, value, kind in (("a_dtype", a_dtype, DType), ("b_dtype", b_dtype, DType), ("acc_dtype", acc_dtype, DType),
                               ("a_leading_mode", a_leading_mode, OperandMajorMode),

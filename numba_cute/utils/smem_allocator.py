@@ -15,22 +15,25 @@ from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
+__all__ = ["SmemAllocator"]
+
 
 @struct
 class SmemAllocator:
-    """Gives out the block's dynamic shared memory, one allocation after another.
+    """An allocator of the block's dynamic shared memory, from its beginning on.
 
-    Every thread makes its own and asks for the same allocations in the same order, so that all agree on the
-    addresses. Sizes and alignments are static; the launch is given the total. `name` is what the simulator's
-    reports call an allocation.
+    Every thread makes its own and asks for the same allocations in the same order, so that all agree on the addresses.
+    offset: the bytes given out. Of all methods, byte_alignment: a static power of two, at most 1024; name: for the
+    simulator's reports. Sizes are static; the launch is given the total.
     """
 
-    offset: dtypes.Int32 = 0  # type: ignore[valid-type]
+    offset: dtypes.Int32 = 0  # type: ignore[assignment]
 
     @traced
-    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Pointer:
-        """`size_or_type` bytes, a Pointer to Uint8; or room for one element of a type, a Pointer to it; or a storage
-        object of a `cute.struct` class, whose members the reports call by their own names."""
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, name: str | None = None) -> Any:
+        """Allocate `size_or_type`: so many bytes, giving a Pointer to Uint8; one element of a type, giving a Pointer to
+        it; or a storage object of a `cute.struct` class, whose members the reports call by their own names.
+        byte_alignment, name: as for the class."""
         if isinstance(size_or_type, DType):
             return take(self, size_or_type, size_or_type.bytes, max(byte_alignment, size_or_type.bytes), name)
         if isinstance(size_or_type, type):
@@ -40,15 +43,17 @@ class SmemAllocator:
     @traced
     def allocate_array(self, element_type: DType, num_elems: int = 1, byte_alignment: int = 1,
                        name: str | None = None) -> Pointer:  # fmt: skip
-        """`num_elems` elements, aligned to one at least."""
+        """Allocate `num_elems` elements of `element_type`, aligned to one at least, and return a Pointer.
+        byte_alignment, name: as for the class."""
         nbytes = -(-num_elems * element_type.width // 8)
         return take(self, element_type, nbytes, max(byte_alignment, element_type.width // 8), name)
 
     @traced
     def allocate_tensor(self, element_type: DType, layout: Any, byte_alignment: int = 1, swizzle: Any = None,
                         name: str | None = None) -> Tensor:  # fmt: skip
-        """A tensor of a static `layout`; `swizzle` moves the bytes of its addresses (`layout` is then the outer
-        part of a layout for TMA or wgmma). A swizzled layout moves its elements, as any layout places them."""
+        """Allocate a tensor of `element_type` and a static `layout`. swizzle: one of the bytes of its addresses
+        (`layout` is then the outer part of a layout for TMA or wgmma); a swizzled layout's own is of its elements.
+        byte_alignment, name: as for the class."""
         return allocate_tensor(self, element_type, layout, byte_alignment, swizzle, name)
 
 
@@ -86,7 +91,7 @@ def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swi
 
 
 def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str | None, notes: bool = True) -> Pointer:
-    """The next `nbytes`, aligned to `align`; records what the kernel needs."""
+    """Take the next `nbytes`, aligned to `align`, and record what the kernel needs."""
     if type(nbytes) is not int or nbytes < 0:
         raise CuteError(f"SmemAllocator: size {nbytes!r} must be a static number of bytes")
     if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
@@ -106,7 +111,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*(:[^=]+)?=[^=]")
 
 
 def _assigned_name() -> str:
-    """What the kernel's line that asks for memory assigns it to: the simulator runs that line as Python."""
+    """Return the variable to which the kernel's line assigns the memory: the simulator runs that line as Python."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numba_cute."):
         frame = frame.f_back

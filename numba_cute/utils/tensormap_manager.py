@@ -12,14 +12,16 @@ from ..arch.warp import elect_one, sync_warp
 from ..atoms.copy_atom import CopyAtom
 from ..isa.facts.tensormap_bits import BYTES
 from ..nvgpu import cpasync
-from ..seam import CuteError, StaticEnum, static
+from ..seam import CuteError, Int, StaticEnum, static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
+__all__ = ["TensorMapManager", "TensorMapUpdateMode"]
+
 
 class TensorMapUpdateMode(StaticEnum):
-    """Where tensor maps are changed: in global memory (GMEM), or in shared memory, from where they are then copied
-    (SMEM)."""
+    """The memory in which tensor maps are changed: global memory (GMEM), or shared memory, from where they are then
+    copied (SMEM)."""
 
     GMEM = 1
     SMEM = 2
@@ -27,12 +29,13 @@ class TensorMapUpdateMode(StaticEnum):
 
 @static
 class TensorMapManager:
-    """Makes, changes and publishes tensor maps in global memory, one for each atom and block (or warp).
+    """A manager that makes, changes and publishes tensor maps in global memory, one for each atom and block (or warp).
 
-    tensormap_update_mode: where they are changed. bytes_per_tensormap: 128. In order: `init_tensormap_from_atom`, once,
+    tensormap_update_mode: a TensorMapUpdateMode. bytes_per_tensormap: 128. In order: `init_tensormap_from_atom`, once,
     into global memory (GMEM) or shared memory (SMEM); `fence_tensormap_initialization`; then for each new tensor
     `update_tensormap` and `fence_tensormap_update`, and copies with `tma_desc_ptr=get_tensormap_ptr(…)`. Every method
-    is called by whole converged warps. sm_90a, and sm_100f and later families."""
+    is for whole converged warps. PTX tensormap.replace, sm_90a, and sm_100f and later families.
+    """
 
     tensormap_update_mode: TensorMapUpdateMode
     bytes_per_tensormap: int = BYTES
@@ -47,15 +50,17 @@ class TensorMapManager:
             raise CuteError(f"TensorMapManager: bytes_per_tensormap {self.bytes_per_tensormap} must be {BYTES}")
 
     def get_tensormap_ptr(self, ptr: Pointer, address_space: AddressSpace = AddressSpace.gmem) -> Pointer:
-        """`ptr`, to a tensor map in global memory, as a pointer to gmem, or generic, as `tma_desc_ptr` takes it."""
+        """Return `ptr`, to a tensor map in global memory, as `tma_desc_ptr` takes it. address_space: AddressSpace.gmem,
+        as by default, or generic."""
         if address_space not in (AddressSpace.gmem, AddressSpace.generic):
             raise CuteError(f"get_tensormap_ptr: address_space {address_space!r} must be gmem or generic")
         if not isinstance(ptr, Pointer) or ptr.space not in (AddressSpace.gmem, AddressSpace.generic):
             raise CuteError(f"get_tensormap_ptr: ptr {ptr!r} must be a Pointer to global memory")
         return replace(ptr, space=address_space, alignment=max(ptr.alignment, BYTES))
 
-    def init_tensormap_from_atom(self, copy_atom: CopyAtom, dst_ptr: Pointer, warp_id: Any) -> None:
-        """Copy the atom's tensor map to `dst_ptr` (global memory, or shared for SMEM); warp `warp_id` does it."""
+    def init_tensormap_from_atom(self, copy_atom: CopyAtom, dst_ptr: Pointer, warp_id: Int) -> None:
+        """Copy the tensor map of `copy_atom`, a TMA atom, to `dst_ptr` (global memory, or shared for SMEM). warp_id:
+        the warp that does it."""
 
         def copy() -> None:
             seam.current().when(elect_one(), lambda: cpasync.copy_tensormap(copy_atom, dst_ptr))
@@ -64,12 +69,14 @@ class TensorMapManager:
         seam.current().when(_is_warp(warp_id), copy)
 
     def fence_tensormap_initialization(self) -> None:
-        """Let what `init_tensormap_from_atom` wrote to global memory be changed and used; by the warp that wrote."""
+        """Let what `init_tensormap_from_atom` wrote to global memory be changed and used. The warp that wrote. PTX
+        fence.proxy.tensormap, sm_90."""
         if self.tensormap_update_mode is TensorMapUpdateMode.GMEM:
             cpasync.fence_tma_desc_release()
 
     def fence_tensormap_update(self, tensormap_ptr: Pointer) -> None:
-        """Let this warp's later copies see the tensor map at `tensormap_ptr` as `update_tensormap` left it."""
+        """Let this warp's later copies see the tensor map at `tensormap_ptr` as `update_tensormap` left it. PTX
+        fence.proxy.tensormap, sm_90."""
         cpasync.fence_tma_desc_acquire(tensormap_ptr)
 
     def update_tensormap(
@@ -77,13 +84,15 @@ class TensorMapManager:
         tensor_gmem: tuple[Tensor, ...],
         tma_copy_atom: tuple[CopyAtom, ...],
         tensormap_gmem_ptr: tuple[Pointer, ...],
-        warp_id: Any,
+        warp_id: Int,
         tensormap_smem_ptr: tuple[Pointer, ...] = (),
     ) -> None:
-        """Give each tensor map the address, shape and strides of its tensor; warp `warp_id` does it.
+        """Set the address, shape and strides of each tensor map to those of its tensor.
 
-        tensor_gmem, tma_copy_atom, tensormap_gmem_ptr: alike in number. tensormap_smem_ptr: for SMEM, where
-        `init_tensormap_from_atom` put the maps."""
+        tensor_gmem, tma_copy_atom, tensormap_gmem_ptr: tuples alike in number. warp_id: the warp that does it.
+        tensormap_smem_ptr: for SMEM, the places where `init_tensormap_from_atom` put the maps. PTX tensormap.replace,
+        sm_90a.
+        """
         smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
         changed = tensormap_smem_ptr if smem else tensormap_gmem_ptr
         counts = {len(x) for x in (tensor_gmem, tma_copy_atom, tensormap_gmem_ptr, changed)}

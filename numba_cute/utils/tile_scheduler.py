@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persistent tile schedulers: each cluster of a grid that fills the GPU once works through many output tiles."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from .. import dtypes
 from ..dtypes import Int32
-from ..seam import CuteError, current, static, struct, traced
+from ..seam import CuteError, Int, current, static, struct, traced
+
+__all__ = [
+    "PersistentTileSchedulerParams", "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler",
+    "WorkTileInfo",
+]  # fmt: skip
 
 
 @static
 class WorkTileInfo:
-    """One piece of work: the CTA's tile coordinate `tile_idx` (m, n, l), and whether there is such a tile at all.
+    """One piece of work: the CTA's tile coordinate `tile_idx` (m, n, l), and `is_valid_tile`, False where there is no
+    such tile.
 
     In a cluster the tile may lie beyond the problem's last row or column of tiles: peers still need its copies.
     """
 
-    tile_idx: tuple
+    tile_idx: tuple[Int, Int, Int]
     is_valid_tile: Any
 
 
@@ -23,14 +31,14 @@ class WorkTileInfo:
 class PersistentTileSchedulerParams:
     """The tiles of a problem and the order in which they are done; made on the host and passed to the kernel.
 
-    problem_shape_ntile_mnl: tiles along M, N and the batch L; each an int (static) or Int32(n) (known at run time,
-    so that the kernel need not be compiled again). cluster_shape_mnk: CTAs of a cluster, K being 1. swizzle_size:
-    how many clusters along N (along M if `raster_along_m` is False) are done side by side before the order goes on
-    along the other mode; groups that share operands in L2. The last group may be narrower.
+    problem_shape_ntile_mnl: tiles along M, N and the batch L; each an int (static) or Int32(n) (known at run time, so
+    that the kernel need not be compiled again). cluster_shape_mnk: CTAs of a cluster, K being 1. swizzle_size: how many
+    clusters along N (along M if `raster_along_m` is False) are done side by side before the order goes on along the
+    other mode; groups that share operands in L2. The last group may be narrower.
     """
 
-    problem_shape_ntile_mnl: tuple
-    cluster_shape_mnk: tuple
+    problem_shape_ntile_mnl: tuple[Int, Int, Int]
+    cluster_shape_mnk: tuple[int, int, int]
     swizzle_size: int = 1
     raster_along_m: bool = True
 
@@ -47,27 +55,28 @@ class PersistentTileSchedulerParams:
             raise CuteError(f"{name}: swizzle_size {self.swizzle_size!r} must be a static int of at least 1")
 
     @property
-    def problem_shape_ncluster_mnl(self) -> tuple:
-        """Clusters along M, N and L: the tiles divided by the cluster's shape, rounded up."""
+    def problem_shape_ncluster_mnl(self) -> tuple[Any, Any, Any]:
+        """The clusters along M, N and L: the tiles divided by the cluster's shape, rounded up."""
         m, n, batch = self.problem_shape_ntile_mnl
         cm, cn, _ = self.cluster_shape_mnk
         return (m + (cm - 1)) // cm, (n + (cn - 1)) // cn, batch
 
     @property
     def num_clusters(self) -> Any:
-        """All pieces of work."""
+        """The number of pieces of work."""
         m, n, batch = self.problem_shape_ncluster_mnl
         return m * n * batch
 
     def get_grid_shape(self, max_active_clusters: int) -> tuple[int, int, int]:
-        """The grid: a cluster's (m, n), times as many clusters as there is work for, at most `max_active_clusters`."""
+        """Return the grid: a cluster's (m, n), times as many clusters as there is work for, at most
+        `max_active_clusters`."""
         if max_active_clusters < 1:
             raise CuteError(f"get_grid_shape: max_active_clusters {max_active_clusters} must be at least 1")
         cm, cn, _ = self.cluster_shape_mnk
         return cm, cn, min(int(self.num_clusters), max_active_clusters)
 
-    def decode(self, index: Any) -> tuple:
-        """The cluster coordinate (m, n, l) of the `index`-th piece of work."""
+    def decode(self, index: Int) -> tuple[Any, Any, Any]:
+        """Return the cluster coordinate (m, n, l) of the `index`-th piece of work."""
         m, n, batch = self.problem_shape_ncluster_mnl
         layer: Any = 0
         if not (isinstance(batch, int) and batch == 1):
@@ -79,8 +88,8 @@ class PersistentTileSchedulerParams:
         return cm, cn, layer
 
 
-def work_at(params: PersistentTileSchedulerParams, index: Any, valid: Any, cta_m: Any, cta_n: Any) -> WorkTileInfo:
-    """The `index`-th piece of work of the CTA at (cta_m, cta_n) of its cluster, if `valid`."""
+def work_at(params: PersistentTileSchedulerParams, index: Int, valid: Any, cta_m: Int, cta_n: Int) -> WorkTileInfo:
+    """Return the `index`-th piece of work of the CTA at (cta_m, cta_n) of its cluster, if `valid`."""
     cm, cn, _ = params.cluster_shape_mnk
     at_m, at_n, at_l = params.decode(current().select(valid, index, 0))  # past the end, the last group has no width
     return WorkTileInfo((at_m * cm + cta_m, at_n * cn + cta_n, at_l), valid)
@@ -105,10 +114,10 @@ def _grouped(index: Any, extent: Any, other: Any, group: int) -> tuple[Any, Any]
 
 @struct
 class StaticPersistentTileScheduler:
-    """Gives each cluster its tiles: the first by its place in the grid, then always as many further as there are
-    clusters. Each warp that follows the schedule keeps its own; `create` makes one."""
+    """A schedule that gives each cluster its tiles: the first by its place in the grid, then always as many further as
+    there are clusters. Each warp that follows it keeps its own; `create` makes one."""
 
-    params: Any
+    params: PersistentTileSchedulerParams
     num_persistent_clusters: Int32
     current_work_linear_idx: Int32
     cta_m: Int32
@@ -117,9 +126,11 @@ class StaticPersistentTileScheduler:
 
     @staticmethod
     @traced
-    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple):
-        """The scheduler of this CTA; block_idx and grid_dim are `arch.block_idx()` and `arch.grid_dim()` of a grid
-        of the shape that `params.get_grid_shape` gives."""
+    def create(
+        params: PersistentTileSchedulerParams, block_idx: tuple[Int, Int, Int], grid_dim: tuple[Int, Int, Int]
+    ) -> StaticPersistentTileScheduler:
+        """Make the scheduler of this CTA. params: a PersistentTileSchedulerParams. block_idx, grid_dim:
+        `arch.block_idx()` and `arch.grid_dim()` of a grid of the shape that `params.get_grid_shape` gives."""
         check_params("StaticPersistentTileScheduler", params, PersistentTileSchedulerParams)
         cm, cn, _ = params.cluster_shape_mnk
         x, y, z = (dtypes.Int32(i) for i in block_idx)
@@ -127,18 +138,18 @@ class StaticPersistentTileScheduler:
         return StaticPersistentTileScheduler(params, clusters, z, x % cm, y % cn, 0)
 
     @traced
-    def get_current_work(self):
-        """The tile to do now, as a WorkTileInfo."""
+    def get_current_work(self) -> WorkTileInfo:
+        """Return the tile to do now, as a WorkTileInfo."""
         valid = current().compare("<", self.current_work_linear_idx, self.params.num_clusters)
         return work_at(self.params, self.current_work_linear_idx, valid, self.cta_m, self.cta_n)
 
     @traced
-    def initial_work_tile_info(self):
-        """The first tile."""
+    def initial_work_tile_info(self) -> WorkTileInfo:
+        """Return the first tile, as a WorkTileInfo."""
         return self.get_current_work()
 
     @traced
-    def advance_to_next_work(self, *, advance_count: int = 1):
+    def advance_to_next_work(self, *, advance_count: Int = 1) -> None:
         """Go on to the next tile, or to the `advance_count`-th from here."""
         self.current_work_linear_idx = self.current_work_linear_idx + self.num_persistent_clusters * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
@@ -157,8 +168,14 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
 
     @staticmethod
     @traced
-    def create(params: PersistentTileSchedulerParams, block_idx: tuple, grid_dim: tuple, inner_mode: int = 1):
-        """The scheduler of this CTA, as `StaticPersistentTileScheduler.create`."""
+    def create(
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        inner_mode: int = 1,
+    ) -> StaticPersistentRuntimeTileScheduler:
+        """Make the scheduler of this CTA. params, block_idx, grid_dim: as in `StaticPersistentTileScheduler.create`.
+        inner_mode: 0 (M) or 1 (N), as for the class."""
         check_params("StaticPersistentRuntimeTileScheduler", params, PersistentTileSchedulerParams)
         if inner_mode not in (0, 1):
             raise CuteError(f"StaticPersistentRuntimeTileScheduler: inner_mode {inner_mode!r} must be 0 (M) or 1 (N)")
@@ -168,14 +185,14 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
         return StaticPersistentRuntimeTileScheduler(params, clusters, z, x % cm, y % cn, 0, inner_mode)
 
     @traced
-    def get_current_work(self):
-        """The cluster to do now, as a WorkTileInfo that is always valid."""
+    def get_current_work(self) -> WorkTileInfo:
+        """Return the cluster to do now, as a WorkTileInfo that is always valid."""
         m, n, _ = self.params.problem_shape_ncluster_mnl
         index = self.current_work_linear_idx
         at = (index // n, index % n, 0) if self.inner_mode == 1 else (index % m, index // m, 0)
         return WorkTileInfo(at, True)
 
     @traced
-    def initial_work_tile_info(self):
-        """The first cluster."""
+    def initial_work_tile_info(self) -> WorkTileInfo:
+        """Return the first cluster, as a WorkTileInfo."""
         return self.get_current_work()

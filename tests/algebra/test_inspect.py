@@ -19,8 +19,8 @@ from numba.cuda import types
 
 import numba_cute as cute
 from numba_cute.compiler import inspect_layouts
+from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host import offline
-from numba_cute.compiler.host.target import compiling_for
 from numba_cute.compiler.inspection.ptx_lines import placed_instructions
 from numba_cute.runtime import from_dlpack
 
@@ -114,7 +114,7 @@ def multiplied():
     matrices = (np.zeros(s, ml_dtypes.bfloat16) for s in ((512, 256), (512, 256), (512, 512)))
     args = gemm.arguments(*matrices, cute.BFloat16, 1)[0]
     with compiling_for("sm_90a") as cc:
-        compiled = offline._ptx(gemm.gemm.py_func, offline._argument_types(args), gemm.gemm.targetoptions, cc)
+        compiled = offline.ptx_of(gemm.gemm.py_func, offline._argument_types(args), gemm.gemm.targetoptions, cc)
     return cute.inspect(gemm.gemm, args), compiled
 
 

@@ -21,14 +21,14 @@ ERRORS = [
     # a composition that does not divide
     (
         "cute.composition(cute.make_layout((6, 4), stride=(1, 7)), cute.make_layout(4, stride=4))",
-        "composition: (6,4):(1,7) o 4:4 is no layout: 4 steps of 4 do not divide its mode 0, 6:1: choose extents and "
-        "strides that divide the modes they cross",
+        "composition: (6,4):(1,7) o 4:4 is not a layout: 4 steps of 4 do not divide its mode 0, 6:1: choose extents "
+        "and strides that divide the modes they cross",
         True,
     ),
     (
         "cute.composition(cute.make_layout((n, (6, 4)), stride=(1, (9, 7))), (2, cute.make_layout(4, stride=4)))",
-        "composition: (6,4):(9,7) o 4:4 is no layout: 4 steps of 4 do not divide its mode 0, 6:9: choose extents and "
-        "strides that divide the modes they cross",
+        "composition: (6,4):(9,7) o 4:4 is not a layout: 4 steps of 4 do not divide its mode 0, 6:9: choose extents "
+        "and strides that divide the modes they cross",
         True,
     ),
     # a coordinate out of the shape
@@ -91,13 +91,13 @@ ERRORS = [
     ),
     (
         "cute.composition(cute.make_layout((n, 4), stride=(4, 1)), 8)",
-        f"composition: (?,4):(4,1) o 8:1 is no layout: mode 0 of the left side, ?:4, is crossed, and its extent "
+        f"composition: (?,4):(4,1) o 8:1 is not a layout: mode 0 of the left side, ?:4, is crossed, and its extent "
         f"{AT_RUN_TIME}: make it static, promise what divides it (cute.assume), or tile each mode by itself",
         False,
     ),
     (
         "cute.composition(cute.make_layout((8, 4), stride=(1, 10)), cute.make_layout(n))",
-        f"composition: (8,4):(1,10) o ?:1 is no layout: mode 0 of the left side, 8:1, is crossed, and whether 8 "
+        f"composition: (8,4):(1,10) o ?:1 is not a layout: mode 0 of the left side, 8:1, is crossed, and whether 8 "
         f"divides how many steps there are {AT_RUN_TIME}: make it static, promise what divides it (cute.assume), or "
         "tile each mode by itself",
         False,

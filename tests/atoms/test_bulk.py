@@ -310,14 +310,17 @@ def test_pairs_are_not_for_hopper():
         cpasync.CopyBulkTensorTileG2SOp(cpasync.CtaGroup.TWO), from_dlpack(src, assumed_align=16), TILE, (8, 32)
     )
     out = from_dlpack(np.zeros((256, 2), np.float32), assumed_align=16)
-    with pytest.raises(CuteError, match="g2s_pair needs sm_100f"):
+    with pytest.raises(CuteError, match="g2s with pair=True needs sm_100f"):
         cute.compile(of_a_pair, (atom, coords, out, TILE), arch="sm_90a")
 
 
 @pytest.mark.parametrize(
     "make, why",
     [
-        (lambda: cpasync.CopyReduceBulkTensorTileS2GOp(ReductionOp.MUL), "TMA cannot multiply"),
+        (
+            lambda: cpasync.CopyReduceBulkTensorTileS2GOp(ReductionOp.MUL),
+            "ReductionOp.MUL must be ReductionOp.ADD, .MIN, .MAX, .* or .XOR",
+        ),
         (lambda: cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), cute.Float32, 256), "use 32, 64 or 128 bits"),
         (
             lambda: cute.make_copy_atom(cpasync.CopyBulkTensorTileG2SOp(), cute.Float32),

@@ -47,7 +47,7 @@ def warpgroup_operations():
 
 def rows_with_a_test():
     rows = {op.row()[0].name for op in warp_operations()}
-    rows |= {op.row(op.a_src is RMEM)[0].name for op in warpgroup_operations()}
+    rows |= {op.row()[0].name for op in warpgroup_operations()}
     rows |= {"ldmatrix", "stmatrix", "ldmatrix_m16n16_b8", "stmatrix_m16n8_b8"}  # test_ldmatrix
     rows |= {"ldmatrix_m8n16_unpack", "ldmatrix_m16n16_unpack"}
     return rows | {"movmatrix"}  # test_matrices
@@ -61,8 +61,7 @@ def test_every_matrix_row_is_issued_by_a_tested_operation():
 def every_operation():
     seen = {}
     for op in (*warp_operations(), *warpgroup_operations()):
-        row = op.row(op.a_src is RMEM) if hasattr(op, "a_src") else op.row()
-        seen.setdefault(row[0].name, op)
+        seen.setdefault(op.row()[0].name, op)
     return sorted(seen.items())
 
 
@@ -86,9 +85,7 @@ def test_an_operation_is_refused_for_each_target_that_it_does_not_claim(name, op
                 return Tracer.issue(self, instr, statics, operands)
 
         with cute.seam.running(Typing()), pytest.raises(CuteError, match=f"{name} needs {row.target.split('|')[0]}"):
-            statics = op.row(op.a_src is RMEM)[1] if hasattr(op, "a_src") else op.row()[1]
-            more = {"n": op.shape_mnk[1]} if hasattr(op, "a_src") else {}
-            row(*(0 for o in row.operands), **statics, **more)
+            row(*(0 for o in row.operands), **op.row()[1])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +98,7 @@ def test_an_operation_is_refused_for_each_target_that_it_does_not_claim(name, op
     ids=["fp8", "f64", "f8f6f4"],
 )
 def test_a_kernel_is_refused_by_the_operation_s_least_target(op, target, least):
-    (m, n, k), types = op.shape_mnk, (op._held("A"), op._held("B"), op.accumulator)
+    (m, n, k), types = op.shape_mnk, (op.held("A"), op.held("B"), op.accumulator)
     shapes = ((m, k), (n, k), (m, n), (m, n))
     arrays = [np.zeros(s, t.numpy) for s, t in zip(shapes, (*types, op.accumulator))]
     with pytest.raises(CuteError, match=f"needs {least}"):

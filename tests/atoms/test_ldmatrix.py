@@ -122,8 +122,8 @@ def test_packed_elements_are_put_in_bytes(run, rng, op, bits):
     "make, why",
     [
         (lambda: warp.LdMatrix8x8x16bOp(False, 3), "num_matrices 3 must be 1, 2 or 4"),
-        (lambda: warp.LdMatrix16x16x8bOp(False, 1), "transpose False: the instruction always transposes"),
-        (lambda: warp.LdMatrix8x16x8bOp(True, 1), "transpose True: the instruction never transposes"),
+        (lambda: warp.LdMatrix16x16x8bOp(False, 1), "transpose False must be True"),
+        (lambda: warp.LdMatrix8x16x8bOp(True, 1), "transpose True must be False"),
         (lambda: warp.LdMatrix16x8x8bOp(True, 1), "num_matrices 1 must be 2 or 4"),
         (lambda: warp.LdMatrix16x8x8bOp(True, 2, 5), "unpack_bits 5 must be None, 4 or 6"),
         (lambda: warp.StMatrix16x8x8bOp(True, 3), "num_matrices 3 must be 1, 2 or 4"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from numba_cute import isa
-from numba_cute.isa.facts.atoms import elements, ldmatrix_b16, mma_sync, stmatrix_m16n8_b8, wgmma
 from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.facts.fragment_layouts import elements, ldmatrix_b16, mma_sync, stmatrix_m16n8_b8, wgmma
 
 from ..isa.fake import Machine
 

@@ -149,10 +149,10 @@ def test_a_in_registers_has_no_major_mode(major):
     make = lambda m: warpgroup.MmaF16BF16Op(BF16, F32, (64, 16, 16), RMEM, m, MAJOR.MN)  # noqa: E731
     op = make(major)
     assert op.traits() == make(MAJOR.K).traits()
-    assert op.row(True) == make(MAJOR.K).row(True) and "trans_a" not in op.row(True)[1]
+    assert op.row() == make(MAJOR.K).row()
 
 
 def test_other_types_are_k_major_wherever_they_lie():
     for src in (SMEM, RMEM):
-        with pytest.raises(CuteError, match="a_major_mode .* must be K"):
+        with pytest.raises(CuteError, match=r"a_major_mode .* must be .*\.K$"):
             warpgroup.MmaF8Op(E4M3, E4M3, F32, (64, 16, 32), src, MAJOR.MN, MAJOR.K)

@@ -57,10 +57,9 @@ def pixels(x, walk, at, halo, shift, step):
 def kernel_of(suffix, at, offsets, size):
     @traced
     def issue(map, s, bar):
-        row = getattr(isa, f"cp_async_bulk_tensor_g2s_im2col_{suffix}")
-        row(s, map.tensor_map, at, bar, tuple(cute.Uint16(x) for x in offsets), rank=4)
-        ahead = getattr(isa, f"cp_async_bulk_prefetch_tensor_im2col_{suffix}")
-        ahead(map.tensor_map, at, tuple(cute.Uint16(x) for x in offsets), rank=4)
+        how = {"rank": 4, "mode": "im2col::w" if suffix == "w" else "im2col::w::128"}
+        isa.cp_async_bulk_tensor_g2s(s, map.tensor_map, at, bar, tuple(cute.Uint16(x) for x in offsets), **how)
+        isa.cp_async_bulk_prefetch_tensor(map.tensor_map, at, tuple(cute.Uint16(x) for x in offsets), **how)
 
     @cuda.jit
     def kernel(map, seen):
@@ -121,7 +120,13 @@ W32, W128 = Im2colWide(0, 0, CHANNELS, 32), Im2colWide(0, 0, CHANNELS, mode="w12
         ("w", (0, 7, 0, 0), (0, 0), W32, "W is 7, beyond the last place of the row, 6"),
         ("w", (0, 0, 0, 0), (0, 32), W32, "shift along W 32 must be in 0 to 31"),
         ("w128", (0, 0, 0, 0), (32, 0), W128, "halo 32 must be in 0 to 31"),
-        ("w", (0, 0, 0, 0), (0, 0), W128, "the tensor map is im2col::w128, but .*_im2col_w is for im2col::w maps"),
+        (
+            "w",
+            (0, 0, 0, 0),
+            (0, 0),
+            W128,
+            "the tensor map is im2col::w128, but cp_async_bulk_.*tensor.* is for im2col::w maps",
+        ),
     ],
     ids=["W", "shift", "halo", "mode"],
 )
@@ -160,5 +165,5 @@ def test_a_map_along_w_survives_its_bytes(walk):
 def test_other_targets_refuse_copies_along_w(suffix, target):
     kernel = kernel_of(suffix, (0, 0, 0, 0), (0, 0), 64)
     args = (Map(record(1 << 20, W32 if suffix == "w" else W128)), np.zeros(32, np.uint16))
-    with pytest.raises(CuteError, match=f"cp_async_bulk_tensor_g2s_im2col_{suffix} needs sm_100f"):
+    with pytest.raises(CuteError, match="cp_async_bulk_tensor_g2s with mode='im2col::w.* needs sm_100f"):
         cute.compile(kernel, args, arch=target)

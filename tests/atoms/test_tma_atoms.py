@@ -119,11 +119,11 @@ class Map:
     tensor_map: object
 
 
-def issue(name, *args, **statics):
+def issue(row, *args, **statics):
     @traced
     def go(map, s, bar):
         operands = {"map": map.tensor_map, "s": s, "bar": bar}
-        getattr(isa, name)(*(operands.get(a, a) if isinstance(a, str) else a for a in args), **statics)
+        row(*(operands.get(a, a) if isinstance(a, str) else a for a in args), **statics)
 
     return go
 
@@ -134,8 +134,8 @@ def test_four_rows_are_gathered_and_scattered(run, swizzle):
     8-byte halves that FLIP_8B exchanges stay so: no store has that swizzle.)"""
     src, dst, raw = (aligned(s, np.uint16) for s in ((16, 128), (16, 128), (4 * 64,)))
     rows = (3, 9, 0, 12)
-    gather = issue("cp_async_bulk_tensor_g2s_gather4", "s", "map", (64, *rows), "bar", rank=2)
-    scatter = issue("cp_async_bulk_tensor_s2g_scatter4", "map", (0, *rows), "s", rank=2)
+    gather = issue(isa.cp_async_bulk_tensor_g2s, "s", "map", (64, *rows), "bar", mode="tile::gather4")
+    scatter = issue(isa.cp_async_bulk_tensor_s2g, "map", (0, *rows), "s", mode="tile::scatter4")
 
     @cuda.jit
     def kernel(load, store, raw):
@@ -189,7 +189,7 @@ def test_a_prefetch_begins_where_a_load_may():
     record = TensorMapRecord(cute.Uint16, src.ctypes.data, (64, 16), (128,), (64, 4))
 
     def prefetch(column):
-        ahead = issue("cp_async_bulk_prefetch_tensor", "map", (column, -3), rank=2)
+        ahead = issue(isa.cp_async_bulk_prefetch_tensor, "map", (column, -3), rank=2)
 
         @cuda.jit
         def kernel(map):
@@ -213,7 +213,7 @@ def test_stores_have_no_swizzle_that_exchanges_halves():
             arch.cp_async_bulk_commit_group()
             arch.cp_async_bulk_wait_group(0)
 
-    store = issue("cp_async_bulk_tensor_s2g", "map", (0, 0), "s", rank=2)
+    store = issue(isa.cp_async_bulk_tensor_s2g, "map", (0, 0), "s", rank=2)
     dst = aligned((16, 64), np.uint16)
     swizzled = dict(box=(64, 4), swizzle="128B_ATOM_32B_FLIP_8B")
     with pytest.raises(SimError, match="128B_ATOM_32B_FLIP_8B', which only loads have; make another map"):

@@ -304,7 +304,7 @@ def test_pixels_that_no_gpu_stores_are_explained(corner, at, why):
 
     @traced
     def issue(map, s):
-        isa.cp_async_bulk_tensor_s2g_im2col(map.tensor_map, at, s, rank=3)
+        isa.cp_async_bulk_tensor_s2g(map.tensor_map, at, s, rank=3, mode="im2col_no_offs")
 
     @cuda.jit
     def kernel(map):

@@ -105,7 +105,7 @@ def test_each_block_copies_its_group_with_a_map_of_its_own(run, mode):
 
 @traced
 def halve_rows(ptr):
-    isa.tensormap_replace_element_stride_gmem(ptr.toint(), cute.Uint32(2), ord=1)
+    isa.tensormap_replace(ptr.toint(), cute.Uint32(2), ord=1, space="gmem", field="element_stride")
 
 
 @cuda.jit
@@ -198,14 +198,14 @@ def test_atoms_of_swizzles_are_fields_of_their_own():
 @traced
 def replace_all(address, tensor):
     """Every field that can be set, on a map in shared or global memory."""
-    isa.tensormap_replace_rank_gmem(address, cute.Uint32(1))
-    isa.tensormap_replace_box_dim_gmem(address, cute.Uint32(16), ord=0)
-    isa.tensormap_replace_box_dim_gmem(address, cute.Uint32(4), ord=1)
-    isa.tensormap_replace_element_stride_gmem(address, cute.Uint32(1), ord=1)
-    isa.tensormap_replace_elemtype_gmem(address, value=2)
-    isa.tensormap_replace_interleave_layout_gmem(address, value=0)
-    isa.tensormap_replace_swizzle_mode_gmem(address, value=2)
-    isa.tensormap_replace_fill_mode_gmem(address, value=0)
+    isa.tensormap_replace(address, cute.Uint32(1), space="gmem", field="rank")
+    isa.tensormap_replace(address, cute.Uint32(16), ord=0, space="gmem", field="box_dim")
+    isa.tensormap_replace(address, cute.Uint32(4), ord=1, space="gmem", field="box_dim")
+    isa.tensormap_replace(address, cute.Uint32(1), ord=1, space="gmem", field="element_stride")
+    isa.tensormap_replace_code(address, value=2, space="gmem", field="elemtype")
+    isa.tensormap_replace_code(address, value=0, space="gmem", field="interleave_layout")
+    isa.tensormap_replace_code(address, value=2, space="gmem", field="swizzle_mode")
+    isa.tensormap_replace_code(address, value=0, space="gmem", field="fill_mode")
 
 
 @cuda.jit

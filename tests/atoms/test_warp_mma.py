@@ -293,7 +293,7 @@ def run_narrow(run, rng, op, scales=()):
 
     words = [lane_words(codes) for codes, _ in scales] or [NO_FACTORS, NO_FACTORS]
     tiled = cute.make_tiled_mma(op)
-    held = [op._held(x) for x in "AB"]
+    held = [op.held(x) for x in "AB"]
     args = [*(tensor(w, cute.Uint32) for w in words), tensor(a_bytes, held[0]), tensor(b_bytes, held[1])]
     run(
         multiply_words,
@@ -335,7 +335,7 @@ def test_supported_pairs_are_those_that_are_accepted(a_type, b_type):
     [
         (lambda: warp.MmaF8F6F4Op(F16, E4M3, F32), "a_dtype Float16 must be Float8E4M3FN"),
         (lambda: warp.MmaF16BF16Op(F32, F32, (16, 8, 16)), "ab_dtype Float32 must be Float16 or BFloat16"),
-        (lambda: warp.MmaF16BF16Op(BF16, F16, (16, 8, 16)), "acc_dtype Float16 must be Float32 for BFloat16"),
+        (lambda: warp.MmaF16BF16Op(BF16, F16, (16, 8, 16)), "acc_dtype Float16 must be Float32 for ab_dtype BFloat16"),
         (lambda: warp.MmaF16BF16Op(F16, F32, (16, 8, 32)), r"shape_mnk \(16, 8, 32\) must be"),
         (lambda: warp.MmaTF32Op((16, 8, 16)), "shape_mnk"),
         (lambda: warp.MmaFP8Op(F16, F32, (16, 8, 32)), "ab_dtype Float16 must be Float8E4M3FN or Float8E5M2"),

@@ -4,8 +4,10 @@
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa.rows import cluster, fence, mbarrier, setmaxnreg, sync, tma
+from numba_cute.isa.rows import bulk, cluster, fence, mbarrier, registers, sync
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.phases import Phases
+from numba_cute.sim.checks.races import Races
 
 from .zoo import BAR, BUF, bug, fresh, get, put
 
@@ -28,7 +30,7 @@ def expect_tx_on_an_uninitialised_mbarrier(mended):
             fresh(1)
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 128)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
             mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
@@ -50,7 +52,7 @@ def ring(consumers, arrivals, rounds=4, signal=None):
                 if t == 0:
                     mbarrier.mbarrier_wait_parity(empty, i & 1 ^ 1)
                     mbarrier.mbarrier_arrive_expect_tx(full, 128)
-                    tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, full)
+                    bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, full)
         else:
             for i in range(rounds):
                 mbarrier.mbarrier_wait_parity(full, i & 1)
@@ -66,6 +68,7 @@ def ring(consumers, arrivals, rounds=4, signal=None):
     SimError,
     "mbarrier_arrive(empty)|barriers.py",
     "more arrivals than the barrier was initialised for|before anybody waited|nothing orders",
+    check=Phases,
     threads=96,
     arguments=ints(64),
     origin="cutlass#2404",
@@ -74,7 +77,7 @@ def consumer_arrival_count_of_one_for_two_consumers(mended):
     return ring(2, 2 if mended else 1)
 
 
-@bug(DeadlockError, "1 of 3 arrivals missing", "mend:", "thread 0 (warp 0)", threads=96, arguments=ints(64))
+@bug(DeadlockError, "1 of 3 arrivals missing", "fix:", "thread 0 (warp 0)", threads=96, arguments=ints(64))
 def arrival_count_too_great(mended):
     return ring(2, 2 if mended else 3)
 
@@ -125,7 +128,7 @@ def copies(expected, count=2):
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, expected)
             for i in range(count):
-                tma.cp_async_bulk_g2s(BUF + 128 * i, a.ctypes.data + 128 * i, 128, BAR)
+                bulk.cp_async_bulk_g2s(BUF + 128 * i, a.ctypes.data + 128 * i, 128, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         out[t] = get(BUF + 4 * t)
 
@@ -153,7 +156,14 @@ def expect_tx_of_one_of_two_copies(mended):
     return copies(256 if mended else 128)
 
 
-@bug(BarrierError, "missing fence.mbarrier_init", "cp_async_bulk_g2s", "fence_mbarrier_init", arguments=ints(64))
+@bug(
+    BarrierError,
+    "missing fence.mbarrier_init",
+    "cp_async_bulk_g2s",
+    "fence_mbarrier_init",
+    check=Races,
+    arguments=ints(64),
+)
 def barrier_initialised_without_a_fence(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -164,7 +174,7 @@ def barrier_initialised_without_a_fence(mended):
         cuda.syncthreads()
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
@@ -183,7 +193,7 @@ def barrier_used_before_the_block_has_met(mended):
     return kernel
 
 
-@bug(BarrierError, "live mbarrier", "(put, in store, called at", "mbarrier_inval")
+@bug(BarrierError, "live mbarrier", "(put, in store, called at", "mbarrier_inval", check=Races)
 def barrier_overwritten_by_data(mended):
     def kernel():
         fresh(64)
@@ -236,11 +246,11 @@ def arrival_in_the_place_of_a_wait(mended):
 def setmaxnreg_asks_for_more_than_the_block_has(mended):
     def kernel():
         if cuda.threadIdx.x < 128:
-            setmaxnreg.setmaxnreg_dec(count=40)
+            registers.setmaxnreg(count=40, action="dec")
         elif mended:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
         else:
-            setmaxnreg.setmaxnreg_inc(count=240)
+            registers.setmaxnreg(count=240, action="inc")
 
     return kernel
 
@@ -274,7 +284,8 @@ def cluster_barrier_that_one_block_skips(mended):
 @bug(
     BarrierError,
     "nothing orders that after its initialisation|is not initialised",
-    "mbarrier_arrive_cluster",
+    "mbarrier_arrive",
+    check=Races,
     blocks=2,
     cluster=2,
 )
@@ -286,10 +297,10 @@ def peer_signalled_before_its_barrier_is_made(mended):
             fence.fence_mbarrier_init()
         cuda.syncthreads()
         if mended:
-            sync.cluster_arrive_relaxed()
+            sync.cluster_arrive(sem="relaxed")
             sync.cluster_wait()
         if t == 0:
-            mbarrier.mbarrier_arrive_cluster(cluster.mapa(BAR, 1 - rank))
+            mbarrier.mbarrier_arrive(cluster.mapa(BAR, 1 - rank), space="cluster")
             mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
@@ -304,7 +315,7 @@ def tested(test):
             t = cuda.threadIdx.x
             if t == 0:
                 mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-                tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+                bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
             done = test(BAR, 0)
             while mended and not done:
                 done = test(BAR, 0)
@@ -360,13 +371,13 @@ def supplied(meet=64, give=40):
             fence.fence_mbarrier_init()
         cuda.syncthreads()
         if t < 128:
-            setmaxnreg.setmaxnreg_dec(count=give)
+            registers.setmaxnreg(count=give, action="dec")
             for i in range(3 if t == 0 else 0):
                 mbarrier.mbarrier_wait_parity(empty, i & 1 ^ 1)
                 mbarrier.mbarrier_arrive_expect_tx(full, 1024)
-                tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 1024, full)
+                bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 1024, full)
         else:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
             for i in range(3):
                 mbarrier.mbarrier_wait_parity(full, i & 1)
                 out[t - 128] += get(BUF + 4 * (t - 128))

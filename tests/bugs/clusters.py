@@ -4,9 +4,11 @@
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa import atom_dsmem_b32
-from numba_cute.isa.rows import clc, cluster, fence, mbarrier, sync, tma
+from numba_cute.isa import atom
+from numba_cute.isa.rows import bulk, clc, cluster, fence, mbarrier, memory, sync
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, OUT, bug, fresh, get, put
@@ -24,12 +26,12 @@ def pair(error, *words, n=64, **more):
     return bug(error, *words, blocks=2, cluster=2, arguments=ints(n), **more)
 
 
-@pair(RaceError, "st_shared_cluster_b32", "is read by|read it", "put a barrier between them|nothing orders")
+@pair(RaceError, "memory.st(", "is read by|read it", "put a barrier between them|nothing orders")
 def cluster_barrier_between_write_and_read_left_out(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
         meet()
-        cluster.st_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1 - rank), t)
+        memory.st(cluster.mapa(BUF + 4 * t, 1 - rank), [t], space="dsmem", width=32)
         if mended:
             meet()
         else:
@@ -41,7 +43,7 @@ def cluster_barrier_between_write_and_read_left_out(mended):
     return kernel
 
 
-@pair(RaceError, "put, in store", "ld_shared_cluster_b32", "is read by|read it")
+@pair(RaceError, "put, in store", "memory.ld(", "is read by|read it")
 def peers_memory_read_before_the_peer_has_written_it(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -51,13 +53,13 @@ def peers_memory_read_before_the_peer_has_written_it(mended):
         if mended:
             meet()
         if rank == 0:
-            out[t] = cluster.ld_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1))
+            out[t] = memory.ld(cluster.mapa(BUF + 4 * t, 1), space="dsmem", width=32)
         meet()
 
     return kernel
 
 
-@pair(RaceError, "put, in store", "ld_shared_cluster_b32", "is read by|read it|is written by")
+@pair(RaceError, "put, in store", "memory.ld(", "is read by|read it|is written by")
 def relaxed_arrival_for_data(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -65,30 +67,30 @@ def relaxed_arrival_for_data(mended):
         if mended:
             sync.cluster_arrive()
         else:
-            sync.cluster_arrive_relaxed()
+            sync.cluster_arrive(sem="relaxed")
         sync.cluster_wait()
         if rank == 0:
-            out[t] = cluster.ld_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1))
+            out[t] = memory.ld(cluster.mapa(BUF + 4 * t, 1), space="dsmem", width=32)
         meet()
 
     return kernel
 
 
-@pair(RaceError, "exit: CTA 1", "ld_shared_cluster_b32", "cluster_arrive and cluster_wait at the end")
+@pair(RaceError, "exit: CTA 1", "memory.ld(", "cluster_arrive and cluster_wait at the end", check=Exits)
 def exit_while_a_peer_reads_here(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
         put(BUF + 4 * t, t)
         meet()
         if rank == 0:
-            out[t] = cluster.ld_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1))
+            out[t] = memory.ld(cluster.mapa(BUF + 4 * t, 1), space="dsmem", width=32)
         if mended:
             meet()
 
     return kernel
 
 
-@pair(RaceError, "exit: CTA 1", "ld_shared_cluster_b32", "cluster_arrive and cluster_wait at the end")
+@pair(RaceError, "exit: CTA 1", "memory.ld(", "cluster_arrive and cluster_wait at the end", check=Exits)
 def exit_long_before_a_peer_reads_here(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -97,21 +99,21 @@ def exit_long_before_a_peer_reads_here(mended):
         if rank == 0:
             for _ in range(50):
                 cuda.syncthreads()
-            out[t] = cluster.ld_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1))
+            out[t] = memory.ld(cluster.mapa(BUF + 4 * t, 1), space="dsmem", width=32)
         if mended:
             meet()
 
     return kernel
 
 
-@pair(SimError, "exit: CTA 1", "mbarrier_arrive_cluster")
+@pair(SimError, "exit: CTA 1", "mbarrier_arrive", check=Exits)
 def arrival_at_a_peer_that_may_have_exited(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
         fresh(1)
         meet()
         if rank == 0 and t == 0:
-            mbarrier.mbarrier_arrive_cluster(cluster.mapa(BAR, 1))
+            mbarrier.mbarrier_arrive(cluster.mapa(BAR, 1), space="cluster")
         if rank == 1 and mended:
             mbarrier.mbarrier_wait_parity(BAR, 0)
 
@@ -132,7 +134,7 @@ def multicast(*missing):
             meet()
         if t == 0 and rank == 0:
             mask = 1 if "mask" in missing else 3
-            tma.cp_async_bulk_g2s_multicast(BUF, a.ctypes.data, 256, BAR, mask)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR, mask)
         if "wait" not in missing or rank == 0:
             mbarrier.mbarrier_wait_parity(BAR, 0)
             out[64 * rank + t] = get(BUF + 4 * t)
@@ -142,7 +144,7 @@ def multicast(*missing):
     return kernel
 
 
-@pair(SimError, "has started|is not initialised|nothing orders", "cluster", n=128)
+@pair(SimError, "has started|is not initialised|nothing orders", "cluster", check=Races, n=128)
 def multicast_before_the_peers_barrier_is_made(mended):
     return multicast() if mended else multicast("meet")
 
@@ -162,7 +164,7 @@ def multicast_bytes_of_one_block(mended):
     return multicast() if mended else multicast("half")
 
 
-@pair(SimError, "exit: CTA 1|bytes missing", "cp_async_bulk_g2s_multicast|256 bytes", n=128)
+@pair(SimError, "exit: CTA 1|bytes missing", "cp_async_bulk_g2s|256 bytes", check=Exits, n=128)
 def peer_of_a_multicast_that_exits_without_waiting(mended):
     return multicast() if mended else multicast("wait")
 
@@ -184,19 +186,19 @@ def multicast_ring(release):
                 if rank == 0:
                     if release != "nobody":
                         mbarrier.mbarrier_wait_parity(empty, i & 1 ^ 1)
-                    tma.cp_async_bulk_g2s_multicast(BUF, a.ctypes.data, 128, full, 3)
+                    bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, full, 3)
             if t < 32:
                 mbarrier.mbarrier_wait_parity(full, i & 1)
                 out[32 * rank + t] = get(BUF + 4 * t)
                 sync.bar_warp_sync()
                 if t == 0 and (rank == 0 or release == "both"):
-                    mbarrier.mbarrier_arrive_cluster(cluster.mapa(empty, 0))
+                    mbarrier.mbarrier_arrive(cluster.mapa(empty, 0), space="cluster")
         meet()
 
     return kernel
 
 
-@pair(SimError, "cp_async_bulk_g2s_multicast|more arrivals", "CTA 1|is written by|is read by|too few bytes")
+@pair(SimError, "cp_async_bulk_g2s|more arrivals", "CTA 1|is written by|is read by|too few bytes", check=Races)
 def multicast_over_a_stage_that_the_peer_still_reads(mended):
     return multicast_ring("both" if mended else "own")
 
@@ -233,7 +235,7 @@ def cluster_barrier_in_a_branch_of_a_warp(mended):
     return kernel
 
 
-@pair(UninitializedReadError, "CTA 1", "ld_shared_cluster_b32", "nobody has written it")
+@pair(UninitializedReadError, "CTA 1", "memory.ld(", "nobody has written it")
 def peers_memory_that_nobody_wrote(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
@@ -241,7 +243,7 @@ def peers_memory_that_nobody_wrote(mended):
             put(BUF + 4 * t, t)
         meet()
         if rank == 0:
-            out[t] = cluster.ld_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1))
+            out[t] = memory.ld(cluster.mapa(BUF + 4 * t, 1), space="dsmem", width=32)
         meet()
 
     return kernel
@@ -253,7 +255,7 @@ def peers_memory_beyond_its_end(mended):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
         meet()
         at = BUF if mended else 1024 + 8192
-        cluster.st_shared_cluster_b32(cluster.mapa(at + 4 * t, 1 - rank), t)
+        memory.st(cluster.mapa(at + 4 * t, 1 - rank), [t], space="dsmem", width=32)
         meet()
 
     return kernel
@@ -266,11 +268,11 @@ def copy_to_a_peer_of_what_threads_wrote_without_a_proxy_fence(mended):
         fresh(1)
         put(BUF + 4 * t, t)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         meet()
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_s2s(cluster.mapa(OUT, 1 - rank), BUF, 256, cluster.mapa(BAR, 1 - rank))
+            bulk.cp_async_bulk_s2s(cluster.mapa(OUT, 1 - rank), BUF, 256, cluster.mapa(BAR, 1 - rank))
         mbarrier.mbarrier_wait_parity(BAR, 0)
         out[64 * rank + t] = get(OUT + 4 * t)
         meet()
@@ -278,17 +280,17 @@ def copy_to_a_peer_of_what_threads_wrote_without_a_proxy_fence(mended):
     return kernel
 
 
-@pair(SimError, "cp_async_bulk_s2s", "exit: CTA|still", n=128)
+@pair(SimError, "cp_async_bulk_s2s", "exit: CTA|still", check=Exits, n=128)
 def exit_while_the_copy_to_a_peer_reads(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
         fresh(1)
         put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         meet()
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_s2s(cluster.mapa(OUT, 1 - rank), BUF, 256, cluster.mapa(BAR, 1 - rank))
+            bulk.cp_async_bulk_s2s(cluster.mapa(OUT, 1 - rank), BUF, 256, cluster.mapa(BAR, 1 - rank))
         mbarrier.mbarrier_wait_parity(BAR, 0)
         out[64 * rank + t] = get(OUT + 4 * t)
         if mended:
@@ -297,17 +299,17 @@ def exit_while_the_copy_to_a_peer_reads(mended):
     return kernel
 
 
-@pair(RaceError, "CTA scope", "mbarrier_wait_parity_cluster|acquire.cluster")
+@pair(RaceError, "CTA scope", "mbarrier_wait_parity|acquire.cluster")
 def waiting_at_cta_scope_for_a_peers_data(mended):
     def kernel(a, out):
         t, rank = cuda.threadIdx.x, cuda.blockIdx.x
         fresh(1)
         meet()
         if t == 0:
-            cluster.st_shared_cluster_b32(cluster.mapa(BUF, 1 - rank), rank)
-            mbarrier.mbarrier_arrive_cluster(cluster.mapa(BAR, 1 - rank))
+            memory.st(cluster.mapa(BUF, 1 - rank), [rank], space="dsmem", width=32)
+            mbarrier.mbarrier_arrive(cluster.mapa(BAR, 1 - rank), space="cluster")
             if mended:
-                mbarrier.mbarrier_wait_parity_cluster(BAR, 0)
+                mbarrier.mbarrier_wait_parity(BAR, 0, scope="cluster")
             else:
                 mbarrier.mbarrier_wait_parity(BAR, 0)
             out[rank] = get(BUF)
@@ -337,7 +339,7 @@ def persistent(*missing):
                 mbarrier.mbarrier_wait_parity(BAR, phase)
             x, _, _, valid = clc.clc_query(BUF)
             if "proxy fence" not in missing:
-                fence.fence_proxy_async_shared_cta()
+                fence.fence_proxy_async(space="shared::cta")
             if "barrier" not in missing:
                 cuda.syncthreads()
             phase ^= 1
@@ -351,11 +353,11 @@ def persistent(*missing):
     return kernel
 
 
-def clc_bug(error, *words):
-    return bug(error, *words, blocks=4, arch="sm_100a", arguments=lambda: (np.zeros((4, 64), np.int32),))
+def clc_bug(error, *words, **more):
+    return bug(error, *words, blocks=4, arch="sm_100a", arguments=lambda: (np.zeros((4, 64), np.int32),), **more)
 
 
-@clc_bug(SimError, "clc_query|clc_try_cancel", "has still to write it|nothing orders")
+@clc_bug(SimError, "clc_query|clc_try_cancel", "has still to write it|nothing orders", check=Races)
 def response_read_before_it_has_come(mended):
     return persistent() if mended else persistent("wait")
 
@@ -366,13 +368,17 @@ def response_that_nobody_expects(mended):
 
 
 @clc_bug(
-    SimError, "clc_try_cancel|whole phase late", "is written by|is read by|whole phase late|still", "clc_query|phase"
+    SimError,
+    "clc_try_cancel|whole phase late",
+    "is written by|is read by|whole phase late|still",
+    "clc_query|phase",
+    check=Races,
 )
 def response_overwritten_before_all_have_read_it(mended):
     return persistent() if mended else persistent("barrier")
 
 
-@clc_bug(SimError, "clc_try_cancel", "none was left")
+@clc_bug(SimError, "clc_try_cancel", "none was left", check=Races)
 def another_request_after_none_was_left(mended):
     return persistent() if mended else persistent("again")
 
@@ -387,9 +393,9 @@ def arrival_meant_for_a_peer_without_mapa(mended):
         fresh(1)
         meet()
         if t == 0 and rank == 0:
-            mbarrier.mbarrier_arrive_cluster(cluster.mapa(BAR, 1) if mended else BAR)
+            mbarrier.mbarrier_arrive(cluster.mapa(BAR, 1) if mended else BAR, space="cluster")
         if rank == 1:
-            mbarrier.mbarrier_wait_parity_cluster(BAR, 0)
+            mbarrier.mbarrier_wait_parity(BAR, 0, scope="cluster")
         meet()
 
     return kernel
@@ -403,7 +409,7 @@ def tallied(scope="cluster", together=True):
         if t == 0:
             put(BUF, 0)
         meet()
-        atom_dsmem_b32(cluster.mapa(BUF, 0), 1, op="add", type="u32", sem="relaxed", scope=scope)
+        atom(cluster.mapa(BUF, 0), 1, op="add", type="u32", sem="relaxed", scope=scope, space="dsmem")
         if together:
             meet()
         else:
@@ -415,11 +421,11 @@ def tallied(scope="cluster", together=True):
     return kernel
 
 
-@pair(RaceError, "atom_dsmem_b32", "is read by|read it", "CTA 1", "cluster_arrive and cluster_wait")
+@pair(RaceError, "atom(", "is read by|read it", "CTA 1", "cluster_arrive and cluster_wait")
 def tally_of_a_cluster_read_after_a_barrier_of_one_block(mended):
     return tallied(together=mended)
 
 
-@pair(RaceError, "atom_dsmem_b32", "atomics (scope cta)", "not one step for each other")
+@pair(RaceError, "atom(", "atomics (scope cta)", "not one step for each other")
 def tally_of_a_cluster_at_block_scope(mended):
     return tallied("cluster" if mended else "cta")

@@ -3,8 +3,10 @@
 
 from numba import cuda
 
-from numba_cute.isa.rows import copy_async, fence, matrix, mbarrier, sync, tma
+from numba_cute.isa.rows import bulk, copy_async, fence, matrix, mbarrier, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, OUT, bug, fresh, get, put
@@ -151,7 +153,7 @@ def cp_async_arrive_without_noinc_and_no_arrival(mended):
     return signalled(32, "inc", also=True) if mended else signalled(32, "inc")
 
 
-@bug(SimError, "more arrivals|has still to write it|more arrive in a round", arguments=ints(128))
+@bug(SimError, "more arrivals|has still to write it|more arrive in a round", check=Races, arguments=ints(128))
 def noinc_and_an_arrival_as_well(mended):
     return signalled(64, also=True) if mended else signalled(32, also=True)
 
@@ -247,12 +249,12 @@ def tma_store_of_what_stmatrix_wrote_without_a_proxy_fence(mended):
         t = cuda.threadIdx.x
         matrix.stmatrix(BUF + 16 * t, (t, t, t, t), num=4, trans=False)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         sync.bar_warp_sync()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 512)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 512)
             tma.cp_async_bulk_commit_group()
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
 
     return kernel
 
@@ -266,10 +268,10 @@ def stored(between):
     def kernel(a, out):
         t = cuda.threadIdx.x
         put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
         between(t, a, out)
 
@@ -281,7 +283,7 @@ def stored(between):
 def wait_for_the_store_in_another_thread(mended):
     def between(t, a, out):
         if t == (0 if mended else 32):
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
         cuda.syncthreads()
         put(BUF + 4 * t, 0)
 
@@ -293,9 +295,9 @@ def wait_for_the_store_leaves_one_group(mended):
     def between(t, a, out):
         if t == 0:
             if mended:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
             else:
-                tma.cp_async_bulk_wait_group_read(n=1)
+                tma.cp_async_bulk_wait_group(n=1, read=True)
         cuda.syncthreads()
         put(BUF + 4 * t, 0)
 
@@ -306,7 +308,7 @@ def wait_for_the_store_leaves_one_group(mended):
 def buffer_reused_by_others_before_the_issuer_has_told_them(mended):
     def between(t, a, out):
         if t == 0:
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
         if mended:
             cuda.syncthreads()
         put(BUF + 4 * t, 0)
@@ -321,7 +323,7 @@ def stored_result_overwritten_by_threads(mended):
             if mended:
                 tma.cp_async_bulk_wait_group(n=0)
             else:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
         cuda.syncthreads()
         out[t] = 0
 
@@ -335,11 +337,11 @@ def stored_result_loaded_again_by_tma(mended):
             if mended:
                 tma.cp_async_bulk_wait_group(n=0)
             else:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
             mbarrier.mbarrier_init(BAR, 1)
             fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(OUT, out.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(OUT, out.ctypes.data, 256, BAR)
             mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return stored(between)
@@ -351,10 +353,10 @@ def blocks_store_to_one_place(mended):
         t, b = cuda.threadIdx.x, cuda.blockIdx.x
         if t < 32:
             put(BUF + 4 * t, t)
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data + (128 * b if mended else 0), BUF, 128)
+            bulk.cp_async_bulk_s2g(out.ctypes.data + (128 * b if mended else 0), BUF, 128)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 
@@ -367,10 +369,10 @@ def store_of_more_than_was_written(mended):
         t = cuda.threadIdx.x
         if t < 32 or mended:
             put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 
@@ -389,7 +391,7 @@ def loaded(expect=256, nbytes=256, bar=BAR, dst=BUF, src=0, waits=1, arrive=True
                 mbarrier.mbarrier_arrive_expect_tx(BAR, expect)
             else:
                 mbarrier.mbarrier_expect_tx(BAR, expect)
-            tma.cp_async_bulk_g2s(dst, a.ctypes.data + src, nbytes, bar)
+            bulk.cp_async_bulk_g2s(dst, a.ctypes.data + src, nbytes, bar)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         out[t] = get(dst + 4 * t)
 
@@ -426,7 +428,7 @@ def bulk_copy_from_a_misaligned_source(mended):
     return loaded() if mended else loaded(src=4)
 
 
-@bug(BarrierError, "live mbarrier", "cp_async_bulk_g2s", arguments=ints(64))
+@bug(BarrierError, "live mbarrier", "cp_async_bulk_g2s", check=Races, arguments=ints(64))
 def bulk_copy_over_its_own_barrier(mended):
     return loaded() if mended else loaded(dst=BAR - 0)
 
@@ -438,7 +440,7 @@ def every_lane_issues_the_copy(mended):
         t = cuda.threadIdx.x
         if t == 0 or not mended:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
@@ -450,20 +452,20 @@ def two_copies_into_one_buffer(mended):
         fresh(1)
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 512)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
-            tma.cp_async_bulk_g2s(BUF + (256 if mended else 128), a.ctypes.data + 256, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF + (256 if mended else 128), a.ctypes.data + 256, 256, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
 
     return kernel
 
 
-@bug(SimError, "exit: CTA 0|bytes missing", "cp_async_bulk_g2s|128 bytes", arguments=ints(64))
+@bug(SimError, "exit: CTA 0|bytes missing", "cp_async_bulk_g2s|128 bytes", check=Exits, arguments=ints(64))
 def exit_before_the_copy_has_landed(mended):
     def kernel(a, out):
         fresh(1)
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
             if mended:
                 mbarrier.mbarrier_wait_parity(BAR, 0)
 
@@ -480,10 +482,10 @@ def tma_store_of_what_cp_async_brought_without_a_proxy_fence(mended):
         copy_async.cp_async_commit_group()
         copy_async.cp_async_wait_group(n=0)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 512)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 512)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 

@@ -7,7 +7,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.isa import ld_global_nc_b32
+from numba_cute.isa import ld_global_nc
 from numba_cute.isa.rows import bulk, fence, mbarrier, tma
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import DeadlockError, RaceError
@@ -55,15 +55,15 @@ def plainly(t, data):
 def by_tma(wait_for_all):
     def write(t, data):
         put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(data.ctypes.data, BUF, 128)
+            bulk.cp_async_bulk_s2g(data.ctypes.data, BUF, 128)
             tma.cp_async_bulk_commit_group()
             if wait_for_all:
                 tma.cp_async_bulk_wait_group(n=0)
             else:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
 
     return write
 
@@ -283,7 +283,7 @@ def other_blocks_data_copied_by_tma_without_a_proxy_fence(mended):
         if cuda.blockIdx.x == 0:
             data[t] = t
             if mended:
-                fence.fence_proxy_async_global()
+                fence.fence_proxy_async(space="global")
             cuda.syncthreads()
             if t == 0:
                 arch.store(flag.iterator, 1, sem="release", scope="gpu")
@@ -292,7 +292,7 @@ def other_blocks_data_copied_by_tma_without_a_proxy_fence(mended):
                 while arch.load(flag.iterator, cute.Int32, sem="acquire", scope="gpu") == 0:
                     pass
                 mbarrier.mbarrier_arrive_expect_tx(BAR, 128)
-                tma.cp_async_bulk_g2s(BUF, data.ctypes.data, 128, BAR)
+                bulk.cp_async_bulk_g2s(BUF, data.ctypes.data, 128, BAR)
             mbarrier.mbarrier_wait_parity(BAR, 0)
             out[t] = get(BUF + 4 * t)
 
@@ -308,7 +308,7 @@ def sums_read_while_another_block_still_adds(mended):
         last = cuda.shared.array(1, numba.int32)
         t = cuda.threadIdx.x
         put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
             bulk.cp_reduce_async_bulk_s2g(sums.ctypes.data, BUF, 128, op="add", type="s32")
@@ -316,7 +316,7 @@ def sums_read_while_another_block_still_adds(mended):
             if mended:
                 tma.cp_async_bulk_wait_group(n=0)
             else:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
             cuda.threadfence()
             last[0] = cuda.atomic.add(done, 0, 1) == 1
             cuda.threadfence()
@@ -340,7 +340,7 @@ def read_only_load_of_what_the_kernel_writes(mended):
         if mended:
             out[t] = other.load()
         else:
-            out[t] = ld_global_nc_b32(other.address, width=32, count=1, hint="")
+            out[t] = ld_global_nc(other.address, width=32, count=1)
 
     return kernel
 

@@ -4,14 +4,16 @@
 import numba
 from numba import cuda
 
-from numba_cute.isa.rows import fence, mbarrier, setmaxnreg, sync, tma
+from numba_cute.isa.rows import bulk, fence, mbarrier, registers, sync, tma
 from numba_cute.sim import BarrierError, DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.phases import Phases
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, bug, fresh, get, put
 
 
-@bug(BarrierError, "invalidated", "nothing orders that after", "waits|arrives")
+@bug(BarrierError, "invalidated", "nothing orders that after", "waits|arrives", check=Races)
 def invalidated_while_others_may_still_wait(mended):
     def kernel():
         fresh(64)
@@ -90,7 +92,9 @@ def memory_of_a_barrier_reused_before_all_know_of_its_end(mended):
     return kernel
 
 
-@bug(SimError, "live mbarrier|is written by|wrote it", "get, in load|put|mbarrier_init", arguments=ints(64))
+@bug(
+    SimError, "live mbarrier|is written by|wrote it", "get, in load|put|mbarrier_init", check=Races, arguments=ints(64)
+)
 def barrier_read_as_data(mended):
     def kernel(a, out):
         fresh(64)
@@ -99,7 +103,7 @@ def barrier_read_as_data(mended):
     return kernel
 
 
-@bug(BarrierError, "live mbarrier", "tile|put|__setitem__|kernel", arguments=ints(64))
+@bug(BarrierError, "live mbarrier", "tile|put|__setitem__|kernel", check=Races, arguments=ints(64))
 def data_laid_over_a_barrier(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -146,7 +150,7 @@ def handed(parity, rounds=4):
     return kernel
 
 
-@bug(SimError, "is read by|is written by|more arrivals|nobody has waited|late", arguments=ints(64))
+@bug(SimError, "is read by|is written by|more arrivals|nobody has waited|late", check=Phases, arguments=ints(64))
 def phase_that_is_never_flipped(mended):
     return handed((lambda i: i & 1) if mended else (lambda i: 0))
 
@@ -156,7 +160,7 @@ def phase_that_starts_at_one(mended):
     return handed((lambda i: i & 1) if mended else (lambda i: i & 1 ^ 1))
 
 
-@bug(SimError, "whole phase late", "a parity cannot tell them apart", arguments=ints(64))
+@bug(SimError, "whole phase late", "a parity cannot tell them apart", check=Phases, arguments=ints(64))
 def wait_a_whole_phase_late(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -213,7 +217,13 @@ def named_barriers_in_opposite_orders(mended):
     return kernel
 
 
-@bug(BarrierError, "named barrier 1", "does not know that the use before has ended|arrives for 64", threads=128)
+@bug(
+    BarrierError,
+    "named barrier 1",
+    "does not know that the use before has ended|arrives for 64",
+    check=Races,
+    threads=128,
+)
 def two_groups_on_one_named_barrier(mended):
     def kernel():
         sync.bar_sync(1 + (cuda.threadIdx.x // 64 if mended else 0), 64)
@@ -221,7 +231,7 @@ def two_groups_on_one_named_barrier(mended):
     return kernel
 
 
-@bug(SimError, "named barrier 1", "arrived there already|does not know", arguments=ints(64))
+@bug(SimError, "named barrier 1", "arrived there already|does not know", check=Races, arguments=ints(64))
 def producer_that_arrives_again_and_again_without_an_answer(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -259,14 +269,14 @@ def named_barrier_by_half_a_warp(mended):
     return kernel
 
 
-@bug(DeadlockError, "setmaxnreg_inc", "missing: warps 1-3|missing: warp", threads=256)
+@bug(DeadlockError, "setmaxnreg", "missing: warps 1-3|missing: warp", threads=256)
 def setmaxnreg_by_one_warp(mended):
     def kernel():
         t = cuda.threadIdx.x
         if t < 128:
-            setmaxnreg.setmaxnreg_dec(count=40)
+            registers.setmaxnreg(count=40, action="dec")
         elif mended or t < 160:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
 
     return kernel
 
@@ -276,19 +286,19 @@ def setmaxnreg_inc_without_a_dec_elsewhere(mended):
     def kernel():
         if cuda.threadIdx.x < 128:
             if mended:
-                setmaxnreg.setmaxnreg_dec(count=40)
+                registers.setmaxnreg(count=40, action="dec")
         else:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
 
     return kernel
 
 
-@bug(DeadlockError, "setmaxnreg_dec|syncthreads", threads=256)
+@bug(DeadlockError, "setmaxnreg|syncthreads", threads=256)
 def setmaxnreg_in_a_branch_of_a_warpgroup(mended):
     def kernel():
         t = cuda.threadIdx.x
         if mended or t % 128 < 64:
-            setmaxnreg.setmaxnreg_dec(count=40)
+            registers.setmaxnreg(count=40, action="dec")
         cuda.syncthreads()
 
     return kernel
@@ -320,7 +330,7 @@ def wait_on_the_barrier_of_another_stage(mended):
         fresh(1, BAR + 8)
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 128)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         if not mended:
             mbarrier.mbarrier_wait_parity(BAR + 8, 0)
@@ -333,13 +343,13 @@ def proxy_fence_ahead_of_the_writes(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
         if not mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         put(BUF + 4 * t, t)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 
@@ -356,7 +366,7 @@ def shared_array_stored_without_a_proxy_fence(mended):
             fence.fence_proxy_async()
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, 1024 + 227 * 1024 - 256, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, 1024 + 227 * 1024 - 256, 256)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 

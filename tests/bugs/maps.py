@@ -9,6 +9,7 @@ from numba_cute.isa.facts.tensormap import TensorMapRecord
 from numba_cute.isa.facts.tensormap_bits import BYTES, pack
 from numba_cute.isa.rows import fence, mbarrier, sync, tensormap_update as update, tma
 from numba_cute.sim import RaceError, SimError
+from numba_cute.sim.checks.races import Races
 
 from .zoo import BAR, BUF, bug, get
 
@@ -41,7 +42,7 @@ def changed(*missing):
             tma.cp_async_bulk_tensor_g2s(BUF, at, (0,), BAR, rank=1)
         cuda.syncthreads()
         if t == 0:
-            update.tensormap_replace_global_address_gmem(at, rows.ctypes.data + 256)
+            update.tensormap_replace(at, rows.ctypes.data + 256, space="gmem", field="global_address")
             if "release" not in missing:
                 update.fence_proxy_tensormap_release(scope="gpu")
         if "barrier" not in missing:
@@ -57,8 +58,8 @@ def changed(*missing):
     return kernel
 
 
-def map_bug(error, *words):
-    return bug(error, *words, arguments=arguments)
+def map_bug(error, *words, **more):
+    return bug(error, *words, arguments=arguments, **more)
 
 
 @map_bug(RaceError, "missing tensor-map acquire", "fence_tma_desc_acquire")
@@ -71,7 +72,7 @@ def map_changed_without_a_release(mended):
     return changed() if mended else changed("release")
 
 
-@map_bug(SimError, "global memory map|tensor map", "is read by|is written by|was not released|has changed")
+@map_bug(SimError, "global memory map|tensor map", "is read by|is written by|was not released|has changed", check=Races)
 def map_acquired_before_it_is_published(mended):
     return changed() if mended else changed("barrier")
 
@@ -88,7 +89,7 @@ def array_passed_for_a_map(mended):
         if t == 0:
             mbarrier.mbarrier_init(BAR, 1)
             fence.fence_mbarrier_init()
-        sync.bar_sync_all(0)
+        sync.bar_sync(0)
         if t == 0:
             at = map.ctypes.data if mended else out.ctypes.data & -128
             if mended:

@@ -6,9 +6,11 @@ from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows import fence, mbarrier, sync, tcgen05 as umma, tma
-from numba_cute.isa.rows.umma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
+from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tcgen05 as umma
+from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction, tcgen05_mma_ss
 from numba_cute.sim import DeadlockError, OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.registers import Registers
 
 from .zoo import BAR, BUF, bug, get, put
 
@@ -51,7 +53,7 @@ def rounds(*missing):
         b = seam.current()
         fill(t)
         if "proxy fence" not in missing:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         if t == 0:
             mbarrier.mbarrier_init(DONE, 1)
             mbarrier.mbarrier_init(FREE, 128)
@@ -124,7 +126,7 @@ def no_fence_before_the_reader_arrives(mended):
     return rounds() if mended else rounds("before in the reader")
 
 
-@unit_bug(RaceError, "registers are read", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld")
+@unit_bug(RaceError, "registers are read", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld", check=Registers)
 def registers_used_before_the_load_is_done(mended):
     return rounds() if mended else rounds("wait::ld")
 
@@ -136,7 +138,7 @@ def accumulator_handed_back_before_the_load_is_done(mended):
 
 @unit_bug(
     SimError, "tensor memory|whole phase late", "tcgen05_ld_32x32b|tcgen05_mma_ss|a parity cannot",
-    "nothing orders|need not be complete|a parity cannot tell",
+    "nothing orders|need not be complete|a parity cannot tell", check=Races,
 )  # fmt: skip
 def accumulator_overwritten_before_it_is_read(mended):
     return rounds() if mended else rounds("wait for the reader")
@@ -152,7 +154,7 @@ def umma_operands_written_without_a_proxy_fence(mended):
     return rounds() if mended else rounds("proxy fence")
 
 
-@unit_bug(SimError, "missing fence.mbarrier_init", "tcgen05_commit")
+@unit_bug(SimError, "missing fence.mbarrier_init", "tcgen05_commit", check=Races)
 def commit_to_a_barrier_without_an_init_fence(mended):
     return rounds() if mended else rounds("init fence")
 
@@ -173,7 +175,7 @@ def once(body, columns=32):
     def kernel(out):
         t = cuda.threadIdx.x
         fill(t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         if t == 0:
             mbarrier.mbarrier_init(DONE, 1)
             mbarrier.mbarrier_init(FREE, 1)
@@ -452,6 +454,7 @@ def allocation_by_one_lane(mended):
     SimError,
     "tcgen05_mma_ss",
     "is read by|has still to write|nothing orders",
+    check=Races,
     arguments=lambda: (np.ones(2560, BF16.numpy), np.zeros((M, 2), np.float32)),
 )
 def multiply_before_the_copy_of_its_operand_has_landed(mended):
@@ -466,7 +469,7 @@ def multiply_before_the_copy_of_its_operand_has_landed(mended):
         cuda.syncthreads()
         if t == 128:
             mbarrier.mbarrier_arrive_expect_tx(FREE, 5120)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 5120, FREE)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 5120, FREE)
             if mended:
                 mbarrier.mbarrier_wait_parity(FREE, 0)
             multiply(get(SLOT), False)

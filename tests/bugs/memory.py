@@ -5,8 +5,10 @@ import numba
 import numpy as np
 from numba import cuda
 
-from numba_cute.isa.rows import cluster, fence, matrix, mbarrier, sync, tma
+from numba_cute.isa.rows import bulk, cluster, fence, matrix, mbarrier, memory, sync, tma
 from numba_cute.sim import OutOfBoundsError, RaceError, SimError, UninitializedReadError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.races import Races
 
 from .barriers import ints
 from .zoo import BAR, BUF, OUT, bug, fresh, get, put
@@ -26,12 +28,12 @@ def tma_store_without_a_proxy_fence(mended):
         t = cuda.threadIdx.x
         put(BUF + 4 * t, t)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
 
     return kernel
 
@@ -43,19 +45,19 @@ def store(fence_first=True, barrier=True, commit=True, wait=True, then="nothing"
         t = cuda.threadIdx.x
         put(BUF + 4 * t, t)
         if fence_first:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         if barrier:
             cuda.syncthreads()
         if not fence_first:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         if t == 0:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             if commit:
                 tma.cp_async_bulk_commit_group()
             if wait and full:
                 tma.cp_async_bulk_wait_group(n=0)
             elif wait:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
         cuda.syncthreads()
         if then == "write":
             put(BUF + 4 * t, 0)
@@ -86,14 +88,14 @@ def proxy_fence_after_the_barrier_in_the_writers(mended):
         t = cuda.threadIdx.x
         put(BUF + 4 * t, t)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t != 0:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         else:
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
 
     return kernel
 
@@ -119,6 +121,7 @@ def result_of_a_store_read_after_wait_group_read_only(mended):
     "cp_async_bulk_s2g",
     "may still use its shared memory",
     "wait_group.read 0",
+    check=Exits,
     arguments=results,
 )
 def exit_while_a_store_reads(mended):
@@ -142,7 +145,7 @@ def pipeline(wait=True, release=True):
                 if release:
                     mbarrier.mbarrier_wait_parity(BAR + 16 + 8 * s, phase ^ 1)
                 mbarrier.mbarrier_arrive_expect_tx(BAR + 8 * s, 128)
-                tma.cp_async_bulk_g2s(BUF + 128 * s, a.ctypes.data + 128 * i, 128, BAR + 8 * s)
+                bulk.cp_async_bulk_g2s(BUF + 128 * s, a.ctypes.data + 128 * i, 128, BAR + 8 * s)
             elif t >= 32:
                 if wait:
                     mbarrier.mbarrier_wait_parity(BAR + 8 * s, phase)
@@ -183,7 +186,7 @@ def copy_over_what_threads_wrote(mended):
         cuda.syncthreads()
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         out[t] = get(BUF + 4 * t)
 
@@ -199,11 +202,11 @@ def global_memory_written_then_copied_without_a_proxy_fence(mended):
         if mended:
             fence.fence_proxy_async()
         else:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         out[t] = get(BUF + 4 * t)
 
@@ -317,7 +320,7 @@ def last_block_reads_the_others_without_threadfence(mended):
     return kernel
 
 
-@bug(OutOfBoundsError, "of an array of shape (64,)", "out[t] = 1", threads=96, arguments=ints(64))
+@bug(OutOfBoundsError, "of an array of shape (64,)", "out[t] = 1", check=Races, threads=96, arguments=ints(64))
 def index_beyond_the_end(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -339,7 +342,7 @@ def multicast_to_a_block_outside_the_cluster(mended):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
             if cuda.blockIdx.x == 0:
-                tma.cp_async_bulk_g2s_multicast(BUF, a.ctypes.data, 256, BAR, 3 if mended else 5)
+                bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR, 3 if mended else 5)
             mbarrier.mbarrier_wait_parity(BAR, 0)
         sync.cluster_arrive()
         sync.cluster_wait()
@@ -350,8 +353,8 @@ def multicast_to_a_block_outside_the_cluster(mended):
 @bug(
     RaceError,
     "CTA scope",
-    "mbarrier_arrive_cluster",
-    "st_shared_cluster_b32",
+    "mbarrier_arrive",
+    "memory.st(",
     blocks=2,
     cluster=2,
     arguments=ints(2),
@@ -364,12 +367,12 @@ def peer_signalled_at_cta_scope(mended):
         sync.cluster_wait()
         rank = cuda.blockIdx.x
         if cuda.threadIdx.x == 0:
-            cluster.st_shared_cluster_b32(cluster.mapa(BUF, 1 - rank), 100 + rank)
+            memory.st(cluster.mapa(BUF, 1 - rank), [100 + rank], space="dsmem", width=32)
             if mended:
-                mbarrier.mbarrier_arrive_cluster(cluster.mapa(BAR, 1 - rank))
-                mbarrier.mbarrier_wait_parity_cluster(BAR, 0)
+                mbarrier.mbarrier_arrive(cluster.mapa(BAR, 1 - rank), space="cluster")
+                mbarrier.mbarrier_wait_parity(BAR, 0, scope="cluster")
             else:
-                mbarrier.mbarrier_arrive_peer(cluster.mapa(BAR, 1 - rank))
+                mbarrier.mbarrier_arrive(cluster.mapa(BAR, 1 - rank), space="cluster", scope="cta")
                 mbarrier.mbarrier_wait_parity(BAR, 0)
             out[rank] = get(BUF)
 
@@ -379,7 +382,7 @@ def peer_signalled_at_cta_scope(mended):
 @bug(
     RaceError,
     "is read by|read it",
-    "st_shared_cluster_b32",
+    "memory.st(",
     blocks=2,
     cluster=2,
     arguments=ints(2),
@@ -392,7 +395,7 @@ def peers_data_that_is_never_waited_for(mended):
         sync.cluster_arrive()
         sync.cluster_wait()
         if cuda.threadIdx.x == 0:
-            cluster.st_shared_cluster_b32(cluster.mapa(BUF, 1 - rank), 100 + rank)
+            memory.st(cluster.mapa(BUF, 1 - rank), [100 + rank], space="dsmem", width=32)
         if mended:
             sync.cluster_arrive()
             sync.cluster_wait()
@@ -412,7 +415,7 @@ def peers_memory_used_before_it_has_started(mended):
             sync.cluster_arrive()
             sync.cluster_wait()
         if cuda.threadIdx.x == 0:
-            cluster.st_shared_cluster_b32(cluster.mapa(OUT, 1 - rank), rank)
+            memory.st(cluster.mapa(OUT, 1 - rank), [rank], space="dsmem", width=32)
         sync.cluster_arrive()
         sync.cluster_wait()
 
@@ -424,6 +427,7 @@ def peers_memory_used_before_it_has_started(mended):
     "exit: CTA",
     "may still access its shared memory",
     "cluster_arrive",
+    check=Exits,
     blocks=2,
     cluster=2,
     arguments=ints(2),
@@ -434,7 +438,7 @@ def exit_while_a_peer_writes_here(mended):
         sync.cluster_arrive()
         sync.cluster_wait()
         if cuda.threadIdx.x == 0:
-            cluster.st_shared_cluster_b32(cluster.mapa(OUT, 1 - rank), rank)
+            memory.st(cluster.mapa(OUT, 1 - rank), [rank], space="dsmem", width=32)
         if mended:
             sync.cluster_arrive()
             sync.cluster_wait()
@@ -442,7 +446,7 @@ def exit_while_a_peer_writes_here(mended):
     return kernel
 
 
-@bug(RaceError, "st_async_b32", "wait on the barrier", blocks=2, cluster=2, arguments=ints(2))
+@bug(RaceError, "st_async", "wait on the barrier", blocks=2, cluster=2, arguments=ints(2))
 def st_async_that_is_not_waited_for(mended):
     def kernel(a, out):
         fresh(1)
@@ -451,7 +455,7 @@ def st_async_that_is_not_waited_for(mended):
         rank, t = cuda.blockIdx.x, cuda.threadIdx.x
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 4)
-            cluster.st_async_b32(cluster.mapa(BUF, 1 - rank), 7, cluster.mapa(BAR, 1 - rank))
+            cluster.st_async(cluster.mapa(BUF, 1 - rank), [7], cluster.mapa(BAR, 1 - rank))
             if mended:
                 mbarrier.mbarrier_wait_parity(BAR, 0)
             out[rank] = get(BUF)

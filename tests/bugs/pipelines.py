@@ -9,6 +9,9 @@ from numba_cute.nvgpu import cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineUserType
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import DeadlockError, RaceError, SimError
+from numba_cute.sim.checks.exits import Exits
+from numba_cute.sim.checks.phases import Phases
+from numba_cute.sim.checks.races import Races
 
 from .zoo import bug
 
@@ -80,8 +83,8 @@ def tma(*wrong, consumers=2, tx=TILE * 4, state=PipelineUserType.Producer):
     return kernel
 
 
-def tma_bug(error, *words):
-    return bug(error, *words, threads=96, arguments=arguments)
+def tma_bug(error, *words, **more):
+    return bug(error, *words, threads=96, arguments=arguments, **more)
 
 
 @tma_bug(
@@ -113,7 +116,12 @@ def one_lane_releases_before_the_others_have_read(mended):
     return tma() if mended else tma("sync_warp")
 
 
-@tma_bug(SimError, "tiles.empty|buffers", "more arrivals than|nobody has waited|whole phase late|nothing orders")
+@tma_bug(
+    SimError,
+    "tiles.empty|buffers",
+    "more arrivals than|nobody has waited|whole phase late|nothing orders",
+    check=Phases,
+)
 def stage_released_twice(mended):
     return tma() if mended else tma("released twice")
 
@@ -123,7 +131,9 @@ def consumer_group_that_counts_the_producers_warp(mended):
     return tma() if mended else tma(consumers=3)
 
 
-@tma_bug(SimError, "tiles.empty|buffers", "more arrivals|is written by|nobody has waited|whole phase late")
+@tma_bug(
+    SimError, "tiles.empty|buffers", "more arrivals|is written by|nobody has waited|whole phase late", check=Phases
+)
 def consumer_group_of_one_for_two_warps(mended):
     return tma() if mended else tma(consumers=1)
 
@@ -143,7 +153,7 @@ def tile_copied_twice_into_a_stage(mended):
     return tma() if mended else tma("twice")
 
 
-@tma_bug(SimError, "is written by|is read by|still", "cp_async_bulk_tensor_g2s|copy")
+@tma_bug(SimError, "is written by|is read by|still", "cp_async_bulk_tensor_g2s|copy", check=Races)
 def every_tile_copied_into_stage_0(mended):
     return tma() if mended else tma("stage")
 
@@ -172,6 +182,7 @@ def consumers_that_stop_one_round_early(mended):
     SimError,
     "tiles.|barrier_storage",
     "not initialised|nothing orders that after its initialisation|fence_mbarrier_init",
+    check=Races,
 )
 def pipeline_used_before_its_barriers_are_published(mended):
     return tma() if mended else tma("no sync")
@@ -210,8 +221,8 @@ def threads(*wrong, commits=32, releases=64):
     return kernel
 
 
-def threads_bug(error, *words):
-    return bug(error, *words, threads=96, arguments=lambda: (np.zeros(64, np.int32),))
+def threads_bug(error, *words, **more):
+    return bug(error, *words, threads=96, arguments=lambda: (np.zeros(64, np.int32),), **more)
 
 
 @threads_bug(DeadlockError, "numbers.full[0]", "32 of 32 arrivals missing", "nobody ever arrived")
@@ -235,7 +246,11 @@ def token_that_says_full_when_it_is_not(mended):
 
 
 @threads_bug(
-    SimError, "values|numbers.full", "is read by|read it|more arrivals|nobody has waited", "wrote it|is written by|32"
+    SimError,
+    "values|numbers.full",
+    "is read by|read it|more arrivals|nobody has waited",
+    "wrote it|is written by|32",
+    check=Races,
 )
 def producer_group_of_one_for_32_threads(mended):
     return threads() if mended else threads(commits=1)
@@ -284,13 +299,13 @@ def stored(*wrong):
     return kernel
 
 
-def store_bug(error, *words):
+def store_bug(error, *words, **more):
     def make():
         x = np.zeros(ROUNDS * TILE, np.float32)
         store = cpasync.CopyBulkTensorTileS2GOp()
         return cpasync.make_tiled_tma_atom(store, from_dlpack(x), cute.make_layout(TILE), (TILE,))
 
-    return bug(error, *words, threads=TILE, arguments=make)
+    return bug(error, *words, threads=TILE, arguments=make, **more)
 
 
 @store_bug(RaceError, "still reads it", "buffers", "cp_async_bulk_tensor_s2g")
@@ -318,7 +333,7 @@ def store_pipeline_that_never_commits(mended):
     return stored() if mended else stored("commit")
 
 
-@store_bug(RaceError, "exit: CTA 0", "cp_async_bulk_tensor_s2g", "producer_tail")
+@store_bug(RaceError, "exit: CTA 0", "cp_async_bulk_tensor_s2g", "producer_tail", check=Exits)
 def store_pipeline_without_a_tail(mended):
     return stored() if mended else stored("tail")
 
@@ -350,16 +365,16 @@ def ordered(*wrong):
     return kernel
 
 
-def order_bug(error, *words):
-    return bug(error, *words, threads=96, arguments=lambda: (np.zeros(8, np.int32),))
+def order_bug(error, *words, **more):
+    return bug(error, *words, threads=96, arguments=lambda: (np.zeros(8, np.int32),), **more)
 
 
-@order_bug(SimError, "count", "is read by|is written by|more arrivals")
+@order_bug(SimError, "count", "is read by|is written by|more arrivals", check=Races)
 def turn_that_is_not_waited_for(mended):
     return ordered() if mended else ordered("wait")
 
 
-@order_bug(DeadlockError, "turn[", "arrivals missing", "mend:")
+@order_bug(DeadlockError, "turn[", "arrivals missing", "fix:")
 def turn_that_is_never_passed_on(mended):
     return ordered() if mended else ordered("arrive")
 

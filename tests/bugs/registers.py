@@ -49,7 +49,7 @@ def is_reported(bug: RegisterBug, options: dict[str, Any]) -> None:
     with pytest.raises(UninitializedReadError) as caught:
         bug.run(False, **options)
     text = str(caught.value)
-    for words in (*bug.words, "never written", "made at", "mend:"):
+    for words in (*bug.words, "never written", "made at", "fix:"):
         assert words in text, text
 
 

@@ -8,6 +8,8 @@ from numba_cute import dtypes, seam
 from numba_cute.isa.facts.bits import WgmmaDescriptor
 from numba_cute.isa.rows import copy_async, fence, wgmma
 from numba_cute.sim import RaceError
+from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.registers import Registers
 
 from .zoo import BUF, bug, put
 
@@ -23,7 +25,7 @@ def multiply(*missing):
         b, t = seam.current(), cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
         if "proxy fence" not in missing:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         if "barrier" not in missing:
             cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
@@ -47,8 +49,8 @@ def sums():
     return (np.zeros((128, 2), np.float32),)
 
 
-def wgmma_bug(*words):
-    return bug(RaceError, *words, threads=128, arguments=sums)
+def wgmma_bug(*words, check=Registers):
+    return bug(RaceError, *words, check=check, threads=128, arguments=sums)
 
 
 @wgmma_bug("missing wgmma.fence", "wgmma_ss", "before the first wgmma")
@@ -76,22 +78,22 @@ def wait_that_leaves_the_last_group(mended):
     return multiply() if mended else multiply("wait for all")
 
 
-@wgmma_bug("missing fence.proxy.async", "wgmma_ss")
+@wgmma_bug("missing fence.proxy.async", "wgmma_ss", check=Races)
 def operands_written_without_a_proxy_fence(mended):
     return multiply() if mended else multiply("proxy fence")
 
 
-@wgmma_bug("is read by wgmma_ss", "nothing orders")
+@wgmma_bug("is read by wgmma_ss", "nothing orders", check=Races)
 def operands_read_before_all_have_written_them(mended):
     return multiply() if mended else multiply("barrier")
 
 
-@wgmma_bug("is written by", "wgmma_ss", "still reads it", "wgmma.wait_group")
+@wgmma_bug("is written by", "wgmma_ss", "still reads it", "wgmma.wait_group", check=Races)
 def operand_overwritten_before_the_wait(mended):
     def kernel(out):
         b, t = seam.current(), cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         wgmma.wgmma_fence()
@@ -111,7 +113,7 @@ def a_fragment_changed_before_the_wait(mended):
     def kernel(out):
         b, t = seam.current(), cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         a = seam.Regs(b.registers(dtypes.Uint32, 4), dtypes.Uint32, 0, 4)
@@ -139,7 +141,7 @@ def operands_brought_by_cp_async_without_a_proxy_fence(mended):
         copy_async.cp_async_commit_group()
         copy_async.cp_async_wait_group(n=0)
         if mended:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         b.fill(acc, 0.0)

@@ -5,7 +5,7 @@ from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.rows import mbarrier, sync, tcgen05 as umma
-from numba_cute.isa.rows.umma import tcgen05_mma_ts
+from numba_cute.isa.rows.tcgen05_mma import tcgen05_mma_ts
 from numba_cute.sim import RaceError, SimError
 
 from .matrix_unit import B_DESC, DONE, FORM, SLOT, N, multiply, once, quarter, regs, unit_bug

@@ -10,7 +10,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch
-from numba_cute.isa.rows import cluster, fence, mbarrier, sync, tma
+from numba_cute.isa.rows import bulk, cluster, fence, mbarrier, memory, sync, tma
 from numba_cute.runtime import from_dlpack
 from numba_cute.sim import simulate
 
@@ -102,12 +102,12 @@ def ring_of_blocks(out):
         s, phase = i % 2, i // 2 & 1
         if t == 0:
             mbarrier.mbarrier_arrive_expect_tx(full + 8 * s, 128)
-        mbarrier.mbarrier_wait_parity_cluster(empty + 8 * s, phase ^ 1)
+        mbarrier.mbarrier_wait_parity(empty + 8 * s, phase ^ 1, scope="cluster")
         to = BUF + 128 * s + 4 * t
-        cluster.st_async_b32(cluster.mapa(to, 1 - rank), 10 * i + t, cluster.mapa(full + 8 * s, 1 - rank))
+        cluster.st_async(cluster.mapa(to, 1 - rank), [10 * i + t], cluster.mapa(full + 8 * s, 1 - rank))
         mbarrier.mbarrier_wait_parity(full + 8 * s, phase)
         total += get(to)
-        mbarrier.mbarrier_arrive_cluster(cluster.mapa(empty + 8 * s, 1 - rank))
+        mbarrier.mbarrier_arrive(cluster.mapa(empty + 8 * s, 1 - rank), space="cluster")
     out[32 * rank + t] = total - 100 - 4 * t
     sync.cluster_arrive()
     sync.cluster_wait()
@@ -121,7 +121,7 @@ def split_cluster_barrier(out):
     put(OUT + 4 * t, 2 * t)
     own = get(OUT + 4 * t)
     sync.cluster_wait()
-    theirs = cluster.ld_shared_cluster_b32(cluster.mapa(BUF + 4 * t, 1 - rank))
+    theirs = memory.ld(cluster.mapa(BUF + 4 * t, 1 - rank), space="dsmem", width=32)
     sync.cluster_arrive()
     out[32 * rank + t] = own + theirs - 2 * t
     sync.cluster_wait()
@@ -132,18 +132,18 @@ def stores_from_two_buffers(out):
     for i in range(4):
         at = BUF + 128 * (i % 2)
         if t == 0:
-            tma.cp_async_bulk_wait_group_read(n=1)
+            tma.cp_async_bulk_wait_group(n=1, read=True)
         cuda.syncwarp()
         put(at + 4 * t, t + i - 3)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncwarp()
         if t == 0:
             if i == 3:
                 tma.cp_async_bulk_wait_group(n=0)  # the same place as the store before
-            tma.cp_async_bulk_s2g(out.ctypes.data + 128 * rank, at, 128) if i > 1 else None
+            bulk.cp_async_bulk_s2g(out.ctypes.data + 128 * rank, at, 128) if i > 1 else None
             tma.cp_async_bulk_commit_group()
     if t == 0:
-        tma.cp_async_bulk_wait_group_read(n=0)
+        tma.cp_async_bulk_wait_group(n=0, read=True)
 
 
 def barrier_of_all_by_tests(out):
@@ -192,7 +192,7 @@ def one_fences_the_proxy_and_another_copies(data, flag, out):
         cuda.syncthreads()
         if t == 32:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 128)
-            tma.cp_async_bulk_g2s(BUF, data.ctypes.data, 128, BAR)
+            bulk.cp_async_bulk_g2s(BUF, data.ctypes.data, 128, BAR)
         mbarrier.mbarrier_wait_parity(BAR, 0)
         if t < 32:
             out[t] = get(BUF + 4 * t)
@@ -203,10 +203,10 @@ def one_waits_for_the_store_and_another_tells(data, flag, out):
     if cuda.blockIdx.x == 0:
         if t < 32:
             put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
-            tma.cp_async_bulk_s2g(data.ctypes.data, BUF, 128)
+            bulk.cp_async_bulk_s2g(data.ctypes.data, BUF, 128)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
         cuda.syncthreads()

@@ -358,13 +358,13 @@ def test_the_mended_one_is_silent(bug, options):
 def test_the_whole_report():
     with pytest.raises(UninitializedReadError) as caught:
         BUGS[2].run(False)
-    first, read, used, mend = str(caught.value).splitlines()
+    first, read, used, fix = str(caught.value).splitlines()
     assert "thread 0 (warp 0) uses element (0, 1) of the registers `acc`, which it has never written; made at" in first
     assert first.endswith("`acc, half = cute.make_rmem_tensor((2, 2), F32), cute.make_rmem_tensor((2, 2), F16)`")
     assert read.startswith("  it is read at tests") and read.endswith("`half.store(acc.load().to(F16))`")
     assert used.startswith("  what comes of it is stored to global memory at tests")
     assert used.endswith("`out[t] = half[0, 0] if mended else half[0, 1]`")
-    assert mend.startswith("  mend: write it first (acc.fill(0)")
+    assert fix.startswith("  fix: write it first (acc.fill(0)")
 
 
 @pytest.mark.parametrize("library", [True, False], ids=["lanes as one", "lane by lane"])

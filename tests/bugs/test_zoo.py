@@ -5,6 +5,8 @@ import warnings
 
 import pytest
 
+from numba_cute.sim.checks import CHECKS
+
 from . import (  # noqa: F401
     barriers,
     clusters,
@@ -46,6 +48,34 @@ def test_mended_is_silent(bug, options):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bug.run(True, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS, ids=lambda b: b.name)
+def test_broken_is_found_by_the_check_that_it_names_alone(bug):
+    with pytest.raises(bug.error), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bug.run(False, checks=() if bug.check is None else bug.check.name)
+
+
+def reported(bug, checks, mended=False):
+    """What such a run raises, or None."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            bug.run(mended, checks=checks)
+    except Exception as e:
+        return e
+    return None
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda c: c.name)
+def test_every_check_has_a_bug_that_no_other_finds_and_a_silent_twin(check):
+    others = [c.name for c in CHECKS.values() if c is not check and check not in c.needs]
+    own = [b for b in BUGS if b.check is check]
+    alone = (b for b in own if reported(b, others) is None and isinstance(reported(b, check.name), b.error))
+    bug = next(alone)
+    assert reported(bug, check.name, mended=True) is None
 
 
 def test_every_bug_says_what_its_report_must_hold():

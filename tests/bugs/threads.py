@@ -15,12 +15,14 @@ from numba_cute.sim import (
     SimError,
     UninitializedReadError,
 )
+from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.uninitialised import Uninitialised
 
 from .barriers import ints
 from .zoo import BUF, bug, get, put
 
 
-@bug(OutOfBoundsError, "index 64 of an array of shape (64,)", "tile[t + 1]", arguments=ints(64))
+@bug(OutOfBoundsError, "index 64 of an array of shape (64,)", "tile[t + 1]", check=Races, arguments=ints(64))
 def shared_index_one_beyond(mended):
     def kernel(a, out):
         tile = cuda.shared.array(64, numba.int32)
@@ -33,7 +35,7 @@ def shared_index_one_beyond(mended):
     return kernel
 
 
-@bug(OutOfBoundsError, "index 4 of", "local array", "mine[i] = i", threads=32, arguments=ints(32))
+@bug(OutOfBoundsError, "index 4 of", "local array", "mine[i] = i", check=Uninitialised, threads=32, arguments=ints(32))
 def local_index_one_beyond(mended):
     def kernel(a, out):
         mine = cuda.local.array(4, numba.int32)
@@ -175,7 +177,7 @@ def broadcast_through_shared_memory_without_a_barrier(mended):
     return kernel
 
 
-@bug(SimError, "syncthreads", "warp", arguments=ints(64))
+@bug(SimError, "syncthreads", "warp", check=Races, arguments=ints(64))
 def syncthreads_in_a_branch_of_a_warp(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -214,7 +216,7 @@ def loop_with_syncthreads_that_warps_leave_at_different_times(mended):
     return kernel
 
 
-@bug(BarrierError, "named barrier 0", "syncthreads|all", arguments=ints(96), threads=96)
+@bug(BarrierError, "named barrier 0", "syncthreads|all", check=Races, arguments=ints(96), threads=96)
 def named_barrier_0_beside_syncthreads(mended):
     def kernel(a, out):
         if cuda.threadIdx.x < 64:
@@ -259,7 +261,7 @@ def shuffle_in_a_branch_with_the_whole_mask(mended):
     return kernel
 
 
-@bug(DivergenceError, "shfl_sync", "lane 20", "not in", threads=32, arguments=ints(32))
+@bug(DivergenceError, "shfl_sync", "lane 20", "not in", check=Races, threads=32, arguments=ints(32))
 def shuffle_from_a_lane_outside_the_mask(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
@@ -269,7 +271,14 @@ def shuffle_from_a_lane_outside_the_mask(mended):
     return kernel
 
 
-@bug(DivergenceError, "shfl_down_sync", "not in", threads=32, arguments=lambda: (np.ones(32, np.float32), np.zeros(1)))
+@bug(
+    DivergenceError,
+    "shfl_down_sync",
+    "not in",
+    check=Races,
+    threads=32,
+    arguments=lambda: (np.ones(32, np.float32), np.zeros(1)),
+)
 def warp_sum_that_takes_lanes_outside_its_mask(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x

@@ -44,15 +44,15 @@ def tiled(expect=512, dst=BUF, wait=True, proxy=True, second=8):
             for k in range(2):
                 put(dst + 4 * (t + 64 * k), i)
             if proxy:
-                fence.fence_proxy_async_shared_cta()
+                fence.fence_proxy_async(space="shared::cta")
             cuda.syncthreads()
             if t == 0:
                 tma.cp_async_bulk_tensor_s2g(store, (0, second * i), dst, rank=2)
                 tma.cp_async_bulk_commit_group()
                 if wait:
-                    tma.cp_async_bulk_wait_group_read(n=0)
+                    tma.cp_async_bulk_wait_group(n=0, read=True)
         if t == 0:
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
 
     return kernel
 
@@ -87,7 +87,7 @@ def sum_read_before_the_reduction_is_done(mended):
     def kernel(a, out):
         t = cuda.threadIdx.x
         put(BUF + 4 * t, t)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
             bulk.cp_reduce_async_bulk_s2g(out.ctypes.data, BUF, 256, op="add", type="s32")

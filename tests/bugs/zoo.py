@@ -9,7 +9,10 @@ from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.rows import fence, mbarrier
-from numba_cute.sim import simulate
+from numba_cute.sim import RaceError, UninitializedReadError, simulate
+from numba_cute.sim.checks.races import Races
+from numba_cute.sim.checks.uninitialised import Uninitialised
+from numba_cute.sim.hardware.watch import Check
 
 BAR, BUF, OUT = 1024, 2048, 6144
 """Where kernels in raw instructions keep barriers, data and results in shared memory (dynamic: from 1024 on)."""
@@ -24,6 +27,7 @@ class Bug:
     arguments: Callable[[], tuple]
     launch: dict[str, Any]
     origin: str
+    check: type[Check] | None
 
     def run(self, mended: bool, **options: Any) -> None:
         threads, blocks, smem = (self.launch.get(k, v) for k, v in (("threads", 64), ("blocks", 1), ("smem", 8192)))
@@ -34,14 +38,21 @@ class Bug:
 
 
 BUGS: list[Bug] = []
+USUAL: dict[type, type[Check]] = {RaceError: Races, UninitializedReadError: Uninitialised}
+"""The check that raises an error, where a bug names none."""
 
 
-def bug(error: type, *words: str, arguments: Callable[[], tuple] = tuple, origin: str = "", **launch: Any) -> Any:
+def bug(
+    error: type, *words: str, check: type[Check] | None = None, arguments: Callable[[], tuple] = tuple,
+    origin: str = "", **launch: Any,
+) -> Any:  # fmt: skip
     """Add a bug: `error` is the exception that the broken kernel must raise, `words` what its text must hold
-    ("this|or that", where the order of threads decides which side is seen first)."""
+    ("this|or that", where the order of threads decides which side is seen first). check: the one that finds it; those
+    of neither a check nor a usual error are found with checks=False too."""
+    by = check or USUAL.get(error)
 
     def add(make: Callable[[bool], Any]) -> Any:
-        BUGS.append(Bug(make.__name__.replace("_", " "), make, error, words, arguments, launch, origin))
+        BUGS.append(Bug(make.__name__.replace("_", " "), make, error, words, arguments, launch, origin, by))
         return make
 
     return add

@@ -10,7 +10,8 @@ from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute import arch, utils
-from numba_cute.compiler.host.launch import _value_args, required_smem
+from numba_cute.compiler.host.arguments import value_arguments
+from numba_cute.compiler.host.facts import required_smem
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 
@@ -141,7 +142,7 @@ def test_none_is_an_argument_of_a_kernel_of_this_library(run):
 def test_packing_a_struct_type_leaves_it_alone():
     """A class remembers nothing: it belongs to the user."""
     before = dict(vars(Storage))
-    assert _value_args(typeof(Storage), Storage) == _value_args(typeof(Storage), Storage) == ()
+    assert value_arguments(typeof(Storage), Storage) == value_arguments(typeof(Storage), Storage) == ()
     assert dict(vars(Storage)) == before
 
 

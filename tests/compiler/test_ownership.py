@@ -15,8 +15,8 @@ from numba.cuda.typing.typeof import typeof
 
 import numba_cute as cute
 from numba_cute import Int32, size
-from numba_cute.compiler.host.launch import CuteKernel
-from numba_cute.compiler.ownership import owns
+from numba_cute.compiler.ground.ownership import owns
+from numba_cute.compiler.host.kernel import CuteKernel
 
 INT = (types.int64,)
 LAYOUT = cute.make_layout(4)

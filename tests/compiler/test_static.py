@@ -97,7 +97,7 @@ def no_such_name(out):
 @pytest.mark.parametrize(
     "kernel, why",
     [
-        (masked, "tiler='nonsense' is no integer\n.*masked.*\n.*composition"),
+        (masked, "tiler='nonsense' is not an integer\n.*masked.*\n.*composition"),
         (no_such_name, "no attribute 'no_such_thing'"),
     ],
     ids=["a refused call", "a missing name"],

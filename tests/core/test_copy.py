@@ -11,7 +11,7 @@ import numba_cute as cute
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from numba_cute.runtime import from_dlpack, make_fake_tensor
 from numba_cute.seam import traced
-from numba_cute.tensor import move as transfer
+from numba_cute.tensor.move import vector_width
 from numba_cute.tensor.pointer import Pointer
 
 
@@ -37,7 +37,7 @@ REGS = Pointer(cute.Float16, cute.AddressSpace.rmem, None, 0, 16)
 def test_a_vector_is_as_wide_as_layouts_alignment_and_swizzle_prove(align, stride, swizzle, limit, width):
     lay = cute.make_layout((8, 4), stride=stride)
     regs = cute.make_layout((8, 4))
-    assert transfer.vector_width(in_memory(align, swizzle), lay, REGS, regs, limit) == width
+    assert vector_width(in_memory(align, swizzle), lay, REGS, regs, limit) == width
 
 
 @traced

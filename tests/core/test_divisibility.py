@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is promised to divide run-time values: carried through the algebra, used by copies, checked where it can be."""
 
-import importlib
 import re
 
 import ml_dtypes
@@ -12,11 +11,10 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 import numba_cute as cute
 from numba_cute import seam
+from numba_cute.compiler.host import arguments
 from numba_cute.dtypes import Scalar
 from numba_cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_tensor
 from numba_cute.seam import traced
-
-launch = importlib.import_module("numba_cute.compiler.host.launch")  # the package's name is the function
 
 
 @cuda.jit
@@ -87,8 +85,8 @@ def test_marking_promises_the_strides_that_the_extent_decides():
         (lambda: cute.assume(cute.Int32(20), divby=8), "Int32(20) is not a multiple of 8"),
         (lambda: cute.assume(20, 8), "src is 20, which is not a multiple of divby=8"),
         (lambda: cute.assume(cute.Int32(8), 0), "divby 0"),
-        (lambda: cute.assume(2.0, 2), "src 2.0 is no integer"),
-        (lambda: cute.assume(cute.Float32(2), 2), "Float32(2.0) is no integer"),
+        (lambda: cute.assume(2.0, 2), "src 2.0 is not an integer"),
+        (lambda: cute.assume(cute.Float32(2), 2), "Float32(2.0) is not an integer"),
         (lambda: cute.SymInt(16), "width 16"),
         (lambda: cute.SymInt(divisibility=0), "divisibility 0"),
     ],
@@ -268,7 +266,7 @@ def test_a_number_that_breaks_its_promise_is_refused_at_the_launch(number, messa
     with pytest.raises(cute.CuteError, match=re.escape(message)):
         cute.simulate(takes)[1, 1](number, np.zeros(1, np.int32))
     with pytest.raises(cute.CuteError, match=re.escape(message)):
-        launch._scalar_arg(typeof(number, Purpose.argument), number)
+        arguments.scalar_argument(typeof(number, Purpose.argument), number)
 
 
 class OnDevice:
@@ -283,7 +281,7 @@ def test_a_kernel_compiled_for_a_promise_checks_each_argument():
 
     def packed(columns, mark=False):
         t = from_dlpack(OnDevice(np.zeros((4, columns), np.float16)), assumed_align=16)
-        return launch._value_args(promised, t.mark_compact_shape_dynamic(1) if mark else t)
+        return arguments.value_arguments(promised, t.mark_compact_shape_dynamic(1) if mark else t)
 
     assert [int(x.value) for x in packed(24)][-3:] == [4, 24, 24], "what is static fits a kernel for run-time values"
     with pytest.raises(cute.CuteError, match="20 is not a multiple of 8, as the kernel was compiled for"):

@@ -44,7 +44,7 @@ def host_tensor():
 
 HOST = [
     (lambda: mma(ab=F32), r"ab_dtype Float32 must be Float16 or BFloat16"),
-    (lambda: mma(ab=BF16, acc=F16), r"acc_dtype Float16 must be Float32 for BFloat16"),
+    (lambda: mma(ab=BF16, acc=F16), r"acc_dtype Float16 must be Float32 for ab_dtype BFloat16"),
     (lambda: mma(shape=(128, 64, 16)), r"instruction_shape \(128, 64, 16\) must be \(64, n, 16\)"),
     (lambda: mma(shape=(64, 60, 16)), r"instruction_shape \(64, 60, 16\) must have n a multiple of 8 in \[8, 256\]"),
     (lambda: mma(b="K"), r"b_major_mode 'K' must be OperandMajorMode.K or .MN"),
@@ -151,7 +151,7 @@ IN_KERNEL = [
     (lambda: arch.barrier(16, 32), r"barrier_id 16 is not in \[0, 15\]"),
     (lambda: arch.barrier(1, 48), r"number_of_threads 48 is not a positive multiple of 32"),
     (lambda: arch.barrier_arrive(1), r"number_of_threads must be given"),
-    (lambda: arch.fence_proxy("async.shared"), r"kind 'async.shared' with space None is no proxy fence"),
+    (lambda: arch.fence_proxy("async.shared"), r"kind 'async.shared' with space None is not a proxy fence"),
     (lambda: arch.setmaxregister_increase(100), r"reg_count 100 must be a static multiple of 8"),
     (lambda: arch.cp_async_bulk_wait_group(40), r"group 40 must be a static number in \[0, 31\]"),
     (lambda: warpgroup.wait_group(8), r"group 8 must be a static number in \[0, 7\]"),
@@ -164,7 +164,7 @@ IN_KERNEL = [
     (lambda: beside(16, swizzle=SW128.inner), r"period is 1024 bytes, but .* aligned to 16; give .*=1024"),
     (lambda: shared(cute.Float6E2M3FN, SW128), r"S<3,4,3> of Float6E2M3FN elements is none of bytes"),
     (lambda: shared().load().to("f32"), r"dtype 'f32' is not an element type"),
-    (lambda: shared().store(1.0), r"is no TensorSSA; use t.fill"),
+    (lambda: shared().store(1.0), r"is not a TensorSSA; use t.fill"),
     (lambda: registers().store(registers(8).load()), r"value of shape .*8.* does not fit a tensor of shape .*4"),
     (lambda: registers(dtype=F16).store(registers().load()), r"Float32 into Float16 elements; convert with"),
     (lambda: cute.autovec_copy(registers(), registers(8)), r"src has 4 elements, 4:1, but dst has 8"),

@@ -2,15 +2,17 @@
 """Memory of the host in a kernel: the simulator takes it as an argument, a GPU does not, and neither engine as a
 captured variable."""
 
+import sys
+
 import numpy as np
 import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import runtime
 from numba_cute.compiler.host import tensormap
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam.driver import DRIVER
 
 HOST = np.arange(64 * 64, dtype=np.float16).reshape(64, 64)
 TENSOR = from_dlpack(HOST)
@@ -137,7 +139,7 @@ KNOWN = {"pageable": False, "pinned": True, "no GPU": None}
 
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
 def test_a_launch_takes_what_a_gpu_can_reach(known, monkeypatch):
-    monkeypatch.setattr(runtime, "known_to_cuda", lambda address: known)
+    monkeypatch.setattr(DRIVER, "known", lambda address: known)
     array = np.zeros((4, 4), np.float32)
     t = from_dlpack(array)
     for held in (t.iterator, t[None, 2].iterator, t.iterator + 3, t.mark_layout_dynamic().iterator):
@@ -163,6 +165,16 @@ def test_a_tensor_map_of_host_memory_is_not_encoded(monkeypatch):
     op, lay = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((8, 8), stride=(8, 1))
     atom = cpasync.make_tiled_tma_atom(op, from_dlpack(aligned()), lay, (8, 8)).atom
     with pytest.raises(cute.CuteError, match="the tensor of a TMA atom, at 0x.*, lies in the host's memory"):
+        tensormap.encode(atom.tensor_map)
+
+
+def test_a_cuda_core_that_makes_no_tensor_maps_is_named(monkeypatch):
+    monkeypatch.setattr(tensormap, "known_to_cuda", lambda address: None)
+    monkeypatch.setattr(tensormap, "_private", tensormap._private.__wrapped__)  # it remembers
+    monkeypatch.setitem(sys.modules, "cuda.core._utils.cuda_utils", None)
+    op, lay = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((8, 8), stride=(8, 1))
+    atom = cpasync.make_tiled_tma_atom(op, from_dlpack(aligned()), lay, (8, 8)).atom
+    with pytest.raises(cute.CuteError, match=r"cuda-core [\d.]+ makes no tensor maps as 1.2 does .*: pip install"):
         tensormap.encode(atom.tensor_map)
 
 

@@ -89,7 +89,7 @@ def test_atomics_on_tensors_compile_to_atomics():
     [
         ("cuda.atomic.inc(t, 0, 3)", "cuda.atomic.inc: of a tensor's elements there are sub, add, min"),
         ("cuda.atomic.add(t, (0, 7), 1)", r"coordinate \(0,7\) is out of \(2,3\)"),
-        ("cuda.atomic.add(t, (None, 1), 1)", "is no element in memory"),
+        ("cuda.atomic.add(t, (None, 1), 1)", "is not an element in memory"),
         ("cuda.atomic.add(cute.make_layout(4), 0, 1)", "cuda.atomic.add: 4:1 is neither an array nor a tensor"),
     ],
 )

@@ -9,6 +9,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam.driver import DRIVER
 
 
 @cuda.jit
@@ -57,8 +58,8 @@ def test_printing_compiles_to_vprintf(kernel):
 
 
 @pytest.mark.parametrize("call, message", [
-    ('"%d %d", n', "takes 2 values, and 1 are given"),
-    ('"%d", n, n', "takes 1 values, and 2 are given"),
+    ('"%d %d", n', "takes 2 values, but got 1"),
+    ('"%d", n, n', "takes 1 values, but got 2"),
     ('"{} {}", n', r"has more \{\} than the 1 values"),
     ('"{}", n, n', r"has no \{\} for the last 1 of the 2 values"),
     ('"%f", 1', "%f takes a float, and value 1 of '%f.n' is an integer; write %d, %u or %x"),
@@ -70,16 +71,16 @@ def test_printing_compiles_to_vprintf(kernel):
     ('"%c", "ab"', "%c takes an integer, and value 1 of '%c.n' is text; write %s"),
     ('"%p", a[0]', "%p takes a pointer or an address, and value 1 of '%p.n' is a float"),
     ('"%p", t.iterator', "%p takes a pointer or an address, and value 1 of '%p.n' is a Pointer"),
-    ('"%n", n', "'%n' in '%n.n' is no conversion of a kernel's printf"),
-    ('"%k", n', "'%k' in '%k.n' is no conversion"),
-    ('"%a", a[0]', "'%a' in '%a.n' is no conversion"),
-    ('"%d: 100%", n', "'%' in '%d: 100%.n' is no conversion .* write %% for the sign"),
-    ('"%*d", 5, n', "takes 1 values, and 2 are given"),
+    ('"%n", n', "'%n' in '%n.n' is not a conversion of a kernel's printf"),
+    ('"%k", n', "'%k' in '%k.n' is not a conversion"),
+    ('"%a", a[0]', "'%a' in '%a.n' is not a conversion"),
+    ('"%d: 100%", n', "'%' in '%d: 100%.n' is not a conversion .* write %% for the sign"),
+    ('"%*d", 5, n', "takes 1 values, but got 2"),
     ('"%*d", n', r"%\*d: a width or precision is a number in the format, not value 1"),
     ('"{0}", n', r"\{0\} in '\{0\}.n': values are printed in their order"),
     ('"{n}", n', r"\{n\} in '\{n\}.n': values are printed in their order"),
-    ('"{:.3f}", n', r"\{:.3f\} is no format of an integer"),
-    ('"{:d}", a[0]', r"\{:d\} is no format of a float"),
+    ('"{:.3f}", n', r"\{:.3f\} is not a format of an integer"),
+    ('"{:d}", a[0]', r"\{:d\} is not a format of a float"),
 ])  # fmt: skip
 def test_a_format_that_does_not_fit_its_values_is_refused_in_the_same_words(call, message):
     kernel = printing(f"cute.printf({call})")
@@ -156,16 +157,14 @@ class OnDevice:
 
 
 def test_a_tensor_on_a_gpu_is_copied_to_be_printed(capsys, monkeypatch):
-    from numba_cute.compiler.host import memory
-
     asked = []
 
-    def from_device(address, nbytes):
+    def read(address, nbytes):
         asked.append((address, nbytes))
         return np.frombuffer(a.tobytes(), np.uint8)
 
     a = np.arange(6, dtype=np.int16).reshape(2, 3)
-    monkeypatch.setattr(memory, "from_device", from_device)
+    monkeypatch.setattr(DRIVER, "read", read)
     cute.print_tensor(from_dlpack(OnDevice(a)))
     assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [["0", "1", "2"], ["3", "4", "5"]]
     assert asked == [(a.ctypes.data, 12)]
@@ -207,5 +206,5 @@ def test_a_format_must_fit_its_value():
     def kernel(n):
         cute.printf("{:.3f}", n)
 
-    with pytest.raises(cute.CuteError, match="is no format of an integer"):
+    with pytest.raises(cute.CuteError, match="is not a format of an integer"):
         cute.simulate(kernel)[1, 1](3)

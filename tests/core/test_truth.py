@@ -36,8 +36,8 @@ QUESTIONS = {
 }
 OF_VECTORS = {
     "truth": "has no truth value: it holds 4; choose by element with cute.where",
-    "number": "is no number: v[i] is one of its elements",
-    "iteration": "is not iterated over: its elements are v[i], i in cute.range_constexpr(4)",
+    "number": "is not a number: v[i] is one of its elements",
+    "iteration": "cannot be iterated over: its elements are v[i], i in cute.range_constexpr(4)",
     "len": "has no len(): its size is cute.size(v.shape)",
 }
 OF_TENSORS = {
@@ -52,8 +52,8 @@ OF_TENSORS = {
     "if v: out[i] = 1": "has no truth value: load it, and ask cute.any_(t.load())",
     "w = not v": "has no truth value",
     "w = v and u": "has no truth value",
-    "w = float(v)": "is no number: t[i] is one of its elements",
-    "for x in v: out[i] = x": "is not iterated over: its elements are t[i]",
+    "w = float(v)": "is not a number: t[i] is one of its elements",
+    "for x in v: out[i] = x": "cannot be iterated over: its elements are t[i]",
     "w = len(v)": "has no len(): its size is cute.size(t)",
 }
 OF_OBJECTS = {

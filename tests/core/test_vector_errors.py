@@ -44,7 +44,7 @@ MESSAGES = [
     (lambda i: cute.full(4, 0, int), r"full: dtype <class 'int'> is not an element type"),
     (lambda i: cute.full((i,), 0, F32), r"full: shape .* must be static"),
     (lambda i: cute.full_like(3, 0), r"full_like: 3 is neither a vector nor a tensor"),
-    (lambda i: cute.any_(True), r"any_: True is no TensorSSA"),
+    (lambda i: cute.any_(True), r"any_: True is not a TensorSSA"),
     (lambda i: cute.gemv(1, regs(), regs(), 0, regs()), r"gemv: a has shape \(?4\)?; it must be \(M, K\)"),
     (lambda i: cute.gemv(1, regs((4, 2)), regs(3), 0, regs()), r"gemv: a has shape .* they must be \(M, K\), \(K\)"),
     (lambda i: cute.axpby(1, regs(), 1, regs(5)), r"axpby: x has shape .* they must have as many elements"),

@@ -67,7 +67,7 @@ def test_identities_of_an_integer_shape_in_a_kernel(run):
 
 def test_memory_is_gone_over_in_kernels_by_its_indices():
     tensor = cute.make_identity_tensor(4)
-    with seam.running(object()), pytest.raises(CuteError, match="is not iterated over: its elements are"):
+    with seam.running(object()), pytest.raises(CuteError, match="cannot be iterated over: its elements are"):
         iter(tensor)
 
 
@@ -92,7 +92,7 @@ def test_recast_tensors_are_all_of_the_same_memory(layout, dtype, shape, stride)
     [
         (cute.make_layout(4, stride=3), cute.Int64, "a mode of more than one element must have the static stride 1"),
         (cute.make_layout(3), cute.Int64, "a run of 3 of them is not whole"),
-        (cute.make_layout((4, 3), stride=(1, 5)), cute.Int64, "its stride 5 is no multiple of 2"),
+        (cute.make_layout((4, 3), stride=(1, 5)), cute.Int64, "its stride 5 is not a multiple of 2"),
         (cute.make_layout(1), cute.Int64, "are not known to lie together"),
         (cute.make_layout(4, stride=0), cute.Int64, "are not known to lie together"),
         (cute.make_layout(4, stride=3), cute.Int8, "are not known to lie together"),
@@ -110,7 +110,7 @@ def test_recasts_take_element_types():
     for call in (lambda: cute.recast_tensor(cute.make_tensor(gmem(), 8), 5), lambda: cute.recast_ptr(gmem(), dtype=5)):
         with pytest.raises(CuteError, match="dtype 5 is not an element type"):
             call()
-    with pytest.raises(CuteError, match="is no tensor in memory"):
+    with pytest.raises(CuteError, match="is not a tensor in memory"):
         cute.recast_tensor(cute.make_identity_tensor(4), cute.Int8)
 
 

@@ -3,8 +3,8 @@
 
     python -m tests.fuzz.gpu --count 20000 --jobs 16 --seconds 540
 
-Seven in eight kernels use this library, the rest are plain. A kernel that does not end takes its process with it, and
-another goes on. Prints what differs, and leaves a summary in $OUT/fuzz.json.
+Six in eight kernels use this library, one is plain, and one is arithmetic in all types of numbers. A kernel that does
+not end takes its process with it, and another goes on. Prints what differs, and leaves a summary in $OUT/fuzz.json.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 LIMIT = 10.0
 """Seconds that a kernel may run, far over what any needs."""
 
@@ -26,12 +28,18 @@ def is_plain(seed: int) -> bool:
     return seed % 8 == 7
 
 
+def is_arithmetic(seed: int) -> bool:
+    return seed % 8 == 6
+
+
 def source_of(seed: int) -> str:
     from .choices import Seeded
     from .cutes import CuteWriter
+    from .numbers import NumberWriter
     from .plain import Writer
 
-    return (Writer if is_plain(seed) else CuteWriter)(Seeded(seed)).source()
+    writer = Writer if is_plain(seed) else NumberWriter if is_arithmetic(seed) else CuteWriter
+    return writer(Seeded(seed)).source()
 
 
 def outcome(seed: int) -> str:
@@ -40,13 +48,14 @@ def outcome(seed: int) -> str:
 
     import numba_cute as cute
 
+    from . import numbers
     from .build import THREADS, arguments, kernel_of, with_tensor
 
     kernel = kernel_of(source_of(seed))
-    host = arguments()
-    arrays = [cuda.to_device(x) for x in host[:3]]
-    here, there = host, (*arrays, *host[3:])
-    if not is_plain(seed):
+    host = numbers.arguments() if is_arithmetic(seed) else arguments()
+    there: tuple[Any, ...] = tuple(cuda.to_device(x) if isinstance(x, np.ndarray) else x for x in host)
+    arrays, here = there[: numbers.OUTPUTS if is_arithmetic(seed) else 2], host
+    if not is_plain(seed) and not is_arithmetic(seed):
         here, there = with_tensor(here), with_tensor(there)
     cute.simulate(kernel, checks=False)[1, THREADS](*here)
     done = cuda.event()
@@ -57,7 +66,7 @@ def outcome(seed: int) -> str:
         if time.monotonic() > end:
             return "does not end"
         time.sleep(0.0001)
-    wrong = [i for i in range(2) if host[i].tobytes() != arrays[i].copy_to_host().tobytes()]
+    wrong = [i for i, a in enumerate(arrays) if host[i].tobytes() != a.copy_to_host().tobytes()]
     return f"output {wrong[0]} differs" if wrong else "same"
 
 
@@ -109,7 +118,8 @@ def main() -> None:
     counts = Counter("same" if text == "same" else "not" for text in found.values())
     summary = {
         "ran": len(found), "same": counts["same"], "asked": args.count, "first": args.first,
-        "plain": sum(map(is_plain, found)), "seconds": round(time.time() - began, 1),
+        "plain": sum(map(is_plain, found)), "arithmetic": sum(map(is_arithmetic, found)),
+        "seconds": round(time.time() - began, 1),
         "not": {seed: text for seed, text in found.items() if text != "same"},
     }  # fmt: skip
     print({k: v for k, v in summary.items() if k != "not"})

@@ -59,9 +59,11 @@ class Machine:
         self.maps: dict[int, TensorMap] = {}
         self.log: list[tuple] = []
 
-    def issue(self, row: Instr, *operands: Any, **statics: Any) -> Any:
+    def issue(self, row: Instr, *operands: Any, **more: Any) -> Any:
+        """Run a row: operands in order or by name, static parameters by name."""
         values = dict(zip([o.name for o in row.operands if o.reads], operands))
-        return row.perform(self, row.case(statics), values)
+        values |= {name: more.pop(name) for name in row.names if name in more}
+        return row.perform(self, row.case(more), values)
 
     def uniform(self, operand: Any) -> Any:
         values = np.unique(operand)
@@ -92,7 +94,7 @@ class Machine:
     def read_global(self, address: int, nbytes: int) -> np.ndarray:
         return self.memory[address : address + nbytes].copy()
 
-    def atomic(self, address, nbytes, change, *, shared, cta=None, sem="relaxed", scope="gpu") -> np.ndarray:
+    def atomic(self, address, nbytes, change, *, shared, cta=None, reads=True) -> np.ndarray:
         memory = self.shared[cta or 0] if shared else self.memory
         old = memory[address : address + nbytes].copy()
         if change is not None:

@@ -6,14 +6,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
-from numba_cute.isa.form.instr import Assembly, Instr
+from numba_cute.isa.form.assembly import Assembly
+from numba_cute.isa.form.instr import Instr, supports
 
+OLDEST = 75
+"""The least target that the assembler of CUDA 13 has; rows for older ones assemble for it."""
 _SLOT = re.compile(r"\$(\d+)")
 
 
@@ -51,38 +54,55 @@ def entry(asms: list[Assembly], name: str) -> str:
     return head + ".reg .b64 %base; ld.param.b64 %base, [p];\n" + "\n".join(lines) + "\nret; }\n"
 
 
-def pairwise(cases: Iterable[dict]) -> list[dict]:
-    """Cases that hold every pair of values that two parameters have together in some case."""
+Form = tuple[dict, tuple[str, ...]]
+"""A case, and those of the operands that may be absent that are there (`Instr.forms`)."""
+
+
+def pairwise(forms: Iterable[Form]) -> list[Form]:
+    """Forms that hold every pair of values that two parameters have together in some form; whether an operand is there
+    is a parameter too."""
+    forms = list(forms)
+    names = sorted({name for _, given in forms for name in given})
     seen: set[tuple] = set()
     kept = []
-    for case in cases:
-        pairs = set(combinations(sorted((k, repr(v)) for k, v in case.items()), 2)) or {()}
+    for case, given in forms:
+        said = sorted((k, repr(v)) for k, v in case.items()) + [(name, name in given) for name in names]
+        pairs = set(combinations(said, 2)) or {tuple(said)}
         if not pairs <= seen:
             seen |= pairs
-            kept.append(case)
+            kept.append((case, given))
     return kept
 
 
-def entries(rows: Iterable[Instr], choose: Callable[[Iterable[dict]], Iterable[dict]] = list) -> str:
-    """Kernels with the cases of the rows that `choose` leaves, all by default; cases with the same operands share
-    one, for speed (but a kernel has only one tcgen05 CTA group)."""
-    text = []
-    for row in rows:
-        alike: dict[tuple, list[Assembly]] = {}
-        for case in choose(row.cases):
-            asm = row.assembly(case)
-            alike.setdefault((asm.outputs, asm.inputs, case.get("cta_group")), []).append(asm)
-        text += [entry(asms, f"{row.name}_{i}") for i, asms in enumerate(alike.values())]
-    return "".join(text)
+def arch_of(needs: tuple[str, ...], which: int = 0) -> str:
+    """The target to assemble a form for that needs these, of the alternatives of a family the one at `which`."""
+    chosen = [targets[min(which, len(targets) - 1)] for targets in (n.split("|") for n in needs)]
+    arch = next(a for a in chosen if all(supports(a, n) for n in needs))
+    return arch if int(re.sub(r"\D", "", arch)) >= OLDEST else f"sm_{OLDEST}"
 
 
-def assemble(
-    target: str, rows: Iterable[Instr], folder: Path, choose: Callable[[Iterable[dict]], Iterable[dict]] = list
-) -> str:
-    """Assemble the cases of the rows that `choose` leaves, all by default; gives what the assembler said against it,
-    or nothing."""
+def by_arch(row: Instr, forms: Iterable[Form], which: int = 0) -> dict[str, list[Form]]:
+    """The forms of a row by the target to assemble them for."""
+    found: dict[str, list[Form]] = {}
+    for case, given in forms:
+        found.setdefault(arch_of(row.needs(case, given), which), []).append((case, given))
+    return found
+
+
+def entries(row: Instr, forms: Iterable[Form]) -> str:
+    """Kernels with forms of a row; those with the same operands share one, for speed (but a kernel has only one tcgen05
+    CTA group)."""
+    alike: dict[tuple, list[Assembly]] = {}
+    for case, given in forms:
+        asm = row.assembly(case, given)
+        alike.setdefault((asm.outputs, asm.inputs, case.get("cta_group")), []).append(asm)
+    return "".join(entry(asms, f"{row.name}_{i}") for i, asms in enumerate(alike.values()))
+
+
+def assemble(target: str, row: Instr, forms: Iterable[Form], folder: Path) -> str:
+    """Assemble forms of a row; gives what the assembler said against it, or nothing."""
     source = folder / f"{target}.ptx"
-    source.write_text(f".version {ptx_version()}\n.target {target}\n.address_size 64\n{entries(rows, choose)}")
+    source.write_text(f".version {ptx_version()}\n.target {target}\n.address_size 64\n{entries(row, forms)}")
     command = [find_ptxas(), "-O1", f"-arch={target}", str(source), "-o", str(folder / "out.cubin")]
     done = subprocess.run(command, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stdout + done.stderr

@@ -1,69 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every case of every row is what the assembler takes for the row's target."""
+"""Every form of every row, with and without its optional operands, is what the assembler takes for its target."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
 import pytest
 
 from numba_cute.isa import TABLE
 
-from .ptxas import assemble, find_ptxas, pairwise
-
-OLDEST = 75
-"""The least target that the assembler of CUDA 13 has; rows for older ones assemble for it."""
+from .ptxas import assemble, by_arch, find_ptxas, pairwise
 
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas: the nvidia-cuda-nvcc wheel, or on the PATH")
+ROWS = list(TABLE.values())
 
 
-def arch_of(target: str) -> str:
-    target = target.split("|")[0]
-    return target if int(re.sub(r"\D", "", target)) >= OLDEST else f"sm_{OLDEST}"
+def families(row):
+    """How many alternatives a form's target has at most."""
+    return max(len(target.split("|")) for case, given in row.forms() for target in row.needs(case, given))
 
 
-def one(cases):
-    return list(cases)[:1]
+def first_for(row, arch):
+    return by_arch(row, row.forms()).get(arch, [])[:1]
 
 
-@pytest.mark.parametrize("row", TABLE.values(), ids=lambda r: r.name)
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
 def test_each_pair_of_parameters_assembles_for_the_least_target(row, tmp_path):
-    assert assemble(arch_of(row.target), [row], tmp_path, pairwise) == ""
+    for arch, forms in by_arch(row, pairwise(row.forms())).items():
+        assert assemble(arch, row, forms, tmp_path) == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [r for r in TABLE.values() if len(r.cases) > 16], ids=lambda r: r.name)
-def test_every_case_assembles_for_the_least_target(row, tmp_path):
-    assert assemble(arch_of(row.target), [row], tmp_path) == ""
+@pytest.mark.parametrize("row", [r for r in ROWS if len(list(r.forms())) > 16], ids=lambda r: r.name)
+def test_every_form_assembles_for_the_least_target(row, tmp_path):
+    for arch, forms in by_arch(row, row.forms()).items():
+        assert assemble(arch, row, forms, tmp_path) == ""
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if families(r) > 1], ids=lambda r: r.name)
+def test_every_form_assembles_for_each_of_several_targets(row, tmp_path):
+    several = [(c, g) for c, g in row.forms() if any("|" in t for t in row.needs(c, g))]
+    for which in range(1, families(row)):
+        for arch, forms in by_arch(row, pairwise(several), which).items():
+            assert assemble(arch, row, forms, tmp_path) == ""
+
+
+@pytest.mark.parametrize("arch, older", [("sm_90a", "sm_90"), ("sm_90", "sm_80")])
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
+def test_a_form_is_refused_for_an_older_target_or_without_the_suffix(row, arch, older, tmp_path):
+    forms = first_for(row, arch)
+    assert not forms or assemble(older, row, forms, tmp_path) != ""
 
 
 def test_pairs_of_parameters_are_all_kept():
-    cases = [{"a": a, "b": b, "c": c} for a in range(4) for b in range(3) for c in range(2)]
-    kept = pairwise(cases)
-    assert len(kept) < len(cases)
+    forms = [
+        ({"a": a, "b": b, "c": c}, given)
+        for a in range(4)
+        for b in range(3)
+        for c in range(2)
+        for given in ((), ("x",))
+    ]
+    kept = pairwise(forms)
+    assert len(kept) < len(forms)
     for x, y in (("a", "b"), ("a", "c"), ("b", "c")):
-        assert {(c[x], c[y]) for c in kept} == {(c[x], c[y]) for c in cases}
-
-
-@pytest.mark.parametrize("row", [r for r in TABLE.values() if "|" in r.target], ids=lambda r: r.name)
-def test_every_case_assembles_for_each_of_several_targets(row, tmp_path):
-    for target in row.target.split("|")[1:]:
-        assert assemble(target, [row], tmp_path) == ""
-
-
-@pytest.mark.parametrize("row", [r for r in TABLE.values() if r.target == "sm_90a"], ids=lambda r: r.name)
-def test_an_a_target_row_is_refused_without_the_suffix(row, tmp_path):
-    assert assemble("sm_90", [row], tmp_path, one) != ""
-
-
-@pytest.mark.parametrize("row", [r for r in TABLE.values() if r.target == "sm_90"], ids=lambda r: r.name)
-def test_an_sm_90_row_is_refused_for_sm_80(row, tmp_path):
-    assert assemble("sm_80", [row], tmp_path, one) != ""
+        assert {(c[x], c[y]) for c, _ in kept} == {(c[x], c[y]) for c, _ in forms}
+    assert {(c["a"], given) for c, given in kept} == {(c["a"], given) for c, given in forms}
 
 
 def test_a_wrong_instruction_does_not_assemble(tmp_path):
     """The harness itself can fail."""
-    from dataclasses import replace
-
     row = TABLE["mbarrier_arrive"]
-    assert "arive" in assemble("sm_90", [replace(row, ptx=row.ptx.replace("arrive", "arive"))], tmp_path)
+    wrong = replace(row, ptx=row.ptx.replace("arrive", "arive"))
+    assert "arive" in assemble("sm_90", wrong, wrong.forms(), tmp_path)

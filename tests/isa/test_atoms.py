@@ -4,7 +4,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numba_cute.isa.facts.atoms import CopyAtom, MmaAtom, elements, ldmatrix_b16, stmatrix_b16, wgmma_m64k16
+from numba_cute.isa.facts.fragment_layouts import (
+    CopyLayouts,
+    MmaLayouts,
+    elements,
+    ldmatrix_b16,
+    stmatrix_b16,
+    wgmma_m64k16,
+)
 from numba_cute.layout.layout import make_layout
 from numba_cute.seam import CuteError
 
@@ -37,7 +44,7 @@ def test_ldmatrix_registers_are_the_figure_of_the_ptx_isa(num, trans):
     atom = ldmatrix_b16(num, trans)
     assert np.array_equal(elements(atom.dst), i // 2 * 64 + row * 8 + column)
     assert np.array_equal(elements(atom.src)[: 8 * num], np.arange(64 * num).reshape(-1, 8))
-    assert stmatrix_b16(num, trans) == CopyAtom(32, 64 * num, atom.dst, atom.src)
+    assert stmatrix_b16(num, trans) == CopyLayouts(32, 64 * num, atom.dst, atom.src)
 
 
 def test_values_of_distinct_arguments_are_named_in_errors():
@@ -62,10 +69,10 @@ RIGHT = wgmma_m64k16(8)
 def test_an_inconsistent_mma_atom_is_refused(wrong, why):
     fields = {"shape_mnk": RIGHT.shape_mnk, "threads": 128, "a": RIGHT.a, "b": RIGHT.b, "c": RIGHT.c, **wrong}
     with pytest.raises(CuteError, match=why):
-        MmaAtom(**fields)
+        MmaLayouts(**fields)
 
 
 def test_a_copy_atom_that_misses_elements_is_refused():
     good = ldmatrix_b16(1, False)
     with pytest.raises(CuteError, match="dst: .* does not cover"):
-        CopyAtom(32, 64, good.src, make_layout((32, 2), stride=(2, 0)))
+        CopyLayouts(32, 64, good.src, make_layout((32, 2), stride=(2, 0)))

@@ -23,7 +23,6 @@ from ..conftest import Assembler
 from .differential import cells, copies, matrices, scripts, values
 from .differential.program import Program, on_gpu, simulated, written
 
-_IM2COL = "tests/atoms/test_tma_im2col.py compares simulator and GPU with a NumPy im2col, byte for byte"
 _UPDATES = (
     "a tensor map's bits are the driver's own: tests/atoms/test_tma_update.py compares what copies through a changed "
     "map do, in the simulator and on the GPU"
@@ -31,15 +30,13 @@ _UPDATES = (
 
 ELSEWHERE = {"trap": "it ends the launch with an error, after which a GPU's context is lost"}
 """Rows of sm_90a without a program here, and why."""
-FAMILIES = {"tensormap_update": _UPDATES, "_im2col": _IM2COL}
-"""The same by a module's name, or a part of a row's."""
+FAMILIES = {"tensormap_update": _UPDATES}
+"""The same by a module's name."""
 
 
 def reason(name: str) -> str | None:
     module = TABLE[name].run.__module__.rsplit(".", 1)[-1]
-    return ELSEWHERE.get(name) or next(
-        (why for part, why in FAMILIES.items() if part in (module,) or part in name), None
-    )
+    return ELSEWHERE.get(name) or FAMILIES.get(module)
 
 
 @cache
@@ -60,7 +57,7 @@ def test_every_row_has_a_program_or_a_reason():
 def test_no_reason_is_left_over():
     covered = frozenset().union(*(p.rows for p in programs()))
     assert all(n in TABLE and n not in covered for n in ELSEWHERE)
-    used = {part for n in of_sm_90a() if n not in covered for part in FAMILIES if part in TABLE[n].run.__module__ + n}
+    used = {part for n in of_sm_90a() if n not in covered for part in FAMILIES if part in TABLE[n].run.__module__}
     assert used == set(FAMILIES), "a family of rows that have programs now"
     root = Path(__file__).parents[2]
     named = [w for why in (*ELSEWHERE.values(), *FAMILIES.values()) for w in why.split() if w.startswith("tests/")]

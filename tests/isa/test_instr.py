@@ -9,8 +9,45 @@ import pytest
 
 from numba_cute import isa, seam
 from numba_cute.isa import TABLE, rows, supports
-from numba_cute.isa.form.instr import ASYNC, WARP, f32, inout, instr, out, pred, smem, u32, u64
+from numba_cute.isa.form.instr import (
+    ASYNC,
+    CP_ASYNC_GROUP,
+    SCOPES,
+    SEMS,
+    TCGEN05_LOADS,
+    TCGEN05_STORES,
+    WARP,
+    instr,
+)  # fmt: skip
+from numba_cute.isa.form.kinds import (
+    MEMORY,
+    Role,
+    choice,
+    f32,
+    inout,
+    only,
+    optional,
+    out,
+    pred,
+    s32,
+    same,
+    smem,
+    tmem,
+    u16,
+    u32,
+    u64,
+)  # fmt: skip
 from numba_cute.seam import CuteError
+
+from .ptxas import assemble, find_ptxas
+
+COORDINATES, OFFSETS = s32["rank"], u16["n"]
+OTHER = optional(only(u32, "mode", "tile"), unless=("one",))
+WORD = choice("width", {32: u32, 64: u64})
+RESULT = out(WORD)
+SAME_MASK = optional(same(u32))
+SCALES = only(tmem, "scaled", True)
+DISABLED = optional(only(u32["lanes"], "scaled", False))
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +100,7 @@ GOOD = "op.b32 $b, $a;"
         ("op.{mode}.b32 $b, $a;", body, {}, "lacks .*mode"),
         (GOOD, needing_static, {"over": [{"mod": 1}]}, "lacks .*mode"),
         (GOOD, sized, {}, "lacks .*k"),
-        (GOOD, sized, {"over": [{"k": 0}]}, "empty vector"),
+        (GOOD, sized, {"over": [{"k": 0}]}, "empty vector in every case"),
         (GOOD, body, {"over": [{"a": 1}]}, "both|static parameter"),
         (GOOD, body, {"over": []}, "no case"),
         (GOOD, undocumented, {}, "no docstring"),
@@ -179,7 +216,182 @@ def test_importing_the_package_imports_every_family():
     assert set(TABLE) == before
 
 
+GENERIC_LATE = {CP_ASYNC_GROUP, TCGEN05_LOADS, TCGEN05_STORES}
+"""What completes later though it goes through the generic proxy; and st.async does."""
+
+
 @pytest.mark.parametrize("row", TABLE.values(), ids=lambda r: r.name)
 def test_every_row_cites_its_section_and_only_asynchronous_rows_complete_later(row):
     assert re.fullmatch(r"[a-z0-9-]+", row.ref)
-    assert row.done_by is None or row.proxy == ASYNC or row.name.startswith(("st_async_", "cp_async"))
+    assert row.done_by is None or row.proxy == ASYNC or row.done_by in GENERIC_LATE or row is isa.st_async
+
+
+# ---------------------------------------------------------------- operands that may be absent, and kinds by case
+
+
+def copy(m, dst: smem, src: u64, mask: optional(u16, target="sm_100"), policy: optional(u64)) -> None:
+    """Documented."""
+
+
+COPY = "copy<policy:.hint><mask:.masked> [$dst], [$src]<policy:, $policy><mask:, $mask>;"
+
+
+@pytest.mark.parametrize(
+    "given, text, constraints, needs",
+    [
+        ((), "copy [$0], [$1];", "r,l", ("sm_90",)),
+        (("policy",), "copy.hint [$0], [$1], $2;", "r,l,l", ("sm_90",)),
+        (("mask", "policy"), "copy.hint.masked [$0], [$1], $3, $2;", "r,l,h,l", ("sm_90", "sm_100")),
+    ],
+)
+def test_an_optional_operand_brings_its_parts_of_the_text_and_its_target(given, text, constraints, needs):
+    row = declare(COPY, copy)
+    asm = row.assembly({}, given)
+    assert (asm.text, asm.constraints) == (text, constraints)
+    assert row.needs({}, given) == needs
+    assert (row.least, row.must) == (2, ("dst", "src"))
+    assert given in [g for _, g in row.forms()] and len(list(row.forms())) == 4
+
+
+def test_operands_are_left_out_by_not_giving_them_or_by_none():
+    row = declare(COPY, copy)
+    with seam.running(Recorder()):
+        for left_out in (row(1, 2), row(1, 2, None), row(1, 2, mask=None, policy=None), row(dst=1, src=2)):
+            assert left_out[2] == {"dst": 1, "src": 2}
+        assert row(1, 2, policy=3)[2] == row(1, 2, None, 3)[2] == {"dst": 1, "src": 2, "policy": 3}
+
+
+def at_offsets(m, at: COORDINATES, offsets: OFFSETS, one: optional(u32), other: OTHER) -> None:
+    """Documented."""
+
+
+BY_MODE = [{"mode": "tile", "rank": 2, "n": 0}, {"mode": "im2col", "rank": 3, "n": 1}]
+
+
+@pytest.mark.parametrize(
+    "kwargs, why",
+    [
+        ({"mode": "tile", "offsets": [1]}, "operand offsets is given, but the form with .*'n': 0.* has none"),
+        ({"mode": "im2col"}, "operand .'offsets'. is missing"),
+        ({"mode": "tile", "one": 1, "other": 2}, "other and one exclude each other"),
+        ({"mode": "im2col", "offsets": [1], "other": 2}, "operand other is given, but the form with .*im2col"),
+    ],
+)
+def test_a_form_refuses_operands_that_it_does_not_have(kwargs, why):
+    row = declare("op.{mode} $at<offsets:, $offsets><one:, $one><other:, $other>;", at_offsets, over=BY_MODE)
+    tile, im2col = row.cases
+    assert list(row.forms()) == [(tile, ()), (tile, ("one",)), (tile, ("other",)),
+                                 (im2col, ("offsets",)), (im2col, ("offsets", "one"))]  # fmt: skip
+    with seam.running(Recorder()), pytest.raises(CuteError, match=why):
+        row([1, 2], **kwargs)
+
+
+def of_width(m, value: WORD, result: RESULT) -> None:
+    """Documented."""
+
+
+def test_a_static_parameter_chooses_an_operands_register():
+    row = declare("op.b{width} $result, $value;", of_width, over=[{"width": 32}, {"width": 64, "target": "sm_100"}])
+    assert [row.assembly(case).constraints for case in row.cases] == ["=r,r", "=l,l"]
+    assert [o.kind for o in row.operands_in(row.case({"width": 64}))] == [u64, u64]
+    assert [row.needs(case) for case in row.cases] == [("sm_90",), ("sm_100",)]
+
+
+def test_no_two_rows_share_a_case():
+    """The simulator and the table know a case by its identity."""
+    cases = [id(case) for row in TABLE.values() for case in row.cases]
+    assert len(set(cases)) == len(cases)
+
+
+def test_parts_of_the_text_follow_static_parameters_and_nest():
+    over = [{"trans": t, "hint": h} for t in (False, True) for h in (None, "keep")]
+    row = declare("op<trans:.trans<hint:.{hint}>|.plain>.b32 $b, $a;", body, over=over)
+    texts = [row.assembly(case).text.split()[0] for case in row.cases]
+    assert texts == ["op.plain.b32", "op.plain.b32", "op.trans.b32", "op.trans.keep.b32"]
+
+
+def agreed(m, value: u32, mask: SAME_MASK, b: out(u32)) -> None:
+    """Documented."""
+    m.seen = value, mask
+
+
+def test_what_all_give_alike_comes_to_the_body_once():
+    class Lanes:
+        def uniform(self, operand):
+            return set(operand).pop()
+
+    row, m = declare("op $b, $a<mask:, $mask>;".replace("$a", "$value"), agreed, issuer=WARP), Lanes()
+    row.perform(m, row.case({}), {"value": [1, 2], "mask": [7, 7]})
+    assert m.seen == ([1, 2], 7)
+    row.perform(m, row.case({}), {"value": [1, 2]})
+    assert m.seen == ([1, 2], None)
+
+
+# ---------------------------------------------------------------- what a row says
+
+
+@pytest.mark.parametrize(
+    "row, statics, order",
+    [
+        (isa.mbarrier_arrive, {}, ("release", "cta")),
+        (isa.mbarrier_arrive, {"space": "cluster"}, ("release", "cluster")),
+        (isa.mbarrier_arrive, {"space": "cluster", "scope": "cta"}, ("release", "cta")),
+        (isa.mbarrier_arrive_expect_tx, {"sem": "relaxed"}, ("relaxed", "cta")),
+        (isa.mbarrier_wait_parity, {"scope": "cluster"}, ("acquire", "cluster")),
+        (isa.cluster_arrive, {}, ("release", "cluster")),
+        (isa.fence_acq_rel, {"scope": "sys"}, ("acq_rel", "sys")),
+        (isa.ld, {}, (None, None)),
+        (isa.ld, {"sem": "acquire", "scope": "gpu"}, ("acquire", "gpu")),
+        (isa.atom, {"sem": "acq_rel", "scope": "cluster", "op": "add"}, ("acq_rel", "cluster")),
+    ],
+    ids=lambda x: getattr(x, "name", None),
+)
+def test_a_row_says_how_it_orders_memory(row, statics, order):
+    assert row.order(row.case(statics)) == order
+
+
+def spelled(row, case):
+    """The order that the text of a case spells."""
+    words = re.split(r"[.\s]", row.assembly(case).text)
+    return {w for w in words if w in SEMS}, {w for w in words if w in SCOPES}
+
+
+@pytest.mark.parametrize(
+    "row", [r for r in TABLE.values() if any(r.order(c).sem for c in r.cases)], ids=lambda r: r.name
+)
+def test_the_order_of_a_row_is_what_its_text_spells(row):
+    for case in row.cases[:: max(1, len(row.cases) // 50)]:
+        sems, scopes = spelled(row, case)
+        assert sems <= {row.order(case).sem, "relaxed"} and scopes <= {row.order(case).scope}
+
+
+@pytest.mark.parametrize("row", TABLE.values(), ids=lambda r: r.name)
+def test_a_row_says_of_each_operand_that_its_text_dereferences_that_it_points_to_memory(row):
+    dereferenced = set(re.findall(r"\[\$(\w+)", row.ptx))
+    assert {o.name for o in row.operands if o.role in MEMORY} >= dereferenced
+    text = re.findall(r"L2::cache_hint", row.ptx)
+    assert bool(text) == any(o.role is Role.POLICY for o in row.operands if o.reads)
+
+
+def test_the_form_carries_every_qualifier_of_a_multiply_of_blackwell(tmp_path):
+    """tcgen05.mma with scale vectors, lanes left out, a scaled accumulator and collector usage: one row."""
+
+    def mma(
+        m, d: tmem, a: u64, b: u64, idesc: u32, scale_a: SCALES, scale_b: SCALES, disable: DISABLED, enable: pred
+    ) -> None:
+        """Documented."""
+
+    kinds = [{"kind": "f16", "scaled": False, "vec": None}, {"kind": "mxf8f6f4", "scaled": True, "vec": "1X"}]
+    over = [
+        {**kind, "cta_group": g, "lanes": 4 * g, "collector": c, "by": by if kind["kind"] == "f16" else None}
+        for kind in kinds for g in (1, 2) for c in (None, "fill", "use", "lastuse") for by in (None, 3)
+    ]  # fmt: skip
+    row = declare(
+        "tcgen05.mma.cta_group::{cta_group}.kind::{kind}<scaled:.block_scale<vec:.scale_vec::{vec}>>"
+        "<collector:.collector::a::{collector}> [$d], $a, $b, $idesc<scaled:, [$scale_a], [$scale_b]>"
+        "<disable:, $disable>, $enable<by:, {by}>;", mma, over=over, target="sm_100a", issuer="thread",
+    )  # fmt: skip
+    forms = list(row.forms())
+    assert len(forms) == 16 * 2 + 16
+    if find_ptxas() is not None:
+        assert assemble("sm_100a", row, forms, tmp_path) == ""

@@ -9,8 +9,8 @@ import pytest
 
 from numba_cute import isa
 from numba_cute.isa.facts import sparse
-from numba_cute.isa.facts.atoms import elements, ldmatrix_b16, wgmma_m64k16
 from numba_cute.isa.facts.bits import WgmmaDescriptor
+from numba_cute.isa.facts.fragment_layouts import elements, ldmatrix_b16, wgmma_m64k16
 from numba_cute.isa.facts.reduction import combine
 from numba_cute.seam import CuteError
 
@@ -275,23 +275,22 @@ def test_redux_reduces_as_its_type(op, type, want):
 
 
 @pytest.mark.parametrize(
-    "row, value, half",
+    "type, value, half",
     [
-        (isa.cvt_bf16x2_f32, 1.0, 0x3F80), (isa.cvt_bf16x2_f32, 1.00390625, 0x3F80), (isa.cvt_bf16x2_f32, -2.5, 0xC020),
-        (isa.cvt_bf16x2_f32, float("nan"), 0x7FFF), (isa.cvt_bf16x2_f32, float("inf"), 0x7F80),
-        (isa.cvt_f16x2_f32, 1.0, 0x3C00), (isa.cvt_f16x2_f32, 65520.0, 0x7C00), (isa.cvt_f16x2_f32, 2.0**-24, 1),
-        (isa.cvt_f16x2_f32, float("nan"), 0x7FFF),
+        ("bf16", 1.0, 0x3F80), ("bf16", 1.00390625, 0x3F80), ("bf16", -2.5, 0xC020), ("bf16", float("nan"), 0x7FFF),
+        ("bf16", float("inf"), 0x7F80), ("f16", 1.0, 0x3C00), ("f16", 65520.0, 0x7C00), ("f16", 2.0**-24, 1),
+        ("f16", float("nan"), 0x7FFF),
     ],
 )  # fmt: skip
-def test_cvt_packs_low_then_high(row, value, half):
-    assert Machine().issue(row, value, 0.0) == half
-    assert Machine().issue(row, 0.0, value) == half << 16
+def test_cvt_packs_low_then_high(type, value, half):
+    assert Machine().issue(isa.cvt_halves_f32, value, 0.0, type=type) == half
+    assert Machine().issue(isa.cvt_halves_f32, 0.0, value, type=type) == half << 16
 
 
 def test_tma_load_fills_every_cta_of_the_mask_and_completes_its_own_barrier(rng):
     m = Machine(ctas=4)
     m.maps[1 << 40] = TensorMap(rng.integers(0, 256, 512, np.uint8))
-    m.issue(isa.cp_async_bulk_tensor_g2s_multicast, 256, 1 << 40, (128,), 64, 0b1010, rank=1)
+    m.issue(isa.cp_async_bulk_tensor_g2s, 256, 1 << 40, (128,), 64, cta_mask=0b1010, rank=1)
     for cta in range(4):
         hit = cta in (1, 3)
         want = m.maps[1 << 40].data[128:256] if hit else np.zeros(128, np.uint8)
@@ -348,22 +347,17 @@ def test_bulk_copies_move_bytes(rng):
 def test_a_barrier_of_a_peer_is_reached_through_mapa():
     m = Machine(ctas=2)
     peer = m.issue(isa.mapa, 8, 1)
-    m.issue(isa.mbarrier_arrive_expect_tx_cluster, peer, 256)
+    m.issue(isa.mbarrier_arrive_expect_tx, peer, 256, space="cluster")
     assert m.bars == {(1, 8): m.mbar(8, 1)} and m.mbar(8, 1).calls == [("arrive", ("tx", 256))]
     assert m.issue(isa.getctarank, peer) == 1
 
 
-@pytest.mark.parametrize(
-    "store, load, value",
-    [(isa.st_shared_cluster_b32, isa.ld_shared_cluster_b32, 0xDEADBEEF),
-     (isa.st_shared_cluster_b64, isa.ld_shared_cluster_b64, 2**63 + 5),
-     (isa.st_shared_cluster_f32, isa.ld_shared_cluster_f32, -0.5)],
-)  # fmt: skip
-def test_loads_give_what_was_stored_in_a_peers_memory(store, load, value):
-    m = Machine(ctas=2)
-    m.issue(store, CTA_STRIDE + 16, value)
-    assert m.issue(load, CTA_STRIDE + 16) == value
-    assert m.issue(load, 16) == 0
+@pytest.mark.parametrize("width, value", [(8, 0x7F), (32, 0xDEADBEEF), (64, 2**63 + 5)])
+def test_loads_give_what_was_stored_in_a_peers_memory(width, value):
+    m, how = Machine(ctas=2), {"space": "dsmem", "width": width}
+    m.issue(isa.st, CTA_STRIDE + 16, [value], **how)
+    assert m.issue(isa.ld, CTA_STRIDE + 16, **how) == [value]
+    assert m.issue(isa.ld, 16, **how) == [0]
 
 
 @pytest.mark.parametrize("row", [isa.mbarrier_test_wait_parity, isa.mbarrier_try_wait_parity])

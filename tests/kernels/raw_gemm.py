@@ -93,7 +93,7 @@ def cluster_sync():
 
 @traced
 def set_registers(count, up):
-    (isa.setmaxnreg_inc if up else isa.setmaxnreg_dec)(count=count)
+    isa.setmaxnreg(action="inc" if up else "dec", count=count)
 
 
 @traced
@@ -116,7 +116,7 @@ def fill(base, stage, phase, tma_a, tma_b, rank, m, n, k):
         isa.cp_async_bulk_tensor_g2s(base + stage * A_BYTES, tma_a.tensor_map, at_a, full, rank=2)
         to_b = base + B_AT + stage * B_BYTES + rank * (half * TILE_K * 2)
         at_b = (k * TILE_K, n * TILE_N + rank * half)
-        isa.cp_async_bulk_tensor_g2s_multicast(to_b, tma_b.tensor_map, at_b, full, 3, rank=2)
+        isa.cp_async_bulk_tensor_g2s(to_b, tma_b.tensor_map, at_b, full, cta_mask=3, rank=2)
 
     current().when(isa.elect_sync(), issue)
 
@@ -158,7 +158,7 @@ def wait_multiplied(pending):
 @traced
 def release(base, stage, lane, signals):
     there = base + EMPTY_AT + 8 * stage
-    current().when(signals, lambda: isa.mbarrier_arrive_peer(isa.mapa(there, lane)))
+    current().when(signals, lambda: isa.mbarrier_arrive(isa.mapa(there, lane), space="cluster", scope="cta"))
 
 
 @traced

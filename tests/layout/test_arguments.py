@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is no shape, coordinate or mode is refused by every function that takes one, never taken for an extent."""
+"""What is not a shape, coordinate or mode is refused by every function that takes one, never taken for an extent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OF_SHAPES = {
 def test_a_layout_where_a_shape_is_meant_is_refused(function, x):
     with pytest.raises(CuteError) as e:
         OF_SHAPES[function](x)
-    assert f"{x} is no shape, but has one: give its .shape, (4,8)" in str(e.value)
+    assert f"{x} is not a shape, but has one: give its .shape, (4,8)" in str(e.value)
 
 
 @pytest.mark.parametrize("x", [1.5, "ab", None, (4, "b")], ids=repr)

@@ -27,7 +27,7 @@ def flat_layout_of(layout):
 
 
 def assert_refused_for_a_reason(lhs, rhs, message):
-    """lhs o rhs was refused: it is no layout of the shape of rhs, or CuTe's conditions do not hold."""
+    """lhs o rhs was refused: it is not a layout of the shape of rhs, or CuTe's conditions do not hold."""
     inner = flat_layout_of(rhs)
     assert not divides(lhs, rhs) or not is_layout(lambda c: lhs(inner(c)), inner.shape), (lhs, rhs, message)
 
@@ -71,8 +71,9 @@ def test_a_coordinate_steps_through_a_mode_or_through_its_parts():
     with pytest.raises(CuteError) as e:
         cl.composition(L("((2,3),4):((1,2),6)"), whole_and_part)
     assert str(e.value) == (
-        "composition: ((2,3),4):((1,2),6) o (2,2):(1@0,1@1@0) is no layout: the right side steps through mode [0, 1] "
-        "of the left side and through mode [0], which holds it: choose strides along modes that do not hold one another"
+        "composition: ((2,3),4):((1,2),6) o (2,2):(1@0,1@1@0) is not a layout: the right side steps through mode [0, "
+        "1] of the left side and through mode [0], which holds it: choose strides along modes that do not hold "
+        "one another"
     )
     apart = cl.make_layout((2, 2), stride=(cl.E((0, 0)), cl.E((0, 1))))
     assert cl.composition(L("((2,3),4):((1,2),6)"), apart) == L("(2,2):(1,2)")
@@ -279,16 +280,16 @@ def test_products_are_the_block_and_its_disjoint_repetitions_or_refused(seed):
         (
             "(5,2):(6,1)",
             "(2,2):(1,2)",
-            "logical_product: (5,2):(6,1) by (2,2):(1,2) is no layout: of the composition with (3,2):(2,30), which the "
-            "block leaves free, the modes of the right side together reach 3 in its mode 0, of extent 3: choose modes "
-            "that do not carry into the next one",
+            "logical_product: (5,2):(6,1) by (2,2):(1,2) is not a layout: of the composition with (3,2):(2,30), which "
+            "the block leaves free, the modes of the right side together reach 3 in its mode 0, of extent 3: choose "
+            "modes that do not carry into the next one",
         ),
         (
             "(5,5):(27,3)",
             "(5,1):(1,0)",
-            "logical_product: (5,5):(27,3) by (5,1):(1,0) is no layout: of the composition with (3,1):(1,135), which "
-            "the block leaves free, 5 steps of 1 do not divide its mode 0, 3:1: choose extents and strides that divide "
-            "the modes they cross",
+            "logical_product: (5,5):(27,3) by (5,1):(1,0) is not a layout: of the composition with (3,1):(1,135), "
+            "which the block leaves free, 5 steps of 1 do not divide its mode 0, 3:1: choose extents and strides that "
+            "divide the modes they cross",
         ),
     ],
 )

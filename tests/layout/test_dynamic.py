@@ -157,8 +157,8 @@ def test_complement_of_one_dynamic_mode():
     [
         (
             lambda: cl.composition(cl.make_layout((Dyn(6), 4), stride=(4, 1)), 8),
-            "composition: (?,4):(4,1) o 8:1 is no layout: mode 0 of the left side, ?:4, is crossed, and its extent is "
-            "known only at run time: make it static, promise what divides it (cute.assume), or tile each mode by "
+            "composition: (?,4):(4,1) o 8:1 is not a layout: mode 0 of the left side, ?:4, is crossed, and its extent "
+            "is known only at run time: make it static, promise what divides it (cute.assume), or tile each mode by "
             "itself",
         ),
         (

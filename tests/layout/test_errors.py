@@ -20,15 +20,15 @@ ERRORS = [
     ),
     (
         lambda: cl.make_layout((4, 2.5)),
-        "shape=2.5 is no integer or tuple of integers: give ints, nested as you like",
+        "shape=2.5 is not an integer or tuple of integers: give ints, nested as you like",
     ),
     (
         lambda: cl.Layout((4, True), (1, 4)),
-        "shape=(4,True): True is no integer; build layouts with make_layout",
+        "shape=(4,True): True is not an integer; build layouts with make_layout",
     ),
     (
         lambda: cl.Layout(4, "x"),
-        "stride=x: 'x' is no integer; build layouts with make_layout",
+        "stride=x: 'x' is not an integer; build layouts with make_layout",
     ),
     (
         lambda: cl.make_layout((L("S<3,4,3> o 0 o 8:1"), L("8:1"))),
@@ -60,7 +60,7 @@ ERRORS = [
     ),
     (
         lambda: cl.Swizzle(3, 4.5, 2),
-        "base=4.5 is no integer",
+        "base=4.5 is not an integer",
     ),
     (
         lambda: cl.make_swizzle(3, 4, 3)((1, 2)),
@@ -84,7 +84,7 @@ ERRORS = [
     ),
     (
         lambda: cl.stride((4, 8)),
-        "stride: (4, 8) is no layout",
+        "stride: (4, 8) is not a layout",
     ),
     (
         lambda: L("S<3,4,3> o 0 o 8:1").stride,
@@ -92,7 +92,7 @@ ERRORS = [
     ),
     (
         lambda: cl.coalesce((4, 8)),
-        "(4, 8) is no layout: make one with make_layout",
+        "(4, 8) is not a layout: make one with make_layout",
     ),
     (
         lambda: L("(4,8):(1,4)")((1, 2, 3)),
@@ -180,17 +180,17 @@ ERRORS = [
     ),
     (
         lambda: cl.composition(L("(6,4):(1,7)"), L("4:4")),
-        "composition: (6,4):(1,7) o 4:4 is no layout: 4 steps of 4 do not divide its mode 0, 6:1: choose "
+        "composition: (6,4):(1,7) o 4:4 is not a layout: 4 steps of 4 do not divide its mode 0, 6:1: choose "
         "extents and strides that divide the modes they cross",
     ),
     (
         lambda: cl.composition(L("(2,3):(1,10)"), L("(2,2):(1,1)")),
-        "composition: (2,3):(1,10) o (2,2):(1,1) is no layout: the modes of the right side together reach 2 "
+        "composition: (2,3):(1,10) o (2,2):(1,1) is not a layout: the modes of the right side together reach 2 "
         "in its mode 0, of extent 2: choose modes that do not carry into the next one",
     ),
     (
         lambda: cl.composition(L("(4,4):(1,5)"), L("(2,2):(4,-1)")),
-        "composition: (4,4):(1,5) o (2,2):(4,-1) is no layout: the right side steps both ways through its modes: "
+        "composition: (4,4):(1,5) o (2,2):(4,-1) is not a layout: the right side steps both ways through its modes: "
         "choose strides of one sign",
     ),
     (
@@ -199,11 +199,11 @@ ERRORS = [
     ),
     (
         lambda: cl.composition(L("(6,4):(1,7)"), cl.make_swizzle(1, 0, 2)),
-        "composition: (6,4):(1,7) o S<1,0,2> is no swizzle: the layout must map the swizzle's bits to bits in order",
+        "composition: (6,4):(1,7) o S<1,0,2> is not a swizzle: the layout must map the swizzle's bits to bits in order",
     ),
     (
         lambda: cl.composition(L("(6,4):(1,7)"), [2, 2]),
-        "tiler=[2, 2] is no integer",
+        "tiler=[2, 2] is not an integer",
     ),
     (
         lambda: cl.complement(L("(4,4):(4,6)"), 64),
@@ -216,7 +216,7 @@ ERRORS = [
     ),
     (
         lambda: cl.right_inverse(cl.make_composed_layout(L("8:1"), 0, L("8:1"))),
-        "8:1 o 0 o 8:1 has no inverse here: its inner function 8:1 is no swizzle",
+        "8:1 o 0 o 8:1 has no inverse here: its inner function 8:1 is not a swizzle",
     ),
     (
         lambda: cl.logical_divide(L("(4,8):(1,4)"), (2, 2, 2)),
@@ -224,7 +224,7 @@ ERRORS = [
     ),
     (
         lambda: cl.zipped_divide(L("(4,8):(1,4)"), (None, 2)),
-        "the tiler leaves the mode 4 as it is, which is no pair: give its whole extent",
+        "the tiler leaves the mode 4 as it is, which is not a pair: give its whole extent",
     ),
     (
         lambda: cl.logical_product(L("(4,8):(1,4)"), (2, 2, 2)),
@@ -244,7 +244,7 @@ ERRORS = [
     ),
     (
         lambda: cl.recast_layout(32, 8, L("S<1,4,3> o 2 o 8:1")),
-        "recast_layout: the offset 2 of S<1,4,3> o 2 o 8:1 is no multiple of 4 elements",
+        "recast_layout: the offset 2 of S<1,4,3> o 2 o 8:1 is not a multiple of 4 elements",
     ),
     (
         lambda: cl.recast_layout(32, 8, cl.make_identity_layout((8, 4))),
@@ -252,7 +252,7 @@ ERRORS = [
     ),
     (
         lambda: cl.get_swizzle_portion(cl.make_composed_layout(L("8:1"), 0, L("8:1"))),
-        "8:1 o 0 o 8:1 is no swizzled layout: its inner function is 8:1",
+        "8:1 o 0 o 8:1 is not a swizzled layout: its inner function is 8:1",
     ),
     (
         lambda: cl.make_layout_image_mask(L("(2,2):(1,2)"), (0, 0), 2),
@@ -264,19 +264,19 @@ ERRORS = [
     ),
     (
         lambda: L("(4,8:(1,4)"),
-        "'(4,8:(1,4)' is no layout in CuTe's notation: , or ) is expected at ''",
+        "'(4,8:(1,4)' is not a layout in CuTe's notation: , or ) is expected at ''",
     ),
     (
         lambda: L("4:1x"),
-        "'4:1x' is no layout in CuTe's notation: nothing may follow at 'x'",
+        "'4:1x' is not a layout in CuTe's notation: nothing may follow at 'x'",
     ),
     (
         lambda: L("S<1,2,3> o 4:1"),
-        "'S<1,2,3> o 4:1' is no layout in CuTe's notation: a composed layout is written inner o offset o outer",
+        "'S<1,2,3> o 4:1' is not a layout in CuTe's notation: a composed layout is written inner o offset o outer",
     ),
     (
         lambda: L("(4,a)"),
-        "'(4,a)' is no layout in CuTe's notation: an integer, _ or ( is expected at 'a)'",
+        "'(4,a)' is not a layout in CuTe's notation: an integer, _ or ( is expected at 'a)'",
     ),
 ]
 

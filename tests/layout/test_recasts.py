@@ -67,15 +67,15 @@ def test_recast_layouts_whose_elements_lie_together_are_the_same_memory_or_refus
 @pytest.mark.parametrize(
     ("new", "old", "layout", "why"),
     [
-        (64, 32, "4:3", "its stride 3 is no multiple of 2"),
+        (64, 32, "4:3", "its stride 3 is not a multiple of 2"),
         (64, 32, "4:2", "none of its strides is 1"),
         (64, 32, "3:1", "a run of 3 of them is not whole"),
-        (64, 32, "(4,4):(1,5)", "its stride 5 is no multiple of 2"),
+        (64, 32, "(4,4):(1,5)", "its stride 5 is not a multiple of 2"),
         (64, 32, "4:-1", "its stride -1 is neither a multiple of 2 nor a step of a run of so many"),
         (32, 8, "(2,4):(1,4)", "only 2 of them lie together"),
         (32, 8, "(8,3):(1,2)", "its stride 2 is neither a multiple of 4 nor a step of a run of so many"),
         (32, 8, "(3,8):(1,3)", "a run of 3 of them is not whole"),
-        (32, 8, "(4,8):(1,6)", "its stride 6 is no multiple of 4"),
+        (32, 8, "(4,8):(1,6)", "its stride 6 is not a multiple of 4"),
     ],
 )
 def test_what_is_not_made_of_whole_runs_does_not_become_wider(new, old, layout, why):
@@ -100,7 +100,7 @@ def test_a_run_may_lie_in_several_modes():
         (8, 16, "4:-1", "an element of 4:-1 has no place for the 2 that it becomes: one mode must have stride 1"),
         (8, 16, "(4,4):(1,1)", "an element of (4,4):(1,1) has no place for the 2 that it becomes"),
         (16, 8, "S<1,0,3> o 0 o 16:1", "S<1,0,3> moves single elements, and 2 of them become one"),
-        (16, 8, "S<1,4,3> o 1 o 16:1", "the offset 1 of S<1,4,3> o 1 o 16:1 is no multiple of 2 elements"),
+        (16, 8, "S<1,4,3> o 1 o 16:1", "the offset 1 of S<1,4,3> o 1 o 16:1 is not a multiple of 2 elements"),
         (16, 8, "(4,4):(4,1) o 0 o 16:1", "the inner layout (4,4):(4,1) of a composed one must begin with a mode of"),
         (8, 16, "(4,4):(4,1) o 0 o 16:1", "the inner layout (4,4):(4,1) of a composed one must begin with a mode of"),
     ],

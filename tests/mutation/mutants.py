@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 # Calls that order threads, proxies or copies: as a statement each can be left out.
 LEFT_OUT = {
-    "mbarrier_wait_parity", "mbarrier_arrive", "mbarrier_arrive_cluster", "mbarrier_arrive_expect_tx", "mbarrier_init",
-    "fence_mbarrier_init", "fence_proxy_async_shared_cta", "fence_proxy", "bar_sync", "arrive_and_wait", "sync",
+    "mbarrier_wait_parity", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_init",
+    "fence_mbarrier_init", "fence_proxy_async", "fence_proxy", "bar_sync", "arrive_and_wait", "sync",
     "cluster_arrive", "cluster_wait", "wgmma_fence", "wgmma_commit_group", "wgmma_wait_group", "fence", "commit_group",
-    "wait_group", "cp_async_bulk_commit_group", "cp_async_bulk_wait_group_read", "producer_acquire", "producer_commit",
+    "wait_group", "cp_async_bulk_commit_group", "cp_async_bulk_wait_group", "producer_acquire", "producer_commit",
     "producer_tail", "release", "commit", "tail", "sync_warp", "syncthreads", "arrive", "sync_threads",
     "cp_async_commit_group", "cp_async_wait_group", "consumer_wait", "consumer_release", "pipeline_init_arrive",
     "pipeline_init_wait", "wait", "tcgen05_fence_before", "tcgen05_fence_after", "tcgen05_wait_ld", "tcgen05_commit",
@@ -22,7 +22,7 @@ TOKENS = {"acquire_and_advance", "wait_and_advance"}
 # (call, number of the argument, or its keyword): its integer is raised and lowered.
 COUNTS = {
     ("mbarrier_init", 1), ("CooperativeGroup", 1), ("NamedBarrier", 1), ("wait_group", 0), ("wgmma_wait_group", "n"),
-    ("cp_async_bulk_wait_group_read", "n"), ("mbarrier_arrive_expect_tx", 1), ("create", "tx_count"),
+    ("cp_async_bulk_wait_group", "n"), ("mbarrier_arrive_expect_tx", 1), ("create", "tx_count"),
     ("bar_sync", 1), ("mbarrier_wait_parity", 1), ("arrive", 1), ("cp_async_wait_group", 0),
 }  # fmt: skip
 

@@ -28,7 +28,7 @@ def copy_slice(dst, src, first, words, bar, mask):
     """One elected lane copies `words` from word `first` on, to each CTA of `mask`."""
     at = dst.iterator.address + dtypes.Uint32(first * 4)
     source = src.iterator.address + dtypes.Uint64(first * 4)
-    copy = isa.cp_async_bulk_g2s_multicast
+    copy = isa.cp_async_bulk_g2s
     mask = dtypes.Uint16(mask)
     seam.current().when(isa.elect_sync(), lambda: copy(at, source, words * 4, bar.address, mask))
 
@@ -177,7 +177,7 @@ def store_kernel(stages, producers):
 
 @seam.traced
 def store_to_peer(tensor, word, rank, value):
-    isa.st_shared_cluster_b32(isa.mapa(tensor.iterator.address + dtypes.Uint32(word * 4), rank), value)
+    isa.st(isa.mapa(tensor.iterator.address + dtypes.Uint32(word * 4), rank), [value], space="dsmem", width=32)
 
 
 def peer_kernel(stages):

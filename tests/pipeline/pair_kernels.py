@@ -9,7 +9,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, layout, pipeline, seam, utils
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows.umma import Tcgen05Descriptor, Tcgen05Instruction
+from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.nvgpu import common, cpasync
 from numba_cute.pipeline import Agent, CooperativeGroup
 

@@ -90,7 +90,7 @@ def recast(op=PipelineOp.Composite):
         (lambda: multi(cta_layout_vmnk=layout(1, 2, 1)), "consumer_group_umma.size 1 must be 2"),
         (lambda: multi(cta_layout_vmnk=layout(1, 2, 1), consumer_group_umma=TWO), "not a multiple of 2"),
         (lambda: multi(consumer_group_umma=MANY), "consumer_group_umma.size 64 must be 1"),
-        (lambda: recast().arrive(0), "says no one way to arrive"),
+        (lambda: recast().arrive(0), "does not say how to arrive"),
         (lambda: recast(PipelineOp.TCGen05Mma).arrive(0, 1 << 16), "mask 0x10000 must name 1 to 16 CTAs"),
         (lambda: recast(PipelineOp.TCGen05Mma).arrive(0, 1, 3), "cta_group 3"),
     ],

@@ -129,24 +129,24 @@ def test_a_size_may_be_known_only_at_run_time(agent):
 
 REFUSED = {  # blocks of 64 threads: (pipeline, arguments, what is said)
     "too many warps": ("Async", {"consumer_group": CooperativeGroup(Agent.Warp, 3)},
-                       "consumer_group.size 3 * 32 (Agent.Warp) = 96 arrivals never come: a block has 64 threads"),
+                       "consumer_group.size 3 * 32 (Agent.Warp) = 96 arrivals never occur: a block has 64 threads"),
     "too many blocks": ("CpAsync", {"consumer_group": CooperativeGroup(Agent.ThreadBlock, 2)},
-                        "consumer_group.size 2 (Agent.ThreadBlock): the threads of 2 CTAs never come: 1 arrive"),
+                        "consumer_group.size 2 (Agent.ThreadBlock): the threads of 2 CTAs are waited for: 1 arrive"),
     "a warp that copies": ("TmaAsync", {"tx_count": 128, "producer_group": WARP, "consumer_group": ONE},
-                           "producer_group.size 1 * 32 (Agent.Warp) = 32 arrivals never come: one lane of each warp "
+                           "producer_group.size 1 * 32 (Agent.Warp) = 32 arrivals never occur: one lane of each warp "
                            "arrives here: CooperativeGroup(Agent.Thread, 1)"),
     "warps that release with one lane": ("TmaAsync", {"tx_count": 128, "consumer_group": WARPS},
                                          "CooperativeGroup(Agent.Thread, 2), or enable_multicast_signaling=True"),
     "a block that releases with one lane": ("TmaAsync", {"tx_count": 128, "consumer_group": AGENTS["the block"][0]},
                                             "CooperativeGroup(Agent.Thread, how many warps)"),
     "a warp that asks": ("ClcFetchAsync", {"producer_group": WARP, "consumer_group": ONE},
-                         "producer_group.size 1 * 32 (Agent.Warp) = 32 arrivals never come"),
+                         "producer_group.size 1 * 32 (Agent.Warp) = 32 arrivals never occur"),
     "a warp that multiplies": ("TmaUmma", {"tx_count": 128, "consumer_group": WARP},
                                "consumer_group.size 1 * 32 (Agent.Warp) = 32 must be 1"),
     "a warp whose results": ("UmmaAsync", {"producer_group": WARP, "consumer_group": ONE},
                              "producer_group.size 1 * 32 (Agent.Warp) = 32 must be 1"),
     "readers of results": ("UmmaAsync", {"consumer_group": CooperativeGroup(Agent.Warp, 4)},
-                           "consumer_group.size 4 * 32 (Agent.Warp) = 128 arrivals never come"),
+                           "consumer_group.size 4 * 32 (Agent.Warp) = 128 arrivals never occur"),
 }  # fmt: skip
 
 

@@ -80,23 +80,23 @@ CLUSTER = {  # kernels with clusters of (2, 1)
 BLOCK = {  # blocks of 64 threads
     "threads": (
         creating("Async", consumer_group=group(65)),
-        "consumer_group.size 65 arrivals never come: a block has 64",
+        "consumer_group.size 65 arrivals never occur: a block has 64",
     ),
-    "copying threads": (creating("CpAsync", producer_group=group(128)), "producer_group.size 128 arrivals never come"),
+    "copying threads": (creating("CpAsync", producer_group=group(128)), "producer_group.size 128 arrivals never occur"),
     "warps": (
         creating("TmaAsync", tx_count=16, consumer_group=group(3)),
-        "consumer_group.size 3 arrivals never come: a block has 64 / 32 = 2 warps",
+        "consumer_group.size 3 arrivals never occur: a block has 64 / 32 = 2 warps",
     ),
     "warpgroups": (
         creating("TmaAsync", tx_count=16, consumer_group=group(1), threads_per_arrival=128),
         "a block has 64 / 128 = 0 warpgroups",
     ),
-    "results": (creating("UmmaAsync", consumer_group=group(128)), "consumer_group.size 128 arrivals never come"),
-    "operands": (creating("AsyncUmma", producer_group=group(96)), "producer_group.size 96 arrivals never come"),
-    "followers": (creating("ClcFetchAsync", consumer_group=group(96)), "consumer_group.size 96 arrivals never come"),
+    "results": (creating("UmmaAsync", consumer_group=group(128)), "consumer_group.size 128 arrivals never occur"),
+    "operands": (creating("AsyncUmma", producer_group=group(96)), "producer_group.size 96 arrivals never occur"),
+    "followers": (creating("ClcFetchAsync", consumer_group=group(96)), "consumer_group.size 96 arrivals never occur"),
     "turns": (
         using(lambda s: turns(s, group(32))),
-        "PipelineOrder.create: producer_group.size 32 * 3 groups = 96 arrivals never come: a block has 64 threads",
+        "PipelineOrder.create: producer_group.size 32 * 3 groups = 96 arrivals never occur: a block has 64 threads",
     ),
     "a named barrier": (using(lambda s: NamedBarrier(1, 128).sync()), "num_threads 128 never arrive: a block has 64"),
     "a seventeenth barrier": (using(lambda s: NamedBarrier(16, 64).sync()), "barrier_id 16 must be 0 to 15"),

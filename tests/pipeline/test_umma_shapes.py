@@ -11,8 +11,8 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, pipeline, seam, utils
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows import umma
-from numba_cute.isa.rows.umma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
+from numba_cute.isa.rows import tcgen05_mma as umma
+from numba_cute.isa.rows.tcgen05_mma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, PipelineOp
 
 SLOW = pytest.mark.slow
@@ -113,13 +113,12 @@ def multiply_blocks(slot, shared_a, shared_b, a_step, b_step, a_descriptor, b_de
     def issue():
         for i in range(BLOCKS):
             right = dtypes.Uint64(encode_address(b + i * b_step)) + b_descriptor
-            integers = kind == "i8"
             if in_tmem:
                 left = d + A_COLUMN + i * ROW_WORDS
-                row = isa.tcgen05_mma_ts_i8 if integers else isa.tcgen05_mma_ts
+                row = isa.tcgen05_mma_ts
             else:
                 left = dtypes.Uint64(encode_address(a + i * a_step)) + a_descriptor
-                row = isa.tcgen05_mma_ss_i8 if integers else isa.tcgen05_mma_ss
+                row = isa.tcgen05_mma_ss
             row(d, left, right, word, i > 0, cta_group=ctas, kind=kind)
 
     seam.current().when(isa.elect_sync(), issue)

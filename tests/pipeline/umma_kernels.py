@@ -9,7 +9,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, pipeline, seam, utils
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows.umma import Tcgen05Descriptor, Tcgen05Instruction
+from numba_cute.isa.rows.tcgen05_mma import Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.pipeline import Agent, CooperativeGroup, PipelineOp
 
 M, N, K = 128, 32, 16
@@ -208,7 +208,7 @@ def copy_part(dst, src, stage_index, bar, at, of):
     """One elected lane copies the `at`-th part of `of` of a stage, to each of `of` CTAs."""
     b, part, mask = seam.current(), STAGE_BYTES // of, dtypes.Uint16((1 << of) - 1)
     source = src.iterator.address + dtypes.Uint64(stage_index) * STAGE_BYTES + dtypes.Uint64(at * part)
-    copy = isa.cp_async_bulk_g2s_multicast
+    copy = isa.cp_async_bulk_g2s
     b.when(isa.elect_sync(), lambda: copy(dst + dtypes.Uint32(at * part), source, part, bar.address, mask))
 
 

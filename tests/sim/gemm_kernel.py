@@ -12,7 +12,7 @@ from numba import cuda
 from numba_cute import dtypes, seam
 from numba_cute.isa.facts.bits import WgmmaDescriptor
 from numba_cute.isa.facts.tensormap import TensorMapRecord
-from numba_cute.isa.rows import cluster, convert, fence, matrix, mbarrier, setmaxnreg, sync, tma, wgmma
+from numba_cute.isa.rows import cluster, convert, fence, matrix, mbarrier, registers, sync, tma, wgmma
 from numba_cute.sim import name_range, simulate
 
 BM, BN, BK, STAGES = 128, 256, 64, 3
@@ -49,7 +49,7 @@ def make_produce(broken: Broken):
             mbarrier.mbarrier_arrive_expect_tx(full, STAGE + broken.tx_more)
             tma.cp_async_bulk_tensor_g2s(at, a_map, (k * BK, m0), full, rank=2)
             half = at + A_BYTES + rank * (B_BYTES // 2)
-            tma.cp_async_bulk_tensor_g2s_multicast(half, b_map, (k * BK, n0 + rank * 128), full, 3, rank=2)
+            tma.cp_async_bulk_tensor_g2s(half, b_map, (k * BK, n0 + rank * 128), full, cta_mask=3, rank=2)
             stage += 1
             if stage == STAGES:
                 stage, phase = 0, phase ^ 1
@@ -74,7 +74,7 @@ def make_consume(broken: Broken):
             if broken.wait_mma:
                 wgmma.wgmma_wait_group(n=0)
             if broken.release and cuda.threadIdx.x % 128 < 2:
-                mbarrier.mbarrier_arrive_cluster(cluster.mapa(EMPTY + 8 * stage, cuda.threadIdx.x % 128))
+                mbarrier.mbarrier_arrive(cluster.mapa(EMPTY + 8 * stage, cuda.threadIdx.x % 128), space="cluster")
             stage += 1
             if stage == STAGES:
                 stage, phase = 0, phase ^ 1
@@ -92,20 +92,21 @@ def make_epilogue(broken: Broken):
         values = b.vector(acc)
         for j in range(BN // 16):
             words = tuple(
-                convert.cvt_bf16x2_f32(float(values[8 * j + 2 * i]), float(values[8 * j + 2 * i + 1])) for i in range(4)
+                convert.cvt_halves_f32(float(values[8 * j + 2 * i]), float(values[8 * j + 2 * i + 1]), type="bf16")
+                for i in range(4)
             )
             col = 16 * j + 8 * (lane // 16)
             at = C_AT + (col // 64) * (BM * 128) + row * 128 + (col % 64) * 2
             matrix.stmatrix(at, words, num=4, trans=False)
         if broken.fence:
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         sync.bar_sync(1, 256)
         if wg == 0 and t == 0:
             for q in range(BN // 64):
                 tma.cp_async_bulk_tensor_s2g(c_map, (n0 + 64 * q, m0), C_AT + q * BM * 128, rank=2)
             tma.cp_async_bulk_commit_group()
             if broken.wait_store:
-                tma.cp_async_bulk_wait_group_read(n=0)
+                tma.cp_async_bulk_wait_group(n=0, read=True)
         sync.bar_sync(1, 256)
         if not broken.wait_store:
             b.store(F32, "smem", C_AT, (0.0,), 4)
@@ -133,11 +134,11 @@ def make_kernel(broken: Broken):
         sync.cluster_wait()
         m0, n0 = cuda.blockIdx.x * BM, cuda.blockIdx.y * BN
         if t < 128:
-            setmaxnreg.setmaxnreg_dec(count=40)
+            registers.setmaxnreg(count=40, action="dec")
             if t == 0:
                 produce(a_map, b_map, k_tiles, m0, n0, rank)
         else:
-            setmaxnreg.setmaxnreg_inc(count=232)
+            registers.setmaxnreg(count=232, action="inc")
             acc = seam.Regs(seam.current().registers(F32, BN // 2), F32, 0, BN // 2)
             consume(acc, k_tiles, t // 128 - 1)
             epilogue(acc, c_map, m0, n0, t // 128 - 1)

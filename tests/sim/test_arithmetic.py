@@ -198,6 +198,8 @@ def test_conversions_are_those_of_the_gpu(types):
 
 # ------------------------------------------------------------------ in kernels
 
+LEAST = -(1 << 63)
+
 
 def accumulated(x, y):
     total = x * 0
@@ -273,6 +275,7 @@ def test_operators_in_kernels_have_numbas_types(op):
         (lambda x: x >> 70, (-5,), -1), (lambda x: 2.0**x, (2000.0,), math.inf), (lambda x: 0.0**x, (-1.0,), math.inf),
         (lambda x: math.pow(x, 0.5), (-8.0,), math.nan), (lambda x: math.fmod(x, 0.0), (1.0,), math.nan),
         (lambda x: math.acos(x), (2.0,), math.nan), (lambda x: x * x, (1e200,), math.inf),
+        (lambda x: abs(LEAST) + x, (np.int8(0),), -(2**63)), (lambda x: x - (-LEAST), (np.int8(0),), -(2**63)),
         (lambda x: abs(x), (np.int8(-128),), -128), (lambda x: -x, (np.int8(-128),), -128),
         (lambda x: -x, (np.uint8(1),), 255), (lambda x: ~x, (np.uint8(1),), 254),
         (lambda x: x - 1, (np.uint32(0),), -1),
@@ -322,7 +325,6 @@ def test_functions_of_numpy_of_two_numbers_have_numbas_types(name, types):
 @pytest.mark.parametrize("t", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32, np.uint64])
 def test_indices_of_a_range_have_its_type(t):
     def indices(n):
-        last = 0 * n
         for i in range(n):
             last = i
         return last

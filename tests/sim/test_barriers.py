@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from numba_cute.isa.rows import cluster, mbarrier, special, sync, tma, wgmma
+from numba_cute.isa.rows import cluster, mbarrier, memory, special, sync, tma, wgmma
 from numba_cute.sim import (
     BarrierError,
     DeadlockError,
@@ -110,7 +110,7 @@ def test_deadlock_names_barrier_place_phase_and_arrivals():
 def arrive_twice():
     barrier_of(1)
     if cuda.threadIdx.x == 0:
-        mbarrier.mbarrier_arrive_count(BAR, 2)
+        mbarrier.mbarrier_arrive(BAR, 2)
 
 
 def use_uninitialised():
@@ -217,11 +217,11 @@ def test_cluster_barrier_orders_peers(seed):
         sync.cluster_arrive()
         sync.cluster_wait()  # both have started
         if cuda.threadIdx.x == 0:
-            cluster.st_shared_cluster_b32(cluster.mapa(BAR, 1 - rank), 100 + rank)
+            memory.st(cluster.mapa(BAR, 1 - rank), [100 + rank], space="dsmem", width=32)
         sync.cluster_arrive()
         sync.cluster_wait()
         if cuda.threadIdx.x == 0:
-            out[cuda.blockIdx.x] = cluster.ld_shared_cluster_b32(BAR)
+            out[cuda.blockIdx.x] = memory.ld(BAR, space="dsmem", width=32)
 
     out = np.zeros(4, np.int32)
     launch(kernel, out, blocks=4, cluster=2, seed=seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/debugging.md: its kernels give its reports, and its mends silence them.
+"""examples/debugging.md: its kernels give its reports, and its fixes silence them.
 
 `python -m tests.sim.test_debugging` writes the reports into the page."""
 
@@ -49,7 +49,7 @@ def test_the_page_shows_the_report(name):
 
 
 @pytest.mark.parametrize("name", MENDS)
-def test_the_mend_silences_it(name):
+def test_the_fix_silences_it(name):
     old, new = MENDS[name]
     code = blocks()[name]
     assert old in code

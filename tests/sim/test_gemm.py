@@ -33,12 +33,12 @@ BROKEN = {
         Broken(release=False), DeadlockError,
         ["mainloop.empty[0]", "phase 0 (parity 0)", "4 of 4 arrivals missing", "gemm_kernel.py:", "thread 0 (warp 0)",
          "warps 4-11 (256 threads) of CTA 1", "mainloop.full[0]", "1 of 1 arrival missing",
-         "mend: let as many threads arrive in each phase as the barrier was initialised for (4)"],
+         "fix: let as many threads arrive in each phase as the barrier was initialised for (4)"],
     ),
     "tx_count too great": (
         Broken(tx_more=64), DeadlockError,
         ["mainloop.full[0]", "64 bytes missing: 49216 announced (expect_tx), 49152 delivered",
-         "mend: announce the 49152 bytes"],
+         "fix: announce the 49152 bytes"],
     ),
     "tx_count too small": (
         Broken(tx_more=-64), DeadlockError,

@@ -7,7 +7,7 @@ from numba import cuda
 
 from numba_cute import dtypes, seam
 from numba_cute.isa.facts.bits import WgmmaDescriptor
-from numba_cute.isa.rows import fence, mbarrier, sync, tma, wgmma
+from numba_cute.isa.rows import bulk, fence, mbarrier, sync, tma, wgmma
 from numba_cute.sim import OutOfBoundsError, RaceError, simulate
 
 BAR, BUF = 1024, 2048
@@ -28,17 +28,17 @@ def make_store(fence_by):
     def kernel(out):
         t = cuda.threadIdx.x
         if fence_by == "all, too early":
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         put(BUF + 4 * t, t)
         if fence_by == "all" or (fence_by == "warp 0" and t < 32):
-            fence.fence_proxy_async_shared_cta()
+            fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         if t == 0:
             if fence_by == "the reader, after the barrier":
                 fence.fence_proxy_async()
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
             tma.cp_async_bulk_commit_group()
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
         cuda.syncthreads()
         put(BUF + 4 * t, -1)
 
@@ -66,12 +66,12 @@ def test_data_of_one_copy_may_feed_another_without_a_fence():
             mbarrier.mbarrier_init(BAR, 1)
             fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, 64)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 64, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 64, BAR)
             mbarrier.mbarrier_wait_parity(BAR, 0)
             assert get(BUF) == 7
-            tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 64)
+            bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 64)
             tma.cp_async_bulk_commit_group()
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
 
     a, out = np.full(16, 7, np.int32), np.zeros(16, np.int32)
     simulate(kernel)[1, 32, 0, 4096](a, out)
@@ -89,7 +89,7 @@ def test_touching_what_a_copy_has_still_to_write(touch, words):
             mbarrier.mbarrier_init(BAR, 1)
             fence.fence_mbarrier_init()
             mbarrier.mbarrier_arrive_expect_tx(BAR, 64)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 64, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 64, BAR)
             touch()
 
     with pytest.raises(RaceError, match=words + r"(.|\n)*cp_async_bulk_g2s(.|\n)*has still to write it"):
@@ -104,7 +104,7 @@ def make_wgmma(wait, wait_first):
         b = seam.current()
         t = cuda.threadIdx.x
         b.store(BF16, "smem", BUF + 16 * t, (1.0,) * 8, 16)
-        fence.fence_proxy_async_shared_cta()
+        fence.fence_proxy_async(space="shared::cta")
         cuda.syncthreads()
         acc = seam.Regs(b.registers(F32, 4), F32, 0, 4)
         b.fill(acc, 2.0)

@@ -96,7 +96,7 @@ def test_a_lane_must_be_in_its_own_mask():
     def outside(got):
         got[arch.lane_idx()] = arch.vote_ballot_sync(True, 0xFFFF)
 
-    with pytest.raises(SimError, match=r"vote_ballot_mask: .*not in its own mask 0xffff"):
+    with pytest.raises(SimError, match=r"vote_ballot: .*not in its own mask 0xffff"):
         cute.simulate(outside)[1, 32](np.zeros(32, np.int64))
 
 

@@ -7,7 +7,7 @@ import pytest
 from numba import cuda
 
 from numba_cute import dtypes, seam
-from numba_cute.isa.rows import cluster, copy_async, fence, mbarrier, sync, tma
+from numba_cute.isa.rows import bulk, cluster, copy_async, fence, mbarrier, sync, tma
 from numba_cute.sim import DeadlockError, SimError, simulate
 
 BAR, BUF = 1024, 2048
@@ -35,7 +35,7 @@ def several_copies_on_one_barrier(a, out):
     if t == 0:
         mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
         for i in range(4):
-            tma.cp_async_bulk_g2s(BUF + 64 * i, a.ctypes.data + 64 * i, 64, BAR)
+            bulk.cp_async_bulk_g2s(BUF + 64 * i, a.ctypes.data + 64 * i, 64, BAR)
     mbarrier.mbarrier_wait_parity(BAR, 0)
     out[t] = get(BUF + 4 * t)
 
@@ -47,7 +47,7 @@ def producer_waits_for_parity_1_of_a_fresh_barrier(a, out):
         if t == 0:
             mbarrier.mbarrier_wait_parity(BAR + 8, i & 1 ^ 1)
             mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-            tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+            bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
         mbarrier.mbarrier_wait_parity(BAR, i & 1)
         out[t] = get(BUF + 4 * t)
         mbarrier.mbarrier_arrive(BAR + 8)
@@ -58,11 +58,11 @@ def generic_read_then_async_read(a, out):
     t = cuda.threadIdx.x
     if t == 0:
         mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-        tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+        bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
     mbarrier.mbarrier_wait_parity(BAR, 0)
     assert get(BUF + 4 * t) == t
     if t == 0:
-        tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+        bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
         tma.cp_async_bulk_commit_group()
         tma.cp_async_bulk_wait_group(n=0)
 
@@ -78,7 +78,7 @@ def bulk_copies_from_several_warps_in_a_loop(a, out):
     for i in range(4):
         if lane == 0:
             mbarrier.mbarrier_arrive_expect_tx(bar, 128)
-            tma.cp_async_bulk_g2s(buf, a.ctypes.data + 128 * warp, 128, bar)
+            bulk.cp_async_bulk_g2s(buf, a.ctypes.data + 128 * warp, 128, bar)
         mbarrier.mbarrier_wait_parity(bar, i & 1)
         out[t] = get(buf + 4 * lane)
         sync.bar_warp_sync()
@@ -90,7 +90,7 @@ def the_reader_fences_after_the_barrier(a, out):
     cuda.syncthreads()
     if t == 0:
         fence.fence_proxy_async()
-        tma.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
+        bulk.cp_async_bulk_s2g(out.ctypes.data, BUF, 256)
         tma.cp_async_bulk_commit_group()
         tma.cp_async_bulk_wait_group(n=0)
 
@@ -116,8 +116,8 @@ def copies_issued_ahead_of_the_announcement(a, out):
     barriers(1)
     t = cuda.threadIdx.x
     if t == 0:
-        tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
-        tma.cp_async_bulk_g2s(BUF + 128, a.ctypes.data + 128, 128, BAR)
+        bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 128, BAR)
+        bulk.cp_async_bulk_g2s(BUF + 128, a.ctypes.data + 128, 128, BAR)
         mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
     mbarrier.mbarrier_wait_parity(BAR, 0)
     out[t] = get(BUF + 4 * t)
@@ -269,12 +269,12 @@ def test_not_a_word(kernel, seed):
 def test_peers_exchange_by_st_async_and_cluster_barriers(seed):
     def kernel(out):
         barriers(1)
-        sync.cluster_arrive_relaxed()
+        sync.cluster_arrive(sem="relaxed")
         sync.cluster_wait()
         rank = cuda.blockIdx.x
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 4)
-            cluster.st_async_b32(cluster.mapa(BUF, 1 - rank), 10 + rank, cluster.mapa(BAR, 1 - rank))
+            cluster.st_async(cluster.mapa(BUF, 1 - rank), [10 + rank], cluster.mapa(BAR, 1 - rank))
             mbarrier.mbarrier_wait_parity(BAR, 0)
             out[rank] = get(BUF)
 

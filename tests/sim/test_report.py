@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from numba_cute.sim.report import ranges, who
+from numba_cute.sim.ground.report import ranges, who
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from numba import cuda
 
 from numba_cute import dtypes
 from numba_cute.isa.facts.tensormap import TensorMapRecord
-from numba_cute.isa.rows import fence, mbarrier, special, sync, tma
+from numba_cute.isa.rows import bulk, fence, mbarrier, special, sync, tma
 from numba_cute.seam import CuteError
 from numba_cute.sim import OutOfBoundsError, simulate
 
@@ -29,7 +29,7 @@ def make_load(rank, nbytes):
             mbarrier.mbarrier_arrive_expect_tx(BAR, nbytes)
             tma.cp_async_bulk_tensor_g2s(BUF, source, at, BAR, rank=rank)
             mbarrier.mbarrier_wait_parity(BAR, 0)
-            tma.cp_async_bulk_s2g(raw.ctypes.data, BUF, nbytes)
+            bulk.cp_async_bulk_s2g(raw.ctypes.data, BUF, nbytes)
             tma.cp_async_bulk_commit_group()
             tma.cp_async_bulk_wait_group(n=0)
 
@@ -158,11 +158,11 @@ def test_multicast_delivers_and_counts_in_each_cta(seed, rng):
         if cuda.threadIdx.x == 0:
             mbarrier.mbarrier_arrive_expect_tx(BAR, 4 * 256)
             at = (0, rank)
-            tma.cp_async_bulk_tensor_g2s_multicast(BUF + 256 * rank, source, at, BAR, 15, rank=2)
+            tma.cp_async_bulk_tensor_g2s(BUF + 256 * rank, source, at, BAR, cta_mask=15, rank=2)
             mbarrier.mbarrier_wait_parity(BAR, 0)
-            tma.cp_async_bulk_s2g(out.ctypes.data + 1024 * rank, BUF, 1024)
+            bulk.cp_async_bulk_s2g(out.ctypes.data + 1024 * rank, BUF, 1024)
             tma.cp_async_bulk_commit_group()
-            tma.cp_async_bulk_wait_group_read(n=0)
+            tma.cp_async_bulk_wait_group(n=0, read=True)
         sync.cluster_arrive()
         sync.cluster_wait()
 

@@ -10,7 +10,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import dtypes, seam
-from numba_cute.isa.rows import fence, mbarrier, tma
+from numba_cute.isa.rows import bulk, fence, mbarrier
 from numba_cute.sim import Trace, simulate
 
 BAR, BUF = 1024, 2048
@@ -86,7 +86,7 @@ def copy(a, out):
     cuda.syncthreads()
     if t == 0:
         mbarrier.mbarrier_arrive_expect_tx(BAR, 256)
-        tma.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
+        bulk.cp_async_bulk_g2s(BUF, a.ctypes.data, 256, BAR)
     mbarrier.mbarrier_wait_parity(BAR, 0)
     out[t] = seam.current().load(dtypes.Int32, "smem", BUF + 4 * (t % 64), 1, 4)[0]
 

@@ -26,7 +26,7 @@ FAMILIES = {
                             "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol"),
 }  # fmt: skip
 _PREFIXES = sorted((p for family in FAMILIES.values() for p in family), key=len, reverse=True)
-_SPLIT = re.compile(r"[\s;{}]+")
+_SPLIT = re.compile(r"[\s;{}<>|]+")
 
 
 def family(row: Instr) -> str | None:
@@ -39,24 +39,37 @@ def family(row: Instr) -> str | None:
 
 
 def table() -> str:
-    """Each family with its targets, who issues it and what completes it."""
+    """Each family with its targets, who issues it, what completes it and what it may be given."""
     lines, by_family = [], {}
     for row in TABLE.values():
         by_family.setdefault(family(row), []).append(row)
     for title, prefixes in FAMILIES.items():
-        lines += [f"### {title}", "", "| PTX | target | issued by a | completed by |", "| --- | --- | --- | --- |"]
+        lines += [
+            f"### {title}",
+            "",
+            "| PTX | target | issued by a | completed by | optional |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         for prefix in sorted(prefixes):
             rows = by_family.get(prefix, [])
             for issuer in sorted({row.issuer for row in rows}):
                 mine = [row for row in rows if row.issuer == issuer]
-                targets = sorted({t for row in mine for t in row.target.split("|")}, key=_order)
+                targets = sorted({t for row in mine for t in targets_of(row)}, key=order)
+                optional = dict.fromkeys(o.name for row in mine for o in row.operands if o.optional)
                 done = sorted({(row.done_by or "").replace("_", " ") for row in mine} - {""})
-                lines.append(f"| `{prefix}` | {', '.join(targets)} | {issuer} | {', '.join(done)} |")
+                lines.append(
+                    f"| `{prefix}` | {', '.join(targets)} | {issuer} | {', '.join(done)} | {', '.join(optional)} |"
+                )
         lines.append("")
     return "\n".join(lines)
 
 
-def _order(target: str) -> tuple[int, str]:
+def targets_of(row: Instr) -> set[str]:
+    """The targets that its forms and its optional operands need."""
+    return {t for case in row.cases for target in row.needs(case, row.names) for t in target.split("|")}
+
+
+def order(target: str) -> tuple[int, str]:
     return int(re.sub(r"\D", "", target)), target
 
 

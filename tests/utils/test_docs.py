@@ -11,8 +11,8 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import nvgpu
-from numba_cute.isa.form.instr import TABLE
-from tests.utils import instruction_table
+from numba_cute.nvgpu.common import CopyOp, MmaOp
+from tests.utils import instruction_table, operation_table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -74,28 +74,30 @@ def test_each_name_of_the_announcement_is_in_its_module(module):
         resolve(f"{module}.{name}" if module != "cute" else name)
 
 
-OPS = {f"{module.__name__.removeprefix('numba_cute.')}.{name}": getattr(module, name)
-       for module in (nvgpu, nvgpu.warp, nvgpu.warpgroup, nvgpu.cpasync) for name in module.__all__
-       if name.endswith("Op") and name not in ("ReductionOp", "TmaCopyOp")}  # fmt: skip
-FAMILIES = {}
-for row in TABLE.values():
-    FAMILIES.setdefault(instruction_table.family(row), set()).update(row.target.split("|"))
-OP_ROWS = {r[0].strip("`"): r for r in rows("nvgpu.md") if re.match(r"`nvgpu\.\w.*Op`", r[0])}
+OPS = dict([*operation_table.operations(MmaOp), *operation_table.operations(CopyOp)])
 
 
-def test_each_operation_of_nvgpu_has_its_row():
-    assert set(OP_ROWS) == set(OPS)
+def test_no_public_operation_is_left_out_of_the_tables():
+    exported = {f"{m.__name__.removeprefix('numba_cute.')}.{n}" for m in operation_table.FACADES for n in m.__all__
+                if n.endswith("Op")}  # fmt: skip
+    bases = {"nvgpu.CopyOp", "nvgpu.MmaOp", "nvgpu.cpasync.TmaCopyOp"}
+    assert exported - set(OPS) == bases | {"nvgpu.ReductionOp", "nvgpu.cpasync.ReductionOp"}
 
 
-@pytest.mark.parametrize("op", sorted(OP_ROWS))
-def test_the_instruction_and_targets_of_an_operation_are_those_of_the_instruction_table(op):
-    _, ptx, target, _ = OP_ROWS[op]
-    if target == "any":
-        return
-    targets = FAMILIES[ptx.strip("`")]
-    assert set(target.split(", ")) <= targets, f"{ptx} is there for {sorted(targets)}"
-    made = OPS[op].__doc__
-    assert all(name in made for name in [ptx.strip("`").removesuffix(".sp")] if "PTX" in made), made
+@pytest.mark.parametrize("title", operation_table.TABLES)
+def test_the_tables_of_operations_are_those_of_the_code(title):
+    page = (DOCS / "nvgpu.md").read_text()
+    assert operation_table.between(page, title) == operation_table.TABLES[title](), (
+        f"docs/nvgpu.md: the table of {title} lags behind: python -m tests.utils.operation_table"
+    )
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_an_operation_s_docstring_names_its_instruction_and_first_targets(op):
+    said, first = inspect.getdoc(OPS[op]), {t.split("|")[0] for t in operation_table.first_targets(OPS[op])}
+    assert first <= set(re.findall(r"sm_\d+[af]?", said)) if first else "any target" in said
+    for row in OPS[op].rows:
+        assert f"PTX {instruction_table.family(row).removesuffix('.sp')}" in said
 
 
 def test_the_table_of_instructions_is_that_of_the_code():

@@ -96,7 +96,7 @@ WRONG = {
     "acc_dtype Float16 must be Float32": trivial(BF16, BF16, K, K, F16, (64, 64)),
     "must be .64, N.": trivial(F16, F16, K, K, F32, 64),
     "major_mode_size 12 must be a static multiple of 8": lambda: sm90.get_smem_layout_atom(ROW, F16, 12),
-    "is not a LayoutEnum; take LayoutEnum.from_tensor": lambda: sm90.make_smem_layout_a(K, (64, 64, 64), F16, 1),
+    "is not a LayoutEnum; use LayoutEnum.from_tensor": lambda: sm90.make_smem_layout_a(K, (64, 64, 64), F16, 1),
     "must have 3 modes: M, N, K": lambda: sm90.make_smem_layout_b(ROW, (64, 64), F16, 1),
     "num_stages 0 must be a static number >= 1": lambda: sm90.make_smem_layout_b(ROW, (64, 64, 64), F16, 0),
     "epi_tile 64 must have 2 modes": lambda: sm90.make_smem_layout_epi(F16, ROW, 64, 1),

@@ -20,9 +20,10 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.words import no_array
 from ..emit.tracer import Tracer
-from ..errors import as_typing_error
-from . import calls, contexts
-from .numba_types import Value
+from ..ground.errors import as_typing_error
+from . import contexts
+from .object_types import Value
+from .values import abstract, concrete, numba_type
 
 _Function = Callable[..., Any]
 _UNARY: tuple[_Function, ...] = (bool, operator.not_, abs, int, float)
@@ -62,20 +63,20 @@ def _holds_ours(ty: Any) -> bool:
 
 
 def _is_static(ty: Any) -> bool:
-    """Whether a type says an integer, or a tuple of them, whole."""
+    """Say whether a type says an integer, or a tuple of them, whole."""
     return isinstance(ty, types.IntegerLiteral) or (isinstance(ty, types.BaseTuple) and all(map(_is_static, ty)))
 
 
 def _runs(ty: Any) -> bool:
-    """Whether a part of such a value is known only at run time."""
+    """Say whether a part of such a value is known only at run time."""
     if isinstance(ty, types.BaseTuple):
         return any(map(_runs, ty))
     return bool(ty.leaves) if isinstance(ty, Value) else not isinstance(ty, (types.Literal, types.NoneType))
 
 
 def _call(fn: _Function, kinds: Any, values: Any, tracer: Tracer) -> Any:
-    """`fn` of what traced code sees; an error of Python's as the one of this library."""
-    objects = [calls.abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
+    """Call `fn` with what traced code sees; raise a TypeError of Python's as a CuteError."""
+    objects = [abstract(ty, value, tracer) for ty, value in zip(kinds, values)]
     try:
         with seam.running(tracer):
             result = fn(*objects)
@@ -103,7 +104,7 @@ def _resolve_function_type(func: Any, args: Any) -> Any:
 
 def _typed(fn: _Function, args: Any) -> Any:
     try:
-        return typing.signature(calls.numba_type(_call(fn, args, (None,) * len(args), Tracer())), *args)
+        return typing.signature(numba_type(_call(fn, args, (None,) * len(args), Tracer())), *args)
     except CuteError as e:
         raise as_typing_error(e) from e
 
@@ -111,7 +112,7 @@ def _typed(fn: _Function, args: Any) -> Any:
 def _lower(fn: _Function, *kinds: Any, key: Any = None) -> None:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)
-        return calls.concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
+        return concrete(_call(fn, sig.args, args, tracer), sig.return_type, tracer)
 
     contexts.lower(key or fn, *kinds)(lower)
 

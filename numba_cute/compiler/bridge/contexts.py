@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How functions of this library are typed: Numba's typing context, and before its templates our own.
+"""The typing context of functions of this library: Numba's, and before its templates our own.
 
 Templates of operators and builtins that Numba has too (`+`, `len`, `bool`), and their lowering, are kept here rather
 than registered with Numba, where they would be tried, and named in errors, for every kernel of the process.
@@ -16,7 +16,7 @@ from numba.cuda.core.errors import NumbaNotImplementedError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
-from ..ownership import is_own_type
+from ..ground.ownership import is_own_type
 
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
@@ -99,7 +99,7 @@ _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}
 
 
 def typing_context() -> CuteTypingContext:
-    """The typing context of functions of this library."""
+    """Return the typing context of functions of this library."""
     return CuteTypingContext(cuda_target.typing_context)
 
 
@@ -120,7 +120,7 @@ class _OwnFirst:
 
 
 def _is_literal(ty: Any) -> bool:
-    """Whether a type says a value, or a tuple of values, whole."""
+    """Say whether a type says a value, or a tuple of values, whole."""
     return isinstance(ty, types.Literal) or (isinstance(ty, types.BaseTuple) and all(map(_is_literal, ty)))
 
 

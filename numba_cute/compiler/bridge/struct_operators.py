@@ -14,9 +14,9 @@ from numba.cuda import types, typing
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
-from ..host.target import current_arch
+from ..ground.target import current_arch
 from . import contexts
-from .numba_types import StructRef
+from .object_types import StructRef
 
 _BINARY = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift", "matmul",
@@ -30,22 +30,22 @@ _METHODS |= {getattr(operator, f"i{n}"): f"__i{n}__" for n in ("add", "sub", "mu
 
 @functools.cache
 def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
-    """The jitted form of a method; one for each target, since Numba caches by argument types alone."""
+    """Return the jitted form of a method; one for each target, since Numba caches by argument types alone."""
     return cuda.jit(device=True, forceinline=True)(fn)
 
 
 def dispatcher_of(fn: Callable[..., Any]) -> Any:
-    """The jitted form of a method for the target that is being compiled."""
+    """Return the jitted form of a method for the target that is being compiled."""
     return _dispatcher(fn, current_arch())
 
 
 def result_type(context: Any, dispatcher: Any, args: tuple[types.Type, ...]) -> Any:
-    """What a jitted function gives for arguments of these types."""
+    """Return the type of what a jitted function gives for arguments of these types."""
     return types.Dispatcher(dispatcher).get_call_type(context, args, {}).return_type
 
 
 def call(context: Any, builder: Any, dispatcher: Any, kinds: tuple[types.Type, ...], args: Any) -> Any:
-    """The LLVM value of such a call."""
+    """Call a jitted function; gives the LLVM value of its result."""
     fn = types.Dispatcher(dispatcher)
     sig = fn.get_call_type(context.typing_context, kinds, {})
     values = [context.cast(builder, v, have, want) for v, have, want in zip(args, kinds, sig.args)]
@@ -53,13 +53,13 @@ def call(context: Any, builder: Any, dispatcher: Any, kinds: tuple[types.Type, .
 
 
 def _method(ty: Any, name: str) -> Callable[..., Any] | None:
-    """The jitted method of this name that a struct's class defines."""
+    """Return the jitted method of this name that a struct's class defines."""
     raw = inspect.getattr_static(ty.cls, name, None) if isinstance(ty, StructRef) else None
     return raw if inspect.isfunction(raw) and not seam.is_traced(raw) else None
 
 
 def _find(op: Any, args: Any) -> Any:
-    """(the method, its arguments' order) for an operator; None if no class has it."""
+    """Find the method for an operator and whether its arguments are swapped; None if no class has it."""
     name = _METHODS[op]
     fn = _method(args[0], name)
     if fn is not None:

@@ -13,39 +13,17 @@ from typing import Any
 
 from numba.cuda import types
 
-from ... import dtypes, seam
-from ...isa.facts.tensormap import TensorMapRecord
+from ... import seam
 from ...seam import CuteError
-from ..emit.leaves import Number, RegFile, VectorLeaf, scalar_type
-from . import numba_types as nt
+from .leaf_types import Multiple, leaf_type, multiple
 
 Spec = tuple[Any, ...]
 
 
-def leaf_type(leaf: seam.Leaf) -> types.Type:
-    """The Numba type of a leaf, the compiler's own or a host one."""
-    if isinstance(leaf, Number):
-        return nt.multiple(leaf.type, leaf.divisor)
-    if isinstance(leaf, RegFile):
-        return nt.Registers(leaf.dtype, leaf.count)
-    if isinstance(leaf, VectorLeaf):
-        return nt.Vector(leaf.dtype, leaf.count)
-    if isinstance(leaf, dtypes.Scalar):
-        return nt.multiple(scalar_type(leaf.dtype), leaf.divisor)
-    if isinstance(leaf, TensorMapRecord):
-        return nt.TENSOR_MAP
-    raise CuteError(f"{leaf!r} ({type(leaf).__name__}) has no form in a kernel")
+class ByReference:
+    """An object of traced code that is no value: what its name stands for may change."""
 
-
-def make_leaf(ty: types.Type, value: Any) -> seam.Leaf:
-    """A leaf of this Numba type; a tensor map is seen as its 64-bit address."""
-    if isinstance(ty, nt.Registers):
-        return RegFile(ty.dtype, ty.count, value)
-    if isinstance(ty, nt.Vector):
-        return VectorLeaf(ty.dtype, ty.count, value)
-    if isinstance(ty, nt.TensorMapType):
-        return Number(types.uint64, value)
-    return Number(ty.literal_type, value, ty.divisor) if isinstance(ty, nt.Multiple) else Number(ty, value)
+    __slots__ = ()
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
@@ -58,7 +36,7 @@ def fields_of(cls: type) -> tuple[str, ...]:
 
 
 def flatten(obj: Any, leaves: list[Any]) -> Spec:
-    """The spec of `obj`; its leaves are appended to `leaves` in order."""
+    """Return the spec of `obj`; its leaves are appended to `leaves` in order."""
     if isinstance(obj, seam.Leaf):
         leaves.append(obj)
         return ("leaf", leaf_type(obj))
@@ -67,7 +45,7 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
-    if seam.is_struct_class(type(obj)) or isinstance(obj, nt.StructProxy):
+    if seam.is_struct_class(type(obj)) or isinstance(obj, ByReference):
         raise CuteError(f"{type(obj).__name__} is held by reference: it cannot be part of an immutable object")
     try:
         hash(obj)
@@ -77,7 +55,7 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
 
 
 def unflatten(spec: Spec, leaves: Any) -> Any:
-    """The object of a spec; `leaves` is an iterator."""
+    """Return the object of a spec; `leaves` is an iterator."""
     kind = spec[0]
     if kind == "leaf":
         return next(leaves)
@@ -104,13 +82,13 @@ def leaf_types(spec: Spec) -> list[types.Type]:
 
 
 def join(a: Spec, b: Spec) -> Spec | None:
-    """The least spec that both convert to: where static ints differ, a run-time int. None if there is none."""
+    """Return the least spec that both convert to: where static ints differ, a run-time int. None if there is none."""
     if a == b:
         return a
     ints = [_int_type(s) for s in (a, b)]
     if all(ints):
         known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
-        return ("leaf", nt.multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
+        return ("leaf", multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
     if a[0] != b[0] or a[0] not in ("tuple", "node") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
         return None
     parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
@@ -142,7 +120,7 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
 
 
 def plain(spec: Spec) -> Spec:
-    """The spec without what is known to divide its leaves: for what changes at run time."""
+    """Return the spec without what is known to divide its leaves: for what changes at run time."""
     if spec[0] == "leaf":
-        return ("leaf", types.unliteral(spec[1])) if isinstance(spec[1], nt.Multiple) else spec
+        return ("leaf", types.unliteral(spec[1])) if isinstance(spec[1], Multiple) else spec
     return spec if spec[0] == "const" else (*spec[:-1], tuple(map(plain, spec[-1])))

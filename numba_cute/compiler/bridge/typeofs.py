@@ -16,11 +16,13 @@ from numba.cuda.typing.typeof import typeof_impl
 from ... import dtypes, seam
 from ...seam import CuteError
 from . import tree
-from .numba_types import Value
+from .leaf_types import leaf_type
+from .object_types import Value
 
 
 def _of_static(obj: Any, c: Any) -> Value:
-    """The type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every time."""
+    """Return the type of a compile-time object. Objects are immutable, so each remembers its own: launches ask every
+    time."""
     found = obj.__dict__.get("_cute_numba_type")
     if found is None:
         found = Value(tree.flatten(obj, []))
@@ -44,14 +46,14 @@ def _register_marked(cls: type) -> None:
 
 
 def _is_compile_time(obj: Any) -> bool:
-    """Whether a function or class is one of this library's, or was marked by it."""
+    """Say whether a function or class is one of this library's, or was marked by it."""
     if isinstance(obj, type):
         return seam.is_static_class(obj) or seam.is_struct_class(obj) or issubclass(obj, seam.StaticEnum)
     return seam.is_traced(obj)
 
 
 def _extend(cls: type) -> None:
-    """Functions and classes of this library among all functions and classes."""
+    """Find the types of functions and classes of this library among all functions and classes."""
     before: Callable[[Any, Any], Any] = typeof_impl.dispatch(cls)
 
     def typeof_marked(obj: Any, c: Any) -> Any:
@@ -61,7 +63,7 @@ def _extend(cls: type) -> None:
 
 
 seam.tell_marked(_register_marked)
-typeof_impl.register(dtypes.Scalar)(lambda obj, c: tree.leaf_type(obj))
+typeof_impl.register(dtypes.Scalar)(lambda obj, c: leaf_type(obj))
 typeof_impl.register(dtypes.DType)(_of_constant)
 typeof_impl.register(seam.StaticEnum)(_of_constant)
 for _kind in (FunctionType, type, enum.EnumMeta):

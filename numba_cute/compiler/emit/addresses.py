@@ -11,7 +11,7 @@ from llvmlite import ir
 
 
 def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
-    """The pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
+    """Make a pointer of a 64-bit address: if that is a sum, its first term as a pointer, stepped on by the others and,
     last, by what is constant in them.
 
     LLVM makes one addition of each step from row to row of a tile where it sees pointers; of sums of integers it
@@ -37,7 +37,7 @@ def stepped(builder: Any, value: Any, element: Any, space: int) -> Any:
 
 
 def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
-    """A 64-bit value as a sum of another and a constant.
+    """Split a 64-bit value into a sum of another and a constant.
 
     A 32-bit product or sum with a constant that does not overflow is widened before, not after: one instruction.
     """
@@ -56,7 +56,7 @@ def _without_constant(builder: Any, value: Any) -> tuple[Any, int]:
 
 
 def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
-    """A sum as two: what is no known multiple of `period`, and the terms that are, constants last.
+    """Split a sum in two: what is no known multiple of `period`, and the terms that are, constants last.
 
     What a swizzle does to an address repeats with its period. So the stage of a pipeline is added after it, and the
     swizzle itself does not change from iteration to iteration; constants that come last are part of the instruction.
@@ -70,7 +70,7 @@ def apart(builder: Any, value: Any, period: int) -> tuple[Any, list[Any]]:
 
 
 def _terms(value: Any, period: int) -> Iterator[Any]:
-    """The terms of a sum; a constant as its part below the period, and the rest."""
+    """Give the terms of a sum; a constant as its part below the period, and the rest."""
     if getattr(value, "opname", None) == "add":
         for operand in value.operands:
             yield from _terms(operand, period)
@@ -81,7 +81,7 @@ def _terms(value: Any, period: int) -> Iterator[Any]:
 
 
 def _divides(period: int, value: Any) -> bool:
-    """Whether a value is known to be a multiple of `period`, a power of two (so that wrapping does no harm)."""
+    """Say whether a value is known to be a multiple of `period`, a power of two (so that wrapping does no harm)."""
     if isinstance(value, ir.Constant):
         return isinstance(value.constant, int) and value.constant % period == 0
     op: str | None = getattr(value, "opname", None)
@@ -89,5 +89,5 @@ def _divides(period: int, value: Any) -> bool:
     if op == "mul":
         return any(isinstance(x, ir.Constant) and _divides(period, x) for x in operands)
     if op == "shl" and isinstance(operands[1], ir.Constant):
-        return (1 << operands[1].constant) % period == 0
+        return bool((1 << operands[1].constant) % period == 0)
     return op in ("sext", "zext", "trunc") and _divides(period, operands[0])

@@ -14,24 +14,26 @@ from llvmlite import ir
 from numba.cuda import types
 
 from ... import dtypes
-from ...isa.form import instr as table
-from . import casts, minifloat
+from ...isa.form.instr import Instr, supports
+from ...isa.rows import convert as rows, widen
+from . import minifloat
 from .leaves import Number, element_ir, held, per_slot, scalar_type
+from .rounding import to_float32, to_integer
 
 _I16, _I32, _F32 = ir.IntType(16), ir.IntType(32), ir.FloatType()
 
 
 def narrow(dtype: dtypes.DType) -> bool:
-    """Whether the elements are floats that arithmetic does not take as they are."""
+    """Say whether the elements are floats that arithmetic does not take as they are."""
     return dtype.is_float and dtype.width < 32
 
 
 def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.DType, count: int) -> list[Any]:
-    """The packed words of the converted vector."""
+    """Convert a packed vector; gives its words."""
     if src is dst:
         return list(src_words)
     for direct in _DIRECT.get((src, dst), ()):
-        if table.supports(tracer.arch, table.TABLE[direct].target):
+        if supports(tracer.arch, direct.target):
             return _by_row(direct, src_words, count)
     if narrow(src):
         elements, src = widened(tracer, src_words, src, count), dtypes.Float32
@@ -39,12 +41,12 @@ def words(tracer: Any, src_words: Sequence[Any], src: dtypes.DType, dst: dtypes.
         elements = [from_memory(tracer, element(tracer, src_words, src, i), src) for i in range(count)]
     ty = scalar_type(src)
     if narrow(dst):
-        return narrowed(tracer, [casts.to_float32(tracer, Number(ty, e)) for e in elements], dst)
+        return narrowed(tracer, [to_float32(tracer, Number(ty, e)) for e in elements], dst)
     return packed(tracer, [in_memory(tracer, Number(ty, e), dst) for e in elements], dst)
 
 
 def from_memory(tracer: Any, bits: Any, dtype: dtypes.DType) -> Any:
-    """One element in memory form as the value that a leaf of its type has."""
+    """Make of one element in memory form the value that a leaf of its type has."""
     b = tracer.builder
     if dtype.kind == "bool":
         return b.icmp_unsigned("!=", bits, bits.type(0))
@@ -56,15 +58,15 @@ def from_memory(tracer: Any, bits: Any, dtype: dtypes.DType) -> Any:
 
 
 def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
-    """A scalar as one element in memory form (bools as i8, floats of at most 16 bits as their bits)."""
+    """Make of a scalar one element in memory form (bools as i8, floats of at most 16 bits as their bits)."""
     b, want = tracer.builder, element_ir(dtype) if dtype.width >= 32 else ir.IntType(dtype.width)
     if dtype.is_float and dtype.width <= 8:
         if isinstance(value, Number):
-            return b.trunc(narrowed(tracer, [casts.to_float32(tracer, value)], dtype)[0], want)
+            return b.trunc(narrowed(tracer, [to_float32(tracer, value)], dtype)[0], want)
         return want(int(dtypes.converted(getattr(value, "value", value), dtype).view("uint8")))
     if dtype.width < 8:
         if isinstance(value, Number):
-            return b.trunc(casts.to_integer(tracer, value, dtype), want)
+            return b.trunc(to_integer(tracer, value, dtype), want)
         return want(dtypes.number(getattr(value, "value", value), dtype))
     v = tracer.ir(value, scalar_type(dtype))
     if dtype.kind == "bool":
@@ -73,23 +75,23 @@ def in_memory(tracer: Any, value: Any, dtype: dtypes.DType) -> Any:
 
 
 # Pairs of types between which a row converts four elements exactly: the first that the target has.
-_DIRECT = {
-    (dtypes.Int8, dtypes.BFloat16): ("cvt_bf16x4_s8x4",),
-    (dtypes.Int8, dtypes.Float16): ("cvt_f16x4_s8x4",),
-    (dtypes.Float8E4M3FN, dtypes.BFloat16): ("cvt_rn_bf16x4_e4m3x4", "cvt_bf16x4_e4m3x4"),
-    (dtypes.Float8E4M3FN, dtypes.Float16): ("cvt_rn_f16x4_e4m3x4", "cvt_f16x4_e4m3x4"),
-    (dtypes.Float8E5M2, dtypes.Float16): ("cvt_f16x4_e5m2x4",),
+_DIRECT: dict[tuple[dtypes.DType, dtypes.DType], tuple[Instr, ...]] = {
+    (dtypes.Int8, dtypes.BFloat16): (widen.cvt_bf16x4_s8x4,),
+    (dtypes.Int8, dtypes.Float16): (widen.cvt_f16x4_s8x4,),
+    (dtypes.Float8E4M3FN, dtypes.BFloat16): (widen.cvt_rn_bf16x4_e4m3x4, widen.cvt_bf16x4_e4m3x4),
+    (dtypes.Float8E4M3FN, dtypes.Float16): (widen.cvt_rn_f16x4_e4m3x4, widen.cvt_f16x4_e4m3x4),
+    (dtypes.Float8E5M2, dtypes.Float16): (widen.cvt_f16x4_e5m2x4,),
 }
 
 
-def _by_row(name: str, src_words: Sequence[Any], count: int) -> list[Any]:
-    """Words of 8-bit elements as words of 16-bit ones."""
-    out = [x.ir for word in src_words for x in table.TABLE[name](packed=Number(types.uint32, word))]
+def _by_row(row: Instr, src_words: Sequence[Any], count: int) -> list[Any]:
+    """Convert words of 8-bit elements to words of 16-bit ones."""
+    out = [x.ir for word in src_words for x in row(packed=Number(types.uint32, word))]
     return out[: -(-count // 2)]
 
 
 def element(tracer: Any, words: Sequence[Any], dtype: dtypes.DType, i: int) -> Any:
-    """Element `i` of packed words, in memory form (bools as i8, 16-bit and 8-bit floats as their bits)."""
+    """Take element `i` of packed words, in memory form (bools as i8, 16-bit and 8-bit floats as their bits)."""
     if dtype.width >= 32:
         return words[i]
     per = per_slot(dtype)
@@ -98,7 +100,7 @@ def element(tracer: Any, words: Sequence[Any], dtype: dtypes.DType, i: int) -> A
 
 
 def packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
-    """The words of elements in memory form."""
+    """Pack elements in memory form into words."""
     b = tracer.builder
     if dtype.width >= 32:
         want = element_ir(dtype)
@@ -113,20 +115,15 @@ def packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[An
 
 
 def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: int) -> list[Any]:
-    """Floats of at most 16 bits as LLVM floats."""
+    """Convert floats of at most 16 bits to LLVM floats."""
     b = tracer.builder
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
         bits = [b.zext(element(tracer, src_words, dtype, i), _I32) for i in range(count)]
         return [minifloat.widened(b, x, dtype) for x in bits]
-    if dtype.width == 4:
-        row = table.TABLE["cvt_f16x2_e2m1x2"]
-        pairs = [b.trunc(b.lshr(w, _I32(shift)), _I16) for w in src_words for shift in (0, 8, 16, 24)]
-        halves = [row(packed=Number(types.uint16, p)).ir for p in pairs[: -(-count // 2)]]
-        return widened(tracer, halves, dtypes.Float16, count)
     if dtype.width <= 8:
-        row = table.TABLE[f"cvt_f16x2_{dtype.ptx}x2"]
-        pairs = [b.trunc(b.lshr(w, _I32(shift)), _I16) for w in src_words for shift in (0, 16)]
-        halves = [row(packed=Number(types.uint16, p)).ir for p in pairs[: -(-count // 2)]]
+        shifts = (0, 8, 16, 24) if dtype.width == 4 else (0, 16)
+        pairs = [Number(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in shifts]
+        halves = [rows.cvt_f16x2_small(packed=p, type=dtype.ptx).ir for p in pairs[: -(-count // 2)]]
         return widened(tracer, halves, dtypes.Float16, count)
     if dtype is dtypes.BFloat16:
         return [
@@ -139,16 +136,16 @@ def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: i
 
 
 def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
-    """LLVM floats as packed words of floats of at most 16 bits, rounded to nearest even."""
+    """Convert LLVM floats to packed words of floats of at most 16 bits, rounded to nearest even."""
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
         small = [
             tracer.builder.trunc(minifloat.narrowed(tracer.builder, x, dtype), ir.IntType(dtype.width)) for x in floats
         ]
         return packed(tracer, small, dtype)
-    row = table.TABLE[f"cvt_{dtype.ptx}x2_f32"]
+    row = rows.cvt_halves_f32 if dtype.width == 16 else rows.cvt_small_f32
     padded = [*floats, *[ir.Constant(_F32, 0.0)] * (len(floats) % 2)]
     f32, b = types.float32, tracer.builder
-    pairs = [row(hi=Number(f32, h), lo=Number(f32, w)).ir for w, h in zip(padded[0::2], padded[1::2])]
+    pairs = [row(hi=Number(f32, h), lo=Number(f32, w), type=dtype.ptx).ir for w, h in zip(padded[0::2], padded[1::2])]
     if dtype.width == 16:
         return pairs
     if dtype.width == 4:
@@ -158,6 +155,6 @@ def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[An
 
 
 def _has_rows(tracer: Any, dtype: dtypes.DType) -> bool:
-    """Whether the target converts these small floats itself."""
-    row = table.TABLE.get(f"cvt_{dtype.ptx}x2_f32")
-    return row is not None and table.supports(tracer.arch, row.target)
+    """Say whether the target converts these small floats itself."""
+    forms = [case for case in rows.cvt_small_f32.cases if case["type"] == dtype.ptx]
+    return any(supports(tracer.arch, target) for case in forms for target in rows.cvt_small_f32.needs(case))

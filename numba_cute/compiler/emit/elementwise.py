@@ -22,7 +22,7 @@ _LIBDEVICE = {"abs": "fabs", "min": "fmin", "max": "fmax", "rem": "fmod", "round
 
 
 def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[Any]) -> Any:
-    """See `seam.Backend.elementwise`."""
+    """Do what `seam.Backend.elementwise` says."""
     check(op, dtype)
     vectors = [x for x in operands if isinstance(x, VectorLeaf)]
     count = vectors[0].count if vectors else 1
@@ -44,7 +44,7 @@ def elementwise(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[An
 
 
 def check(op: Any, dtype: dtypes.DType) -> None:
-    """An error unless elements of `dtype` have the operation."""
+    """Raise a CuteError unless elements of `dtype` have the operation."""
     if isinstance(op, Instr):
         ok, kind = dtype.is_float and dtype.width <= 32, "floats of at most 32 bits"
     elif op in MATH:
@@ -61,8 +61,8 @@ def check(op: Any, dtype: dtypes.DType) -> None:
 
 
 def _in_float32(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[Any]) -> Any:
-    """Exact for one sum, product or quotient: 24 bits are twice the 11 of f16 and 2 more, so that rounding twice does
-    no harm."""
+    """Compute in Float32. Exact for one sum, product or quotient: 24 bits are twice the 11 of f16 and 2 more, so that
+    rounding twice does no harm."""
     wide = [
         tracer.convert(x, dtype, dtypes.Float32, x.count) if isinstance(x, VectorLeaf) else tracer.cast(x, dtype)
         for x in operands
@@ -76,7 +76,7 @@ def _in_float32(tracer: Any, op: Any, dtype: dtypes.DType, operands: Sequence[An
 
 
 def values(tracer: Any, vector: VectorLeaf) -> list[Any]:
-    """The elements, each an LLVM value: bools as i1, 16-bit and 8-bit floats as their bits."""
+    """Unpack a vector into LLVM values: bools as i1, 16-bit and 8-bit floats as their bits."""
     words = tracer._words(vector)
     out = [convert.element(tracer, words, vector.dtype, i) for i in range(vector.count)]
     if vector.dtype.kind == "bool":
@@ -85,7 +85,7 @@ def values(tracer: Any, vector: VectorLeaf) -> list[Any]:
 
 
 def packed(tracer: Any, dtype: dtypes.DType, elements: Sequence[Any]) -> VectorLeaf:
-    """The other way."""
+    """Pack LLVM values into a vector."""
     if dtype.kind == "bool":
         elements = [tracer.builder.zext(v, ir.IntType(8)) for v in elements]
     return tracer._pack(dtype, len(elements), convert.packed(tracer, elements, dtype))  # type: ignore[no-any-return]
@@ -96,7 +96,7 @@ def _row(tracer: Any, row: Instr) -> Callable[..., Any]:
 
 
 def _operation(tracer: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
-    """What emits the operation on LLVM values of one element."""
+    """Return what emits the operation on LLVM values of one element."""
     b = tracer.builder
     if op == "where":
         return lambda c, x, y: b.select(c, x, y)
@@ -149,7 +149,8 @@ def _of_floats(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
 
 
 def _directed(b: Any, op: str, dtype: dtypes.DType) -> Callable[..., Any]:
-    """An operation rounded another way than to nearest: libdevice's fadd_rz, dadd_ru, fmaf_rd, fma_rz, ..."""
+    """Return what emits an operation rounded another way than to nearest: libdevice's fadd_rz, dadd_ru, fmaf_rd,
+    fma_rz, ..."""
     name, mode = op.split(".")
     kind = "d" if dtype.width == 64 else "f"
     name = ("fmaf" if kind == "f" else "fma") if name == "fma" else kind + name
@@ -166,7 +167,7 @@ def _of_integers(b: Any, op: str, signed: bool) -> Callable[..., Any]:
     compare = b.icmp_signed if signed else b.icmp_unsigned
 
     def rounds_up(x: Any, y: Any, r: Any) -> Any:
-        """Whether the quotient that C gives lies above Python's: a remainder, and operands of two signs."""
+        """Say whether the quotient that C gives lies above Python's: a remainder, and operands of two signs."""
         return b.and_(b.icmp_signed("!=", r, r.type(0)), b.icmp_signed("<", b.xor(x, y), x.type(0)))
 
     def floordiv(x: Any, y: Any) -> Any:

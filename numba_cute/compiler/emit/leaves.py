@@ -40,13 +40,13 @@ _SCALARS: dict[dtypes.DType, types.Type] = {
 
 
 def scalar_type(dtype: dtypes.DType) -> types.Type:
-    """The Numba type that holds one element of `dtype` (a float of at most 8 bits travels as the float32 of its value,
-    a 4-bit integer as one of 8)."""
+    """Return the Numba type that holds one element of `dtype` (a float of at most 8 bits travels as the float32 of its
+    value, a 4-bit integer as one of 8)."""
     return _SCALARS[dtype]
 
 
 def dtype_of(ty: types.Type) -> dtypes.DType:
-    """The element type of a Numba scalar type."""
+    """Return the element type of a Numba scalar type."""
     ty = types.unliteral(ty)
     for dtype, scalar in _SCALARS.items():
         if scalar == ty and dtype is not dtypes.TFloat32 and not (dtype.is_float and dtype.width <= 8):
@@ -69,7 +69,7 @@ class Number(seam.Leaf):
         self.divisor = divisor
 
     def assumed(self, divisor: int) -> Number:
-        """The same number, which `divisor` is now known to divide."""
+        """Return the same number, which `divisor` is now known to divide."""
         if not isinstance(self.type, types.Integer):
             raise CuteError(f"assume: src is a {self.type}, no integer")
         return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
@@ -186,11 +186,11 @@ def _arith(op: str, a: Any, b: Any) -> Any:
 
 
 _WRAPPING = ("add", "sub", "mul", "shl")
-"""What may wrap around in an unsigned type, where only powers of two divide what they divided before."""
+"""Operations that may wrap around in an unsigned type, where only powers of two divide what they divided before."""
 
 
 def joined(a: Any, b: Any) -> types.Type:
-    """The type in which two operands meet: a static int takes the other's type if it fits there."""
+    """Return the type in which two operands meet: a static int takes the other's type if it fits there."""
     if not isinstance(a, Number):
         a, b = b, a
     if not isinstance(b, Number):
@@ -241,7 +241,7 @@ WORD = ir.IntType(32)
 
 
 def element_ir(dtype: dtypes.DType) -> ir.Type:
-    """The LLVM type that one array slot of a RegFile has: the element's own, or a 32-bit word of packed ones."""
+    """Return the LLVM type that one array slot of a RegFile has: the element's own, or a 32-bit word of packed ones."""
     if dtype.width < 32:
         return WORD
     if dtype.is_float:
@@ -250,15 +250,15 @@ def element_ir(dtype: dtypes.DType) -> ir.Type:
 
 
 def held(dtype: dtypes.DType) -> int:
-    """The bits that one element takes in a register: 8 for one of 6 bits."""
+    """Return the bits that one element takes in a register: 8 for one of 6 bits."""
     return 8 if dtype.width == 6 else dtype.width
 
 
 def per_slot(dtype: dtypes.DType) -> int:
-    """How many elements one array slot of a RegFile holds."""
+    """Count how many elements one array slot of a RegFile holds."""
     return max(1, 32 // held(dtype))
 
 
 def slots(dtype: dtypes.DType, count: int) -> int:
-    """How many array slots `count` elements take."""
+    """Count how many array slots `count` elements take."""
     return -(-count // per_slot(dtype))

@@ -24,7 +24,7 @@ _FORMATS = {
 
 
 def widened(b: Any, bits: Any, dtype: dtypes.DType) -> Any:
-    """The bits of one element (an i32, zeros above) as a float."""
+    """Convert the bits of one element (an i32, zeros above) to a float."""
     if dtype is dtypes.Float8E8M0FNU:
         return _power(b, bits)
     mantissa, bias, _ = _FORMATS[dtype.ptx]
@@ -40,7 +40,7 @@ def widened(b: Any, bits: Any, dtype: dtypes.DType) -> Any:
 
 
 def narrowed(b: Any, value: Any, dtype: dtypes.DType) -> Any:
-    """A float as the bits of one element, an i32."""
+    """Convert a float to the bits of one element, an i32."""
     if dtype is dtypes.Float8E8M0FNU:
         return _power_bits(b, value)
     mantissa, bias, top = _FORMATS[dtype.ptx]
@@ -62,13 +62,13 @@ def narrowed(b: Any, value: Any, dtype: dtypes.DType) -> Any:
 
 
 def _power(b: Any, bits: Any) -> Any:
-    """2 ** (bits - 127); 255 is NaN."""
+    """Compute 2 ** (bits - 127); 255 is NaN."""
     exact = b.select(b.icmp_unsigned("==", bits, _I32(0)), _I32(0x00400000), b.shl(bits, _I32(23)))
     return b.bitcast(b.select(b.icmp_unsigned("==", bits, _I32(255)), _I32(0x7FFFFFFF), exact), _F32)
 
 
 def _power_bits(b: Any, value: Any) -> Any:
-    """The exponent of the least power of two that is not smaller than the magnitude."""
+    """Return the exponent of the least power of two that is not smaller than the magnitude."""
     raw = b.and_(b.bitcast(value, _I32), _MAGNITUDE)
     exponent, rest = b.lshr(raw, _I32(23)), b.and_(raw, _I32(0x7FFFFF))
     below = b.select(b.icmp_unsigned("==", exponent, _I32(0)), _I32(0x400000), _I32(0))  # 2**-127 is subnormal

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens on the host: launches, targets, the assembler, compiling with no GPU."""
+"""The host's side: kernels, their arguments and launches, the assembler, compiling with no GPU."""

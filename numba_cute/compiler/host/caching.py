@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba.cuda import dispatcher as cuda_dispatcher
 from numba.cuda.core import sigutils
+from numba.cuda.dispatcher import _Kernel
 
-from ..ownership import owns
-from .launch import CuteKernel
-
-_Cache = cuda_dispatcher.CUDACache
-_index_key, _load_overload = _Cache._index_key, _Cache.load_overload
+from ..ground.ownership import owns
+from .kernel import CuteKernel
 
 
 @functools.cache
 def version() -> str:
-    """What names this library as it is installed: its files, their sizes and times, for versions under work too."""
+    """Name this library as it is installed: its files, their sizes and times, for versions under work too."""
     package = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
@@ -32,25 +30,30 @@ def version() -> str:
     return digest.hexdigest()
 
 
-def _key(self: Any, sig: Any, codegen: Any) -> Any:
-    """Numba's key for a signature; for a kernel of this library with its version and the kernel's cluster shape."""
-    key = _index_key(self, sig, codegen)
-    if not owns(self._py_func, _argument_types(sig)):
-        return key
-    return (*key, "numba_cute", version(), getattr(self._py_func, "__cute_cluster__", None))
+def keying(index_key: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of the cache's key for a signature one that has, for a kernel of this library, its version and the kernel's
+    cluster shape."""
+
+    def key(self: Any, sig: Any, codegen: Any) -> Any:
+        found = index_key(self, sig, codegen)
+        if not owns(self._py_func, _argument_types(sig)):
+            return found
+        return (*found, "numba_cute", version(), getattr(self._py_func, "__cute_cluster__", None))
+
+    return key
 
 
-def _load(self: Any, sig: Any, target_context: Any) -> Any:
-    """A kernel from the cache: Numba makes it of its own class."""
-    kernel = _load_overload(self, sig, target_context)
-    if type(kernel) is cuda_dispatcher._Kernel and owns(self._py_func, _argument_types(sig)):
-        kernel.__class__ = CuteKernel
-    return kernel
+def loading(load_overload: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of the cache's loading, which makes kernels of Numba's class, one that gives this library's own theirs."""
+
+    def load(self: Any, sig: Any, target_context: Any) -> Any:
+        kernel = load_overload(self, sig, target_context)
+        if type(kernel) is _Kernel and owns(self._py_func, _argument_types(sig)):
+            kernel.__class__ = CuteKernel
+        return kernel
+
+    return load
 
 
 def _argument_types(sig: Any) -> tuple[Any, ...]:
     return tuple(sigutils.normalize_signature(sig)[0])
-
-
-_Cache._index_key = _key
-_Cache.load_overload = _load

@@ -9,19 +9,12 @@ from typing import Any
 
 from ...seam import CuteError
 
-LAUNCHES: list[tuple[tuple[int, int, int] | None, int | None]] = []
-"""Of the kernels being compiled, innermost last: the cluster shape and the most threads of a block; None if unknown."""
-
-
-def known_launch() -> tuple[tuple[int, int, int] | None, int | None]:
-    """What is known of the launch of the kernel that is being compiled (seam.Backend.known_launch)."""
-    return LAUNCHES[-1] if LAUNCHES else (None, None)
-
 
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     """Decorate a kernel with its cluster shape: ``@cute.cluster_shape(2, 1)`` above ``@cuda.jit``.
 
-    A plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
+    shape: CTAs along x, y and z, one to three positive ints whose product is at most 16; CuteError for any other. A
+    plain launch then forms such clusters; the grid must be a multiple of the shape. A kernel that has a shape stays
     as it is, and a second one is made of the same function: ``alone = cute.cluster_shape(1)(gemm)``. PTX
     `.reqnctapercluster`, sm_90.
     """
@@ -45,7 +38,7 @@ def _copied(f: Any) -> Any:
 
 
 def checked_cluster(shape: Any) -> tuple[int, int, int]:
-    """A cluster shape as three ints, or an error that says what is wrong with it."""
+    """Return a cluster shape as three ints; CuteError says what is wrong with it."""
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int) and d >= 1 for d in dims):
         raise CuteError(f"cluster={shape!r}: up to three positive ints")

@@ -11,34 +11,37 @@ from numba.cuda.core import sigutils
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
-from ..inspection.operations import Recorder, recording
+from ..ground.building import building
+from ..ground.target import compiling_for, parse_arch
 from . import ptxas
-from .launch import building, required_smem
+from .facts import required_smem
 from .result import Compiled, warn_if_slow
-from .target import compiling_for, parse_arch
 
 
 def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple (arrays, CuTe tensors and
-    TMA atoms, numbers), or a Numba signature. arch: "sm_80" to "sm_120a". An error names what the target lacks.
-    A note of the assembler that means lost speed becomes a PerformanceWarning.
+    TMA atoms, numbers), or a Numba signature. arch: the target, "sm_80" to "sm_120a".
+
+    CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
+    rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
+    lost speed.
     """
-    py_func, argtypes, options = _taken(kernel, args, arch, "compile")
+    py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
         return _compile(py_func, argtypes, options, arch, cc)
 
 
 def frontend(kernel: Any, args: Any, arch: str) -> Any:
-    """Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
-    py_func, argtypes, options = _taken(kernel, args, arch, "inspect_layouts")
+    """Return Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
+    py_func, argtypes, options = taken(kernel, args, arch, "inspect_layouts")
     with compiling_for(arch) as cc, building(py_func):
         return _lowered(py_func, argtypes, options, cc)
 
 
-def _taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
-    """A kernel's function, its arguments' types and its options."""
+def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
+    """Take a kernel and arguments; gives its function, the arguments' types and its options."""
     parse_arch(arch)
     py_func = getattr(kernel, "py_func", kernel)
     if not callable(py_func):
@@ -69,8 +72,8 @@ def _lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> A
     )  # fmt: skip
 
 
-def _ptx(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
-    """A kernel's symbol and its PTX."""
+def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
+    """Compile a kernel; gives its symbol and its PTX."""
     with building(py_func, options.get("launch_bounds")):
         cres = _lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
@@ -79,15 +82,8 @@ def _ptx(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple
         return function.name, "\n".join(cres.library.get_asm_strs(cc=cc))
 
 
-def ptx_with_lines(kernel: Any, args: Any, arch: str, what: str) -> tuple[Recorder, str, str]:
-    """The operations of a kernel, its symbol, and its PTX with line info; arguments as for `compile`."""
-    py_func, argtypes, options = _taken(kernel, args, arch, what)
-    with compiling_for(arch) as cc, recording(py_func) as recorder:
-        return (recorder, *_ptx(py_func, argtypes, {**options, "lineinfo": True, "debug": False}, cc))
-
-
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
-    name, ptx = _ptx(py_func, argtypes, options, cc)
+    name, ptx = ptx_of(py_func, argtypes, options, cc)
     cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
     result = Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
     warn_if_slow(py_func.__name__, result.notes)

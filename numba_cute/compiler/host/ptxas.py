@@ -21,7 +21,7 @@ SLOW_NOTES = ("C7508", "C7510", "C7511", "C7514", "C7515")
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel uses: 32-bit registers a thread; bytes of spills, stack and local memory a thread, and of
+    """The resources of one kernel: 32-bit registers a thread; bytes of spills, stack and local memory a thread, and of
     static and dynamic shared memory a CTA (dynamic: what its SmemAllocator takes)."""
 
     registers: int
@@ -34,7 +34,7 @@ class Resources:
 
 
 def tool(name: str) -> str:
-    """The path of a CUDA tool ("ptxas", "nvdisasm"): the one that is set, or the first that is found."""
+    """Find the path of a CUDA tool ("ptxas", "nvdisasm"): the one that is set, or the first that is found."""
     named = getattr(config.current(), name)
     if named is None:
         return _found(name)
@@ -45,7 +45,7 @@ def tool(name: str) -> str:
 
 @functools.cache
 def _found(name: str) -> str:
-    """In the NVIDIA wheels, the toolkit that the environment names, the PATH, and the toolkit's usual place."""
+    """Search the NVIDIA wheels, the toolkit that the environment names, the PATH, and the toolkit's usual place."""
     homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     folders = [*_wheel_folders(), *(Path(home, "bin") for home in homes)]
     places = [folder / name for folder in folders] + [Path(shutil.which(name) or ""), Path("/usr/local/cuda/bin", name)]
@@ -67,7 +67,7 @@ def _wheel_folders() -> list[Path]:
 
 
 def assemble(ptx: str, arch: str, max_registers: int | None = None) -> tuple[bytes, str]:
-    """The cubin of some PTX, and what ptxas said (`-v`). A refusal is a CuteError with its first lines."""
+    """Assemble PTX; gives the cubin and what ptxas said (`-v`). A refusal is a CuteError with its first lines."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
@@ -83,7 +83,7 @@ def assemble(ptx: str, arch: str, max_registers: int | None = None) -> tuple[byt
 
 
 def resources(said: str, dynamic_shared: int = 0) -> Resources:
-    """The figures in what `ptxas -v` said of the entry function."""
+    """Read the figures in what `ptxas -v` said of the entry function."""
 
     def number(pattern: str) -> int:
         return max((int(n) for n in re.findall(pattern, said)), default=0)
@@ -101,12 +101,12 @@ def resources(said: str, dynamic_shared: int = 0) -> Resources:
 
 
 def notes(said: str) -> tuple[str, ...]:
-    """The assembler's numbered notes and warnings, as it words them."""
+    """List the assembler's numbered notes and warnings, as it words them."""
     return tuple(ln.strip() for ln in said.splitlines() if re.search(r"\(C\d{4}\)|warning", ln))
 
 
 def disassemble(cubin: bytes) -> str:
-    """The machine code of a cubin, as nvdisasm prints it."""
+    """Disassemble a cubin: its machine code as nvdisasm prints it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compiling gives."""
+"""The result of compiling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Compiled:
 
 
 def warn_if_slow(name: str, notes: tuple[str, ...]) -> None:
-    """A Python warning for each note that means lost speed."""
+    """Warn of each note that means lost speed."""
     for note in notes:
         if any(code in note for code in ptxas.SLOW_NOTES):
             warnings.warn(f"kernel {name}: {note}", PerformanceWarning, stacklevel=4)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel became: its CuTe operations, layouts and the PTX of each line."""
+"""Listings of a compiled kernel: its CuTe operations, its layouts, the PTX of each line."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
@@ -23,7 +23,8 @@ from numba.cuda.lowering import CUDALower
 
 from ... import seam
 from ..bridge import tree
-from ..bridge.numba_types import BoundJitted, BoundTraced, Multiple, StructRef, Value, Vector
+from ..bridge.leaf_types import Multiple, Vector, make_leaf
+from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 
 FIRST_COLUMN, LAST_COLUMN = 2, 65535
 """The source columns that operations have: 16 bits, and 1 is what Numba gives to every statement."""
@@ -92,7 +93,7 @@ class Recorder:
         return (shown, "") if shown is not None else (self.name(variable.name), type_text(ty))
 
     def stands_for(self, target: str, expr: Any, typemap: Any) -> bool:
-        """Whether an expression only names what there is: a method of an object, a tuple of variables."""
+        """Return whether an expression only names what there is: a method of an object, a tuple of variables."""
         if expr.op == "getattr" and isinstance(typemap[target], (BoundTraced, BoundJitted)):
             self._written[target] = self.use(expr.value, typemap)[0]
             return True
@@ -116,11 +117,11 @@ def recording(function: Callable[..., Any]) -> Iterator[Recorder]:
 
 
 def is_recorded(function: Callable[..., Any]) -> bool:
-    """Whether the operations of this function are being recorded."""
+    """Return whether the operations of this function are being recorded."""
     return bool(_active) and _active[-1].function is function
 
 
-class _RecordedLower(CUDALower):  # type: ignore[misc]
+class _RecordedLower(CUDALower):
     def lower_inst(self, inst: Any) -> Any:
         column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)
@@ -128,7 +129,7 @@ class _RecordedLower(CUDALower):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class RecordedLowering(CUDANativeLowering):  # type: ignore[misc]
+class RecordedLowering(CUDANativeLowering):
     """Numba's lowering of a function whose operations are recorded."""
 
     _name = "numba_cute_recorded_lowering"
@@ -221,16 +222,24 @@ def _function(fn: Any) -> str:
     return _part(fn) + name.split("<locals>.")[-1]
 
 
+_ROOMS = {
+    "arch": "cute.arch.",
+    "pipeline": "pipeline.",
+    "utils": "utils.",
+    "math": "cute.math.",
+    "nvgpu": "cute_nvgpu.",
+}
+"""The parts by which rooms' functions and classes are known that bear no mark of their own."""
+
+
 def _part(obj: Any) -> str:
-    module = (getattr(obj, "__module__", None) or type(obj).__module__).split(".")
-    if module[0] != "numba_cute":
-        return "call @"
-    part = module[1] if len(module) > 1 else ""
-    if part == "nvgpu":
-        known = {"tma": "cpasync.", "bulk": "cpasync.", "cp_async": "cpasync.", "warp_mma": "warp."}
-        last = module[2] if len(module) > 2 else ""
-        return "cute_nvgpu." + known.get(last, f"{last}." if last in ("cpasync", "warp", "warpgroup") else "")
-    return {"arch": "cute.arch.", "pipeline": "pipeline.", "utils": "utils.", "math": "cute.math."}.get(part, "cute.")
+    """The part of the library that a function, a class or its object is known by: what it is marked with
+    (`seam.known_as`), or what its room's things are called."""
+    marked = seam.part_of(obj)
+    if marked is not None:
+        return f"{marked}."
+    package, _, rest = (obj.__module__ or type(obj).__module__).partition(".")
+    return _ROOMS.get(rest.partition(".")[0], "cute.") if package == "numba_cute" else "call @"
 
 
 def _method(bound: Any) -> str:
@@ -249,13 +258,19 @@ def _class(cls: type) -> str:
 # ---------------------------------------------------------------- types
 
 
+@runtime_checkable
+class Printed(Protocol):
+    """Anything with a notation in CuTe's IR: layouts, tensors, atoms, tiled objects."""
+
+    def __cute_ir__(self) -> str: ...
+
+
 def notation(ty: Any) -> str | None:
-    """What the object of this type says that it is in CuTe's IR; None if it is nothing of the kind."""
+    """The notation in CuTe's IR of the object of this type; None if it has none."""
     if not isinstance(ty, Value) or ty.spec[0] != "node":
         return None
-    held = tree.unflatten(ty.spec, (tree.make_leaf(t, None) for t in ty.leaves))
-    say = getattr(held, "__cute_ir__", None)
-    return None if say is None else say()
+    held = tree.unflatten(ty.spec, (make_leaf(t, None) for t in ty.leaves))
+    return held.__cute_ir__() if isinstance(held, Printed) else None
 
 
 def type_text(ty: Any) -> str:

@@ -25,7 +25,7 @@ class Placed:
 
 
 def placed_instructions(ptx: str, kernel: str) -> list[Placed]:
-    """The instructions of the entry `kernel`, in order."""
+    """Return the instructions of the entry `kernel`, in order."""
     files = {int(n): name for n, name in _FILE.findall(ptx)}
     within: dict[Place, Place] = {}
     at: Place = (0, 0, 0)
@@ -47,7 +47,7 @@ def _place(found: tuple[str, ...]) -> Place:
 
 
 def _outermost(at: Place, within: dict[Place, Place]) -> Place:
-    """The statement into which a place was inlined, however deep."""
+    """Return the statement into which a place was inlined, however deep."""
     seen = set()
     while at in within and at not in seen:
         seen.add(at)
@@ -56,7 +56,7 @@ def _outermost(at: Place, within: dict[Place, Place]) -> Place:
 
 
 def _body(ptx: str, kernel: str) -> Iterator[str]:
-    """The lines between the braces of an entry, stripped; instructions that span several lines are joined."""
+    """Return the lines between the braces of an entry, stripped; instructions that span several lines are joined."""
     head = re.search(rf"\.entry\s+{re.escape(kernel)}\s*\(", ptx)
     if head is None:
         return
@@ -76,7 +76,7 @@ def _body(ptx: str, kernel: str) -> Iterator[str]:
 
 
 def _instructions(line: str) -> Iterator[str]:
-    """The instructions of one line: without directives, and without the braces round inline assembly."""
+    """Return the instructions of one line: without directives, and without the braces round inline assembly."""
     text = re.sub(r"\s+", " ", line)
     if text.startswith("{ ") and text.endswith("}"):
         text = text[1:-1].strip()

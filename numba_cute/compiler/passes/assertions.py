@@ -17,9 +17,10 @@ from numba.cuda.core import ir
 
 from ... import seam
 from ...seam.words import FalseAssertion, assertion_at, false_assertion
-from ..bridge import calls
-from ..bridge.numba_types import Value
+from ..bridge.object_types import Value
+from ..bridge.values import abstract
 from ..emit.tracer import Tracer
+from .constants import FAULTS
 
 _FUNCTIONS = {bool, len, max, min, abs, sum, int, operator.not_}
 
@@ -29,7 +30,7 @@ class _Unknown(Exception):
 
 
 class Known:
-    """What the types of a function say of the values of its variables."""
+    """The values of a function's variables, as far as their types say them."""
 
     def __init__(self, func_ir: Any, typemap: Any) -> None:
         self.typemap = typemap
@@ -39,7 +40,7 @@ class Known:
                 self.definitions.setdefault(inst.target.name, []).append(inst.value)
 
     def of(self, var: Any) -> Any:
-        """The value of a variable; _Unknown if its type does not say it."""
+        """Return the value of a variable; _Unknown if its type does not say it."""
         try:
             return _static(self.typemap.get(var.name))
         except _Unknown:
@@ -62,7 +63,7 @@ class Known:
         raise _Unknown
 
     def branch(self, at: Any) -> list[int]:
-        """Where a block's last statement may go."""
+        """List the blocks where a block's last statement may go."""
         if isinstance(at, ir.Branch):
             try:
                 return [at.truebr if self.of(at.cond) else at.falsebr]
@@ -75,12 +76,12 @@ def _computed(fn: Any, *values: Any) -> Any:
     try:
         with seam.running(Tracer()):
             return fn(*values)
-    except Exception as e:  # whatever it is, the kernel may never come to it
+    except FAULTS as e:  # the kernel may never come to it
         raise _Unknown from e
 
 
 def _static(ty: Any) -> Any:
-    """The value of a type that says it whole."""
+    """Return the value of a type that says it whole."""
     if isinstance(ty, types.Literal):
         return ty.literal_value
     if isinstance(ty, types.NoneType):
@@ -88,14 +89,14 @@ def _static(ty: Any) -> Any:
     if isinstance(ty, types.BaseTuple):
         return tuple(map(_static, ty))
     if isinstance(ty, Value) and not ty.leaves:
-        return calls.abstract(ty, None, Tracer())
+        return abstract(ty, None, Tracer())
     if isinstance(ty, types.Function) and ty.typing_key in _FUNCTIONS:
         return ty.typing_key
     raise _Unknown
 
 
 def check_assertions(func_ir: Any, typemap: Any) -> None:
-    """An error if an assertion that is not left out is known to be false."""
+    """Raise a CuteError if an assertion that is not left out is known to be false."""
     known = Known(func_ir, typemap)
     start = min(func_ir.blocks)
     out = {at: known.branch(block.terminator) for at, block in func_ir.blocks.items()}
@@ -112,7 +113,7 @@ def check_assertions(func_ir: Any, typemap: Any) -> None:
 
 
 def _reached(out: dict[int, list[int]], start: int, through: Any) -> set[int]:
-    """The blocks that control may come to from `start`, going on only `through` some."""
+    """Return the blocks that control may come to from `start`, going on only `through` some."""
     found, todo = {start}, [start]
     while todo:
         at = todo.pop()
@@ -124,7 +125,7 @@ def _reached(out: dict[int, list[int]], start: int, through: Any) -> set[int]:
 
 
 def _raises(known: Known, last: Any) -> bool:
-    """Whether a statement raises AssertionError."""
+    """Say whether a statement raises AssertionError."""
     if isinstance(last, ir.StaticRaise):
         return last.exc_class is AssertionError
     if not isinstance(last, (ir.Raise, ir.DynamicRaise)):
@@ -138,13 +139,13 @@ def _raises(known: Known, last: Any) -> bool:
 
 
 def _message(last: Any) -> Any:
-    """What the assertion says, if it is static."""
+    """Return the assertion's message, if it is static."""
     given = getattr(last, "exc_args", None)
     return given[0] if given and isinstance(given[0], str) else None
 
 
 def _is_false(func_ir: Any, out: Any, reached: set[int], at: int, statement: ast.Assert | None) -> bool:
-    """Whether an assertion, which raises in block `at`, leads nowhere else: no run-time part of it can save it."""
+    """Say whether an assertion, which raises in block `at`, leads nowhere else: no run-time part of it can save it."""
     line = func_ir.blocks[at].terminator.loc.line
     lines = range(line, line + 1) if statement is None else range(statement.lineno, (statement.end_lineno or line) + 1)
 

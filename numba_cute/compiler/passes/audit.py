@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a typed function does, step by step, for the core's own checks of it (`steps.AUDITS`)."""
+"""The steps of a typed function, for the core's own checks of it (`steps.AUDITS`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ... import seam
 from ...seam import CuteError, steps
-from ..bridge import calls
-from ..bridge.numba_types import BoundTraced, StructProxy, StructRef, Value
+from ..bridge.object_types import BoundTraced, StructRef, Value
+from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class Audit(AnalysisPass):  # type: ignore[misc]
+class Audit(AnalysisPass):
     _name = "numba_cute_audit"
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Audit(AnalysisPass):  # type: ignore[misc]
 
 
 def _value(typemap: Any, var: str) -> Any:
-    """The object that traced code would see in a variable, without its run-time values; None if it cannot."""
+    """Return the object that traced code would see in a variable, without its run-time values; None if it cannot."""
     ty = typemap.get(var)
     if not isinstance(ty, (Value, StructRef)):
         return None
     try:
-        return calls.abstract(ty, None, Tracer())
+        return abstract(ty, None, Tracer())
     except CuteError:
         return None
 
@@ -84,7 +84,7 @@ def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.
 
 
 def _regions(func_ir: Any) -> dict[int, int]:
-    """For each block the first of those that always run one after the other with it."""
+    """Find for each block the first of those that always run one after the other with it."""
     into: dict[int, list[int]] = {}
     out = {at: list(block.terminator.get_targets()) for at, block in func_ir.blocks.items()}
     for at, targets in out.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir
@@ -16,7 +17,7 @@ from numba.cuda.core import ir
 from ... import seam
 from ...seam import CuteError
 from ..bridge import tree
-from ..bridge.numba_types import Value
+from ..bridge.object_types import Value
 from .definitions import Definitions, Place
 
 FOLDABLE = {
@@ -27,8 +28,8 @@ FOLDABLE = {
 _UNARY = {operator.neg, operator.pos, operator.invert}
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
-_FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
-"""What Python says where a constant has no such attribute, item or result: then the kernel is to say so, or it works
+FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
+"""Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
 at run time."""
 _WIDEST = 1 << 63
 
@@ -52,7 +53,7 @@ class Constants:
         self._found: dict[Place, Any] = {}
 
     def of(self, var: Any, use: Place) -> Any:
-        """The value of a variable that the statement at `use` reads; NotConstant if it has none."""
+        """Return the value of a variable that the statement at `use` reads; NotConstant if it has none."""
         places = self._definitions.reaching(var.name, use)
         if not places:
             raise NotConstant
@@ -68,7 +69,7 @@ class Constants:
             self._assigned(place)
 
     def _assigned(self, place: Place) -> Any:
-        """The value that the assignment at a place gives."""
+        """Return the value that the assignment at a place gives."""
         if place not in self._found:
             self._found[place] = NotConstant  # while it is looked for: what depends on itself may change
             with contextlib.suppress(NotConstant):
@@ -90,17 +91,17 @@ class Constants:
         raise NotConstant
 
     def of_expr(self, node: Any, place: Place) -> Any:
-        """The value of an expression in the statement at `place`; NotConstant if it has none."""
+        """Return the value of an expression in the statement at `place`; NotConstant if it has none."""
         evaluate = _EVALUATORS.get(node.op)
         if evaluate is None:
             raise NotConstant
         try:
             return evaluate(node, lambda var: self.of(var, place))
-        except _FAULTS:
+        except FAULTS:
             raise NotConstant from None
 
     def _argument(self, index: int) -> Any:
-        """What a `static` argument's type says of it: its run-time parts are _Unknown."""
+        """Return what a `static` argument's type says of it: its run-time parts are _Unknown."""
         ty = self._args[index] if index < len(self._args) else None
         if not isinstance(ty, Value):
             raise NotConstant
@@ -108,7 +109,7 @@ class Constants:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two values are one to a kernel: 1 and True are not, nor are 0.0 and -0.0."""
+    """Say whether two values are one to a kernel: 1 and True are not, nor are 0.0 and -0.0."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -119,14 +120,14 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """A result of integer arithmetic, unless 64 bits do not hold it: at run time it wraps around."""
+    """Return a result of integer arithmetic, unless 64 bits do not hold it: at run time it wraps around."""
     if type(value) not in (int, bool) or not -_WIDEST <= value < _WIDEST:
         raise NotConstant
     return value
 
 
 def _binop(node: Any, of: Any) -> Any:
-    """`x + y` of integers; `x += y` makes a new one as well."""
+    """Compute `x + y` of integers; `x += y` makes a new one as well."""
     fn = node.immutable_fn if node.op == "inplace_binop" else node.fn
     lhs, rhs = of(node.lhs), of(node.rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
@@ -144,7 +145,7 @@ def _unary(node: Any, of: Any) -> Any:
 
 
 def _call(node: Any, of: Any) -> Any:
-    """`const_expr(x)` is x; Python's own functions of constants give constants."""
+    """Call `const_expr`, which gives its argument, or a function of Python's of constants."""
     if node.kws or node.vararg is not None:
         raise NotConstant
     function = of(node.func)
@@ -158,7 +159,7 @@ def _call(node: Any, of: Any) -> Any:
     return _number(function(*args))
 
 
-_EVALUATORS = {
+_EVALUATORS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
     "binop": _binop,
     "inplace_binop": _binop,
     "unary": _unary,

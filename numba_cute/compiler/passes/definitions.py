@@ -23,7 +23,7 @@ class Place:
 
 
 def statements(blocks: dict[int, Any]) -> Iterator[tuple[Place, Any]]:
-    """Every statement of a function with its place, block by block."""
+    """Go over every statement of a function with its place, block by block."""
     for label in sorted(blocks):
         for index, inst in enumerate(blocks[label].body):
             yield Place(label, index), inst
@@ -48,11 +48,11 @@ class Definitions:
         self._at_entry: dict[tuple[int, str], tuple[Place, ...]] = {}
 
     def at(self, place: Place) -> Any:
-        """The statement at a place."""
+        """Return the statement at a place."""
         return self._blocks[place.label].body[place.index]
 
     def reaching(self, name: str, use: Place) -> tuple[Place, ...]:
-        """The assignments of `name` whose value the statement at `use` may read; none if nothing assigns it."""
+        """Return the assignments of `name` whose value the statement at `use` may read; none if nothing assigns it."""
         known = self._places.get(name, [])
         if len(known) <= 1:  # what runs before the only assignment is an error in Python
             return tuple(known)
@@ -60,7 +60,7 @@ class Definitions:
         return (Place(use.label, before[-1]),) if before else self._entering(name, use.label)
 
     def _entering(self, name: str, label: int) -> tuple[Place, ...]:
-        """The assignments of `name` that reach the start of a block."""
+        """Return the assignments of `name` that reach the start of a block."""
         key = label, name
         if key not in self._at_entry:
             found, seen, todo = set(), {label}, list(self._into[label])

@@ -8,12 +8,11 @@ kernel's end would be left out, because of a closure somewhere else in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
-from numba.cuda.core import inline_closurecall, ir, postproc, typed_passes
+from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.typed_passes import InlineOverloads
 from numba.cuda.core.untyped_passes import InlineClosureLikes
@@ -21,7 +20,7 @@ from numba.cuda.core.untyped_passes import InlineClosureLikes
 from .definitions import statements
 
 
-def _drop_functions(func_ir: Any, *_: Any, **__: Any) -> None:
+def _drop_functions(func_ir: Any) -> None:
     """Remove functions that are made and not used any more (another pass would compile them), and copies of them. What
     else is dead LLVM removes."""
     while True:
@@ -36,7 +35,7 @@ def _drop_functions(func_ir: Any, *_: Any, **__: Any) -> None:
 
 
 def _read(inst: Any) -> Iterator[Any]:
-    """The variables that a statement reads; a Del, which the analysis of closures puts in, reads none."""
+    """Return the variables that a statement reads; a Del, which the analysis of closures puts in, reads none."""
     if isinstance(inst, ir.Del):
         return iter(())
     if isinstance(inst, ir.Assign):
@@ -51,30 +50,50 @@ def _is_dead_function(inst: Any, used: set[str]) -> bool:
     return isinstance(inst.value, ir.Var) or isinstance(inst.value, ir.Expr) and inst.value.op == "make_function"
 
 
-@contextmanager
-def _stores_kept(module: ModuleType) -> Iterator[None]:
-    """While a pass of this module runs (Numba compiles one function at a time), only functions are dead code."""
-    original = module.dead_code_elimination  # type: ignore[attr-defined]
-    module.dead_code_elimination = _drop_functions  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        module.dead_code_elimination = original  # type: ignore[attr-defined]
+class _StoresKept:
+    """Dead code elimination as one module of Numba calls it: while a pass of this library runs there (Numba compiles
+    one function at a time), only functions are dead code."""
+
+    def __init__(self) -> None:
+        self._running = 0
+
+    def keeping_stores(self, dead_code_elimination: Callable[..., None]) -> Callable[..., None]:
+        """Make of Numba's dead code elimination one that knows of such passes."""
+
+        def eliminate(func_ir: Any, *args: Any, **kwargs: Any) -> None:
+            if self._running:
+                _drop_functions(func_ir)
+            else:
+                dead_code_elimination(func_ir, *args, **kwargs)
+
+        return eliminate
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Know that a pass of this library runs."""
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+
+
+IN_CLOSURES, IN_OVERLOADS = _StoresKept(), _StoresKept()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class InlineClosures(InlineClosureLikes):  # type: ignore[misc]
+class InlineClosures(InlineClosureLikes):
     _name = "numba_cute_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
-        with _stores_kept(inline_closurecall):
+        with IN_CLOSURES.running():
             return bool(super().run_pass(state))
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class InlineOverloaded(InlineOverloads):  # type: ignore[misc]
+class InlineOverloaded(InlineOverloads):
     _name = "numba_cute_inline_overloads"
 
     def run_pass(self, state: Any) -> bool:
-        with _stores_kept(typed_passes):
+        with IN_OVERLOADS.running():
             return bool(super().run_pass(state))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must happen to a kernel's IR before typing, so that what the user wrote as constant stays constant.
+"""Change a kernel's IR before typing so that what the user wrote as constant stays constant.
 
 * Lists become tuples; constant tuples, nested and global ones too, become `build_tuple` of literals (Numba keeps
   literals only in flat tuples written in place).
@@ -47,7 +47,7 @@ class KeepConstants(FunctionPass):
 
 
 def _tuples_for_lists(func_ir: Any) -> bool:
-    """`mode=[1]`: the CuTe DSL's idiom. A kernel has no lists of its own, so each literal one is a tuple."""
+    """Make tuples of literal lists, as in `mode=[1]`, the CuTe DSL's idiom: a kernel has no lists of its own."""
     changed = False
     for _, inst in statements(func_ir.blocks):
         if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "build_list":
@@ -59,7 +59,7 @@ def _tuples_for_lists(func_ir: Any) -> bool:
 
 
 def _constant_slices(func_ir: Any) -> bool:
-    """`shape[:3]`: constant slices are found now, as Numba does later, so that typing understands them for `unroll`."""
+    """Find constant slices, as in `shape[:3]`, now, as Numba does later: typing is to understand them for `unroll`."""
     changed = False
     for _, inst in statements(func_ir.blocks):
         expr = inst.value if isinstance(inst, ir.Assign) else None
@@ -116,7 +116,8 @@ def _expand_tuples(func_ir: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """A tuple, to any depth, of ints, None and slices: what names a shape, a coordinate, a tiler."""
+    """Say whether a value is a tuple, to any depth, of ints, None and slices: what names a shape, a coordinate, a
+    tiler."""
     if isinstance(value, tuple):
         return not hasattr(value, "_fields") and all(map(_is_plain, value))
     return value is None or type(value) in (int, bool)

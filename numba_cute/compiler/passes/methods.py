@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Python's methods may say that Numba does not know: `super()`, and questions about fields whose answer the type
+"""Python's methods as Numba does not know them: `super()`, and questions about fields whose answer the type
 of `self` already holds, as `self.bias is None`."""
 
 from __future__ import annotations
 
-import dis
 import operator
 import sys
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core import byteflow, interpreter, ir, postproc
+from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.ir_utils import build_definitions, get_definition, guard
 
-from ..bridge.numba_types import StructRef
+from ..bridge.object_types import StructRef
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class Methods(FunctionPass):  # type: ignore[misc]
+class Methods(FunctionPass):
     _name = "numba_cute_methods"
 
     def __init__(self) -> None:
@@ -37,7 +36,7 @@ class Methods(FunctionPass):  # type: ignore[misc]
 
 
 def _supers(func_ir: Any, this: StructRef) -> bool:
-    """`super().name(…)` becomes `Base.name(self, …)`, as Python would find it for this class."""
+    """Make `Base.name(self, …)` of `super().name(…)`, as Python would find it for this class."""
     holder = _defining_class(func_ir.func_id.func)
     if holder is None or holder not in this.cls.__mro__:
         return False
@@ -75,7 +74,7 @@ def _supers(func_ir: Any, this: StructRef) -> bool:
 
 
 def _defining_class(fn: Any) -> Any:
-    """The class whose body defines a method that says `super()`."""
+    """Return the class whose body defines a method that says `super()`."""
     if "__class__" not in fn.__code__.co_freevars:
         return None
     return fn.__closure__[fn.__code__.co_freevars.index("__class__")].cell_contents
@@ -90,7 +89,7 @@ def _owner(cls: type, holder: type, name: str) -> Any:
 
 
 def _nones(func_ir: Any, args: Any) -> bool:
-    """`x is None` and `x is not None` become constants where x is a field (of a field…) of an argument."""
+    """Make constants of `x is None` and `x is not None` where x is a field (of a field…) of an argument."""
     changed = False
     for block in func_ir.blocks.values():
         for inst in block.find_insts(ir.Assign):
@@ -107,7 +106,7 @@ def _nones(func_ir: Any, args: Any) -> bool:
 
 
 def _field_type(func_ir: Any, args: Any, var: Any) -> Any:
-    """The type of None, or of a field of an argument; None if it is not known before typing."""
+    """Return the type of None, or of a field of an argument; None if it is not known before typing."""
     node = guard(get_definition, func_ir, var)
     while isinstance(node, ir.Var):
         node = guard(get_definition, func_ir, node)
@@ -121,7 +120,9 @@ def _field_type(func_ir: Any, args: Any, var: Any) -> Any:
     return None
 
 
-def _flow_super_attr(self: Any, state: Any, inst: Any) -> None:
+def flow_super_attr(self: Any, state: Any, inst: Any) -> None:
+    """Follow Python 3.12's `LOAD_SUPER_ATTR`, which Numba lacks, through the stack: `super().name` is one opcode there,
+    and here 3.11's call and attribute. A method of Numba's `TraceRunner`."""
     this, holder, maker = state.pop(), state.pop(), state.pop()
     made, res = state.make_temp(), state.make_temp()
     null = [state.make_null()] if inst.arg & 1 else []  # it is called: as LOAD_ATTR leaves a method
@@ -130,16 +131,7 @@ def _flow_super_attr(self: Any, state: Any, inst: Any) -> None:
     state.append(inst, maker=maker, given=(holder, this) if inst.arg & 2 else (), made=made, res=res)
 
 
-def _interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ...], made: str, res: str) -> None:
+def interpret_super_attr(self: Any, inst: Any, maker: str, given: tuple[str, ...], made: str, res: str) -> None:
+    """Write what `flow_super_attr` found as IR. A method of Numba's `Interpreter`."""
     self.store(ir.Expr.call(self.get(maker), [self.get(g) for g in given], (), loc=self.loc), made)
     self.store(ir.Expr.getattr(self.get(made), self.code_names[inst.arg >> 2], loc=self.loc), res)
-
-
-def _teach_super() -> None:
-    """Since Python 3.12 `super().name` is one opcode, which Numba lacks: here it is 3.11's call and attribute."""
-    if "LOAD_SUPER_ATTR" in dis.opmap and not hasattr(byteflow.TraceRunner, "op_LOAD_SUPER_ATTR"):
-        byteflow.TraceRunner.op_LOAD_SUPER_ATTR = _flow_super_attr
-        interpreter.Interpreter.op_LOAD_SUPER_ATTR = _interpret_super_attr
-
-
-_teach_super()

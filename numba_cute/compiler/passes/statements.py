@@ -13,14 +13,14 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
 from ...seam.words import READ_ONLY_ARRAY
-from ..bridge.numba_types import Value
+from ..bridge.object_types import Value
 from .assertions import check_assertions
 
 _ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.startswith("_"))
 
 
 def check_atomics(func_ir: Any, typemap: Any) -> None:
-    """An error if an atomic writes an array that is read-only."""
+    """Raise a CuteError if an atomic writes an array that is read-only."""
     for block in func_ir.blocks.values():
         for inst in block.find_insts(ir.Assign):
             call = inst.value
@@ -34,7 +34,7 @@ def check_atomics(func_ir: Any, typemap: Any) -> None:
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class Statements(AnalysisPass):  # type: ignore[misc]
+class Statements(AnalysisPass):
     _name = "numba_cute_statements"
 
     def __init__(self) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
 from numba.cuda.core.ssa import reconstruct_ssa
 from numba.cuda.core.typed_passes import type_inference_stage
 
 from ...seam import CuteError
-from ..errors import lies_before
-from .constants import NotConstant
+from ..ground.errors import lies_before
+from .constants import FAULTS, NotConstant
 from .definitions import Place, statements
 
 
@@ -34,7 +35,7 @@ class TypedConstants:
         self._found: dict[Place, dict[str, Any]] = {}
 
     def of(self, var: Any, use: Place) -> Any:
-        """The value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
+        """Return the value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
         mistake before it stopped typing, Refused with that."""
         if use not in self._found:
             self._found[use] = self._values(use)
@@ -46,7 +47,7 @@ class TypedConstants:
         return found
 
     def _values(self, use: Place) -> dict[str, Any]:
-        """The values of what one statement reads: ints, None where there is none, or what is wrong before it."""
+        """Return the values of what one statement reads: ints, None where there is none, or what is wrong before it."""
         func_ir = _copied(self._state.func_ir)
         read = _name_what_is_read(func_ir.blocks[use.label], use.index)
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
@@ -70,7 +71,7 @@ class TypedConstants:
             return type_inference_stage(
                 state.typingctx, state.targetctx, func_ir, state.args, state.return_type, raise_errors=False
             )
-        except Exception as e:  # what Numba does not hold back: a module has no such name, an index none such type
+        except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
             raise Refused(CuteError(str(e) or type(e).__name__)) from e
 
 
@@ -84,8 +85,8 @@ def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
 
 
 def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
-    """Whether all that a variable comes from has a type: a value that is not typed yet may differ from those that meet
-    it in a phi."""
+    """Say whether all that a variable comes from has a type: a value that is not typed yet may differ from those that
+    meet it in a phi."""
     seen, todo = {name}, [name]
     while todo:
         at = todo.pop()
@@ -100,7 +101,7 @@ def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
 
 
 def _copied(func_ir: Any) -> Any:
-    """A function's IR whose statements and expressions may be changed without changing this one's."""
+    """Copy a function's IR, whose statements and expressions may be changed without changing this one's."""
     new = func_ir.copy()
     for block in new.blocks.values():
         block.body = [copied_statement(inst) for inst in block.body]
@@ -108,7 +109,7 @@ def _copied(func_ir: Any) -> Any:
 
 
 def copied_statement(inst: Any) -> Any:
-    """A statement of its own, its expression and that one's arguments too."""
+    """Copy a statement, its expression and that one's arguments too."""
     new = copy.copy(inst)
     if isinstance(getattr(new, "value", None), ir.Expr):
         new.value = copy.copy(new.value)

@@ -16,7 +16,7 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, repla
 
 from ... import seam
 from ...seam import CuteError
-from ..errors import located
+from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place
 from .typed_constants import Refused, TypedConstants, copied_statement
@@ -45,7 +45,7 @@ def tidy(func_ir: Any) -> None:
 
 
 def _call(block: Any, label: int, known: Constants, typed: TypedConstants) -> tuple[int, range] | None:
-    """The position in the block of a `range_constexpr(...)` call, and its range."""
+    """Return the position in the block of a `range_constexpr(...)` call, and its range."""
     for at, inst in enumerate(block.body):
         expr = inst.value if isinstance(inst, ir.Assign) else None
         if isinstance(expr, ir.Expr) and expr.op == "call" and _is_range(expr, Place(label, at), known):
@@ -61,7 +61,7 @@ def _is_range(expr: Any, place: Place, known: Constants) -> bool:
 
 
 def _indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
-    """The indices of a loop, from the arguments of its `range_constexpr`."""
+    """Return the indices of a loop, from the arguments of its `range_constexpr`."""
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
     except Refused as e:
@@ -126,7 +126,8 @@ def _unroll(func_ir: Any, entry: int, at: int, indices: range) -> None:
 
 
 def _headers(blocks: dict[int, Any], header: int) -> list[int]:
-    """The loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before it."""
+    """Return the loop's header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG) leaves before
+    it."""
     chain = [header]
     while isinstance(blocks[chain[-1]].terminator, ir.Jump) and len(blocks[chain[-1]].body) == 1:
         chain.append(blocks[chain[-1]].terminator.target)
@@ -136,8 +137,8 @@ def _headers(blocks: dict[int, Any], header: int) -> list[int]:
 
 
 def _iteration(cfg: Any, loop: Any, first: int) -> set[int]:
-    """The blocks of one iteration: the loop's, and those before a `break` or `return`, which no graph counts as the
-    loop's since they do not come back: what is reached from the loop's body alone."""
+    """Find the blocks of one iteration: the loop's, and those before a `break` or `return`, which no graph counts as
+    the loop's since they do not come back: what is reached from the loop's body alone."""
     found = set(loop.body)
     todo = [to for label in loop.body for to, _ in cfg.successors(label)]
     while todo:
@@ -150,7 +151,7 @@ def _iteration(cfg: Any, loop: Any, first: int) -> set[int]:
 
 
 def _own_variables(blocks: dict[int, Any], header: int, inside: set[int]) -> list[str]:
-    """Variables that live within one iteration: each copy gets its own, so that its constants are constants."""
+    """Find the variables that live within one iteration: each copy gets its own, whose constants are constants."""
     flow = compute_use_defs(blocks)
     defined = set().union(*(flow.defmap[label] for label in inside))
     for label in blocks.keys() - inside:
@@ -159,7 +160,8 @@ def _own_variables(blocks: dict[int, Any], header: int, inside: set[int]) -> lis
 
 
 def _needed_at(flow: Any, blocks: dict[int, Any], header: int, inside: set[int]) -> set[str]:
-    """The variables whose value at the loop's header some block of the loop uses: those carried between iterations."""
+    """Return the variables whose value at the loop's header some block of the loop uses: those carried between
+    iterations."""
     needed: dict[int, set[str]] = {label: set() for label in inside}
     changed = True
     while changed:
@@ -173,7 +175,7 @@ def _needed_at(flow: Any, blocks: dict[int, Any], header: int, inside: set[int])
 
 
 def _without_iterator(body: list[Any], at: int) -> list[Any]:
-    """The entry block's statements but for the call, the iterator made from it, and copies of that."""
+    """Return the entry block's statements but for the call, the iterator made from it, and copies of that."""
     gone, kept = {body[at].target.name}, []
     for i, inst in enumerate(body):
         value = inst.value if isinstance(inst, ir.Assign) else None
@@ -186,7 +188,7 @@ def _without_iterator(body: list[Any], at: int) -> list[Any]:
 
 
 def _opening(head: Any, index: int | None, target: int, names: dict[str, Any]) -> Any:
-    """The loop's header in one copy: the item is a literal (or, on the way out, nothing)."""
+    """Make the loop's header in one copy: the item is a literal (or, on the way out, nothing)."""
     new = ir.Block(head.scope, head.loc)
     item: set[str] = set()
     for inst in head.body[:-1]:
@@ -213,7 +215,7 @@ def _copied(block: Any, relabel: dict[int, int], names: dict[str, Any]) -> Any:
 
 
 def _renamed(inst: Any, names: dict[str, Any]) -> Any:
-    """A copy of a statement with its variables renamed."""
+    """Copy a statement with its variables renamed."""
     new = copied_statement(inst)
     replace_vars_stmt(new, names)
     return new

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ... import dtypes
 from ...layout.layout import Layout
-from . import atoms
+from . import fragment_layouts
 
 _VIEWS = {d.ptx: d.numpy for d in (dtypes.Float16, dtypes.BFloat16, dtypes.Float8E4M3FN, dtypes.Float8E5M2)}
 _BYTES = {"s8": np.int8, "u8": np.uint8}
@@ -54,7 +54,7 @@ def values(words: Any, ab: str) -> Any:
 def matrix(held: Any, layout: Layout, rows: int, columns: int) -> NDArray[Any]:
     """The matrix (rows, columns) whose elements a fragment holds: `held` (threads, values), as `layout` places them."""
     out = np.empty(rows * columns, held.dtype)
-    out[atoms.row_major(layout, rows, columns)] = held
+    out[fragment_layouts.row_major(layout, rows, columns)] = held
     return out.reshape(rows, columns)
 
 

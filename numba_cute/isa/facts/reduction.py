@@ -25,7 +25,8 @@ def combine(op: str, old: NDArray[Any], new: NDArray[Any], flush: bool = False) 
     if op == "dec":
         return np.where((old == 0) | (old > new), new, old - 1).astype(old.dtype)
     if old.dtype.kind in "iu":
-        return _PLAIN[op](old, new).astype(old.dtype, copy=False)
+        whole: np.ndarray = _PLAIN[op](old, new).astype(old.dtype, copy=False)
+        return whole
     with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaNs are results like others
         if op in ("min", "max"):
             out = _extreme(op, old, new)

@@ -11,11 +11,11 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import dtypes
 from ...dtypes import DType
 from ...seam import CuteError
-from ..form.machine import Bytes
 from .tensormap import (
     ELEMENT_TYPES,
     INTERLEAVES,
@@ -27,6 +27,7 @@ from .tensormap import (
     element_type,
 )
 
+Bytes = NDArray[np.uint8]
 BYTES = 128
 _MAGIC = 0x50414D54
 _FORMAT = np.dtype(

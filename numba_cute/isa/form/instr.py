@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The form of the instruction table: one decorated function is one PTX instruction.
 
-The signature gives the operands, the docstring the reference, the body the meaning (for the simulator, on a
+The signature gives the operands (`kinds`), the docstring the reference, the body the meaning (for the simulator, on a
 `machine.Machine`), and the decorator the rest. Keyword-only parameters of the body are static parameters that it
 needs. `TABLE` holds every row; the emitter, the simulator, the assembler tests and the reference docs all read it.
 """
@@ -10,71 +10,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from ... import seam
 from ...seam import CuteError
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What one operand is: its LLVM inline-assembly constraint, its PTX register type and its LLVM type."""
-
-    name: str
-    constraint: str
-    ptx: str
-    llvm: str
-
-    def __getitem__(self, count: int | str) -> Vec:
-        """A vector of `count` of these: a number, or the name of a static parameter."""
-        return Vec(self, count)
-
-
-@dataclass(frozen=True)
-class Vec:
-    """`{a, b, …}`: a vector operand. Its value is a `seam.Regs` span or a sequence of leaves."""
-
-    kind: Kind
-    count: int | str
-
-
-u16 = Kind("u16", "h", ".b16", "i16")
-u32 = Kind("u32", "r", ".b32", "i32")
-s32 = Kind("s32", "r", ".b32", "i32")
-u64 = Kind("u64", "l", ".b64", "i64")
-f32 = Kind("f32", "f", ".f32", "float")
-f64 = Kind("f64", "d", ".f64", "double")
-pred = Kind("pred", "r", ".b32", "i32")
-"""A predicate: passed as 0 or 1, tested into a `.pred` register around the instruction (or set from one)."""
-smem = Kind("smem", "r", ".b32", "i32")
-"""An address in the shared::cta window of the issuing CTA."""
-cluster_smem = Kind("cluster_smem", "r", ".b32", "i32")
-"""An address in the shared::cluster window: a shared::cta address is one too; `mapa` makes those of peers."""
-gmem = Kind("gmem", "l", ".b64", "i64")
-"""A global (or generic) address."""
-tmap = Kind("tmap", "l", ".b64", "i64")
-"""The generic address of a 128-byte tensor map."""
-tmem = Kind("tmem", "r", ".b32", "i32")
-"""A tensor-memory address."""
-
-
-@dataclass(frozen=True)
-class Out:
-    """An operand that the instruction writes; with `tied`, one that it reads and writes."""
-
-    of: Kind | Vec
-    tied: bool = False
-
-
-def out(of: Kind | Vec) -> Out:
-    return Out(of)
-
-
-def inout(of: Kind | Vec) -> Out:
-    return Out(of, tied=True)
-
+from .assembly import Assembly, assemble, conditions_in, operands_in, statics_in
+from .kinds import MEMORY, Operand, Role, annotation, pred
 
 THREAD, WARP, WARPGROUP, CTA, CLUSTER = "thread", "warp", "warpgroup", "cta", "cluster"
 ISSUERS = (THREAD, WARP, WARPGROUP, CTA, CLUSTER)
@@ -82,53 +26,40 @@ GENERIC, ASYNC = "generic", "async"
 MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP = "mbarrier", "bulk_group", "wgmma_group", "cp_async_group"
 TCGEN05_GROUP = "tcgen05_group"
 """What a thread's tcgen05.commit collects for an mbarrier."""
+TCGEN05_LOADS, TCGEN05_STORES = "tcgen05_loads", "tcgen05_stores"
+"""What a warp's tcgen05.wait::ld and ::st wait for."""
 EACH, SAME, ARRAY = "each", "same", "array"
 LANES = (EACH, SAME, ARRAY)
-COMPLETIONS = (None, MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP, TCGEN05_GROUP)
+COMPLETIONS = (
+    None, MBARRIER, BULK_GROUP, WGMMA_GROUP, CP_ASYNC_GROUP, TCGEN05_GROUP, TCGEN05_LOADS, TCGEN05_STORES
+)  # fmt: skip
+RELAXED, ACQUIRE, RELEASE, ACQ_REL = "relaxed", "acquire", "release", "acq_rel"
+SEMS = (None, RELAXED, ACQUIRE, RELEASE, ACQ_REL)
+SCOPES = (None, "cta", "cluster", "gpu", "sys")
 
 
-@dataclass(frozen=True)
-class Operand:
-    name: str
-    kind: Kind
-    count: int | str | None  # None: a scalar
-    writes: bool
-    reads: bool
+class Order(NamedTuple):
+    """How an instruction orders memory accesses (PTX ISA, "Memory Consistency Model"): `sem` for the threads of
+    `scope`; None, None if it is weak or accesses nothing."""
 
-    def size(self, statics: dict[str, Any]) -> int:
-        if self.count is None:
-            return 1
-        return int(statics[self.count] if isinstance(self.count, str) else self.count)
-
-
-@dataclass(frozen=True)
-class Assembly:
-    """One case as LLVM inline assembly: the text with `$0`-style slots, the constraints, and in slot order the
-    outputs and inputs as (operand, index within it)."""
-
-    text: str
-    constraints: str
-    outputs: tuple[tuple[Operand, int], ...]
-    inputs: tuple[tuple[Operand, int], ...]
-
-
-_NAME = re.compile(r"\$([a-z_]\w*)(?:\[(\d+)\])?")
-_STATIC = re.compile(r"\{([a-z_]\w*)\}")
+    sem: str | None
+    scope: str | None
 
 
 @dataclass(frozen=True)
 class Instr:
     """One row of the table.
 
-    ptx: the text; `$name` is an operand, `$name[0]` one of a vector's, `{name}` a static parameter. statics: the
-    static parameters that the body takes. target: the least target, with its suffix ("sm_90a" runs on that target
-    alone, "sm_90" on any later one; "sm_90a|sm_100f": on those of either).
-    issuer: who executes it together. proxy: through which the memory it names is accessed. done_by: what completes
-    it, or None if it is complete when it is issued. pure: no side effect and no memory, so that the compiler may
-    merge or drop it. lanes: how a machine may run the body of what a thread issues for several threads at once:
-    EACH one by one, SAME once for all of them where their operands are equal (what waits, or does the same twice as
-    once), ARRAY once, with an array for a scalar operand and for the result. cases: the legal static parameters, each
-    a dict; of those that agree in what a caller names, the first is meant. ref: the section's anchor in the PTX ISA.
+    ptx: the text (see `assembly`). statics: the static parameters that the body takes. target: the least target, with
+    its suffix ("sm_90a" runs on that target alone, "sm_90" on any later one; "sm_90a|sm_100f": on those of either); a
+    case that needs another one says so under "target", and an optional operand too: see `needs`.
+    issuer: who executes it together. proxy: through which the memory it names is accessed. sem, scope: how it orders
+    memory, unless the case says so: see `order`. done_by: what completes it, or None if it is complete when it is
+    issued. pure: no side effect and no memory, so that the compiler may merge or drop it. lanes: how a machine may run
+    the body of what a thread issues for several threads at once: EACH one by one, SAME once for all of them where their
+    operands are equal (what waits, or does the same twice as once), ARRAY once, with an array for a scalar operand and
+    for the result. cases: the legal static parameters, each a dict of this row alone; of those that agree in what a
+    caller names, the first is meant. ref: the section's anchor in the PTX ISA.
     """
 
     name: str
@@ -138,6 +69,8 @@ class Instr:
     target: str
     issuer: str
     proxy: str
+    sem: str | None
+    scope: str | None
     done_by: str | None
     pure: bool
     lanes: str
@@ -146,9 +79,34 @@ class Instr:
     doc: str = field(compare=False)
     cases: tuple[dict[str, Any], ...] = field(compare=False, repr=False)
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)  # of the operands
+    must: tuple[str, ...] = field(init=False, compare=False, repr=False)  # those that are always given
     least: int = field(init=False, compare=False, repr=False)  # how many come up to the last one that must be given
+    sometimes: tuple[Operand, ...] = field(init=False, compare=False, repr=False)  # those that may be absent
+    raising: tuple[Operand, ...] = field(init=False, compare=False, repr=False)  # those that need a target
+    alike: tuple[int, ...] = field(init=False, compare=False, repr=False)  # where those are that all give the same
+    mask: str | None = field(init=False, compare=False, repr=False)  # that names the lanes which take part
+    roles: dict[Role, str] = field(init=False, compare=False, repr=False)  # the first operand's name
+    chooses: bool = field(init=False, compare=False, repr=False)  # whether a case chooses an operand's kind
 
     def __post_init__(self) -> None:
+        self._check()
+        sometimes = tuple(o for o in self.operands if o.optional or not all(o.allowed(c) for c in self.cases))
+        must = [i + 1 for i, o in enumerate(self.operands) if o.reads and o not in sometimes]
+        found = {
+            "names": tuple(o.name for o in self.operands),
+            "must": tuple(self.operands[i - 1].name for i in must),
+            "least": max(must, default=0),
+            "sometimes": sometimes,
+            "raising": tuple(o for o in sometimes if o.target is not None),
+            "alike": tuple(i for i, o in enumerate(self.operands) if o.same),
+            "mask": next((o.name for o in self.operands if o.role is Role.LANES), None),
+            "roles": {o.role: o.name for o in reversed(self.operands)},
+            "chooses": any(o.by is not None for o in self.operands),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    def _check(self) -> None:
         def need(ok: bool, why: str) -> None:
             if not ok:
                 raise TypeError(f"instruction {self.name}: {why}")
@@ -156,36 +114,41 @@ class Instr:
         need(self.issuer in ISSUERS, f"issuer {self.issuer!r} is none of {ISSUERS}")
         need(self.proxy in (GENERIC, ASYNC), f"proxy {self.proxy!r} is neither generic nor async")
         need(self.done_by in COMPLETIONS, f"done_by {self.done_by!r} is none of {COMPLETIONS}")
-        targets = self.target.split("|")
-        need(all(re.fullmatch(r"sm_\d+[af]?", t) for t in targets), f"target {self.target!r} is not like sm_90a")
         need(self.lanes in LANES, f"lanes {self.lanes!r} is none of {LANES}")
         need(self.issuer == THREAD or self.lanes == EACH, "lanes is for what a thread issues")
         need(bool(self.doc), "it has no docstring")
         need(bool(self.cases), "it has no case")
-        named, used = {o.name for o in self.operands}, {name for name, _ in _NAME.findall(self.ptx)}
+        named, used = {o.name for o in self.operands}, operands_in(self.ptx)
         need(named == used, f"operands {sorted(named)} and the text's {sorted(used)} differ")
-        statics = set(_STATIC.findall(self.ptx)) | set(self.statics)
+        statics = (statics_in(self.ptx) | conditions_in(self.ptx) | set(self.statics)) - named
         statics |= {o.count for o in self.operands if isinstance(o.count, str)}
+        statics |= {o.by for o in self.operands if o.by is not None}
         for case in self.cases:
             need(statics <= set(case), f"case {case} lacks {sorted(statics - set(case))}")
-            need(all(o.size(case) > 0 for o in self.operands), f"case {case} has an empty vector operand")
             need(not named & set(case), f"{sorted(named & set(case))} is an operand and a static parameter")
+            sem, scope = self.order(case)
+            need(sem in SEMS and scope in SCOPES, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
+        empty = [o.name for o in self.operands if not any(o.allowed(c) for c in self.cases)]
+        need(not empty, f"{empty} is an empty vector in every case, or never allowed")
+        targets = {t for c in self.cases for t in c.get("target", self.target).split("|")}
+        targets |= {t for o in self.operands if o.target for t in o.target.split("|")}
+        wrong = sorted(t for t in targets if not re.fullmatch(r"sm_\d+[af]?", t))
+        need(not wrong, f"target {wrong} is not like sm_90a")
         unwritten = [o.name for o in self.operands if o.kind is pred and o.writes and o.reads]
         need(not unwritten, f"predicate {unwritten} cannot be both read and written")
-        object.__setattr__(self, "names", tuple(o.name for o in self.operands))
-        object.__setattr__(self, "least", max((i + 1 for i, o in enumerate(self.operands) if o.reads), default=0))
-        if self.pure:
-            memory = {"smem", "cluster_smem", "gmem", "tmap", "tmem"}
-            need(self.issuer == THREAD, "only what a thread issues alone can be pure")
-            need(not any(o.kind.name in memory for o in self.operands), "what takes an address is not pure")
+        need(not self.pure or self.issuer == THREAD, "only what a thread issues alone can be pure")
+        need(not self.pure or not any(o.role in MEMORY for o in self.operands), "what takes an address is not pure")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Issue it: operands by position or name, static parameters by name."""
+        """Issue it: operands by position or name, static parameters by name. None stands for an operand left out."""
         names = self.names
         values = dict(zip(names, args))
         if not self.least <= len(args) <= len(names) or not kwargs.keys().isdisjoint(names):
             self._bind(values, args, kwargs)
-        return seam.current().issue(self, self.case(kwargs), values)
+        case = self.case(kwargs)
+        if self.sometimes:
+            self._check_given(case, values)
+        return seam.current().issue(self, case, values)
 
     def _bind(self, values: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Move the operands in `kwargs` to `values`; an error if they are not what the row takes."""
@@ -194,15 +157,84 @@ class Instr:
             raise CuteError(f"{self.name} takes {len(names)} operands ({', '.join(names)}), got {len(args)}")
         twice = sorted(values.keys() & kwargs.keys())
         values.update((k, kwargs.pop(k)) for k in names if k in kwargs)
-        missing = [o.name for o in self.operands if o.reads and o.name not in values]
+        missing = [name for name in self.must if name not in values]
         if missing or twice:
             which = f"{missing} is missing" if missing else f"{twice} is given twice"
             raise CuteError(f"{self.name}({', '.join(names)}): operand {which}")
 
+    def _check_given(self, case: dict[str, Any], values: dict[str, Any]) -> None:
+        """Drop the operands that are left out; an error if the case does not have one that is given, or must have one
+        that is not."""
+        for o in self.sometimes:
+            if o.name in values and values[o.name] is None:
+                del values[o.name]
+            if o.name not in values:
+                if not o.optional and o.allowed(case):
+                    raise CuteError(f"{self.name}({', '.join(self.names)}): operand ['{o.name}'] is missing")
+                continue
+            if not o.allowed(case):
+                says = {k: v for k, v in case.items() if k in (o.count, *(o.where or ())[:1])}
+                raise CuteError(
+                    f"{self.name}: operand {o.name} is given, but the form with {says} has none; leave it out"
+                )
+            both = [n for n in o.unless if values.get(n) is not None]
+            if both:
+                raise CuteError(f"{self.name}: operands {o.name} and {both[0]} exclude each other; leave one out")
+
+    def given(self, values: Container[str]) -> tuple[str, ...]:
+        """Those of the operands that may be absent that are among `values`."""
+        return tuple([o.name for o in self.sometimes if o.name in values]) if self.sometimes else ()
+
+    def operands_in(self, case: dict[str, Any]) -> tuple[Operand, ...]:
+        """All operands, with the kinds that the case chooses."""
+        if not self.chooses:
+            return self.operands
+        found = _RESOLVED.get(id(case))
+        if found is None or found[0] is not case:
+            found = _RESOLVED[id(case)] = case, tuple(o.in_case(case) for o in self.operands)
+        return found[1]
+
+    def order(self, case: dict[str, Any]) -> Order:
+        """How it orders memory in this case."""
+        return Order(case.get("sem", self.sem), case.get("scope", self.scope))
+
+    def needs(self, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, ...]:
+        """The targets that the case with these operands needs: code must be for one that supports each of them."""
+        needed = case.get("target", self.target)
+        return (needed, *(o.target for o in self.raising if o.target is not None and o.name in given))
+
+    def lacking(self, arch: str, case: dict[str, Any], given: Container[str] = ()) -> tuple[str, str] | None:
+        """If code for `arch` cannot have this form: what it is, in words, and the target that it needs."""
+        for target in self.needs(case, given):
+            if not supports(arch, target):
+                plain = [c for c in self.cases if c.get("target", self.target) == self.target]
+                more = case.get("target", self.target) == target != self.target
+                said = {k: v for k, v in case.items() if k != "target" and all(c.get(k) != v for c in plain)}
+                why = [f"{k}={v!r}" for k, v in said.items()] if more else []
+                why += [o.name for o in self.raising if o.target == target and o.name in given]
+                return f"{self.name} with {', '.join(why)}" if why else self.name, target
+        return None
+
+    def forms(self) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+        """Each case with each set of operands that it may be given besides those that it must have."""
+        for case in self.cases:
+            allowed = [o for o in self.sometimes if o.allowed(case)]
+            must = tuple(o.name for o in allowed if not o.optional)
+            may = [o for o in allowed if o.optional]
+            for n in range(len(may) + 1):
+                for some in combinations(may, n):
+                    names = tuple(o.name for o in some)
+                    if not any(set(o.unless) & set(names) for o in some):
+                        yield case, (*must, *names)
+
     def perform(self, m: Any, case: dict[str, Any], values: dict[str, Any]) -> Any:
-        """Run the body on machine `m`; a pure `out` operand is None there. Gives what the body returns."""
-        statics = {k: case[k] for k in self.statics}
-        return self.run(m, *[values[o.name] if o.reads else None for o in self.operands], **statics)
+        """Run the body on machine `m`; an `out` operand, and one that is left out, is None there, and one that all
+        give alike comes once. Gives what the body returns."""
+        given = [values.get(name) for name in self.names]
+        for at in self.alike:
+            if given[at] is not None:
+                given[at] = m.uniform(given[at])
+        return self.run(m, *given, **{k: case[k] for k in self.statics})
 
     def case(self, statics: dict[str, Any]) -> dict[str, Any]:
         """The row that has these static parameters (a row may hold more, derived from them)."""
@@ -218,43 +250,15 @@ class Instr:
         legal = {k: sorted({c[k] for c in self.cases if k in c}, key=repr) for k in self.cases[0]}
         raise CuteError(f"{self.name}: no form with {statics}; the PTX ISA has {legal}")
 
-    def assembly(self, case: dict[str, Any]) -> Assembly:
-        """The case as inline assembly. Outputs come first, then the inputs tied to them, then the others."""
-        outs = [(o, i) for o in self.operands if o.writes for i in range(o.size(case))]
-        tied = [(o, i) for o, i in outs if o.reads]
-        ins = [(o, i) for o in self.operands if not o.writes for i in range(o.size(case))]
-        first = {o.name: at for at, (o, i) in reversed(list(enumerate(outs))) if i == 0}
-        base = len(outs) + len(tied)
-        first.update({o.name: base + at for at, (o, i) in enumerate(ins) if i == 0})
-        by_name = {o.name: o for o in self.operands}
-
-        def slot(match: re.Match[str]) -> str:
-            o = by_name[match.group(1)]
-            if o.kind is pred:
-                return f"p_{o.name}"
-            if o.count is None:
-                return f"${first[o.name]}"
-            if match.group(2):
-                return f"${first[o.name] + int(match.group(2))}"
-            return "{" + ", ".join(f"${first[o.name] + i}" for i in range(o.size(case))) + "}"
-
-        text = _STATIC.sub(lambda m: str(case[m.group(1)]) if m.group(1) in case else m.group(0), self.ptx)
-        text = _NAME.sub(slot, text)
-        preds = [o for o in self.operands if o.kind is pred]
-        if preds:
-            before = "".join(
-                f".reg .pred p_{o.name}; " + (f"setp.ne.b32 p_{o.name}, ${first[o.name]}, 0; " if o.reads else "")
-                for o in preds
-            )
-            after = "".join(f" selp.b32 ${first[o.name]}, 1, 0, p_{o.name};" for o in preds if o.writes)
-            text = "{ " + before + text + after + " }"
-        constraints = ["=" + o.kind.constraint for o, _ in outs]
-        constraints += [str(outs.index(t)) for t in tied] + [o.kind.constraint for o, _ in ins]
-        return Assembly(text, ",".join(constraints), tuple(outs), tuple(tied + ins))
+    def assembly(self, case: dict[str, Any], given: Container[str] = ()) -> Assembly:
+        """The case as inline assembly, with those of the operands that may be absent that are in `given`."""
+        there = [o for o in self.operands_in(case) if o.allowed(case) and (not o.optional or o.name in given)]
+        return assemble(self.ptx, there, case)
 
 
 TABLE: dict[str, Instr] = {}
 _FOUND: dict[Any, dict[str, Any]] = {}
+_RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 
@@ -276,6 +280,8 @@ def instr(
     ref: str,
     issuer: str = THREAD,
     proxy: str = GENERIC,
+    sem: str | None = None,
+    scope: str | None = None,
     done_by: str | None = None,
     pure: bool = False,
     lanes: str = EACH,
@@ -290,14 +296,10 @@ def instr(
             if p.kind is p.KEYWORD_ONLY:
                 statics.append(name)
                 continue
-            a = p.annotation
-            writes, tied = isinstance(a, Out), isinstance(a, Out) and a.tied
-            of = a.of if isinstance(a, Out) else a
-            kind, count = (of.kind, of.count) if isinstance(of, Vec) else (of, None)
-            operands.append(Operand(name, kind, count, writes, not writes or tied))
+            operands.append(replace(annotation(p.annotation), name=name))
         row = Instr(
-            fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, done_by, pure, lanes, ref, fn,
-            inspect.getdoc(fn) or "", tuple(over),
+            fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, sem, scope,
+            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(dict(case) for case in over),
         )  # fmt: skip
         if row.name in TABLE:
             raise TypeError(f"instruction {row.name} is declared twice")

@@ -4,10 +4,10 @@
 A body runs once for each issue by the row's issuer: for a thread alone (or for several that issue the same, as
 `Instr.lanes` allows), or once for all the lanes of a warp, warpgroup, CTA. Scalar operands of a thread are Python ints
 and floats. For a wider issuer each operand is a NumPy array with the lanes first: shape (lanes,) for a scalar, (lanes,
-count) for a vector; `m.uniform(x)` gives the one value that all lanes must share, or reports that they do not. `out`
-operands are returned, lanes first (the machine may take one value for all the lanes); `inout` operands are changed in
-place. The machine runs a body with `Instr.perform`, which passes None for an `out` operand, and the static parameters
-by name.
+count) for a vector; one that all lanes must give alike (`kinds.same`) comes once, and `m.uniform` reports that they do
+not. `out` operands are returned, lanes first (the machine may take one value for all the lanes); `inout` operands are
+changed in place. The machine runs a body with `Instr.perform`, which passes None for an `out` operand and for one that
+is left out, and the static parameters by name.
 
 Memory is accessed through `m.read` and `m.write`, which the machine records under the row's proxy (or the one
 named), so that what an instruction touches is said once, exactly, by its body.
@@ -97,6 +97,15 @@ class TensorMemory(Protocol):
     def commit(self, bars: list[Barrier]) -> None:
         """Arrive at each of `bars` once all multiplies that the thread issued so far are complete."""
 
+    def fence_before(self) -> None:
+        """Order earlier accesses before the thread's next synchronisation with others."""
+
+    def fence_after(self) -> None:
+        """Order later accesses after the thread's last synchronisation with others."""
+
+    def wait_loads(self) -> None: ...
+    def wait_stores(self) -> None: ...
+
 
 class Machine(Protocol):
     lanes: int
@@ -122,15 +131,20 @@ class Machine(Protocol):
         """Named CTA barrier `id` over `threads` threads (None: all of the CTA); arrive only unless `wait`."""
 
     def need_cluster(self, what: str) -> None:
-        """An error if the launch names no cluster (see `st_async_b32`)."""
+        """An error if the launch names no cluster (see `st_async`)."""
 
-    def cluster_arrive(self, release: bool = True) -> None: ...
+    def cluster_arrive(self) -> None:
+        """Arrive at the cluster's barrier, ordered as the row says (`Instr.order`)."""
+
     def cluster_wait(self) -> None: ...
+    def meet(self) -> None:
+        """A barrier of the threads that issue together."""
+
     def cancel_cluster(self) -> tuple[int, int, int] | None:
         """Take a cluster of the grid that has not started, which then never will: its first CTA's index; None if
         none is left."""
 
-    def set_registers(self, count: int) -> None: ...
+    def set_registers(self, count: int, *, grows: bool) -> None: ...
 
     # memory
     def mbar(self, address: int, cta: int | None = None) -> Barrier:
@@ -159,11 +173,10 @@ class Machine(Protocol):
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
+        cta: int | None = None, reads: bool = True,
     ) -> Bytes:  # fmt: skip
-        """Read memory (global, or shared: of this CTA or of CTA `cta`) and change it in one step, ordered as `sem`
-        says for the threads of `scope`; without `change` it is only read, without `reads` only written. Gives what was
-        there."""
+        """Read memory (global, or shared: of this CTA or of CTA `cta`) and change it in one step, ordered as the row
+        says (`Instr.order`); without `change` it is only read, without `reads` only written. Gives what was there."""
 
     def tensor_map(self, address: int) -> TensorMap: ...
     def map_proxy(self, event: str, address: int | None) -> None:
@@ -198,6 +211,14 @@ class Machine(Protocol):
         """Say that `registers` (an inout operand) belong to the instruction until its group completes; gives an
         array to be changed by the deferred effect."""
 
-    def fence(self, kind: str) -> None:
-        """A fence: "proxy.async" (all memory), "proxy.async.shared" or "proxy.async.global" (one alone),
-        "mbarrier_init", "acq_rel.cta", "acq_rel.cluster", "acq_rel.gpu", "acq_rel.sys", "wgmma"."""
+    def fence(self) -> None:
+        """Order accesses for the threads of the row's scope."""
+
+    def fence_proxy(self, *, shared: bool, global_: bool) -> None:
+        """Order accesses of the generic proxy to these memories before later ones of the async proxy."""
+
+    def fence_barriers(self) -> None:
+        """Make earlier initialisations of mbarriers known to the cluster and the async proxy."""
+
+    def fence_registers(self) -> None:
+        """Order accesses to registers before the wgmmas that use them."""

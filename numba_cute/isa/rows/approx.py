@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..form.instr import ARRAY, f32, instr, out
+from ..form.instr import ARRAY, instr
+from ..form.kinds import f32, out
 from ..form.machine import Machine
 
 _TINY = np.float32(2.0**-126)

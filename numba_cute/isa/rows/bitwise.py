@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
-"""Integers as bits, and their arithmetic where Python's operators do not say it. All of any thread."""
+"""Integers as bits, and their arithmetic where Python's operators do not say it. All of any thread. width: the bits of
+a word, 32 or 64."""
 
 from __future__ import annotations
 
-from ..form.instr import instr, out, u32, u64
+from ..form.instr import instr
+from ..form.kinds import choice, out, u32, u64
 from ..form.machine import Machine
 
 _LOGIC = "logic-and-shift-instructions"
 _INT = "integer-arithmetic-instructions"
 _WORD = 0xFFFFFFFF
-_SIGNS = [{"sign": "u"}, {"sign": "s"}]
+_WIDTHS = [{"width": w} for w in (32, 64)]
+_SIGNS = [{"width": w, "sign": s} for w in (32, 64) for s in "us"]
+_OF_WIDTH = choice("width", {32: u32, 64: u64})
 
 
-def _number(word: int, sign: str, bits: int = 32) -> int:
+def _number(word: int, sign: str, bits: int) -> int:
     top = 1 << bits - 1
     return (word ^ top) - top if sign == "s" else word
 
@@ -53,71 +57,68 @@ def shf(m: Machine, low: u32, high: u32, count: u32, result: out(u32), *, direct
     return both << n >> 32 & _WORD if direction == "l" else both >> n & _WORD
 
 
-@instr("bfe.{sign}32 $result, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfe", over=_SIGNS)
-def bfe(m: Machine, value: u32, start: u32, count: u32, result: out(u32), *, sign: str) -> int:
+@instr("bfe.{sign}{width} $result, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfe", over=_SIGNS)
+def bfe(
+    m: Machine, value: _OF_WIDTH, start: u32, count: u32, result: out(_OF_WIDTH), *, sign: str, width: int
+) -> int:  # fmt: skip
     """The `count` bits of `value` from bit `start` on; with sign "s" their highest one fills the rest."""
-    return _field(value, start & 255, count & 255, sign, 32)
-
-
-def _field(value: int, start: int, count: int, sign: str, bits: int) -> int:
+    start, count = start & 255, count & 255
     if count == 0:
         return 0
-    wide = _number(value, sign, bits)
+    wide = _number(value, sign, width)
     field = wide >> start & ((1 << count) - 1)
-    if sign == "s" and wide >> min(start + count - 1, bits - 1) & 1:
+    if sign == "s" and wide >> min(start + count - 1, width - 1) & 1:
         field |= -1 << count
-    return field & (1 << bits) - 1
+    return field & (1 << width) - 1
 
 
-@instr("bfi.b32 $result, $field, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfi")
-def bfi(m: Machine, field: u32, value: u32, start: u32, count: u32, result: out(u32)) -> int:
+@instr("bfi.b{width} $result, $field, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfi",
+       over=_WIDTHS)  # fmt: skip
+def bfi(
+    m: Machine, field: _OF_WIDTH, value: _OF_WIDTH, start: u32, count: u32, result: out(_OF_WIDTH), *, width: int
+) -> int:
     """`value` with its `count` bits from bit `start` on taken from the low bits of `field`."""
-    return _inserted(field, value, start & 255, count & 255, 32)
-
-
-def _inserted(field: int, value: int, start: int, count: int, bits: int) -> int:
-    mask = ((1 << count) - 1) << start & (1 << bits) - 1
+    start, count = start & 255, count & 255
+    mask = ((1 << count) - 1) << start & (1 << width) - 1
     return value & ~mask | field << start & mask
 
 
-@instr("bfind.{sign}32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-bfind", over=_SIGNS)
-def bfind(m: Machine, value: u32, result: out(u32), *, sign: str) -> int:
+@instr("bfind.{sign}{width} $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-bfind", over=_SIGNS)
+def bfind(m: Machine, value: _OF_WIDTH, result: out(u32), *, sign: str, width: int) -> int:
     """The number of the highest bit set (with sign "s", of a negative value the highest clear); 0xffffffff if none."""
-    return _highest(_number(value, sign))
-
-
-def _highest(number: int) -> int:
+    number = _number(value, sign, width)
     return (int(~number if number < 0 else number).bit_length() - 1) & _WORD
 
 
-@instr("brev.b32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-brev")
-def brev(m: Machine, value: u32, result: out(u32)) -> int:
+@instr("brev.b{width} $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-brev", over=_WIDTHS)
+def brev(m: Machine, value: _OF_WIDTH, result: out(_OF_WIDTH), *, width: int) -> int:
     """The bits in reverse order."""
-    return int(f"{value:032b}"[::-1], 2)
+    return int(f"{value:0{width}b}"[::-1], 2)
 
 
-@instr("clz.b32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-clz")
-def clz(m: Machine, value: u32, result: out(u32)) -> int:
-    """How many bits above the highest one set (32 of 0)."""
-    return 32 - int(value).bit_length()
+@instr("clz.b{width} $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-clz", over=_WIDTHS)
+def clz(m: Machine, value: _OF_WIDTH, result: out(u32), *, width: int) -> int:
+    """How many bits above the highest one set (`width` of 0)."""
+    return width - int(value).bit_length()
 
 
-@instr("popc.b32 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-popc")
-def popc(m: Machine, value: u32, result: out(u32)) -> int:
+@instr("popc.b{width} $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-popc", over=_WIDTHS)
+def popc(m: Machine, value: _OF_WIDTH, result: out(u32)) -> int:
     """How many bits are set."""
     return bin(value).count("1")
 
 
-@instr("mul.hi.{sign}32 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul", over=_SIGNS)
-def mul_hi(m: Machine, a: u32, b: u32, result: out(u32), *, sign: str) -> int:
-    """The high word of the 64-bit product."""
-    return _number(a, sign) * _number(b, sign) >> 32 & _WORD
+@instr("mul.hi.{sign}{width} $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul", over=_SIGNS)
+def mul_hi(m: Machine, a: _OF_WIDTH, b: _OF_WIDTH, result: out(_OF_WIDTH), *, sign: str, width: int) -> int:
+    """The high half of the product."""
+    return _number(a, sign, width) * _number(b, sign, width) >> width & (1 << width) - 1
 
 
-@instr("mul.wide.{sign}32 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul", over=_SIGNS)
+@instr("mul.wide.{sign}32 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul",
+       over=[{"sign": s} for s in "us"])  # fmt: skip
 def mul_wide(m: Machine, a: u32, b: u32, result: out(u64), *, sign: str) -> int:
     """The whole 64-bit product."""
-    return _number(a, sign) * _number(b, sign) & (1 << 64) - 1
+    return _number(a, sign, 32) * _number(b, sign, 32) & (1 << 64) - 1
 
 
 def _clamp(value: int) -> int:
@@ -128,50 +129,5 @@ def _clamp(value: int) -> int:
        over=[{"op": "add"}, {"op": "sub"}])  # fmt: skip
 def add_sat(m: Machine, a: u32, b: u32, result: out(u32), *, op: str) -> int:
     """The sum ("add") or difference ("sub") of signed integers, clamped where it would wrap."""
-    x, y = _number(a, "s"), _number(b, "s")
+    x, y = _number(a, "s", 32), _number(b, "s", 32)
     return _clamp(x + y if op == "add" else x - y)
-
-
-# ---------------------------------------------------------------- of 64 bits
-
-
-@instr("bfe.{sign}64 $result, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfe", over=_SIGNS)
-def bfe_b64(m: Machine, value: u64, start: u32, count: u32, result: out(u64), *, sign: str) -> int:
-    """`bfe` of 64 bits."""
-    return _field(value, start & 255, count & 255, sign, 64)
-
-
-@instr("bfi.b64 $result, $field, $value, $start, $count;", target="sm_70", pure=True, ref=f"{_INT}-bfi")
-def bfi_b64(m: Machine, field: u64, value: u64, start: u32, count: u32, result: out(u64)) -> int:
-    """`bfi` of 64 bits."""
-    return _inserted(field, value, start & 255, count & 255, 64)
-
-
-@instr("bfind.{sign}64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-bfind", over=_SIGNS)
-def bfind_b64(m: Machine, value: u64, result: out(u32), *, sign: str) -> int:
-    """`bfind` of 64 bits."""
-    return _highest(_number(value, sign, 64))
-
-
-@instr("brev.b64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-brev")
-def brev_b64(m: Machine, value: u64, result: out(u64)) -> int:
-    """`brev` of 64 bits."""
-    return int(f"{value:064b}"[::-1], 2)
-
-
-@instr("clz.b64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-clz")
-def clz_b64(m: Machine, value: u64, result: out(u32)) -> int:
-    """How many bits above the highest one set (64 of 0)."""
-    return 64 - int(value).bit_length()
-
-
-@instr("popc.b64 $result, $value;", target="sm_70", pure=True, ref=f"{_INT}-popc")
-def popc_b64(m: Machine, value: u64, result: out(u32)) -> int:
-    """How many bits are set."""
-    return bin(value).count("1")
-
-
-@instr("mul.hi.{sign}64 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_INT}-mul", over=_SIGNS)
-def mul_hi_b64(m: Machine, a: u64, b: u64, result: out(u64), *, sign: str) -> int:
-    """The high 64 bits of the 128-bit product."""
-    return _number(a, sign, 64) * _number(b, sign, 64) >> 64 & (1 << 64) - 1

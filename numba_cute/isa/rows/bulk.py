@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
 """Bulk copies and reductions of consecutive bytes (PTX ISA, "cp.async.bulk", "cp.reduce.async.bulk"), without a tensor
-map. One thread issues each; the async proxy does it later. Completion is as for `tma`."""
+map. One thread issues each; the async proxy does it later. Completion is as for `tma`. policy: an L2 cache policy (of
+`createpolicy_l2`)."""
 
 from __future__ import annotations
 
@@ -12,14 +13,13 @@ import ml_dtypes
 import numpy as np
 
 from ..facts.reduction import combine
-from ..form.declare import need_aligned, receivers
-from ..form.instr import ASYNC, BULK_GROUP, MBARRIER, cluster_smem, gmem, instr, smem, u16, u32, u64
+from ..form.checks import need_aligned, receivers
+from ..form.instr import ASYNC, BULK_GROUP, MBARRIER, instr
+from ..form.kinds import byte_count, byte_mask, cluster_mask, cluster_mbar, cluster_smem, gmem, optional, policy, smem
 from ..form.machine import Bytes, Machine
 
 _MOVE = "data-movement-and-conversion-instructions"
 _BULK: dict[str, Any] = {"target": "sm_90", "proxy": ASYNC, "ref": f"{_MOVE}-cp-async-bulk"}
-_G2S = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-_S2G = "cp.async.bulk.global.shared::cta.bulk_group"
 
 
 def _need_sixteens(**values: int) -> None:
@@ -27,52 +27,28 @@ def _need_sixteens(**values: int) -> None:
         need_aligned(f"cp.async.bulk: {what}", value, 16)
 
 
-def _copy_in(m: Machine, dst: int, src: int, nbytes: int, bar: int, mask: int | None) -> None:
+@instr("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes<cta_mask:.multicast::cluster>"
+       "<policy:.L2::cache_hint> [$dst], [$src], $nbytes, [$bar]<cta_mask:, $cta_mask><policy:, $policy>;", **_BULK,
+       done_by=MBARRIER)  # fmt: skip
+def cp_async_bulk_g2s(
+    m: Machine, dst: cluster_smem, src: gmem, nbytes: byte_count, bar: cluster_mbar, cta_mask: optional(cluster_mask),
+    policy: optional(policy),
+) -> None:  # fmt: skip
+    """Copy `nbytes` consecutive bytes from global to shared memory, then complete them on `bar`. dst, src and nbytes:
+    multiples of 16. cta_mask: copy to every CTA of the cluster whose rank's bit is set, each at the offsets of `dst`
+    and `bar` in its own shared memory. One thread, which expects the bytes itself."""
     cta, dst_at = m.owner(dst)
     bar_cta, bar_at = m.owner(bar)
     _need_sixteens(dst=dst_at, src=src, nbytes=nbytes)
-    ctas = receivers(mask, cta)
+    ctas = receivers("cp.async.bulk", None if cta_mask is None else int(cta_mask), cta)
 
     def effect() -> None:
         data = m.read_global(src, nbytes)
         for c in ctas:
             m.write(dst_at, data, cta=c)
 
-    bars = [(m.mbar(bar_at, bar_cta if mask is None else c), nbytes) for c in ctas]
+    bars = [(m.mbar(bar_at, bar_cta if cta_mask is None else c), nbytes) for c in ctas]
     m.later(effect, bars=bars, writes=[(m.mapa(dst_at, c), nbytes) for c in ctas])
-
-
-@instr(_G2S + " [$dst], [$src], $nbytes, [$bar];", **_BULK, done_by=MBARRIER)
-def cp_async_bulk_g2s(m: Machine, dst: cluster_smem, src: gmem, nbytes: u32, bar: cluster_smem) -> None:
-    """Copy `nbytes` consecutive bytes from global to shared memory, then complete them on `bar`. dst, src and nbytes:
-    multiples of 16. One thread, which expects the bytes itself."""
-    _copy_in(m, dst, src, nbytes, bar, None)
-
-
-@instr(_G2S + ".L2::cache_hint [$dst], [$src], $nbytes, [$bar], $policy;", **_BULK, done_by=MBARRIER)
-def cp_async_bulk_g2s_hint(
-    m: Machine, dst: cluster_smem, src: gmem, nbytes: u32, bar: cluster_smem, policy: u64
-) -> None:
-    """`cp_async_bulk_g2s` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy_in(m, dst, src, nbytes, bar, None)
-
-
-@instr(_G2S + ".multicast::cluster [$dst], [$src], $nbytes, [$bar], $cta_mask;", **_BULK, done_by=MBARRIER)
-def cp_async_bulk_g2s_multicast(
-    m: Machine, dst: cluster_smem, src: gmem, nbytes: u32, bar: cluster_smem, cta_mask: u16
-) -> None:
-    """`cp_async_bulk_g2s` to every CTA of the cluster whose rank's bit is set in `cta_mask`, each at the offsets of
-    `dst` and `bar` in its own shared memory."""
-    _copy_in(m, dst, src, nbytes, bar, int(cta_mask))
-
-
-@instr(_G2S + ".multicast::cluster.L2::cache_hint [$dst], [$src], $nbytes, [$bar], $cta_mask, $policy;", **_BULK,
-       done_by=MBARRIER)  # fmt: skip
-def cp_async_bulk_g2s_multicast_hint(
-    m: Machine, dst: cluster_smem, src: gmem, nbytes: u32, bar: cluster_smem, cta_mask: u16, policy: u64
-) -> None:
-    """`cp_async_bulk_g2s_multicast` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy_in(m, dst, src, nbytes, bar, int(cta_mask))
 
 
 def _to_peer(
@@ -92,15 +68,23 @@ def _to_peer(
 
 @instr("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [$dst], [$src], $nbytes, [$bar];",
        **_BULK, done_by=MBARRIER)  # fmt: skip
-def cp_async_bulk_s2s(m: Machine, dst: cluster_smem, src: smem, nbytes: u32, bar: cluster_smem) -> None:
+def cp_async_bulk_s2s(m: Machine, dst: cluster_smem, src: smem, nbytes: byte_count, bar: cluster_mbar) -> None:
     """Copy `nbytes` consecutive bytes from this CTA's shared memory to a peer's, then complete them on `bar`, in the
     CTA of `dst`. dst, src and nbytes: multiples of 16. One thread; after a proxy fence if threads wrote `src`."""
     _to_peer(m, dst, src, nbytes, bar, None)
 
 
-def _copy_out(m: Machine, dst: int, src: int, nbytes: int, mask: int = 0xFFFF) -> None:
+@instr("cp.async.bulk.global.shared::cta.bulk_group<policy:.L2::cache_hint><mask:.cp_mask> [$dst], [$src], $nbytes"
+       "<policy:, $policy><mask:, $mask>;", **_BULK, done_by=BULK_GROUP)  # fmt: skip
+def cp_async_bulk_s2g(
+    m: Machine, dst: gmem, src: smem, nbytes: byte_count, mask: optional(byte_mask, target="sm_100"),
+    policy: optional(policy),
+) -> None:  # fmt: skip
+    """Copy `nbytes` consecutive bytes from shared to global memory. dst, src and nbytes: multiples of 16. mask
+    (sm_100): of each 16 bytes write those whose bit is set, the first byte's lowest. One thread, after the writers'
+    proxy fences and a barrier; it then commits the group, and waits before `src` is reused."""
     _need_sixteens(dst=dst, src=src, nbytes=nbytes)
-    chosen = [i for i in range(16) if mask >> i & 1]
+    chosen = [i for i in range(16) if mask is None or int(mask) >> i & 1]
 
     def effect() -> None:
         data = m.read(src, nbytes)
@@ -114,37 +98,9 @@ def _copy_out(m: Machine, dst: int, src: int, nbytes: int, mask: int = 0xFFFF) -
     m.later(effect, reads=[(src, nbytes)])
 
 
-@instr(_S2G + " [$dst], [$src], $nbytes;", **_BULK, done_by=BULK_GROUP)
-def cp_async_bulk_s2g(m: Machine, dst: gmem, src: smem, nbytes: u32) -> None:
-    """Copy `nbytes` consecutive bytes from shared to global memory. dst, src and nbytes: multiples of 16. One thread,
-    after the writers' proxy fences and a barrier; it then commits the group, and waits before `src` is reused."""
-    _copy_out(m, dst, src, nbytes)
-
-
-@instr(_S2G + ".L2::cache_hint [$dst], [$src], $nbytes, $policy;", **_BULK, done_by=BULK_GROUP)
-def cp_async_bulk_s2g_hint(m: Machine, dst: gmem, src: smem, nbytes: u32, policy: u64) -> None:
-    """`cp_async_bulk_s2g` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy_out(m, dst, src, nbytes)
-
-
-_MASKED: dict[str, Any] = {**_BULK, "target": "sm_100"}
-
-
-@instr(_S2G + ".cp_mask [$dst], [$src], $nbytes, $mask;", **_MASKED, done_by=BULK_GROUP)
-def cp_async_bulk_s2g_mask(m: Machine, dst: gmem, src: smem, nbytes: u32, mask: u16) -> None:
-    """`cp_async_bulk_s2g` that writes of each 16 bytes those whose bit is set in `mask`, the first byte's lowest."""
-    _copy_out(m, dst, src, nbytes, int(mask))
-
-
-@instr(_S2G + ".L2::cache_hint.cp_mask [$dst], [$src], $nbytes, $policy, $mask;", **_MASKED, done_by=BULK_GROUP)
-def cp_async_bulk_s2g_mask_hint(m: Machine, dst: gmem, src: smem, nbytes: u32, mask: u16, policy: u64) -> None:
-    """`cp_async_bulk_s2g_mask` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy_out(m, dst, src, nbytes, int(mask))
-
-
 @instr("cp.async.bulk.prefetch.L2.global [$src], $nbytes;", target="sm_90", proxy=ASYNC,
        ref=f"{_MOVE}-cp-async-bulk-prefetch")  # fmt: skip
-def cp_async_bulk_prefetch(m: Machine, src: gmem, nbytes: u32) -> None:
+def cp_async_bulk_prefetch(m: Machine, src: gmem, nbytes: byte_count) -> None:
     """Fetch `nbytes` consecutive bytes into L2; both multiples of 16. One thread; nothing waits for it."""
     _need_sixteens(src=src, nbytes=nbytes)
 
@@ -175,7 +131,17 @@ def _cases(table: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
     ]
 
 
-def _reduce_out(m: Machine, dst: int, src: int, nbytes: int, op: str, type: str) -> None:
+_REDUCE: dict[str, Any] = {"target": "sm_90", "proxy": ASYNC, "ref": f"{_MOVE}-cp-reduce-async-bulk"}
+
+
+@instr("cp.reduce.async.bulk.global.shared::cta.bulk_group<policy:.L2::cache_hint>.{kind} [$dst], [$src], $nbytes"
+       "<policy:, $policy>;", **_REDUCE, done_by=BULK_GROUP, over=_cases(GLOBAL_REDUCTIONS))  # fmt: skip
+def cp_reduce_async_bulk_s2g(
+    m: Machine, dst: gmem, src: smem, nbytes: byte_count, policy: optional(policy), *, op: str, type: str
+) -> None:
+    """Combine `nbytes` of elements of `type` in global memory with those in shared memory: add, min, max, inc, dec,
+    and, or, xor. Atomic for each element, in no order; f32 sums flush subnormals. dst, src and nbytes: multiples of 16.
+    One thread, after the writers' proxy fences and a barrier; it then commits the group."""
     _need_sixteens(dst=dst, src=src, nbytes=nbytes)
     dtype = _NUMPY[type]
 
@@ -186,31 +152,10 @@ def _reduce_out(m: Machine, dst: int, src: int, nbytes: int, op: str, type: str)
     m.later(effect, reads=[(src, nbytes)])
 
 
-_REDUCE: dict[str, Any] = {"target": "sm_90", "proxy": ASYNC, "ref": f"{_MOVE}-cp-reduce-async-bulk"}
-_R2G = "cp.reduce.async.bulk.global.shared::cta.bulk_group"
-
-
-@instr(_R2G + ".{kind} [$dst], [$src], $nbytes;", **_REDUCE, done_by=BULK_GROUP, over=_cases(GLOBAL_REDUCTIONS))
-def cp_reduce_async_bulk_s2g(m: Machine, dst: gmem, src: smem, nbytes: u32, *, op: str, type: str) -> None:
-    """Combine `nbytes` of elements of `type` in global memory with those in shared memory: add, min, max, inc, dec,
-    and, or, xor. Atomic for each element, in no order; f32 sums flush subnormals. dst, src and nbytes: multiples of 16.
-    One thread, after the writers' proxy fences and a barrier; it then commits the group."""
-    _reduce_out(m, dst, src, nbytes, op, type)
-
-
-@instr(_R2G + ".L2::cache_hint.{kind} [$dst], [$src], $nbytes, $policy;", **_REDUCE, done_by=BULK_GROUP,
-       over=_cases(GLOBAL_REDUCTIONS))  # fmt: skip
-def cp_reduce_async_bulk_s2g_hint(
-    m: Machine, dst: gmem, src: smem, nbytes: u32, policy: u64, *, op: str, type: str
-) -> None:
-    """`cp_reduce_async_bulk_s2g` with an L2 cache policy (of `createpolicy_l2`)."""
-    _reduce_out(m, dst, src, nbytes, op, type)
-
-
 @instr("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{kind} "
        "[$dst], [$src], $nbytes, [$bar];", **_REDUCE, done_by=MBARRIER, over=_cases(PEER_REDUCTIONS))  # fmt: skip
 def cp_reduce_async_bulk_s2s(
-    m: Machine, dst: cluster_smem, src: smem, nbytes: u32, bar: cluster_smem, *, op: str, type: str
+    m: Machine, dst: cluster_smem, src: smem, nbytes: byte_count, bar: cluster_mbar, *, op: str, type: str
 ) -> None:
     """Combine `nbytes` of elements of `type` in a peer's shared memory with those in this CTA's, then complete them on
     `bar`, in the CTA of `dst`. Atomic for each element. dst, src and nbytes: multiples of 16. One thread; after a

@@ -6,7 +6,8 @@ Any thread. They change speed alone, so the simulator gives 0 for each."""
 from __future__ import annotations
 
 from ...seam import CuteError
-from ..form.instr import f32, gmem, instr, out, u32, u64
+from ..form.instr import instr
+from ..form.kinds import f32, gmem, out, u32, u64
 from ..form.machine import Machine
 
 _REF = "data-movement-and-conversion-instructions-createpolicy"

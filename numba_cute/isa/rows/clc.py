@@ -12,19 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from ..form.instr import ASYNC, MBARRIER, instr, out, pred, smem, u32
+from ..form.instr import ASYNC, MBARRIER, instr
+from ..form.kinds import mbar, out, pred, smem, u32
 from ..form.machine import Machine
 
 _REF = "parallel-synchronization-and-communication-instructions-clusterlaunchcontrol"
 RESPONSE_BYTES = 16
-_TRY = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
-_ROW: dict[str, Any] = {"proxy": ASYNC, "done_by": MBARRIER, "ref": f"{_REF}-try-cancel"}
 
 
-def _try_cancel(m: Machine, addr: int, bar: int, ctas: list[int]) -> None:
-    """The response: whether a cluster was cancelled, and the index of its first CTA (the simulator's own format)."""
+@instr("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
+       "<multicast:.multicast::cluster::all>.b128 [$addr], [$bar];", target="sm_100", proxy=ASYNC, done_by=MBARRIER,
+       over=[{"multicast": False}, {"multicast": True, "target": "sm_100f"}], ref=f"{_REF}-try-cancel")  # fmt: skip
+def clc_try_cancel(m: Machine, addr: smem, bar: mbar, *, multicast: bool) -> None:
+    """Ask for a cluster of the grid that has not started, so that it never will; write the response to `addr` (16
+    bytes, 16-byte aligned) later, and complete 16 bytes on `bar`; with `multicast` (sm_100f) at the same offsets in
+    every CTA of the cluster. One thread, which expects the bytes itself; not again after a response that says none was
+    left."""
+    ctas = list(range(int(m.sreg("cluster_nctarank")))) if multicast else [m.cta_rank]
 
     def effect() -> None:
+        # the simulator's own format: the index of the cluster's first CTA, and whether a cluster was cancelled
         found = m.cancel_cluster()
         words = np.array([0, 0, 0, 0] if found is None else [*found, 1], np.uint32)
         for c in ctas:
@@ -35,21 +42,6 @@ def _try_cancel(m: Machine, addr: int, bar: int, ctas: list[int]) -> None:
         bars=[(m.mbar(bar, c), RESPONSE_BYTES) for c in ctas],
         writes=[(m.mapa(addr, c), RESPONSE_BYTES) for c in ctas],
     )
-
-
-@instr(_TRY + ".b128 [$addr], [$bar];", target="sm_100", **_ROW)
-def clc_try_cancel(m: Machine, addr: smem, bar: smem) -> None:
-    """Ask for a cluster of the grid that has not started, so that it never will; write the response to `addr` (16
-    bytes, 16-byte aligned) later, and complete 16 bytes on `bar`. One thread, which expects the bytes itself; not
-    again after a response that says none was left."""
-    _try_cancel(m, addr, bar, [m.cta_rank])
-
-
-@instr(_TRY + ".multicast::cluster::all.b128 [$addr], [$bar];", target="sm_100f", **_ROW)
-def clc_try_cancel_multicast(m: Machine, addr: smem, bar: smem) -> None:
-    """`clc_try_cancel` with the response written, and 16 bytes completed, at the same offsets in every CTA of the
-    cluster."""
-    _try_cancel(m, addr, bar, list(range(int(m.sreg("cluster_nctarank")))))
 
 
 @instr(

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from ..form.instr import SAME, instr, out, u32, u64
+from ..form.instr import SAME, instr
+from ..form.kinds import out, u32, u64
 from ..form.machine import Machine
 
 

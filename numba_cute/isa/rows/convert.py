@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
-from ..form.instr import ARRAY, f32, instr, out, u16, u32
+from ..form.instr import ARRAY, instr
+from ..form.kinds import f32, out, u16, u32
 from ..form.machine import Machine
 
 _REF = "data-movement-and-conversion-instructions-cvt"
@@ -36,7 +38,7 @@ def _f16_bits(x: float) -> int:
 
 
 _FLOAT, _INT, _HALF = struct.Struct("<f"), struct.Struct("<I"), struct.Struct("<e")
-_NARROWED = {dtypes.BFloat16: _bf16_bits, dtypes.Float16: _f16_bits}
+_NARROWED: dict[dtypes.DType, Callable[[float], int]] = {dtypes.BFloat16: _bf16_bits, dtypes.Float16: _f16_bits}
 
 
 def _pair(lo: Any, hi: Any, dtype: dtypes.DType) -> Any:
@@ -52,51 +54,51 @@ def _pair(lo: Any, hi: Any, dtype: dtypes.DType) -> Any:
     return bits.view(np.uint32)[..., 0]
 
 
-@instr("cvt.rn.bf16x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True, lanes=ARRAY)
-def cvt_bf16x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u32)) -> Any:
-    """Two floats as bf16, rounded to nearest even: `lo` in bits 0 to 15, `hi` in bits 16 to 31. Any thread."""
-    return _pair(lo, hi, dtypes.BFloat16)
+_HALVES = {d.ptx: d for d in (dtypes.BFloat16, dtypes.Float16)}
 
 
-@instr("cvt.rn.f16x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True, lanes=ARRAY)
-def cvt_f16x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u32)) -> Any:
-    """Two floats as f16, rounded to nearest even: `lo` in bits 0 to 15, `hi` in bits 16 to 31. Any thread."""
-    return _pair(lo, hi, dtypes.Float16)
+@instr("cvt.rn.{type}x2.f32 $packed, $hi, $lo;", target="sm_80", ref=_REF, pure=True, lanes=ARRAY,
+       over=[{"type": t} for t in _HALVES])  # fmt: skip
+def cvt_halves_f32(m: Machine, lo: f32, hi: f32, packed: out(u32), *, type: str) -> Any:
+    """Two floats as bf16 or f16, rounded to nearest even: `lo` in bits 0 to 15, `hi` in bits 16 to 31. Any thread."""
+    return _pair(lo, hi, _HALVES[type])
 
 
-def _eight(lo: float, hi: float, dtype: dtypes.DType, top: float) -> int:
-    """Two floats as one 16-bit register of 8-bit floats; what is too large becomes the largest (.satfinite)."""
-    values = np.clip(np.array([lo, hi], np.float32), -top, top)  # a NaN stays one
-    low, high = (0x7F if np.isnan(v) else int(v.astype(dtype.numpy).view(np.uint8)) for v in values)
-    return high << 8 | low
+_EIGHT = {d.ptx: d for d in (dtypes.Float8E4M3FN, dtypes.Float8E5M2)}
+_FEWER = {d.ptx: d for d in (dtypes.Float4E2M1FN, dtypes.Float6E2M3FN, dtypes.Float6E3M2FN)}
+_FAMILIES = "sm_100f|sm_110f|sm_120f"
+_SMALL = [{"type": t, "nibbles": False} for t in _EIGHT]
+_SMALL += [{"type": t, "nibbles": d.width == 4, "target": _FAMILIES} for t, d in _FEWER.items()]
+"""nibbles: the two numbers are in one byte, not in two."""
 
 
-def _widened(packed: int, dtype: dtypes.DType) -> int:
-    """Two 8-bit floats as one register of f16s."""
-    pair = np.array([packed], np.uint16).view(dtype.numpy).astype(np.float16)
-    low, high = (_NAN16 if np.isnan(v) else int(v.view(np.uint16)) for v in pair)
+def _narrowed(x: float, type: str) -> int:
+    """A float as one of 8 bits, or as one of fewer, which have neither infinities nor NaN; what is too large becomes
+    the largest (.satfinite)."""
+    if type in _FEWER:
+        return int(dtypes.converted(np.array([x], np.float32), _FEWER[type]).view(np.uint8)[0])
+    dtype = _EIGHT[type]
+    top = {"e4m3": 448.0, "e5m2": 57344.0}[type]
+    return 0x7F if x != x else int(np.clip(np.float32(x), -top, top).astype(dtype.numpy).view(np.uint8))
+
+
+@instr("<nibbles:{ .reg .b8 b; cvt.rn.satfinite.{type}x2.f32 b, $hi, $lo; mov.b16 $packed, {b, 0}; }|"
+       "cvt.rn.satfinite.{type}x2.f32 $packed, $hi, $lo;>", target="sm_89", ref=_REF, pure=True,
+       over=_SMALL)  # fmt: skip
+def cvt_small_f32(m: Machine, lo: f32, hi: f32, packed: out(u16), *, type: str, nibbles: bool) -> int:
+    """Two floats as e4m3 (to ±448 at most), e5m2 (±57344), e2m3 (±7.5), e3m2 (±28) or e2m1 (±6), rounded to nearest
+    even: `lo` in bits 0 to 7, `hi` above; e2m1 in bits 0 to 3 and 4 to 7. Any thread."""
+    return _narrowed(hi, type) << (4 if nibbles else 8) | _narrowed(lo, type)
+
+
+@instr("<nibbles:{ .reg .b8 b, z; mov.b16 {b, z}, $packed; cvt.rn.f16x2.{type}x2 $wide, b; }|"
+       "cvt.rn.f16x2.{type}x2 $wide, $packed;>", target="sm_89", ref=_REF, pure=True, over=_SMALL)  # fmt: skip
+def cvt_f16x2_small(m: Machine, packed: u16, wide: out(u32), *, type: str, nibbles: bool) -> int:
+    """Two numbers of the types of `cvt_small_f32`, where it puts them, as f16, which holds them all: the first in bits
+    0 to 15. Any thread."""
+    dtype = (_EIGHT | _FEWER)[type]
+    bits = np.array([packed & 15, packed >> 4 & 15] if nibbles else [packed & 255, packed >> 8], np.uint8)
+    if type in _FEWER:
+        bits &= (1 << dtype.width) - 1
+    low, high = (_NAN16 if np.isnan(v) else int(v.view(np.uint16)) for v in bits.view(dtype.numpy).astype(np.float16))
     return high << 16 | low
-
-
-@instr("cvt.rn.satfinite.e4m3x2.f32 $packed, $hi, $lo;", target="sm_89", ref=_REF, pure=True)
-def cvt_e4m3x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u16)) -> int:
-    """Two floats as e4m3, rounded to nearest even, to ±448 at most: `lo` in bits 0 to 7, `hi` above. Any thread."""
-    return _eight(lo, hi, dtypes.Float8E4M3FN, 448.0)
-
-
-@instr("cvt.rn.satfinite.e5m2x2.f32 $packed, $hi, $lo;", target="sm_89", ref=_REF, pure=True)
-def cvt_e5m2x2_f32(m: Machine, lo: f32, hi: f32, packed: out(u16)) -> int:
-    """Two floats as e5m2, rounded to nearest even, to ±57344 at most: `lo` in bits 0 to 7, `hi` above. Any thread."""
-    return _eight(lo, hi, dtypes.Float8E5M2, 57344.0)
-
-
-@instr("cvt.rn.f16x2.e4m3x2 $wide, $packed;", target="sm_89", ref=_REF, pure=True)
-def cvt_f16x2_e4m3x2(m: Machine, packed: u16, wide: out(u32)) -> int:
-    """Two e4m3 numbers as f16, which holds them all: bits 0 to 7 become bits 0 to 15. Any thread."""
-    return _widened(packed, dtypes.Float8E4M3FN)
-
-
-@instr("cvt.rn.f16x2.e5m2x2 $wide, $packed;", target="sm_89", ref=_REF, pure=True)
-def cvt_f16x2_e5m2x2(m: Machine, packed: u16, wide: out(u32)) -> int:
-    """Two e5m2 numbers as f16, which holds them all: bits 0 to 7 become bits 0 to 15. Any thread."""
-    return _widened(packed, dtypes.Float8E5M2)

@@ -8,29 +8,39 @@ barrier, before other threads read. Or `cp_async_mbarrier_arrive` lets an mbarri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...seam import CuteError
-from ..form.instr import CP_ASYNC_GROUP, gmem, instr, pred, smem, u32, u64
+from ..form.instr import CP_ASYNC_GROUP, instr
+from ..form.kinds import Role, byte_count, gmem, mbar, optional, policy, pred, smem
 from ..form.machine import Machine
 
 _REF = "data-movement-and-conversion-instructions-cp-async"
 _COPY: dict[str, Any] = {"target": "sm_80", "done_by": CP_ASYNC_GROUP, "ref": _REF}
 
 
-def _cases() -> Iterator[dict[str, Any]]:
-    for prefetch in (0, 64, 128, 256):
-        ahead = f".L2::{prefetch}B" if prefetch else ""
-        for cache, sizes in (("ca", (4, 8, 16)), ("cg", (16,))):
-            for nbytes in sizes:
-                yield {"cache": cache, "nbytes": nbytes, "prefetch": prefetch, "ahead": ahead}
+_CASES = [
+    {"cache": cache, "nbytes": nbytes, "prefetch": prefetch}
+    for prefetch in (0, 64, 128, 256)
+    for cache, sizes in (("ca", (4, 8, 16)), ("cg", (16,)))
+    for nbytes in sizes
+]
 
 
-def _copy(m: Machine, dst: int, src: int, nbytes: int, filled: int) -> None:
-    """`filled` bytes come from memory; the others are zero."""
+@instr("cp.async.{cache}.shared::cta.global<policy:.L2::cache_hint><prefetch:.L2::{prefetch}B> [$dst], [$src], {nbytes}"
+       "<src_size:, $src_size><ignore:, $ignore><policy:, $policy>;", **_COPY, over=_CASES)  # fmt: skip
+def cp_async(
+    m: Machine, dst: smem, src: gmem, src_size: optional(byte_count),
+    ignore: optional(pred.means(Role.PREDICATE), unless=("src_size",)), policy: optional(policy), *, nbytes: int,
+) -> None:  # fmt: skip
+    """Copy `nbytes` (4, 8, 16) from global to shared memory, some time later. cache: "ca" (all levels) or, of 16
+    bytes, "cg" (L2 alone); prefetch: 0, 64, 128, 256 bytes fetched into L2. Both addresses are multiples of `nbytes`.
+    src_size: read the first so many bytes (0 to nbytes) alone and write zeros for the others; with 0 it reads nothing,
+    so that `src` may be any address. ignore: read nothing and write zeros where it is true. policy: an L2 cache policy
+    (of `createpolicy_l2`). Any thread, which then commits the group and waits."""
+    filled = (0 if ignore else nbytes) if src_size is None else src_size
     for what, value in (("dst", dst), ("src", src)):
         if value % nbytes and (what == "dst" or filled):
             raise CuteError(f"cp.async: {what} is {value:#x}: it must be a multiple of the {nbytes} bytes copied")
@@ -44,49 +54,6 @@ def _copy(m: Machine, dst: int, src: int, nbytes: int, filled: int) -> None:
         m.write(dst, data)
 
     m.later(effect, writes=[(dst, nbytes)])
-
-
-_COPIES = "cp.async.{cache}.shared::cta.global{ahead} [$dst], [$src], {nbytes}"
-_HINTED = "cp.async.{cache}.shared::cta.global.L2::cache_hint{ahead} [$dst], [$src], {nbytes}"
-
-
-@instr(_COPIES + ";", **_COPY, over=_cases())
-def cp_async(m: Machine, dst: smem, src: gmem, *, nbytes: int) -> None:
-    """Copy `nbytes` (4, 8, 16) from global to shared memory, some time later. cache: "ca" (all levels) or, of 16
-    bytes, "cg" (L2 alone); prefetch: 0, 64, 128, 256 bytes fetched into L2. Both addresses are multiples of `nbytes`.
-    Any thread, which then commits the group and waits."""
-    _copy(m, dst, src, nbytes, nbytes)
-
-
-@instr(_COPIES + ", $src_size;", **_COPY, over=_cases())
-def cp_async_zfill(m: Machine, dst: smem, src: gmem, src_size: u32, *, nbytes: int) -> None:
-    """`cp_async` that reads the first `src_size` bytes (0 to nbytes) alone and writes zeros for the others; with 0 it
-    reads nothing, so that `src` may be any address."""
-    _copy(m, dst, src, nbytes, src_size)
-
-
-@instr(_COPIES + ", $ignore;", **_COPY, over=_cases())
-def cp_async_ignore(m: Machine, dst: smem, src: gmem, ignore: pred, *, nbytes: int) -> None:
-    """`cp_async` that reads nothing and writes zeros where `ignore` is true."""
-    _copy(m, dst, src, nbytes, 0 if ignore else nbytes)
-
-
-@instr(_HINTED + ", $policy;", **_COPY, over=_cases())
-def cp_async_hint(m: Machine, dst: smem, src: gmem, policy: u64, *, nbytes: int) -> None:
-    """`cp_async` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy(m, dst, src, nbytes, nbytes)
-
-
-@instr(_HINTED + ", $src_size, $policy;", **_COPY, over=_cases())
-def cp_async_zfill_hint(m: Machine, dst: smem, src: gmem, src_size: u32, policy: u64, *, nbytes: int) -> None:
-    """`cp_async_zfill` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy(m, dst, src, nbytes, src_size)
-
-
-@instr(_HINTED + ", $ignore, $policy;", **_COPY, over=_cases())
-def cp_async_ignore_hint(m: Machine, dst: smem, src: gmem, ignore: pred, policy: u64, *, nbytes: int) -> None:
-    """`cp_async_ignore` with an L2 cache policy (of `createpolicy_l2`)."""
-    _copy(m, dst, src, nbytes, 0 if ignore else nbytes)
 
 
 @instr("cp.async.commit_group;", target="sm_80", ref=f"{_REF}-commit-group")
@@ -103,14 +70,14 @@ def cp_async_wait_group(m: Machine, *, n: int) -> None:
 
 
 @instr("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$bar];", target="sm_80", ref=f"{_REF}-mbarrier-arrive")
-def cp_async_mbarrier_arrive_noinc(m: Machine, bar: smem) -> None:
+def cp_async_mbarrier_arrive_noinc(m: Machine, bar: mbar) -> None:
     """Arrive at `bar` once, when all cp.async that this thread issued so far are complete; the count that the barrier
     was made with includes this arrival. Any thread; it does not wait."""
     m.arrive_when_done(CP_ASYNC_GROUP, m.mbar(bar), True)
 
 
 @instr("cp.async.mbarrier.arrive.shared::cta.b64 [$bar];", target="sm_80", ref=f"{_REF}-mbarrier-arrive")
-def cp_async_mbarrier_arrive(m: Machine, bar: smem) -> None:
+def cp_async_mbarrier_arrive(m: Machine, bar: mbar) -> None:
     """Keep the current phase of `bar` open until all cp.async that this thread issued so far are complete: it adds one
     to the pending count now and arrives then, so that the thread must also arrive itself. It does not wait."""
     m.arrive_when_done(CP_ASYNC_GROUP, m.mbar(bar), False)

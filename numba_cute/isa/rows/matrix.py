@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
-"""Matrices of 8 rows of 16 bytes between shared memory and a warp's registers (fragments: `atoms.ldmatrix_b16`)."""
+"""Matrices of 8 rows of 16 bytes between shared memory and a warp's registers (fragments:
+`fragment_layouts.ldmatrix_b16`)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..facts import atoms
-from ..form.instr import WARP, instr, out, smem, u32
+from ..facts import fragment_layouts
+from ..form.instr import WARP, instr
+from ..form.kinds import out, smem, u32
 from ..form.machine import Machine
 
 _OVER = [{"num": n, "trans": t, "suffix": ".trans" if t else ""} for n in (1, 2, 4) for t in (False, True)]
@@ -28,17 +30,17 @@ def ldmatrix(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, trans: bool)
     (16 bytes, aligned; lanes from 8 * num on are not used). Register r of lane t holds columns 2 * (t % 4) and the
     next (low half first) of row t // 4 of matrix r; with `trans`, of the transposed matrix. All 32 lanes."""
     elements = m.read_rows(_rows(m, addr, num), 16).view(np.uint16).ravel()
-    return elements[atoms.elements(atoms.ldmatrix_b16(num, trans).dst)].view(np.uint32)
+    return elements[fragment_layouts.elements(fragment_layouts.ldmatrix_b16(num, trans).dst)].view(np.uint32)
 
 
 @instr("stmatrix.sync.aligned.m8n8.x{num}{suffix}.shared::cta.b16 [$addr], $src;", target="sm_90", issuer=WARP,
        ref=f"{_REF}-stmatrix", over=_OVER)  # fmt: skip
 def stmatrix(m: Machine, addr: smem, src: _WORDS, *, num: int, trans: bool) -> None:
     """Store `num` (1, 2, 4) matrices of 8 by 8 16-bit elements: `ldmatrix` the other way. All 32 lanes. Generic
-    proxy: a TMA store or wgmma that reads it needs `fence_proxy_async_shared_cta` in each lane first."""
+    proxy: a TMA store or wgmma that reads it needs `fence_proxy_async` in each lane first."""
     elements = np.empty(64 * num, np.uint16)
     registers = np.ascontiguousarray(np.asarray(src).astype(np.uint32).reshape(32, num))
-    elements[atoms.elements(atoms.stmatrix_b16(num, trans).src)] = registers.view(np.uint16)
+    elements[fragment_layouts.elements(fragment_layouts.stmatrix_b16(num, trans).src)] = registers.view(np.uint16)
     m.write_rows(_rows(m, addr, num), elements.view(np.uint8).reshape(8 * num, 16))
 
 
@@ -46,34 +48,34 @@ def stmatrix(m: Machine, addr: smem, src: _WORDS, *, num: int, trans: bool) -> N
 def movmatrix(m: Machine, src: u32, dst: out(u32)) -> Any:
     """Transpose an 8 by 8 matrix of 16-bit elements in registers: lane t holds columns 2 * (t % 4) and the next (low
     half first) of row t // 4, before and after. All 32 lanes."""
-    held = atoms.elements(atoms.ldmatrix_b16(1, False).dst)
+    held = fragment_layouts.elements(fragment_layouts.ldmatrix_b16(1, False).dst)
     elements = np.empty(64, np.uint16)
     elements[held] = np.ascontiguousarray(np.asarray(src).astype(np.uint32)).view(np.uint16).reshape(32, 2)
     return np.ascontiguousarray(elements.reshape(8, 8).T.ravel()[held]).view(np.uint32)[:, 0]
 
 
 _BYTES = "sm_100f|sm_110f|sm_120f"
-_B8 = [{"num": n, "regs": 2 * n} for n in (1, 2)]
+_B8 = [{"num": n, "regs": 2 * n, "trans": True} for n in (1, 2)]
 
 
 @instr("ldmatrix.sync.aligned.m16n16.x{num}.trans.shared::cta.b8 $dst, [$addr];", target=_BYTES, issuer=WARP,
        ref=f"{_REF}-ldmatrix", over=_B8)  # fmt: skip
 def ldmatrix_m16n16_b8(m: Machine, dst: out(u32["regs"]), addr: smem, *, num: int) -> Any:
-    """Load `num` (1, 2) 16 by 16 matrices of bytes, transposed. Lane i gives the address of row i % 16 of matrix
-    i // 16 (16 bytes, aligned; lanes from 16 * num on are not used). Fragment: `atoms.ldmatrix_m16n16_b8`. All 32
+    """Load `num` (1, 2) 16 by 16 matrices of bytes, transposed. Lane i gives the address of row i % 16 of matrix i //
+    16 (16 bytes, aligned; lanes from 16 * num on are not used). Fragment: `fragment_layouts.ldmatrix_m16n16_b8`. All 32
     lanes."""
     rows = m.read_rows(np.asarray(addr).astype(np.int64)[: 16 * num], 16).ravel()
-    return rows[atoms.elements(atoms.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)
+    return rows[fragment_layouts.elements(fragment_layouts.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)
 
 
 @instr("stmatrix.sync.aligned.m16n8.x{num}.trans.shared::cta.b8 [$addr], $src;", target=_BYTES, issuer=WARP,
-       ref=f"{_REF}-stmatrix", over=[{"num": n} for n in (1, 2, 4)])  # fmt: skip
+       ref=f"{_REF}-stmatrix", over=[{"num": n, "trans": True} for n in (1, 2, 4)])  # fmt: skip
 def stmatrix_m16n8_b8(m: Machine, addr: smem, src: _WORDS, *, num: int) -> None:
     """Store `num` (1, 2, 4) 16 by 8 matrices of bytes, transposed: 8 rows of 16 bytes each. Lane i gives the address
-    of row i % 8 of matrix i // 8. Fragment: `atoms.stmatrix_m16n8_b8`. All 32 lanes."""
+    of row i % 8 of matrix i // 8. Fragment: `fragment_layouts.stmatrix_m16n8_b8`. All 32 lanes."""
     rows = np.empty(128 * num, np.uint8)
     registers = np.ascontiguousarray(np.asarray(src).astype(np.uint32).reshape(32, num))
-    rows[atoms.elements(atoms.stmatrix_m16n8_b8(num).src)] = registers.view(np.uint8)
+    rows[fragment_layouts.elements(fragment_layouts.stmatrix_m16n8_b8(num).src)] = registers.view(np.uint8)
     m.write_rows(_rows(m, addr, num), rows.reshape(8 * num, 16))
 
 
@@ -87,7 +89,7 @@ _PACKED = [{"bits": b, "fmt": f} for b, f in ((4, "b4x16_p64"), (6, "b6x16_p32")
 
 
 @instr("ldmatrix.sync.aligned.m8n16.x{num}.shared::cta.b8x16.{fmt} $dst, [$addr];", target=_BYTES, issuer=WARP,
-       ref=f"{_REF}-ldmatrix", over=[{"num": n, **p} for n in (1, 2, 4) for p in _PACKED])  # fmt: skip
+       ref=f"{_REF}-ldmatrix", over=[{"num": n, "trans": False, **p} for n in (1, 2, 4) for p in _PACKED])  # fmt: skip
 def ldmatrix_m8n16_unpack(m: Machine, dst: out(_WORDS), addr: smem, *, num: int, bits: int) -> Any:
     """Load `num` (1, 2, 4) 8 by 16 matrices of elements of `bits` (4, 6) bits, each into the low bits of a byte: rows
     as in `ldmatrix`, of 16 packed elements and padding. Lane t holds columns 4 * (t % 4) to + 3 of row t // 4. All 32
@@ -102,4 +104,4 @@ def ldmatrix_m16n16_unpack(m: Machine, dst: out(u32["regs"]), addr: smem, *, num
     """`ldmatrix_m16n16_b8` of elements of `bits` (4, 6) bits, each into the low bits of a byte; a row is 16 packed
     elements and padding up to 16 bytes. All 32 lanes."""
     rows = _unpacked(m.read_rows(np.asarray(addr).astype(np.int64)[: 16 * num], 16), bits).ravel()
-    return rows[atoms.elements(atoms.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)
+    return rows[fragment_layouts.elements(fragment_layouts.ldmatrix_m16n16_b8(num).dst)].view(np.uint32)

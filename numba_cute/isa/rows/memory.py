@@ -3,172 +3,111 @@
 """Loads and stores that say more than an assignment does: order and scope, cache operators and priorities (PTX ISA,
 "ld", "st"). Any thread.
 
-Rows are named by space (global; shared, of the CTA; dsmem, of any CTA of the cluster) and register: b16 (elements of 8
-or 16 bits), b32, b64; those of global memory that end in …_policy take an L2 cache policy (isa/rows/cache.py). Static
-parameters: width (bits of an element), count (1, 2, 4 elements; 16 bytes at most), order
-("" or like ".acquire.gpu") and hint ("" or like ".cg", ".L1::evict_first.L2::128B").
+space: "global", "shared" (of the CTA) or "dsmem" (of any CTA of the cluster). width: bits of an element; count: 1, 2 or
+4 of them, 16 bytes at most, the address a multiple of all their bytes. sem, scope: None, or the order (see `Order`). Of
+global memory also: cop, a cache operator, of a weak access without other hints; evict, a priority in L1; prefetch,
+bytes fetched into L2; and `policy`, an L2 cache policy (isa/rows/cache.py). Hints change no result.
 """
 
-# No `from __future__ import annotations`: the rows are made in a loop, and their annotations are its variables.
+from __future__ import annotations
+
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...seam import CuteError
-from ..form.instr import cluster_smem, gmem, instr, out, smem, u16, u32, u64
+from ..form.instr import ACQUIRE, RELAXED, RELEASE, instr
+from ..form.kinds import choice, cluster_smem, gmem, only, optional, out, policy, smem, u16, u32, u64
 from ..form.machine import Machine
 
 _REF = "data-movement-and-conversion-instructions"
-SPACES = {"global": (gmem, "global"), "shared": (smem, "shared::cta"), "dsmem": (cluster_smem, "shared::cluster")}
-_REGISTERS = {16: (u16, (8, 16)), 32: (u32, (32,)), 64: (u64, (64,))}
+SPACES = {"global": "global", "shared": "shared::cta", "dsmem": "shared::cluster"}
+ADDRESS = choice("space", {"global": gmem, "shared": smem, "dsmem": cluster_smem})
+WORDS = choice("width", {8: u16, 16: u16, 32: u32, 64: u64})["count"]
 _EVICTIONS = ("evict_normal", "evict_first", "evict_last", "no_allocate", "evict_unchanged")
-_PREFETCHES = ("64B", "128B", "256B")
-_CACHES = {"ld": ("ca", "cg", "cs", "lu", "cv"), "st": ("wb", "cg", "cs", "wt")}
-_ORDERS = {"ld": ("relaxed", "acquire"), "st": ("relaxed", "release")}
+_PREFETCHES = (64, 128, 256)
+_PLAIN: dict[str, Any] = {"cop": None, "evict": None, "prefetch": None}
 
 
-def _priorities(op: str) -> list[str]:
-    """What an access to global memory may say of the caches, whatever its order."""
-    evictions = [f".L1::{e}" for e in _EVICTIONS]
-    if op == "st":
-        return evictions
-    ahead = [f".L2::{p}" for p in _PREFETCHES]
-    return evictions + ahead + [e + p for e in evictions for p in ahead]
+def sizes() -> Iterator[dict[str, Any]]:
+    """Each number of elements of each width that one access can have."""
+    for w in (8, 16, 32, 64):
+        yield from ({"width": w, "count": n, "several": n > 1} for n in (1, 2, 4) if n * w <= 128)
 
 
-def with_policy(hint: str) -> str:
-    """A hint that says that a cache policy comes too: before what is fetched ahead, after all else."""
-    first, ahead, size = hint.partition(".L2::")
-    return f"{first}.L2::cache_hint{ahead}{size}"
+def hints(prefetches: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:
+    """What an access to global memory may say of the caches, whatever its order; first nothing."""
+    for e in (None, *_EVICTIONS):
+        yield from ({"cop": None, "evict": e, "prefetch": p} for p in (None, *prefetches))
 
 
-def _cases(op: str, widths: tuple[int, ...], space: str, part: str) -> list[dict[str, Any]]:
-    """part: "" (no hints), "hint", "cluster" (scope cluster), or "policy" and "cluster_policy" (a policy, and perhaps
-    hints)."""
-    cluster = part.startswith("cluster")
-    scopes = ("cluster",) if cluster else ("cta", "gpu", "sys")
-    if space == "dsmem":
-        scopes = (*scopes, "cluster")
-    orders = [f".{o}.{s}" for o in _ORDERS[op] for s in scopes]
-    orders = orders if cluster else ["", *orders]
-    forms = [] if part == "hint" else [(order, "") for order in orders]
-    if space == "global" and part != "":
-        forms += [(order, h) for order in orders for h in _priorities(op)]
-        forms += [] if cluster else [("", f".{c}") for c in _CACHES[op]]
-    return [
-        {
-            "order": order,
-            "hint": hint,
-            "width": w,
-            "count": n,
-            "vec": f".v{n}" if n > 1 else "",
-            **({"said": with_policy(hint)} if part.endswith("policy") else {}),
-        }
-        for order, hint in forms
-        for w in widths
-        for n in (1, 2, 4)
-        if n * w <= 128
-    ]
+def _cases(sided: str, cops: tuple[str, ...], prefetches: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:
+    for space, ptx in SPACES.items():
+        weak = {"space": space, "ss": ptx, "sem": None, "scope": None}
+        orders = [weak]
+        orders += [{**weak, "sem": s, "scope": c} for s in (RELAXED, sided) for c in ("cta", "gpu", "sys", "cluster")]
+        said = [_PLAIN] if space != "global" else [*hints(prefetches), *({**_PLAIN, "cop": c} for c in cops)]
+        for order in orders:
+            for hint in said:
+                if hint["cop"] and order is not weak:
+                    continue
+                least = "sm_90" if space == "dsmem" or order["scope"] == "cluster" else "sm_80"
+                target = least if least == "sm_90" or hint != _PLAIN else "sm_70"
+                yield from ({**order, **hint, **size, "target": target} for size in sizes())
 
 
-def _checked(addr: int, nbytes: int, what: str) -> None:
+def check_aligned(addr: int, nbytes: int, what: str) -> None:
+    """Raise CuteError if an access to `nbytes` at `addr` is not aligned to all of them."""
     if addr % nbytes:
         raise CuteError(f"{what}: address {addr:#x} must be a multiple of the {nbytes} bytes that it accesses")
 
 
-def _where(m: Machine, space: str, addr: int) -> tuple[int, int | None]:
+def place(m: Machine, space: str, addr: int) -> tuple[int, int | None]:
+    """An address within its memory, and the CTA whose memory that is (None: the issuing one's, or global memory)."""
     if space != "dsmem":
         return addr, None
     cta, at = m.owner(addr)
     return at, cta
 
 
-def _get(m: Machine, space: str, addr: int, nbytes: int, order: str) -> Any:
-    at, cta = _where(m, space, addr)
-    if order:
-        _, sem, scope = order.split(".")
-        return m.atomic(at, nbytes, None, shared=space != "global", cta=cta, sem=sem, scope=scope)
-    return m.read_global(at, nbytes) if space == "global" else m.read(at, nbytes, cta=cta)
+HINTED = (
+    "<cop:.{cop}><evict:.L1::{evict}><policy:.L2::cache_hint><prefetch:.L2::{prefetch}B><several:.v{count}>.b{width}"
+)
+POLICY = optional(only(policy, "space", "global"), target="sm_80")
 
 
-def _put(m: Machine, space: str, addr: int, data: Any, order: str) -> None:
-    at, cta = _where(m, space, addr)
-    if order:
-        _, sem, scope = order.split(".")
-        shared = space != "global"
-        m.atomic(at, data.size, lambda _: data, shared=shared, cta=cta, sem=sem, scope=scope, reads=False)
+@instr("ld<sem:.{sem}.{scope}>.{ss}" + HINTED + " $value, [$addr]<policy:, $policy>;", target="sm_70",
+       ref=f"{_REF}-ld", over=_cases(ACQUIRE, ("ca", "cg", "cs", "lu", "cv"), _PREFETCHES))  # fmt: skip
+def ld(
+    m: Machine, addr: ADDRESS, policy: POLICY, value: out(WORDS), *, space: str, width: int, count: int, sem: str | None
+) -> Any:
+    """Load `count` elements of `width` bits. Any thread."""
+    nbytes = width // 8 * count
+    check_aligned(addr, nbytes, f"ld.{SPACES[space]}")
+    at, cta = place(m, space, addr)
+    if sem is not None:
+        data = m.atomic(at, nbytes, None, shared=space != "global", cta=cta)
+    else:
+        data = m.read_global(at, nbytes) if space == "global" else m.read(at, nbytes, cta=cta)
+    return data.view(f"u{width // 8}").tolist()
+
+
+@instr("st<sem:.{sem}.{scope}>.{ss}" + HINTED + " [$addr], $value<policy:, $policy>;", target="sm_70",
+       ref=f"{_REF}-st", over=_cases(RELEASE, ("wb", "cg", "cs", "wt")))  # fmt: skip
+def st(
+    m: Machine, addr: ADDRESS, value: WORDS, policy: POLICY, *, space: str, width: int, count: int, sem: str | None
+) -> None:
+    """Store `count` elements of `width` bits. Any thread."""
+    nbytes = width // 8 * count
+    check_aligned(addr, nbytes, f"st.{SPACES[space]}")
+    at, cta = place(m, space, addr)
+    low = (1 << width) - 1
+    words: list[int] = list(value)
+    data: Any = np.array([int(v) & low for v in words], f"u{width // 8}").view(np.uint8)
+    if sem is not None:
+        m.atomic(at, nbytes, lambda _: data, shared=space != "global", cta=cta, reads=False)
     elif space == "global":
         m.write_global(at, data)
     else:
         m.write(at, data, cta=cta)
-
-
-def _bytes(values: Any, width: int) -> Any:
-    """The low `width` bits of registers, next to each other."""
-    mask = (1 << width) - 1
-    return np.array([int(v) & mask for v in values], f"u{width // 8}").view(np.uint8)
-
-
-_SAYS = {
-    "": "", "hint": ", with a hint to the caches", "cluster": ", ordered at cluster scope",
-    "policy": ", with an L2 cache policy", "cluster_policy": ", ordered at cluster scope, with an L2 cache policy",
-}  # fmt: skip
-
-
-def _load(space: str, bits: int, part: str, target: str) -> None:
-    address, ptx = SPACES[space]
-    kind, _ = _REGISTERS[bits]
-
-    def load(m: Machine, addr: int, width: int, count: int, order: str) -> Any:
-        nbytes = width // 8 * count
-        _checked(addr, nbytes, f"ld.{ptx}")
-        return _get(m, space, addr, nbytes, order).view(f"u{width // 8}").tolist()
-
-    def row(m: Machine, addr: address, value: out(kind["count"]), *, width: int, count: int, order: str) -> Any:
-        return load(m, addr, width, count, order)
-
-    def hinted(
-        m: Machine, addr: address, policy: u64, value: out(kind["count"]), *, width: int, count: int, order: str
-    ) -> Any:
-        return load(m, addr, width, count, order)
-
-    doc = f"Load `count` elements of `width` bits from {ptx} memory, at a multiple of all their bytes{_SAYS[part]}."
-    _declare("ld", "$value, [$addr]", hinted if part.endswith("policy") else row, space, bits, part, target, doc)
-
-
-def _store(space: str, bits: int, part: str, target: str) -> None:
-    address, ptx = SPACES[space]
-    several = _REGISTERS[bits][0]["count"]
-
-    def store(m: Machine, addr: int, value: Any, width: int, count: int, order: str) -> None:
-        nbytes = width // 8 * count
-        _checked(addr, nbytes, f"st.{ptx}")
-        _put(m, space, addr, _bytes(value, width), order)
-
-    def row(m: Machine, addr: address, value: several, *, width: int, count: int, order: str) -> None:
-        store(m, addr, value, width, count, order)
-
-    def hinted(m: Machine, addr: address, value: several, policy: u64, *, width: int, count: int, order: str) -> None:
-        store(m, addr, value, width, count, order)
-
-    doc = f"Store `count` elements of `width` bits to {ptx} memory, at a multiple of all their bytes{_SAYS[part]}."
-    _declare("st", "[$addr], $value", hinted if part.endswith("policy") else row, space, bits, part, target, doc)
-
-
-def _declare(op: str, operands: str, body: Any, space: str, bits: int, part: str, target: str, doc: str) -> None:
-    body.__name__, body.__doc__ = "_".join(filter(None, (op, space, f"b{bits}", part))), doc
-    says, last = ("{said}", ", $policy") if part.endswith("policy") else ("{hint}", "")
-    text = f"{op}{{order}}.{SPACES[space][1]}{says}{{vec}}.b{{width}} {operands}{last};"
-    instr(text, target=target, ref=f"{_REF}-{op}", over=_cases(op, _REGISTERS[bits][1], space, part))(body)
-
-
-for _bits in _REGISTERS:
-    for _row in (_load, _store):
-        _row("global", _bits, "", "sm_70")
-        _row("global", _bits, "hint", "sm_80")
-        _row("global", _bits, "cluster", "sm_90")
-        _row("global", _bits, "policy", "sm_80")
-        _row("global", _bits, "cluster_policy", "sm_90")
-        _row("shared", _bits, "", "sm_70")
-        _row("shared", _bits, "cluster", "sm_90")
-        _row("dsmem", _bits, "", "sm_90")

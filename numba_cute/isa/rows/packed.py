@@ -11,7 +11,8 @@ import numpy as np
 
 from ... import dtypes
 from ..facts.rounding import directed, exact_sum, flushed, fused, packed, single, unpacked
-from ..form.instr import f32, instr, out, u32
+from ..form.instr import instr
+from ..form.kinds import f32, out, u32
 from ..form.machine import Machine
 
 _HALF, _FLOAT = "half-precision-floating-point-instructions", "floating-point-instructions"

@@ -8,13 +8,15 @@ rows here pass it as a number, in and out, and set the flag from it inside one s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ... import dtypes
 from ..facts.rounding import flushed, fused, half_bits
-from ..form.instr import f32, instr, out, u16, u32, u64
+from ..form.instr import instr
+from ..form.kinds import choice, f32, out, u16, u32, u64
 from ..form.machine import Machine
 
 _EXT = "extended-precision-arithmetic-instructions"
@@ -22,15 +24,8 @@ _INT = "integer-arithmetic-instructions"
 _FLOAT = "floating-point-instructions"
 _HALF = "half-precision-floating-point-instructions"
 
-_ADD = "{{ .reg .b32 t; add.cc.u32 t, $carry_in, 0xffffffff; addc.cc.u{w} $result, $a, $b; addc.u32 $carry, 0, 0; }}"
-_SUB = (
-    "{{ .reg .b32 t; sub.cc.u32 t, 0, $borrow_in; subc.cc.u{w} $result, $a, $b; subc.u32 t, 0, 0; "
-    "neg.s32 $borrow, t; }}"
-)
-_MAD = (
-    "{{ .reg .b32 t; add.cc.u32 t, $carry_in, 0xffffffff; madc.lo.cc.u{w} $result, $a, $b, $c; "
-    "addc.u32 $carry, 0, 0; }}"
-)
+_OF_WIDTH = choice("width", {32: u32, 64: u64})
+_CARRYING: dict[str, Any] = {"target": "sm_70", "pure": True, "over": [{"width": w} for w in (32, 64)]}
 
 
 def _added(x: Any, y: Any, carry: Any, width: int) -> tuple[int, int]:
@@ -38,57 +33,34 @@ def _added(x: Any, y: Any, carry: Any, width: int) -> tuple[int, int]:
     return total & ((1 << width) - 1), total >> width
 
 
-def _product(a: Any, b: Any, width: int) -> Any:
-    return a * b & ((1 << width) - 1)
+@instr("{ .reg .b32 t; add.cc.u32 t, $carry_in, 0xffffffff; addc.cc.u{width} $result, $a, $b; addc.u32 $carry, 0, 0; }",
+       ref=f"{_EXT}-addc", **_CARRYING)  # fmt: skip
+def add_carry(
+    m: Machine, a: _OF_WIDTH, b: _OF_WIDTH, carry_in: u32, result: out(_OF_WIDTH), carry: out(u32), *, width: int
+) -> tuple[int, int]:
+    """a + b + carry_in (0 or 1) of `width` (32, 64) bits, and the carry out of it (0 or 1)."""
+    return _added(a, b, carry_in, width)
 
 
-def _text(form: str, width: int) -> str:
-    return form.format(w=width)
-
-
-@instr(_text(_ADD, 32), target="sm_70", pure=True, ref=f"{_EXT}-addc")
-def add_carry_b32(m: Machine, a: u32, b: u32, carry_in: u32, result: out(u32), carry: out(u32)) -> tuple[int, int]:
-    """a + b + carry_in (0 or 1), and the carry out of it (0 or 1)."""
-    return _added(a, b, carry_in, 32)
-
-
-@instr(_text(_ADD, 64), target="sm_70", pure=True, ref=f"{_EXT}-addc")
-def add_carry_b64(m: Machine, a: u64, b: u64, carry_in: u32, result: out(u64), carry: out(u32)) -> tuple[int, int]:
-    """`add_carry_b32` of 64 bits."""
-    return _added(a, b, carry_in, 64)
-
-
-def _subtracted(x: Any, y: Any, borrow: Any, width: int) -> tuple[int, int]:
-    total = x - y - borrow
+@instr("{ .reg .b32 t; sub.cc.u32 t, 0, $borrow_in; subc.cc.u{width} $result, $a, $b; subc.u32 t, 0, 0; "
+       "neg.s32 $borrow, t; }", ref=f"{_EXT}-subc", **_CARRYING)  # fmt: skip
+def sub_borrow(
+    m: Machine, a: _OF_WIDTH, b: _OF_WIDTH, borrow_in: u32, result: out(_OF_WIDTH), borrow: out(u32), *, width: int
+) -> tuple[int, int]:
+    """a - b - borrow_in (0 or 1) of `width` (32, 64) bits, and the borrow out of it (0 or 1)."""
+    total = a - b - borrow_in  # type: ignore[operator]
     return total & ((1 << width) - 1), int(total < 0)
 
 
-@instr(_text(_SUB, 32), target="sm_70", pure=True, ref=f"{_EXT}-subc")
-def sub_borrow_b32(m: Machine, a: u32, b: u32, borrow_in: u32, result: out(u32), borrow: out(u32)) -> tuple[int, int]:
-    """a - b - borrow_in (0 or 1), and the borrow out of it (0 or 1)."""
-    return _subtracted(a, b, borrow_in, 32)
-
-
-@instr(_text(_SUB, 64), target="sm_70", pure=True, ref=f"{_EXT}-subc")
-def sub_borrow_b64(m: Machine, a: u64, b: u64, borrow_in: u32, result: out(u64), borrow: out(u32)) -> tuple[int, int]:
-    """`sub_borrow_b32` of 64 bits."""
-    return _subtracted(a, b, borrow_in, 64)
-
-
-@instr(_text(_MAD, 32), target="sm_70", pure=True, ref=f"{_EXT}-madc")
-def mad_carry_b32(
-    m: Machine, a: u32, b: u32, c: u32, carry_in: u32, result: out(u32), carry: out(u32)
-) -> tuple[int, int]:
-    """The low word of a * b, plus c and carry_in (0 or 1), and the carry out of that sum."""
-    return _added(_product(a, b, 32), c, carry_in, 32)
-
-
-@instr(_text(_MAD, 64), target="sm_70", pure=True, ref=f"{_EXT}-madc")
-def mad_carry_b64(
-    m: Machine, a: u64, b: u64, c: u64, carry_in: u32, result: out(u64), carry: out(u32)
-) -> tuple[int, int]:
-    """`mad_carry_b32` of 64 bits."""
-    return _added(_product(a, b, 64), c, carry_in, 64)
+@instr("{ .reg .b32 t; add.cc.u32 t, $carry_in, 0xffffffff; madc.lo.cc.u{width} $result, $a, $b, $c; "
+       "addc.u32 $carry, 0, 0; }", ref=f"{_EXT}-madc", **_CARRYING)  # fmt: skip
+def mad_carry(
+    m: Machine, a: _OF_WIDTH, b: _OF_WIDTH, c: _OF_WIDTH, carry_in: u32, result: out(_OF_WIDTH), carry: out(u32),
+    *, width: int,
+) -> tuple[int, int]:  # fmt: skip
+    """The low word of a * b, plus c and carry_in (0 or 1), and the carry out of that sum; words of `width` (32, 64)
+    bits."""
+    return _added(a * b & ((1 << width) - 1), c, carry_in, width)  # type: ignore[operator]
 
 
 def _low24(word: int, sign: str) -> int:
@@ -116,10 +88,6 @@ def mad24(m: Machine, a: u32, b: u32, c: u32, result: out(u32), *, part: str, si
     return (_part(a, b, part, sign) + c) & 0xFFFFFFFF
 
 
-def _ends(op: str, nan: bool, ftz: bool) -> dict[str, Any]:
-    return {"op": op, "nan": nan, "ftz": ftz, "nan_text": ".NaN" if nan else "", "ftz_text": ".ftz" if ftz else ""}
-
-
 def _extreme(op: str, a: Any, b: Any, nan: bool, ftz: bool) -> Any:
     """The smaller or greater float (-0 before +0); of a NaN and a number the number, unless NaN is to be passed on."""
     x, y = (np.asarray(flushed(v) if ftz else v, np.float32) for v in (a, b))
@@ -130,28 +98,23 @@ def _extreme(op: str, a: Any, b: Any, nan: bool, ftz: bool) -> Any:
     return np.where(np.isnan(x), y, np.where(np.isnan(y), x, got))
 
 
-_OPS = ("min", "max")
+def _extremes() -> Iterator[dict[str, Any]]:
+    for op in ("min", "max"):
+        for xorsign, nan in ((False, False), (False, True), (True, False), (True, True)):
+            target = "sm_86" if xorsign else "sm_80" if nan else "sm_70"
+            yield from ({"op": op, "nan": nan, "xorsign": xorsign, "ftz": f, "target": target} for f in (False, True))
 
 
-@instr("{op}{ftz_text}.f32 $result, $a, $b;", target="sm_70", pure=True, ref=f"{_FLOAT}-min",
-       over=[_ends(o, False, f) for o in _OPS for f in (False, True)])  # fmt: skip
-def extreme_f32(m: Machine, a: f32, b: f32, result: out(f32), *, op: str, ftz: bool) -> Any:
-    """The smaller (op "min") or greater ("max") of two floats, -0 counting as less than +0; a number before a NaN.
-    ftz: subnormal operands count as zero."""
-    return _extreme(op, a, b, False, ftz)[()]
-
-
-@instr("{op}{ftz_text}.NaN.f32 $result, $a, $b;", target="sm_80", pure=True, ref=f"{_FLOAT}-min",
-       over=[_ends(o, True, f) for o in _OPS for f in (False, True)])  # fmt: skip
-def extreme_nan_f32(m: Machine, a: f32, b: f32, result: out(f32), *, op: str, ftz: bool) -> Any:
-    """`extreme_f32` that gives NaN if either operand is one."""
-    return _extreme(op, a, b, True, ftz)[()]
-
-
-@instr("{op}{ftz_text}{nan_text}.xorsign.abs.f32 $result, $a, $b;", target="sm_86", pure=True, ref=f"{_FLOAT}-min",
-       over=[_ends(o, n, f) for o in _OPS for n in (False, True) for f in (False, True)])  # fmt: skip
-def extreme_xorsign_f32(m: Machine, a: f32, b: f32, result: out(f32), *, op: str, nan: bool, ftz: bool) -> Any:
-    """The smaller or greater magnitude, with the exclusive or of both signs."""
+@instr("{op}<ftz:.ftz><nan:.NaN><xorsign:.xorsign.abs>.f32 $result, $a, $b;", target="sm_70", pure=True,
+       ref=f"{_FLOAT}-min", over=_extremes())  # fmt: skip
+def extreme_f32(
+    m: Machine, a: f32, b: f32, result: out(f32), *, op: str, nan: bool, xorsign: bool, ftz: bool
+) -> Any:  # fmt: skip
+    """The smaller (op "min") or greater ("max") of two floats, -0 counting as less than +0; a number before a NaN, or
+    NaN if either operand is one with `nan` (sm_80). xorsign (sm_86): of the magnitudes, with the exclusive or of both
+    signs. ftz: subnormal operands count as zero."""
+    if not xorsign:
+        return _extreme(op, a, b, nan, ftz)[()]
     x, y = np.asarray(a, np.float32), np.asarray(b, np.float32)
     got = _extreme(op, np.abs(x), np.abs(y), nan, ftz)
     return np.where(np.signbit(x) != np.signbit(y), -got, got)[()]

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..form.instr import ARRAY, instr, out, u32, u64
+from ..form.instr import ARRAY, instr
+from ..form.kinds import out, u32, u64
 from ..form.machine import Machine
 
 _XYZ = ("x", "y", "z")
 _ALWAYS = [f"{r}.{d}" for r in ("tid", "ntid", "ctaid", "nctaid") for d in _XYZ]
-_ALWAYS += ["laneid", "dynamic_smem_size", "total_smem_size"]
+_SIZES = ("dynamic_smem_size", "total_smem_size")
 _LANES = ("eq", "le", "lt", "ge", "gt")
 _CLUSTER = [f"{r}.{d}" for r in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid") for d in _XYZ]
 _CLUSTER += ["cluster_ctarank", "cluster_nctarank"]
@@ -23,11 +24,12 @@ _CLUSTER += ["cluster_ctarank", "cluster_nctarank"]
     ref="special-registers",
     pure=True,
     lanes=ARRAY,
-    over=[{"register": r} for r in _ALWAYS],
+    over=[{"register": r, "grows": r in _SIZES} for r in (*_ALWAYS, "laneid", *_SIZES)],
 )
 def sreg(m: Machine, value: out(u32), *, register: str) -> Any:
     """The special register `register`, which never changes in a thread's life: tid, ntid, ctaid, nctaid (.x, .y, .z;
-    threads, CTAs), laneid, dynamic_smem_size and total_smem_size (bytes). Any thread."""
+    threads, CTAs), laneid, dynamic_smem_size and total_smem_size (bytes; grows: the simulator learns of allocations as
+    the kernel runs). Any thread."""
     return m.sreg(register)
 
 

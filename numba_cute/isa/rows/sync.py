@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="valid-type"
-"""Barriers of a CTA, warp and cluster, and exchanges within a warp. Warp instructions take all 32 lanes; those for some
-of them are in `masked`."""
+"""Barriers of a CTA, warp and cluster, and exchanges within a warp.
+
+membermask: the lanes that take part, a bit each; all of them give it alike, each being in it. Without it all 32 lanes
+take part."""
 
 from __future__ import annotations
 
@@ -9,11 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ..form.instr import SAME, WARP, f32, instr, out, pred, u32, u64
+from ..form.instr import ACQUIRE, RELAXED, RELEASE, SAME, WARP, instr
+from ..form.kinds import choice, f32, lane_mask, number, optional, out, pred, same, selector, u32, u64
 from ..form.machine import Machine
 
 _REF = "parallel-synchronization-and-communication-instructions"
-MODES = [{"mode": s} for s in ("idx", "up", "down", "bfly")]
+_SHFL = "data-movement-and-conversion-instructions-shfl-sync"
+_MASK = "<membermask:$membermask|0xffffffff>"
+_MEMBERS = optional(same(lane_mask))
+_UNDEFINED = 0xA5A5A5A5
+"""What the simulator gives for the value of a lane that is not in the mask."""
+
+
+def _named(m: Machine, membermask: Any) -> Any:
+    """The lanes that take part; those beyond the end of the CTA are not there."""
+    return np.flatnonzero((0xFFFFFFFF if membermask is None else int(membermask)) >> np.arange(32) & 1)[: m.lanes]
 
 
 @instr("elect.sync _|$elected, 0xffffffff;", target="sm_90", issuer=WARP, ref=f"{_REF}-elect-sync")
@@ -22,76 +34,65 @@ def elect_sync(m: Machine, elected: out(pred)) -> Any:
     return (np.arange(m.lanes) == 0).astype(np.uint32)
 
 
-@instr("barrier.cta.sync.aligned $id, $threads;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
-def bar_sync(m: Machine, id: u32, threads: u32) -> None:
+@instr("barrier.cta.sync.aligned $id<threads:, $threads>;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
+def bar_sync(m: Machine, id: same(selector), threads: optional(same(number))) -> None:
     """Arrive at the CTA's named barrier `id` (0 to 15; 0 is `__syncthreads`) and wait until `threads` threads (a
-    multiple of 32) have arrived; orders their memory accesses. Whole warps, all lanes together."""
-    m.barrier(m.uniform(id), m.uniform(threads), True)
-
-
-@instr("barrier.cta.sync.aligned $id;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
-def bar_sync_all(m: Machine, id: u32) -> None:
-    """`bar_sync` of all threads of the CTA, however many there are."""
-    m.barrier(m.uniform(id), None, True)
+    multiple of 32), or all of the CTA, have arrived; orders their memory accesses. Whole warps, all lanes together."""
+    m.barrier(id, threads, True)
 
 
 @instr("barrier.cta.arrive.aligned $id, $threads;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar")
-def bar_arrive(m: Machine, id: u32, threads: u32) -> None:
+def bar_arrive(m: Machine, id: same(selector), threads: same(number)) -> None:
     """Arrive at the CTA's named barrier `id` without waiting; `threads` counts those that arrive and those that
     `bar_sync`. Whole warps, all lanes together."""
-    m.barrier(m.uniform(id), m.uniform(threads), False)
+    m.barrier(id, threads, False)
 
 
 @instr("barrier.cta.sync $id, $threads;", target="sm_70", lanes=SAME, ref=f"{_REF}-bar")
-def barrier_cta_sync(m: Machine, id: u32, threads: u32) -> None:
+def barrier_cta_sync(m: Machine, id: selector, threads: number) -> None:
     """`bar_sync` for threads of a warp that need not execute it together. Any thread."""
     m.barrier(id, threads, True)
 
 
 @instr("barrier.cta.arrive $id, $threads;", target="sm_70", lanes=SAME, ref=f"{_REF}-bar")
-def barrier_cta_arrive(m: Machine, id: u32, threads: u32) -> None:
+def barrier_cta_arrive(m: Machine, id: selector, threads: number) -> None:
     """`bar_arrive` for threads of a warp that need not execute it together. Any thread."""
     m.barrier(id, threads, False)
 
 
-@instr("bar.warp.sync 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-bar-warp-sync")
-def bar_warp_sync(m: Machine) -> None:
-    """Wait for all 32 lanes of the warp; orders their memory accesses. All 32 lanes."""
-    m.fence("acq_rel.cta")
+@instr(f"bar.warp.sync {_MASK};", target="sm_70", issuer=WARP, ref=f"{_REF}-bar-warp-sync")
+def bar_warp_sync(m: Machine, membermask: _MEMBERS) -> None:
+    """Wait for the lanes of `membermask`; orders their memory accesses. Those lanes."""
+    m.meet()
 
 
-@instr("barrier.cluster.arrive.release.aligned;", target="sm_90", issuer=WARP, ref=f"{_REF}-barrier-cluster")
+_ARRIVALS: list[dict[str, Any]] = [{"sem": RELEASE}, {"sem": RELAXED}]
+
+
+@instr("barrier.cluster.arrive.{sem}.aligned;", target="sm_90", issuer=WARP, scope="cluster", over=_ARRIVALS,
+       ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_arrive(m: Machine) -> None:
-    """Arrive at the cluster's barrier, releasing memory accesses at cluster scope. All threads of all CTAs, each
-    once, and then `cluster_wait`; whole warps."""
+    """Arrive at the cluster's barrier, releasing memory accesses at cluster scope; with sem "relaxed" ordering none: a
+    fence must come before it if that matters. All threads of all CTAs, each once, and then `cluster_wait`; whole
+    warps."""
     m.cluster_arrive()
 
 
-@instr("barrier.cluster.arrive.relaxed.aligned;", target="sm_90", issuer=WARP, ref=f"{_REF}-barrier-cluster")
-def cluster_arrive_relaxed(m: Machine) -> None:
-    """Arrive at the cluster's barrier without ordering memory: a fence must come before it if that matters."""
-    m.cluster_arrive(release=False)
-
-
-@instr("barrier.cluster.arrive.release;", target="sm_90", lanes=SAME, ref=f"{_REF}-barrier-cluster")
+@instr("barrier.cluster.arrive.{sem};", target="sm_90", lanes=SAME, scope="cluster", over=_ARRIVALS,
+       ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_arrive_unaligned(m: Machine) -> None:
     """`cluster_arrive` for threads of a warp that need not execute it together. Any thread."""
     m.cluster_arrive()
 
 
-@instr("barrier.cluster.arrive.relaxed;", target="sm_90", lanes=SAME, ref=f"{_REF}-barrier-cluster")
-def cluster_arrive_relaxed_unaligned(m: Machine) -> None:
-    """`cluster_arrive_relaxed` for threads of a warp that need not execute it together. Any thread."""
-    m.cluster_arrive(release=False)
-
-
-@instr("barrier.cluster.wait.acquire.aligned;", target="sm_90", issuer=WARP, ref=f"{_REF}-barrier-cluster")
+@instr("barrier.cluster.wait.acquire.aligned;", target="sm_90", issuer=WARP, sem=ACQUIRE, scope="cluster",
+       ref=f"{_REF}-barrier-cluster")  # fmt: skip
 def cluster_wait(m: Machine) -> None:
     """Wait until all threads of the cluster have arrived; acquires at cluster scope. All that arrived; whole warps."""
     m.cluster_wait()
 
 
-def source(lane: Any, offset: Any, clamp: Any, mode: str) -> Any:
+def _source(lane: Any, offset: Any, clamp: Any, mode: str) -> Any:
     """The lane that each of `lane` reads, or itself where that is out of its segment (PTX ISA, "shfl.sync")."""
     b = np.asarray(offset, np.int64) & 31
     c = np.asarray(clamp, np.int64)
@@ -107,57 +108,61 @@ def source(lane: Any, offset: Any, clamp: Any, mode: str) -> Any:
     return np.where(inside, j, lane)
 
 
-@instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, 0xffffffff;", target="sm_70", issuer=WARP,
-       ref="data-movement-and-conversion-instructions-shfl-sync", over=MODES)  # fmt: skip
-def shfl_sync(m: Machine, value: u32, offset: u32, clamp: u32, got: out(u32), *, mode: str) -> Any:
+@instr("shfl.sync.{mode}.b32 $got, $value, $offset, $clamp, " + _MASK + ";", target="sm_70", issuer=WARP, ref=_SHFL,
+       over=[{"mode": s} for s in ("idx", "up", "down", "bfly")])  # fmt: skip
+def shfl_sync(
+    m: Machine, value: u32, offset: selector, clamp: selector, membermask: _MEMBERS, got: out(u32), *, mode: str
+) -> Any:
     """The `value` of another lane: `offset` itself (idx), lane - offset (up), lane + offset (down), lane ^ offset
-    (bfly). clamp: bits 0 to 4 the last lane (31; 0 for up), bits 8 to 12 the segment mask (0: the whole warp). A
-    lane that would read beyond gets its own value. All 32 lanes."""
-    return np.asarray(value)[source(np.arange(m.lanes), offset, clamp, mode)]
+    (bfly); that of a lane not in `membermask` is undefined. clamp: bits 0 to 4 the last lane (31; 0 for up), bits 8 to
+    12 the segment mask (0: the whole warp). A lane that would read beyond gets its own value. Those lanes."""
+    lanes, values = _named(m, membermask), np.full(32, _UNDEFINED, np.uint32)
+    values[lanes] = np.asarray(value)
+    return values[_source(lanes, offset, clamp, mode)]
 
 
-@instr("vote.sync.ballot.b32 $lanes, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
-def vote_ballot(m: Machine, flag: pred, lanes: out(u32)) -> Any:
-    """A word with bit i set where lane i passed a true `flag`. All 32 lanes."""
-    set_bits = np.asarray(flag).astype(bool).astype(np.uint64) << np.arange(m.lanes, dtype=np.uint64)
-    return np.full(m.lanes, set_bits.sum(), np.uint32)
+@instr("vote.sync.ballot.b32 $lanes, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+def vote_ballot(m: Machine, flag: pred, membermask: _MEMBERS, lanes: out(u32)) -> Any:
+    """A word with bit i set where lane i of `membermask` passed a true `flag`. Those lanes."""
+    bits = np.asarray(flag).astype(bool).astype(np.uint64) << _named(m, membermask).astype(np.uint64)
+    return np.full(m.lanes, bits.sum(), np.uint32)
 
 
-@instr("vote.sync.all.pred $result, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
-def vote_all(m: Machine, flag: pred, result: out(pred)) -> Any:
-    """Whether every lane passed a true `flag`. All 32 lanes."""
+@instr("vote.sync.all.pred $result, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+def vote_all(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
+    """Whether every lane of `membermask` passed a true `flag`. Those lanes."""
     return np.full(m.lanes, np.asarray(flag).astype(bool).all(), np.uint32)
 
 
-@instr("vote.sync.any.pred $result, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
-def vote_any(m: Machine, flag: pred, result: out(pred)) -> Any:
-    """Whether any lane passed a true `flag`. All 32 lanes."""
+@instr("vote.sync.any.pred $result, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+def vote_any(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
+    """Whether any lane of `membermask` passed a true `flag`. Those lanes."""
     return np.full(m.lanes, np.asarray(flag).astype(bool).any(), np.uint32)
 
 
-UFUNCS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-UFUNCS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+@instr("vote.sync.uni.pred $result, $flag, " + _MASK + ";", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
+def vote_uni(m: Machine, flag: pred, membermask: _MEMBERS, result: out(pred)) -> Any:
+    """Whether all lanes of `membermask` passed the same `flag`. Those lanes."""
+    flags = np.asarray(flag).astype(bool)
+    return np.full(m.lanes, (flags == flags[0]).all(), np.uint32)
 
 
-@instr("redux.sync.{op}.{type} $result, $value, 0xffffffff;", target="sm_80", issuer=WARP, ref=f"{_REF}-redux-sync",
+_UFUNCS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_UFUNCS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+@instr("redux.sync.{op}.{type} $result, $value, " + _MASK + ";", target="sm_80", issuer=WARP, ref=f"{_REF}-redux-sync",
        over=[{"op": op, "type": t} for op in ("add", "min", "max") for t in ("s32", "u32")]
        + [{"op": op, "type": "b32"} for op in ("and", "or", "xor")])  # fmt: skip
-def redux_sync(m: Machine, value: u32, result: out(u32), *, op: str, type: str) -> Any:
-    """The `value`s of all lanes reduced: add (modulo 2^32), min, max (as s32 or u32), and, or, xor. All 32 lanes."""
+def redux_sync(m: Machine, value: u32, membermask: _MEMBERS, result: out(u32), *, op: str, type: str) -> Any:
+    """The `value`s of the lanes of `membermask` reduced: add (modulo 2^32), min, max (as s32 or u32), and, or, xor.
+    Those lanes."""
     dtype = np.int32 if type == "s32" else np.uint32
     words = np.asarray(value).astype(np.int64).astype(np.uint32).view(dtype)
-    return np.full(m.lanes, UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
+    return np.full(m.lanes, _UFUNCS[op].reduce(words, dtype=dtype)).view(np.uint32)
 
 
-FLOAT_REDUX = [
-    {"op": op, "abs": a, "nan": n, "how": f"{op}{'.abs' * a}{'.NaN' * n}"}
-    for op in ("min", "max")
-    for a in (False, True)
-    for n in (False, True)
-]
-
-
-def reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
+def _reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
     """The least or greatest f32, as redux.sync has it: a NaN counts only with `nan`, +0 is more than -0."""
     x = np.asarray(values, np.float32)
     x = np.abs(x) if abs else x
@@ -168,48 +173,37 @@ def reduced_floats(values: Any, op: str, abs: bool, nan: bool) -> Any:
     return ordered[0 if op == "min" else -1]
 
 
-@instr("redux.sync.{how}.f32 $result, $value, 0xffffffff;", target="sm_100f", issuer=WARP, ref=f"{_REF}-redux-sync",
-       over=FLOAT_REDUX)  # fmt: skip
-def redux_sync_f32(m: Machine, value: f32, result: out(f32), *, op: str, abs: bool, nan: bool) -> Any:
-    """The least or greatest of the `value`s of all lanes (op "min", "max"), of their magnitudes with `abs`; with `nan`
-    NaN if any is. All 32 lanes."""
-    return np.full(m.lanes, reduced_floats(value, op, abs, nan), np.float32)
+@instr("redux.sync.{op}<abs:.abs><nan:.NaN>.f32 $result, $value, " + _MASK + ";", target="sm_100f", issuer=WARP,
+       over=[{"op": op, "abs": a, "nan": n} for op in ("min", "max") for a in (False, True) for n in (False, True)],
+       ref=f"{_REF}-redux-sync")  # fmt: skip
+def redux_sync_f32(
+    m: Machine, value: f32, membermask: _MEMBERS, result: out(f32), *, op: str, abs: bool, nan: bool
+) -> Any:
+    """The least or greatest of the `value`s of the lanes of `membermask` (op "min", "max"), of their magnitudes with
+    `abs`; with `nan` NaN if any is. Those lanes."""
+    return np.full(m.lanes, _reduced_floats(value, op, abs, nan), np.float32)
 
 
-@instr("vote.sync.uni.pred $result, $flag, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-vote-sync")
-def vote_uni(m: Machine, flag: pred, result: out(pred)) -> Any:
-    """Whether all lanes passed the same `flag`. All 32 lanes."""
-    flags = np.asarray(flag).astype(bool)
-    return np.full(m.lanes, (flags == flags[0]).all(), np.uint32)
+_WORD = choice("width", {32: u32, 64: u64})
+_WIDTHS = [{"width": w} for w in (32, 64)]
 
 
-@instr("match.any.sync.b32 $lanes, $value, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
-def match_any(m: Machine, value: u32, lanes: out(u32)) -> Any:
-    """A word with bit i set where lane i passed the same `value` as this one. All 32 lanes."""
+@instr("match.any.sync.b{width} $lanes, $value, " + _MASK + ";", target="sm_70", issuer=WARP, over=_WIDTHS,
+       ref=f"{_REF}-match-sync")  # fmt: skip
+def match_any(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32)) -> Any:
+    """A word with bit i set where lane i of `membermask` passed the same `value` as this one. Those lanes."""
     values: Any = np.asarray(value)
     same = (values[:, None] == values[None, :]).astype(np.uint64)
-    return (same << np.arange(m.lanes, dtype=np.uint64)).sum(1).astype(np.uint32)
+    return (same << _named(m, membermask).astype(np.uint64)).sum(1).astype(np.uint32)
 
 
-@instr("match.all.sync.b32 $lanes|$agreed, $value, 0xffffffff;", target="sm_70", issuer=WARP,
+@instr("match.all.sync.b{width} $lanes|$agreed, $value, " + _MASK + ";", target="sm_70", issuer=WARP, over=_WIDTHS,
        ref=f"{_REF}-match-sync")  # fmt: skip
-def match_all(m: Machine, value: u32, lanes: out(u32), agreed: out(pred)) -> Any:
-    """(0xffffffff, 1) if all lanes passed the same `value`, else (0, 0). All 32 lanes."""
+def match_all(m: Machine, value: _WORD, membermask: _MEMBERS, lanes: out(u32), agreed: out(pred)) -> Any:
+    """(membermask, 1) if all its lanes passed the same `value`, else (0, 0). Those lanes."""
     same = (np.asarray(value) == np.asarray(value)[0]).all()
-    return np.full(m.lanes, 0xFFFFFFFF if same else 0, np.uint32), np.full(m.lanes, same, np.uint32)
-
-
-@instr("match.any.sync.b64 $lanes, $value, 0xffffffff;", target="sm_70", issuer=WARP, ref=f"{_REF}-match-sync")
-def match_any_b64(m: Machine, value: u64, lanes: out(u32)) -> Any:
-    """`match_any` of 64 bits."""
-    return match_any.run(m, value, None)
-
-
-@instr("match.all.sync.b64 $lanes|$agreed, $value, 0xffffffff;", target="sm_70", issuer=WARP,
-       ref=f"{_REF}-match-sync")  # fmt: skip
-def match_all_b64(m: Machine, value: u64, lanes: out(u32), agreed: out(pred)) -> Any:
-    """`match_all` of 64 bits."""
-    return match_all.run(m, value, None, None)
+    mask = 0xFFFFFFFF if membermask is None else int(membermask)
+    return np.full(m.lanes, mask if same else 0, np.uint32), np.full(m.lanes, same, np.uint32)
 
 
 @instr("activemask.b32 $lanes;", target="sm_70", ref=f"{_REF}-activemask")

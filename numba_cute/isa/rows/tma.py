@@ -5,80 +5,50 @@ proxy does it later.
 
 A load completes its bytes on an mbarrier in the CTA that receives them. A store belongs to the issuing thread's bulk
 group: `cp_async_bulk_commit_group` closes it, `cp_async_bulk_wait_group` waits. Before a store reads what threads
-wrote, each of them needs `fence_proxy_async_shared_cta`, and then a barrier.
+wrote, each of them needs `fence_proxy_async` of shared memory, and then a barrier.
 
-Every mode of a load (tile, im2col, im2col along W, gather4) comes plain, with an L2 cache policy (isa/cache.py;
-…_hint), to several CTAs (…_multicast), with both, and each of these for CTA pairs (…_pair, sm_100f): the loops below
-make the rows.
+mode: how the coordinates `at` name what is accessed; the rank of the map follows from it, or is a static parameter.
+
+| mode | at (innermost first) | what |
+| --- | --- | --- |
+| tile | rank elements, the first a multiple of 16 bytes | the box there |
+| im2col | channel, W, H, D, image: a filter base | the pixels from there plus `offsets` (W, H, D) on |
+| im2col::w, im2col::w::128 | the same | the pixels along W; offsets: pixels of halo, what is added to W |
+| tile::gather4, tile::scatter4 | the first column, then four rows | four rows of a matrix |
+| im2col_no_offs (stores) | channel, W, H, D, image | the pixels from there on |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...seam import CuteError
-from ..form.declare import declare, need_aligned, receivers
-from ..form.instr import ASYNC, BULK_GROUP, MBARRIER, Instr, cluster_smem, instr, s32, smem, tmap, u16, u64  # fmt: skip
+from ..form.checks import need_aligned, receivers
+from ..form.instr import ASYNC, BULK_GROUP, MBARRIER, instr
+from ..form.kinds import cluster_mask, cluster_mbar, cluster_smem, coordinates, offsets, optional, policy, smem, tmap
 from ..form.machine import Machine
-from .bulk import (  # noqa: F401 - the TMA unit's too
-    cp_async_bulk_g2s,
-    cp_async_bulk_g2s_multicast,
-    cp_async_bulk_s2g,
-    cp_async_bulk_s2g_mask,
-    cp_async_bulk_s2s,
-)
-
-if TYPE_CHECKING:  # the rows that are made below
-
-    def __getattr__(name: str) -> Instr: ...
-
 
 _MOVE = "data-movement-and-conversion-instructions"
-_RANKS = [{"rank": r} for r in range(1, 6)]
-_IM2COL_RANKS = [{"rank": r, "spatial": r - 2} for r in range(3, 6)]
+_FAMILIES = "sm_100f|sm_110f"
+_AT, _OFFSETS = coordinates["coordinates"], offsets["offset_count"]
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
-@dataclass(frozen=True)
-class Mode:
-    """How coordinates name what is accessed. name: of the rows, after the operation; ptx: the load mode's text; at:
-    the coordinates; offsets: the im2col offsets or None; over: the cases; target: the least one; says: the coordinates
-    in words; wide: of im2col along W, which one."""
-
-    name: str
-    ptx: str
-    at: Any
-    offsets: Any
-    over: list[dict[str, Any]]
-    target: str
-    says: str
-    wide: str | None = None
+def _im2col(mode: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"mode": mode, "rank": r, "coordinates": r, "offset_count": r - 2, **more} for r in range(3, 6)]
 
 
-TILE = Mode(
-    "",
-    "tile",
-    s32["rank"],
-    None,
-    _RANKS,
-    "sm_90",
-    "the box at element coordinates `at` (innermost first, and that one a multiple of 16 bytes)",
-)
-IM2COL = Mode(
-    "_im2col", "im2col", s32["rank"], u16["spatial"], _IM2COL_RANKS, "sm_90",
-    "the pixels from the filter base `at` (channel, W, H, D, image) plus `offsets` (W, H, D) on",
-)  # fmt: skip
-_WIDE = "the pixels along W from `at` (channel, W, H, D, image) on; offsets: (pixels of halo, what is added to W);"
-IM2COL_W, IM2COL_W128 = (
-    Mode(f"_im2col_{wide}", ptx, s32["rank"], u16[2], _IM2COL_RANKS, "sm_100f|sm_110f", _WIDE, wide)
-    for wide, ptx in (("w", "im2col::w"), ("w128", "im2col::w::128"))
-)
-GATHER4 = Mode(
-    "_gather4", "tile::gather4", s32[5], None, [{"rank": 2}], "sm_100f|sm_110f",
-    "four rows of a matrix, `at` the first column and then each row's index,",
-)  # fmt: skip
+_TILE = [{"mode": "tile", "rank": r, "coordinates": r, "offset_count": 0} for r in range(1, 6)]
+_ROWS = {"rank": 2, "coordinates": 5, "offset_count": 0, "target": _FAMILIES}
+_MODES = [
+    *_TILE, *_im2col("im2col"),
+    *({**c, "offset_count": 2} for w in ("im2col::w", "im2col::w::128") for c in _im2col(w, target=_FAMILIES)),
+    {"mode": "tile::gather4", **_ROWS},
+]  # fmt: skip
+_STORE_MODES = [*_TILE, *_im2col("im2col_no_offs"), {"mode": "tile::scatter4", **_ROWS}]
+_WIDE = {"im2col::w": "w", "im2col::w::128": "w128"}
+_FOUR_ROWS = ("tile::gather4", "tile::scatter4")
 
 
 def _coordinates(at: Sequence[int]) -> tuple[int, ...]:
@@ -90,15 +60,28 @@ def _line(address: int) -> int:
     return address // 128 % 8
 
 
-def _load(
-    m: Machine, dst: int, map: int, at: Sequence[int], bar: int, offsets: Sequence[int] | None = None,
-    cta_mask: int | None = None, policy: int = 0, *, rows: bool = False, pair: bool = False, wide: str | None = None,
+@instr(
+    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes"
+    "<cta_mask:.multicast::cluster><pair:.cta_group::2><policy:.L2::cache_hint> [$dst], [$map, $at], [$bar]"
+    "<offsets:, $offsets><cta_mask:, $cta_mask><policy:, $policy>;",
+    target="sm_90", proxy=ASYNC, done_by=MBARRIER, ref=f"{_MOVE}-cp-async-bulk-tensor",
+    over=[{"pair": False, **c} for c in _MODES] + [{**c, "pair": True, "target": _FAMILIES} for c in _MODES],
+)  # fmt: skip
+def cp_async_bulk_tensor_g2s(
+    m: Machine, dst: cluster_smem, map: tmap, at: _AT, bar: cluster_mbar,
+    offsets: _OFFSETS, cta_mask: optional(cluster_mask), policy: optional(policy), *, mode: str,
+    pair: bool,
 ) -> None:  # fmt: skip
-    """To the issuer's CTA or, with a mask, to the same offsets in each CTA of it. In pairs, the barrier may be in
-    either CTA of each receiver's pair: the one of the same parity as `bar`'s."""
+    """Copy what `at` names in tensor map `map` to shared memory `dst`, then complete its bytes on `bar`: always the
+    whole box's, for elements outside the tensor are filled. dst: a multiple of 128 bytes; a swizzle goes by the bits of
+    the address, so a pattern that starts at dst needs it at the pattern's period (1024, 512, 256). cta_mask: copy to
+    these offsets of each CTA of the cluster whose rank's bit is set, and complete the bytes there. pair (sm_100f): the
+    barrier may be in either CTA of each receiver's pair: the one of the same parity as `bar`'s. policy: an L2 cache
+    policy. One thread, which expects the bytes itself."""
     cta, dst_at = m.owner(dst)
     bar_cta, bar_at = m.owner(bar)
     tensor_map, where = m.tensor_map(map), _coordinates(at)
+    rows, wide = mode in _FOUR_ROWS, _WIDE.get(mode)
     need_aligned("TMA load: dst", dst_at, 128)
     if pair and bar_cta // 2 != cta // 2 and cta_mask is None:
         raise CuteError(
@@ -107,7 +90,7 @@ def _load(
         )
     if not pair and cta_mask is None and bar_cta != cta:
         raise CuteError(f"TMA load: dst is in CTA {cta} but bar in CTA {bar_cta}: the barrier must be beside the data")
-    ctas = receivers(None if cta_mask is None else int(cta_mask), cta)
+    ctas = receivers("TMA load", None if cta_mask is None else int(cta_mask), cta)
     gather = tensor_map.gather4 if rows else tensor_map.gather
     args: dict[str, Any] = {"line": _line(dst_at)}
     if offsets is not None:
@@ -128,65 +111,12 @@ def _load(
     m.later(effect, bars=[(m.mbar(bar_at, c), size) for c in told], writes=writes)
 
 
-_LOAD_DOC = """Copy {what} of tensor map `map` to shared memory `dst`{to}, then complete its bytes on `bar`{where}:
-always the whole box's, for elements outside the tensor are filled. dst: a multiple of 128 bytes; a swizzle goes by the
-bits of the address, so a pattern that starts at dst needs it at the pattern's period (1024, 512, 256).{policy} One
-thread, which expects the bytes itself."""
-
-
-def _variants() -> Iterator[tuple[bool, bool, bool]]:
-    """(CTA pair, multicast, cache policy)"""
-    for pair in (False, True):
-        for multicast in (False, True):
-            for hint in (False, True):
-                yield pair, multicast, hint
-
-
-def _declare_loads(mode: Mode) -> None:
-    for pair, multicast, hint in _variants():
-        text = f"cp.async.bulk.tensor.{{rank}}d.shared::cluster.global.{mode.ptx}.mbarrier::complete_tx::bytes"
-        text += ".multicast::cluster" * multicast + ".cta_group::2" * pair + ".L2::cache_hint" * hint
-        operands: dict[str, Any] = {"dst": cluster_smem, "map": tmap, "at": mode.at, "bar": cluster_smem}
-        text += " [$dst], [$map, $at], [$bar]"
-        for name, kind, used in (
-            ("offsets", mode.offsets, mode.offsets is not None),
-            ("cta_mask", u16, multicast),
-            ("policy", u64, hint),
-        ):
-            if used:
-                operands[name] = kind
-                text += f", ${name}"
-        doc = _LOAD_DOC.format(
-            what=mode.says,
-            to=" of each CTA of the cluster whose rank's bit is set in `cta_mask`" if multicast else "",
-            where=" there, or in its pair's CTA of the parity of `bar`'s (cta_group::2)" if pair else "",
-            policy=" policy: an L2 cache policy." if hint else "",
-        )
-        how = {"rows": mode is GATHER4, "pair": pair, "wide": mode.wide}
-
-        def body(m: Machine, _how: dict[str, Any] = how, **operands: Any) -> None:
-            _load(m, **operands, **_how)
-
-        suffix = "_multicast" * multicast + "_pair" * pair + "_hint" * hint
-        declare(
-            f"cp_async_bulk_tensor_g2s{mode.name}{suffix}", text + ";", operands, doc, body, over=mode.over,
-            target="sm_100f|sm_110f" if pair else mode.target, proxy=ASYNC, done_by=MBARRIER,
-            ref=f"{_MOVE}-cp-async-bulk-tensor",
-        )  # fmt: skip
-
-
-for _mode in (TILE, IM2COL, IM2COL_W, IM2COL_W128, GATHER4):
-    _declare_loads(_mode)
-
-
-def _store(
-    m: Machine, map: int, at: Sequence[int], src: int, policy: int = 0, *, op: str | None = None, rows: bool = False,
-    pixels: bool = False,
-) -> None:  # fmt: skip
+def _store(m: Machine, map: int, at: Sequence[int], src: int, mode: str, op: str | None = None) -> None:
     tensor_map, where = m.tensor_map(map), _coordinates(at)
     need_aligned("TMA store: src", src, 128)
+    rows = mode in _FOUR_ROWS
     size = tensor_map.shared_bytes * (4 if rows else 1)
-    offsets = (0,) * (len(where) - 2) if pixels else None
+    offsets = (0,) * (len(where) - 2) if mode == "im2col_no_offs" else None
 
     def effect() -> None:
         if rows:
@@ -197,83 +127,43 @@ def _store(
     m.later(effect, reads=[(src, size)])
 
 
-_STORE_DOC = """Copy shared memory `src` to {what} of tensor map `map`; elements outside the tensor are not written,
-but no coordinate is negative. src: a multiple of 128 bytes.{policy} One thread, after the writers' proxy fences and a
-barrier; it then commits the group, and waits before `src` is reused."""
-_REDUCE_DOC = """Combine shared memory `src` with {what} of tensor map `map`: add, min, max, inc, dec, and, or, xor, as
-the map's element type allows. Atomic for each element, in no order. Elements outside the tensor are left alone, but no
-coordinate is negative.{policy} One thread, after the writers' proxy fences and a barrier; it then commits the group."""
-_PIXELS = "the pixels from `at` (channel, W, H, D, image) on"
-_STORES = (
-    ("", "tile", s32["rank"], _RANKS, "sm_90", TILE.says),
-    ("_im2col", "im2col_no_offs", s32["rank"], _IM2COL_RANKS, "sm_90", _PIXELS),
-    ("_scatter4", "tile::scatter4", s32[5], [{"rank": 2}], GATHER4.target, GATHER4.says),
-)
+_OUT: dict[str, Any] = {"target": "sm_90", "proxy": ASYNC, "done_by": BULK_GROUP}
 
 
-def _declare_stores(name: str, mode: str, at: Any, over: list[dict[str, Any]], target: str, says: str) -> None:
-    kinds = [("cp_async_bulk_tensor", "cp.async.bulk.tensor", "", _STORE_DOC)]
-    if mode != "tile::scatter4":
-        kinds.append(("cp_reduce_async_bulk_tensor", "cp.reduce.async.bulk.tensor", ".{op}", _REDUCE_DOC))
-    how = {"rows": mode == "tile::scatter4", "pixels": mode == "im2col_no_offs"}
-    for row, instruction, op, doc in kinds:
-        cases = [{**c, "op": o} for o in REDUCTIONS for c in over] if op else over
-        for hint in (False, True):
-            text = f"{instruction}.{{rank}}d.global.shared::cta{op}.{mode}.bulk_group" + ".L2::cache_hint" * hint
-            operands: dict[str, Any] = {"map": tmap, "at": at, "src": smem}
-            text += " [$map, $at], [$src]"
-            if hint:
-                operands["policy"] = u64
-                text += ", $policy"
-
-            def body(m: Machine, _how: dict[str, Any] = how, **given: Any) -> None:
-                _store(m, **given, **_how)
-
-            declare(
-                f"{row}_s2g{name}{'_hint' * hint}", text + ";", operands,
-                doc.format(what=says, policy=" policy: an L2 cache policy." if hint else ""), body, over=cases,
-                statics=("op",) if op else (), target=target, proxy=ASYNC, done_by=BULK_GROUP,
-                ref=f"{_MOVE}-{row.replace('_', '-')}",
-            )  # fmt: skip
+@instr("cp.async.bulk.tensor.{rank}d.global.shared::cta.{mode}.bulk_group<policy:.L2::cache_hint> [$map, $at], [$src]"
+       "<policy:, $policy>;", over=_STORE_MODES, ref=f"{_MOVE}-cp-async-bulk-tensor", **_OUT)  # fmt: skip
+def cp_async_bulk_tensor_s2g(m: Machine, map: tmap, at: _AT, src: smem, policy: optional(policy), *, mode: str) -> None:
+    """Copy shared memory `src` to what `at` names in tensor map `map`; elements outside the tensor are not written, but
+    no coordinate is negative. src: a multiple of 128 bytes. policy: an L2 cache policy. One thread, after the writers'
+    proxy fences and a barrier; it then commits the group, and waits before `src` is reused."""
+    _store(m, map, at, src, mode)
 
 
-for _what in _STORES:
-    _declare_stores(*_what)
+@instr("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{op}.{mode}.bulk_group<policy:.L2::cache_hint> "
+       "[$map, $at], [$src]<policy:, $policy>;", ref=f"{_MOVE}-cp-reduce-async-bulk-tensor",
+       over=[{**c, "op": o} for o in REDUCTIONS for c in _STORE_MODES[:-1]], **_OUT)  # fmt: skip
+def cp_reduce_async_bulk_tensor_s2g(
+    m: Machine, map: tmap, at: _AT, src: smem, policy: optional(policy), *, mode: str, op: str
+) -> None:
+    """Combine shared memory `src` with what `at` names in tensor map `map` (mode tile, im2col_no_offs): add, min, max,
+    inc, dec, and, or, xor, as the map's element type allows. Atomic for each element, in no order. Elements outside the
+    tensor are left alone, but no coordinate is negative. policy: an L2 cache policy. One thread, after the writers'
+    proxy fences and a barrier; it then commits the group."""
+    _store(m, map, at, src, mode, op)
 
 
-def _prefetch(
-    m: Machine, map: int, at: Sequence[int], offsets: Any = None, policy: int = 0, *, rows: bool = False,
-    wide: str | None = None,
+@instr("cp.async.bulk.prefetch.tensor.{rank}d.L2.global.{mode}<policy:.L2::cache_hint> [$map, $at]<offsets:, $offsets>"
+       "<policy:, $policy>;", target="sm_90", proxy=ASYNC, over=_MODES,
+       ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor")  # fmt: skip
+def cp_async_bulk_prefetch_tensor(
+    m: Machine, map: tmap, at: _AT, offsets: _OFFSETS, policy: optional(policy),
+    *, mode: str,
 ) -> None:  # fmt: skip
+    """Fetch what `at` names in tensor map `map` into L2. policy: an L2 cache policy. One thread; nothing waits for
+    it."""
     where = _coordinates(at)
-    m.tensor_map(map).prefetch(where[:2] if rows else where, None if offsets is None else _coordinates(offsets), wide)
-
-
-_PREFETCH_DOC = "Fetch {what} of tensor map `map` into L2.{policy} One thread; nothing waits for it."
-
-
-def _declare_prefetches(mode: Mode) -> None:
-    for hint in (False, True):
-        text = f"cp.async.bulk.prefetch.tensor.{{rank}}d.L2.global.{mode.ptx}" + ".L2::cache_hint" * hint
-        operands: dict[str, Any] = {"map": tmap, "at": mode.at}
-        text += " [$map, $at]"
-        for name, kind in (("offsets", mode.offsets), ("policy", u64 if hint else None)):
-            if kind is not None:
-                operands[name] = kind
-                text += f", ${name}"
-
-        def body(m: Machine, **given: Any) -> None:
-            _prefetch(m, **given, rows=mode is GATHER4, wide=mode.wide)
-
-        declare(
-            f"cp_async_bulk_prefetch_tensor{mode.name}{'_hint' * hint}", text + ";", operands,
-            _PREFETCH_DOC.format(what=mode.says, policy=" policy: an L2 cache policy." if hint else ""), body,
-            over=mode.over, target=mode.target, proxy=ASYNC, ref=f"{_MOVE}-cp-async-bulk-prefetch-tensor",
-        )  # fmt: skip
-
-
-for _mode in (TILE, IM2COL, IM2COL_W, IM2COL_W128, GATHER4):
-    _declare_prefetches(_mode)
+    inside = where[:2] if mode in _FOUR_ROWS else where
+    m.tensor_map(map).prefetch(inside, None if offsets is None else _coordinates(offsets), _WIDE.get(mode))
 
 
 @instr("cp.async.bulk.commit_group;", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-commit-group")
@@ -282,21 +172,13 @@ def cp_async_bulk_commit_group(m: Machine) -> None:
     m.commit(BULK_GROUP)
 
 
-_PENDING = [{"n": n} for n in range(32)]
-
-
-@instr("cp.async.bulk.wait_group {n};", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-wait-group", over=_PENDING)
-def cp_async_bulk_wait_group(m: Machine, *, n: int) -> None:
-    """Wait until at most the `n` latest groups of this thread are incomplete: the others' writes are done. The thread
-    that committed them."""
-    m.wait(BULK_GROUP, n)
-
-
-@instr("cp.async.bulk.wait_group.read {n};", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-wait-group", over=_PENDING)
-def cp_async_bulk_wait_group_read(m: Machine, *, n: int) -> None:
-    """Wait until at most the `n` latest groups of this thread have still to read their sources, which may then be
-    overwritten. The thread that committed them."""
-    m.wait(BULK_GROUP, n, read=True)
+@instr("cp.async.bulk.wait_group<read:.read> {n};", target="sm_90", ref=f"{_MOVE}-cp-async-bulk-wait-group",
+       over=[{"read": r, "n": n} for r in (False, True) for n in range(32)])  # fmt: skip
+def cp_async_bulk_wait_group(m: Machine, *, n: int, read: bool) -> None:
+    """Wait until at most the `n` latest groups of this thread are incomplete: the others' writes are done. With `read`,
+    until at most those have still to read their sources, which may then be overwritten. The thread that committed
+    them."""
+    m.wait(BULK_GROUP, n, read=read)
 
 
 @instr("prefetch.tensormap [$map];", target="sm_90", ref=f"{_MOVE}-prefetch-prefetchu")

@@ -9,7 +9,7 @@ memory is overwritten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...seam import CuteError
-from ..facts import atoms, fragments
+from ..facts import fragment_layouts, fragments
 from ..facts.bits import WgmmaDescriptor
 from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, swizzle_addresses
-from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, f32, inout, instr, pred, s32, u32, u64
+from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, instr
+from ..form.kinds import accumulate, accumulator, descriptor, f32, s32, same, u32
 from ..form.machine import Machine
 
 _REF = "asynchronous-warpgroup-level-matrix-instructions-wgmma"
-_ACC, _ACC_F16, _ACC_S32, _A_WORDS = inout(f32["regs"]), inout(u32["regs"]), inout(s32["regs"]), u32[4]
+_ACC, _ACC_F16, _ACC_S32 = accumulator(f32["regs"]), accumulator(u32["regs"]), accumulator(s32["regs"])
+_A_WORDS, _DESC, _USE_ACC = u32[4], same(descriptor), same(accumulate)
 _Matrix = Callable[[], Any]
 """What gives an operand as float32 (int32 for integers) when the instruction is done: shape (mn, k)."""
 
@@ -33,7 +35,7 @@ _Matrix = Callable[[], Any]
 def wgmma_fence(m: Machine) -> None:
     """Order accesses to registers before the wgmmas that use them: before the first one, and after each change of an
     accumulator or A fragment. It does not order shared memory: see `fence_proxy_async`. The whole warpgroup."""
-    m.fence("wgmma")
+    m.fence_registers()
 
 
 @instr("wgmma.commit_group.sync.aligned;", target="sm_90a", issuer=WARPGROUP, ref=f"{_REF}-commit-group")
@@ -63,14 +65,14 @@ class _Form:
     op: str = ""
 
     @property
-    def atom(self) -> atoms.MmaAtom:
+    def atom(self) -> fragment_layouts.MmaLayouts:
         width = fragments.WIDTHS[self.a]
-        return atoms.wgmma(self.n, 256 // width, width, True)
+        return fragment_layouts.wgmma(self.n, 256 // width, width, True)
 
 
 def _operand(m: Machine, descriptor: Any, major: int, mn: int, k: int, ab: str) -> tuple[NDArray[np.int64], _Matrix]:
     """An operand in shared memory: the addresses of its chunks, and what reads it as a matrix (mn, k)."""
-    d = WgmmaDescriptor.decode(int(m.uniform(descriptor)) & 0xFFFFFFFFFFFFFFFF)
+    d = WgmmaDescriptor.decode(int(descriptor) & 0xFFFFFFFFFFFFFFFF)
     if d.base_offset:
         raise CuteError(
             f"wgmma descriptor with base_offset {d.base_offset}: the simulator knows only 0; "
@@ -96,9 +98,9 @@ def _multiply(
 ) -> None:
     """Issue acc = sign * a @ b.T + (acc if use_acc else 0). Products are exact and summed in float32 (int32), in
     NumPy's order: the hardware's order and its rounding of sums are not documented, so low bits may differ."""
-    keep = bool(m.uniform(use_acc))
+    keep = bool(use_acc)
     registers = m.accumulate(acc)
-    index = atoms.row_major(form.atom.c, 64, form.n)
+    index = fragment_layouts.row_major(form.atom.c, 64, form.n)
 
     def effect() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaNs are results like others
@@ -133,16 +135,24 @@ def _multiply_rs(m: Machine, form: _Form, acc: Any, a: Any, b_desc: Any, use_acc
     _multiply(m, form, acc, lambda: a_matrix, b, use_acc, [(b_at, CHUNK)])
 
 
-def _cases(types: tuple[str, ...], columns_per_register: int, a_in_smem: bool) -> Iterator[dict[str, Any]]:
+def forms(k: int, d: str, a: str, b: str, a_src: str, over: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The cases `over` with what they multiply: (64, n, k) and types. a_src: where A lies, "smem" or "rmem"."""
+    regs = 4 if d == "f16" else 2
+    for case in over:
+        tile = {"m": 64, "n": case["n"], "k": k, "a_type": a, "b_type": b, "d_type": d, "a_src": a_src}
+        yield {**tile, **case, "regs": case["n"] // regs}
+
+
+def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     """All forms; those with both signs +1 come first, so that they are meant where a caller names no sign."""
     for scale_a, scale_b in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
         for n in range(8, 257, 8):
             for ab in types:
-                for trans_a in (0, 1) if a_in_smem else (0,):
+                for trans_a in (0, 1) if a_src == "smem" else (0,):
                     for trans_b in (0, 1):
                         case = {"n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b}
-                        case |= {"scale_a": scale_a, "scale_b": scale_b, "regs": n // columns_per_register}
-                        yield case
+                        case |= {"scale_a": scale_a, "scale_b": scale_b}
+                        yield from forms(16, d, ab, ab, a_src, [case])
 
 
 _SS = "$acc, $a_desc, $b_desc, $use_acc, {scale_a}, {scale_b}, {trans_a}, {trans_b};"
@@ -156,32 +166,37 @@ _MMA: dict[str, Any] = {
 }
 
 
-@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _SS, **_MMA, over=_cases(("bf16", "f16"), 2, True))
+@instr(
+    "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _SS, **_MMA, over=_cases(("f16", "bf16"), "f32", "smem")
+)
 def wgmma_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """acc (64, n) = scale_a * a (64, 16) @ scale_b * b (n, 16).T + (acc if use_acc else 0), asynchronously.
 
     a_desc, b_desc: `bits.WgmmaDescriptor` words of the operands in shared memory, ab ("bf16", "f16") their type;
     trans_a, trans_b: 0 if K-major, 1 if MN-major. n: 8 to 256, a multiple of 8. scale: 1 or -1. acc: n / 2 floats a
-    thread, as `atoms.wgmma_m64k16(n).c`. The whole warpgroup, with equal operands. Done when its group is."""
+    thread, as `fragment_layouts.wgmma_m64k16(n).c`. The whole warpgroup, with equal operands. Done when its group
+    is."""
     _multiply_ss(m, _Form(n, ab, ab, np.float32, scale_a * scale_b), acc, a_desc, b_desc, use_acc, (trans_a, trans_b))
 
 
-@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _RS, **_MMA, over=_cases(("bf16", "f16"), 2, False))
+@instr(
+    "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{ab}.{ab} " + _RS, **_MMA, over=_cases(("f16", "bf16"), "f32", "rmem")
+)
 def wgmma_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
-    """`wgmma_ss` with `a` in registers: 8 elements a thread in 4 words, as `atoms.wgmma_m64k16(n, True).a`. They must
-    not be changed before the group is done."""
+    """`wgmma_ss` with `a` in registers: 8 elements a thread in 4 words, as `fragment_layouts.wgmma_m64k16(n, True).a`.
+    They must not be changed before the group is done."""
     _multiply_rs(m, _Form(n, ab, ab, np.float32, scale_a * scale_b), acc, a, b_desc, use_acc, trans_b)
 
 
-@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _SS, **_MMA, over=_cases(("f16",), 4, True))
+@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _SS, **_MMA, over=_cases(("f16",), "f16", "smem"))
 def wgmma_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_ss` of f16 operands with an f16 accumulator: n / 4 words a thread, two elements each, low half first."""
@@ -189,9 +204,9 @@ def wgmma_f16_ss(
     _multiply_ss(m, form, acc, a_desc, b_desc, use_acc, (trans_a, trans_b))
 
 
-@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _RS, **_MMA, over=_cases(("f16",), 4, False))
+@instr("wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16 " + _RS, **_MMA, over=_cases(("f16",), "f16", "rmem"))
 def wgmma_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_rs` of f16 operands with an f16 accumulator: n / 4 words a thread, two elements each, low half first."""
@@ -207,20 +222,20 @@ _BYTES = [(a, b) for a in ("s8", "u8") for b in ("s8", "u8")]
 _INTEGER_N = (8, 16, 24, *range(32, 257, 16))
 
 
-def _k_cases(types: list[tuple[str, str]], columns_per_register: int) -> Iterator[dict[str, Any]]:
+def _k_cases(types: list[tuple[str, str]], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a, scale_b in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
         for n in range(8, 257, 8):
             for a, b in types:
-                k = 256 // fragments.WIDTHS[a]
-                case = {"n": n, "a_type": a, "b_type": b, "k": k, "scale_a": scale_a, "scale_b": scale_b}
-                yield {**case, "regs": n // columns_per_register}
+                case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": scale_a, "scale_b": scale_b}
+                yield from forms(256 // fragments.WIDTHS[a], d, a, b, a_src, [case])
 
 
-def _integer_cases() -> Iterator[dict[str, Any]]:
+def _integer_cases(a_src: str) -> Iterator[dict[str, Any]]:
     for saturate, text in ((False, ""), (True, ".satfinite")):
         for n in _INTEGER_N:
             for a, b in _BYTES:
-                yield {"n": n, "a_type": a, "b_type": b, "saturate": saturate, "sat": text, "regs": n // 2}
+                case = {"n": n, "trans_a": 0, "trans_b": 0, "saturate": saturate, "sat": text}
+                yield from forms(32, "s32", a, b, a_src, [case])
 
 
 _FP8 = _FLOATS[1:]
@@ -230,45 +245,45 @@ _S32_K = "wgmma.mma_async.sync.aligned.m64n{n}k32{sat}.s32.{a_type}.{b_type} "
 _B1_K = "wgmma.mma_async.sync.aligned.m64n{n}k256.s32.b1.b1.and.popc "
 
 
-@instr(_F32_K + _SS_K, **_MMA, over=_k_cases(_FLOATS, 2))
+@instr(_F32_K + _SS_K, **_MMA, over=_k_cases(_FLOATS, "f32", "smem"))
 def wgmma_k_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_ss` of tf32 operands (k 8) or fp8 operands, each e4m3 or e5m2 (k 32); both K-major."""
     _multiply_ss(m, _Form(n, a_type, b_type, np.float32, scale_a * scale_b), acc, a_desc, b_desc, use_acc)
 
 
-@instr(_F32_K + _RS_K, **_MMA, over=_k_cases(_FLOATS, 2))
+@instr(_F32_K + _RS_K, **_MMA, over=_k_cases(_FLOATS, "f32", "rmem"))
 def wgmma_k_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
-    """`wgmma_k_ss` with `a` in registers: 4 words a thread, as `atoms.wgmma(n, k, bits, True).a`."""
+    """`wgmma_k_ss` with `a` in registers: 4 words a thread, as `fragment_layouts.wgmma(n, k, bits, True).a`."""
     _multiply_rs(m, _Form(n, a_type, b_type, np.float32, scale_a * scale_b), acc, a, b_desc, use_acc)
 
 
-@instr(_F16_K + _SS_K, **_MMA, over=_k_cases(_FP8, 4))
+@instr(_F16_K + _SS_K, **_MMA, over=_k_cases(_FP8, "f16", "smem"))
 def wgmma_k_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_k_ss` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
     _multiply_ss(m, _Form(n, a_type, b_type, np.float16, scale_a * scale_b), acc, a_desc, b_desc, use_acc)
 
 
-@instr(_F16_K + _RS_K, **_MMA, over=_k_cases(_FP8, 4))
+@instr(_F16_K + _RS_K, **_MMA, over=_k_cases(_FP8, "f16", "rmem"))
 def wgmma_k_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, scale_b: int,
 ) -> None:  # fmt: skip
     """`wgmma_k_rs` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
     _multiply_rs(m, _Form(n, a_type, b_type, np.float16, scale_a * scale_b), acc, a, b_desc, use_acc)
 
 
-@instr(_S32_K + _SS_INT, **_MMA, over=_integer_cases())
+@instr(_S32_K + _SS_INT, **_MMA, over=_integer_cases("smem"))
 def wgmma_s32_ss(
-    m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool,
 ) -> None:  # fmt: skip
     """acc (64, n) = a (64, 32) @ b (n, 32).T + (acc if use_acc else 0) in int32, asynchronously, wrapping, or with
@@ -277,27 +292,27 @@ def wgmma_s32_ss(
     _multiply_ss(m, form, acc, a_desc, b_desc, use_acc)
 
 
-@instr(_S32_K + _RS_INT, **_MMA, over=_integer_cases())
+@instr(_S32_K + _RS_INT, **_MMA, over=_integer_cases("rmem"))
 def wgmma_s32_rs(
-    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool,
 ) -> None:  # fmt: skip
-    """`wgmma_s32_ss` with `a` in registers: 4 words a thread, as `atoms.wgmma(n, 32, 8, True).a`."""
+    """`wgmma_s32_ss` with `a` in registers: 4 words a thread, as `fragment_layouts.wgmma(n, 32, 8, True).a`."""
     form = _Form(n, a_type, b_type, np.int32, 1, "sat" if saturate else "")
     _multiply_rs(m, form, acc, a, b_desc, use_acc)
 
 
-_BITS = [{"n": n, "regs": n // 2} for n in _INTEGER_N]
+_BITS = [{"n": n, "trans_a": 0, "trans_b": 0} for n in _INTEGER_N]
 
 
-@instr(_B1_K + _SS_INT, **_MMA, over=_BITS)
-def wgmma_b1_ss(m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, use_acc: pred, *, n: int) -> None:
+@instr(_B1_K + _SS_INT, **_MMA, over=forms(256, "s32", "b1", "b1", "smem", _BITS))
+def wgmma_b1_ss(m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, use_acc: _USE_ACC, *, n: int) -> None:
     """acc (64, n) = the number of bits set in both row i of a (64, 256) and row j of b (n, 256), + (acc if use_acc
     else 0), asynchronously. K-major. n: 8, 16, 24, and multiples of 16 from 32 to 256."""
     _multiply_ss(m, _Form(n, "b1", "b1", np.int32), acc, a_desc, b_desc, use_acc)
 
 
-@instr(_B1_K + _RS_INT, **_MMA, over=_BITS)
-def wgmma_b1_rs(m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, use_acc: pred, *, n: int) -> None:
-    """`wgmma_b1_ss` with `a` in registers: 4 words a thread, as `atoms.wgmma(n, 256, 1, True).a`."""
+@instr(_B1_K + _RS_INT, **_MMA, over=forms(256, "s32", "b1", "b1", "rmem", _BITS))
+def wgmma_b1_rs(m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, use_acc: _USE_ACC, *, n: int) -> None:
+    """`wgmma_b1_ss` with `a` in registers: 4 words a thread, as `fragment_layouts.wgmma(n, 256, 1, True).a`."""
     _multiply_rs(m, _Form(n, "b1", "b1", np.int32), acc, a, b_desc, use_acc)

@@ -11,12 +11,29 @@ from typing import Any
 import numpy as np
 
 from ..facts import fragments, sparse
-from ..form.instr import f32, inout, instr, pred, s32, u32, u64
+from ..form.instr import instr
+from ..form.kinds import metadata
 from ..form.machine import Machine
-from .wgmma import _BYTES, _FLOATS, _FP8, _INTEGER_N, _MMA, _Form, _Matrix, _multiply, _operand
+from .wgmma import (
+    _A_WORDS,
+    _ACC,
+    _ACC_F16,
+    _ACC_S32,
+    _BYTES,
+    _DESC,
+    _FLOATS,
+    _FP8,
+    _INTEGER_N,
+    _MMA,
+    _USE_ACC,
+    _Form,
+    _Matrix,
+    _multiply,
+    _operand,
+    forms,
+)  # fmt: skip
 
 _SP: dict[str, Any] = {**_MMA, "ref": "asynchronous-warpgroup-level-matrix-instructions-wgmma-mma-async-sp"}
-_ACC, _ACC_F16, _ACC_S32, _A_WORDS = inout(f32["regs"]), inout(u32["regs"]), inout(s32["regs"]), u32[4]
 
 
 def _issue(
@@ -42,35 +59,32 @@ def _issue(
     _multiply(m, form, acc, lambda: sparse.expand(kept(), words, k, width, selector), b, use_acc, [*reads, (b_at, 16)])
 
 
-def _cases(types: tuple[str, ...], columns_per_register: int, a_in_smem: bool) -> Iterator[dict[str, Any]]:
+def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a in (1, -1):
         for n in range(8, 257, 8):
             for ab in types:
-                for trans_a in (0, 1) if a_in_smem else (0,):
+                for trans_a in (0, 1) if a_src == "smem" else (0,):
                     for trans_b in (0, 1):
                         for selector in (0, 1):
-                            yield {
-                                "n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a,
-                                "selector": selector, "regs": n // columns_per_register,
-                            }  # fmt: skip
+                            case = {"n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a}
+                            yield from forms(32, d, ab, ab, a_src, [{**case, "selector": selector}])
 
 
-def _k_cases(types: list[tuple[str, str]], columns_per_register: int) -> Iterator[dict[str, Any]]:
+def _k_cases(types: list[tuple[str, str]], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     for scale_a in (1, -1):
         for n in range(8, 257, 8):
             for a, b in types:
                 for selector in (0, 1) if a == "tf32" else (0,):
-                    k = 512 // fragments.WIDTHS[a]
-                    case = {"n": n, "a_type": a, "b_type": b, "k": k, "scale_a": scale_a, "selector": selector}
-                    yield {**case, "regs": n // columns_per_register}
+                    case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": scale_a, "selector": selector}
+                    yield from forms(512 // fragments.WIDTHS[a], d, a, b, a_src, [case])
 
 
-def _integer_cases() -> Iterator[dict[str, Any]]:
+def _integer_cases(a_src: str) -> Iterator[dict[str, Any]]:
     for saturate, text in ((False, ""), (True, ".satfinite")):
         for n in _INTEGER_N:
             for a, b in _BYTES:
-                case = {"n": n, "a_type": a, "b_type": b, "saturate": saturate, "sat": text, "selector": 0}
-                yield {**case, "regs": n // 2}
+                case = {"n": n, "trans_a": 0, "trans_b": 0, "saturate": saturate, "sat": text, "selector": 0}
+                yield from forms(64, "s32", a, b, a_src, [case])
 
 
 _HEAD = "wgmma.mma_async.sp.sync.aligned.m64n{n}"
@@ -82,9 +96,9 @@ _SS_INT = "$acc, $a_desc, $b_desc, $e, {selector}, $use_acc;"
 _RS_INT = "$acc, $a, $b_desc, $e, {selector}, $use_acc;"
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("bf16", "f16"), 2, True))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _SS, **_SP, over=_cases(("f16", "bf16"), "f32", "smem"))
 def wgmma_sp_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_a: int, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """acc (64, n) = scale_a * A (64, 32) @ b (n, 32).T + (acc if use_acc else 0), asynchronously: `wgmma_ss` with the
@@ -94,9 +108,9 @@ def wgmma_sp_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("bf16", "f16"), 2, False))
+@instr(_HEAD + "k32.f32.{ab}.{ab} " + _RS, **_SP, over=_cases(("f16", "bf16"), "f32", "rmem"))
 def wgmma_sp_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, ab: str, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_ss` with A's stored half in registers, as in `wgmma_rs`."""
@@ -104,9 +118,9 @@ def wgmma_sp_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), 4, True))
+@instr(_HEAD + "k32.f16.f16.f16 " + _SS, **_SP, over=_cases(("f16",), "f16", "smem"))
 def wgmma_sp_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_a: int, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_ss` of f16 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -114,9 +128,9 @@ def wgmma_sp_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True, majors=(trans_a, trans_b))
 
 
-@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), 4, False))
+@instr(_HEAD + "k32.f16.f16.f16 " + _RS, **_SP, over=_cases(("f16",), "f16", "rmem"))
 def wgmma_sp_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, trans_b: int, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_rs` of f16 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -124,9 +138,9 @@ def wgmma_sp_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False, majors=(0, trans_b))
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, 2))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FLOATS, "f32", "smem"))
 def wgmma_sp_k_ss(
-    m: Machine, acc: _ACC, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_ss` of tf32 operands (k 16), or of fp8 operands, each e4m3 or e5m2 (k 64, selector 0: all threads'
@@ -135,9 +149,9 @@ def wgmma_sp_k_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, 2))
+@instr(_HEAD + "k{k}.f32.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FLOATS, "f32", "rmem"))
 def wgmma_sp_k_rs(
-    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_k_ss` with A's stored half in registers."""
@@ -145,9 +159,9 @@ def wgmma_sp_k_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, 4))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _SS_K, **_SP, over=_k_cases(_FP8, "f16", "smem"))
 def wgmma_sp_k_f16_ss(
-    m: Machine, acc: _ACC_F16, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_k_ss` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -155,9 +169,9 @@ def wgmma_sp_k_f16_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, 4))
+@instr(_HEAD + "k{k}.f16.{a_type}.{b_type} " + _RS_K, **_SP, over=_k_cases(_FP8, "f16", "rmem"))
 def wgmma_sp_k_f16_rs(
-    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_F16, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, scale_a: int, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_k_rs` of fp8 operands with an f16 accumulator: n / 4 words a thread, low half first."""
@@ -165,9 +179,9 @@ def wgmma_sp_k_f16_rs(
     _issue(m, form, acc, a, b_desc, e, use_acc, selector, smem=False)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases())
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _SS_INT, **_SP, over=_integer_cases("smem"))
 def wgmma_sp_s32_ss(
-    m: Machine, acc: _ACC_S32, a_desc: u64, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a_desc: _DESC, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_s32_ss` of a sparse A (64, 64) and b (n, 64): A and `e` as in `wgmma_sp_ss`, selector 0."""
@@ -175,9 +189,9 @@ def wgmma_sp_s32_ss(
     _issue(m, form, acc, a_desc, b_desc, e, use_acc, selector, smem=True)
 
 
-@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases())
+@instr(_HEAD + "k64{sat}.s32.{a_type}.{b_type} " + _RS_INT, **_SP, over=_integer_cases("rmem"))
 def wgmma_sp_s32_rs(
-    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: u64, e: u32, use_acc: pred,
+    m: Machine, acc: _ACC_S32, a: _A_WORDS, b_desc: _DESC, e: metadata, use_acc: _USE_ACC,
     *, n: int, a_type: str, b_type: str, saturate: bool, selector: int,
 ) -> None:  # fmt: skip
     """`wgmma_sp_s32_ss` with A's stored half in registers."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ..form.instr import f32, instr, out, u32
+from ..form.instr import instr
+from ..form.kinds import f32, out, u32
 from ..form.machine import Machine
 
 _CVT = "data-movement-and-conversion-instructions-cvt"

@@ -11,146 +11,98 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ... import isa
-from ...atoms.mma_atom import Field, MmaTraits
-from ...dtypes import (
-    BFloat16,
-    DType,
-    Float4E2M1FN,
-    Float8E4M3FN,
-    Float8E8M0FNU,
-    Float16,
-    Float32,
-    Int4,
-    Int8,
-    Int32,
-    TFloat32,
-    Uint4,
-    Uint8,
-    Uint32,
-)
-from ...isa.facts import atoms
-from ...layout import make_layout
-from ...layout.pure import pure
-from ...seam import CuteError, static
-from ..operand_types import OneType, TwoTypes
-from .warp_mma import FP8, NARROW, BlockScaled, WarpMma, _names, _need
+from ...atoms.op import Field, MmaTraits
+from ...dtypes import DType
+from ...isa.facts import fragment_layouts
+from ...seam import static
+from ..common.matrix import AB, ACC, SATURATE, SELECTOR, SF, SHAPE, A, B, metadata_word, mma_traits
+from ..common.sparse import SparseOp
+from .warp_mma import BlockScaled, WarpMma
+
+__all__ = [
+    "MmaF16BF16SparseOp", "MmaF8F6F4SparseOp", "MmaFP8SparseOp", "MmaI4SparseOp", "MmaI8SparseOp",
+    "MmaMXF4NVF4SparseOp", "MmaMXF4SparseOp", "MmaMXF8F6F4SparseOp", "MmaTF32SparseOp",
+]  # fmt: skip
 
 
-@pure
-def _traits(k: int, width: int) -> MmaTraits:
-    atom = atoms.mma_sparse(k, width)
-    return MmaTraits(atom.shape_mnk, make_layout(atom.threads), atom.a, atom.b, atom.c, atom.sparsity)
-
-
-def metadata_word(op: Any, metadata: Any) -> Any:
-    """The word of metadata that a sparse operation needs."""
-    if metadata is None:
-        raise CuteError(f"gemm: {op!r} needs A's metadata; give tiled_mma.set(Field.METADATA, words)")
-    return Uint32(metadata)
-
-
-class SparseWarpMma(WarpMma):
-    """What the sparse operations share: `selector` is the group of lanes whose words count, of each four lanes the
-    first (0), second, …"""
+class SparseWarpMma(SparseOp, WarpMma):
+    """Base of the sparse operations of a warp. selector: the group of lanes whose words of metadata count, of each four
+    lanes the first (0), second, …"""
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.METADATA)
-    sparsity: ClassVar[int] = 2
-    rows: ClassVar[int] = 16
+    selector: Any = 0
+    stored_rows = 16
+
+    @property
+    def stored_bits(self) -> int:
+        return self._width()
 
     def traits(self) -> MmaTraits:
-        return _traits(self.shape_mnk[2], self._width())  # type: ignore[attr-defined, no-any-return]
+        return mma_traits(fragment_layouts.mma_sparse, self.shape_mnk[2], self._width())
 
-    def _more_operands(self, metadata: Any = None) -> tuple[Any, ...]:
-        return (metadata_word(self, metadata),)
-
-    def _check(self, *ks: int) -> None:
-        legal = tuple((16, 8, k) for k in ks)
-        _need(self, self.shape_mnk in legal, "shape_mnk", f"must be {_names(legal)}")  # type: ignore[attr-defined]
-        width = self._width()
-        count = 512 // (self.shape_mnk[2] * width) * (2 if width >= 16 else 1)  # type: ignore[attr-defined]
-        ok = type(self.selector) is int and 0 <= self.selector < count  # type: ignore[attr-defined]
-        _need(self, ok, "selector", f"must be in [0, {count - 1}] for K {self.shape_mnk[2]}")  # type: ignore[attr-defined]
+    def more_operands(self, words: dict[str, Any]) -> tuple[Any, ...]:
+        return (metadata_word(self, words), *super().more_operands(words))
 
 
 @static
-class MmaF16BF16SparseOp(OneType, SparseWarpMma):
-    """`MmaF16BF16Op` with a 2:4-sparse A: shape_mnk (16, 8, 32), selector 0 or 1, or (16, 8, 16), selector 0 to 3. A
-    whole converged warp. PTX mma.sp, sm_80."""
+class MmaF16BF16SparseOp(SparseWarpMma):
+    """Multiply a 2:4-sparse f16 or bf16 matrix A by a dense B, by a whole converged warp. PTX mma.sp, sm_80.
+
+    ab_dtype, acc_dtype: as of `MmaF16BF16Op`. shape_mnk: (16, 8, 32) or (16, 8, 16). selector: which of each four lanes
+    give the metadata: 0 or 1 the first or the second two (K 32), 0 to 3 that one (K 16). Raises CuteError for
+    others."""
 
     ab_dtype: DType
     acc_dtype: DType
     shape_mnk: tuple[int, int, int] = (16, 8, 32)
     selector: int = 0
 
-    def __post_init__(self) -> None:
-        _need(self, self.ab_dtype in (Float16, BFloat16), "ab_dtype", "must be Float16 or BFloat16")
-        accs = (Float32, Float16) if self.ab_dtype == Float16 else (Float32,)
-        _need(self, self.acc_dtype in accs, "acc_dtype", f"must be {_names(accs)} for {self.ab_dtype}")
-        self._check(32, 16)
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        statics, ab = {"k": self.shape_mnk[2], "selector": self.selector}, self.ab_dtype.ptx
-        if self.acc_dtype == Float16:
-            return isa.mma_sp_f16, statics
-        return isa.mma_sp_f32, {**statics, "a_type": ab, "b_type": ab}
+    rows = (isa.mma_sp_f32, isa.mma_sp_f16)
+    bits = 16
+    choices = (AB, ACC, SHAPE, SELECTOR)
 
 
 @static
 class MmaTF32SparseOp(SparseWarpMma):
-    """`MmaTF32Op` with a 1:2-sparse A: shape_mnk (16, 8, 16), selector 0 or 1, or (16, 8, 8), selector 0 to 3. A whole
-    converged warp. PTX mma.sp, sm_80."""
+    """Multiply a 1:2-sparse tf32 matrix A by a dense B, accumulated in Float32, by a whole converged warp.
+    PTX mma.sp, sm_80.
+
+    shape_mnk: (16, 8, 16) or (16, 8, 8). selector: which of each four lanes give the metadata: 0 or 1 the first or the
+    second two (K 16), 0 to 3 that one (K 8). Raises CuteError for others."""
 
     shape_mnk: tuple[int, int, int] = (16, 8, 16)
     selector: int = 0
 
-    a_type: ClassVar[DType] = TFloat32
-    b_type: ClassVar[DType] = TFloat32
-    accumulator: ClassVar[DType] = Float32
-
-    def __post_init__(self) -> None:
-        self._check(16, 8)
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        types = {"a_type": "tf32", "b_type": "tf32"}
-        return isa.mma_sp_f32, {"k": self.shape_mnk[2], "selector": self.selector, **types}
-
-
-class _Pair(TwoTypes, SparseWarpMma):
-    """Operations with a type for each operand."""
-
-    def _check_types(self, types: tuple[DType, ...]) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in types, name, f"must be {_names(types)}")
-
-    def _statics(self) -> dict[str, Any]:
-        types = {"a_type": self.a_type.ptx, "b_type": self.b_type.ptx}
-        return {"k": self.shape_mnk[2], "selector": self.selector, **types}  # type: ignore[attr-defined]
+    rows = (isa.mma_sp_f32,)
+    bits = 32
+    choices = (SHAPE, SELECTOR)
 
 
 @static
-class MmaFP8SparseOp(_Pair):
-    """mma.sp of e4m3 or e5m2 operands, each its own, accumulated in Float32: (16, 8, 64), A 2:4-sparse. A whole
-    converged warp. PTX mma.sp, sm_89."""
+class MmaFP8SparseOp(SparseWarpMma):
+    """Multiply a 2:4-sparse fp8 matrix A by a dense B, accumulated in Float32, by a whole converged warp.
+    PTX mma.sp, sm_89.
+
+    a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. shape_mnk: (16, 8, 64). selector: 0, all lanes give the
+    metadata. Raises CuteError for others."""
 
     a_dtype: DType
     b_dtype: DType
     shape_mnk: tuple[int, int, int] = (16, 8, 64)
     selector: int = 0
 
-    accumulator: ClassVar[DType] = Float32
-
-    def __post_init__(self) -> None:
-        self._check_types(FP8)
-        self._check(64)
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return isa.mma_sp_f32_fp8, self._statics()
+    rows = (isa.mma_sp_f32_fp8,)
+    choices = (A, B, SHAPE, SELECTOR)
 
 
 @static
-class MmaI8SparseOp(_Pair):
-    """`MmaI8Op` with a 2:4-sparse A: shape_mnk (16, 8, 64), or (16, 8, 32), selector 0 or 1. A whole converged warp.
-    PTX mma.sp, sm_80."""
+class MmaI8SparseOp(SparseWarpMma):
+    """Multiply a 2:4-sparse matrix A of 8-bit integers by a dense B, accumulated in Int32, by a whole converged warp.
+    PTX mma.sp, sm_80.
+
+    a_dtype, b_dtype: Int8 or Uint8, each its own. shape_mnk: (16, 8, 64) or (16, 8, 32). saturate: clamp where the sum
+    would wrap. selector: which of each four lanes give the metadata: 0 all (K 64); 0 or 1 the first or the second two
+    (K 32). Raises CuteError for others."""
 
     a_dtype: DType
     b_dtype: DType
@@ -158,22 +110,19 @@ class MmaI8SparseOp(_Pair):
     saturate: bool = False
     selector: int = 0
 
-    accumulator: ClassVar[DType] = Int32
-
-    def __post_init__(self) -> None:
-        self._check_types((Int8, Uint8))
-        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-        self._check(64, 32)
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return isa.mma_sp_s32, {**self._statics(), "saturate": self.saturate}
+    rows = (isa.mma_sp_s32,)
+    bits = 8
+    choices = (A, B, SHAPE, SATURATE, SELECTOR)
 
 
 @static
-class MmaI4SparseOp(_Pair):
-    """`MmaI4Op` with a sparse A, of each four pairs of elements two stored: shape_mnk (16, 8, 128), or (16, 8, 64),
-    selector 0 or 1. Fragments of A and B are Uint32 words of 8 elements along K. A whole converged warp.
-    PTX mma.sp, sm_80."""
+class MmaI4SparseOp(SparseWarpMma):
+    """Multiply a sparse matrix A of 4-bit integers, of each four pairs of elements two stored, by a dense B,
+    accumulated in Int32, by a whole converged warp. PTX mma.sp, sm_80.
+
+    a_dtype, b_dtype: Int4 or Uint4, each its own. shape_mnk: (16, 8, 128) or (16, 8, 64). saturate: clamp where the sum
+    would wrap. selector: which of each four lanes give the metadata: 0 all (K 128); 0 or 1 the first or the second two
+    (K 64). Fragments of A and B are Uint32 words of 8 elements along K. Raises CuteError for others."""
 
     a_dtype: DType
     b_dtype: DType
@@ -181,107 +130,81 @@ class MmaI4SparseOp(_Pair):
     saturate: bool = False
     selector: int = 0
 
-    accumulator: ClassVar[DType] = Int32
-    element_bits: ClassVar[int] = 4
-
-    def __post_init__(self) -> None:
-        self._check_types((Int4, Uint4))
-        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-        self._check(128, 64)
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return isa.mma_sp_s32, {**self._statics(), "saturate": self.saturate}
+    rows = (isa.mma_sp_s32,)
+    bits = 4
+    choices = (A, B, SHAPE, SATURATE, SELECTOR)
 
 
 @static
-class MmaF8F6F4SparseOp(_Pair):
-    """`MmaF8F6F4Op` with a 2:4-sparse A: (16, 8, 64), accumulated in Float32 or Float16; each element takes a byte. A
-    whole converged warp. PTX mma.sp.kind::f8f6f4, sm_120a."""
+class MmaF8F6F4SparseOp(SparseWarpMma):
+    """Multiply a 2:4-sparse matrix A of 8-, 6- or 4-bit floats by a dense B, (16, 8, 64), by a whole converged warp.
+    PTX mma.sp.kind::f8f6f4, sm_120a.
+
+    a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32 or Float16. Raises
+    CuteError for others."""
 
     a_dtype: DType
     b_dtype: DType
     acc_dtype: DType
 
-    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 64)
-    selector: ClassVar[int] = 0
-    element_bits: ClassVar[int] = 8
-
-    def __post_init__(self) -> None:
-        self._check_types((*FP8, *NARROW))
-        _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return (isa.mma_sp_f16_f8f6f4 if self.acc_dtype == Float16 else isa.mma_sp_f32_f8f6f4), self._statics()
+    rows = (isa.mma_sp_f32_f8f6f4, isa.mma_sp_f16_f8f6f4)
+    choices = (A, B, ACC)
+    element_bits = 8
 
 
 class SparseBlockScaled(SparseWarpMma, BlockScaled):
-    """What the sparse operations with factors share: Field.METADATA, and SFA and SFB as for `BlockScaled`. The factors
-    go with the columns of the whole A, of which half are stored."""
+    """Base of the sparse operations with factors: Field.METADATA, and SFA and SFB as for `BlockScaled`. The factors go
+    with the columns of the whole A, of which half are stored."""
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.METADATA, Field.SFA, Field.SFB)
-    accumulator: ClassVar[DType] = Float32
-    selector: ClassVar[int] = 0
-
-    def _more_operands(self, metadata: Any = None, sfa: Any = None, sfb: Any = None) -> tuple[Any, ...]:
-        return (metadata_word(self, metadata), *BlockScaled._more_operands(self, sfa, sfb))
 
 
 @static
 class MmaMXF4SparseOp(SparseBlockScaled):
-    """`MmaMXF4Op` with a sparse A, of each four pairs of elements two stored: (16, 8, 128), a ue8m0 factor for each 64
-    columns. Fragments of A and B are Uint32 words of 8 elements. A whole converged warp.
-    PTX mma.sp.kind::mxf4.block_scale, sm_120a."""
+    """Multiply a sparse e2m1 matrix A, of each four pairs of elements two stored, by a dense B, with a factor for each
+    64 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4.block_scale, sm_120a.
+
+    ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them.
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
 
     ab_dtype: DType
     acc_dtype: DType
     sf_type: DType
 
-    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 128)
-    a_type: ClassVar[DType] = Float4E2M1FN
-    b_type: ClassVar[DType] = Float4E2M1FN
-
-    def __post_init__(self) -> None:
-        self._check_scaled((Float4E2M1FN,), (Float8E8M0FNU,))
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return isa.mma_sp_mxf4, {"vec": 2}
+    rows = (isa.mma_sp_mxf4,)
+    choices = (AB, ACC, SF)
 
 
 @static
 class MmaMXF4NVF4SparseOp(SparseBlockScaled):
-    """`MmaMXF4SparseOp` with a ue4m3 (Float8E4M3FN) factor for each 32 columns.
-    PTX mma.sp.kind::mxf4nvf4.block_scale, sm_120a."""
+    """Multiply a sparse e2m1 matrix A, of each four pairs of elements two stored, by a dense B, with a factor for each
+    32 columns, (16, 8, 128), by a whole converged warp. PTX mma.sp.kind::mxf4nvf4.block_scale, sm_120a.
+
+    ab_dtype: Float4E2M1FN. acc_dtype: Float32. sf_type: Float8E4M3FN, the factors' type, where `MmaMXF4Op` has them.
+    Fragments of A and B are Uint32 words of 8 elements. Raises CuteError for other types."""
 
     ab_dtype: DType
     acc_dtype: DType
     sf_type: DType
 
-    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 128)
-    a_type: ClassVar[DType] = Float4E2M1FN
-    b_type: ClassVar[DType] = Float4E2M1FN
-
-    def __post_init__(self) -> None:
-        self._check_scaled((Float4E2M1FN,), (Float8E4M3FN,))
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return isa.mma_sp_mxf4nvf4, {"vec": 4}
+    rows = (isa.mma_sp_mxf4nvf4,)
+    fixed = {"vec": 4}
+    choices = (AB, ACC, SF)
 
 
 @static
-class MmaMXF8F6F4SparseOp(TwoTypes, SparseBlockScaled):
-    """`MmaF8F6F4SparseOp`, of any two of its types, with a ue8m0 factor for each row of 64 columns: (16, 8, 64),
-    accumulated in Float32. A whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120a."""
+class MmaMXF8F6F4SparseOp(SparseBlockScaled):
+    """Multiply a 2:4-sparse matrix A of 8-, 6- or 4-bit floats by a dense B, with a factor for each row of 64 columns,
+    (16, 8, 64), by a whole converged warp. PTX mma.sp.kind::mxf8f6f4.block_scale, sm_120a.
+
+    a_dtype, b_dtype: each of the types of `MmaF8F6F4Op`, in a byte as there. acc_dtype: Float32. sf_type:
+    Float8E8M0FNU, the factors' type, where `MmaMXF4Op` has them. Raises CuteError for other types."""
 
     a_dtype: DType
     b_dtype: DType
     acc_dtype: DType
     sf_type: DType
 
-    shape_mnk: ClassVar[tuple[int, int, int]] = (16, 8, 64)
-    element_bits: ClassVar[int] = 8
-
-    def __post_init__(self) -> None:
-        self._check_scaled((*FP8, *NARROW), (Float8E8M0FNU,))
-
-    def row(self) -> tuple[Any, dict[str, Any]]:
-        return isa.mma_sp_mxf8f6f4, {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
+    rows = (isa.mma_sp_mxf8f6f4,)
+    choices = (A, B, ACC, SF)
+    element_bits = 8

@@ -8,37 +8,39 @@ of 128, from and to addresses that are multiples of 16 bytes. What comes into sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ... import isa, layout
-from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...atoms.copy_atom import CopyAtom
+from ...atoms.instructions import Part, instructions
+from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint16, Uint32
+from ...isa import Instr
 from ...isa.rows.bulk import GLOBAL_REDUCTIONS, PEER_REDUCTIONS
-from ...layout import coalesce, make_layout
-from ...layout.pure import pure
-from ...seam import CuteError, static, traced
+from ...layout import coalesce
+from ...seam import CuteError, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
+from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
-from ..common import ReductionOp
+from ..common.copies import one_thread
+
+__all__ = [
+    "CopyBulkG2SMulticastOp", "CopyBulkG2SOp", "CopyBulkS2GByteMaskOp", "CopyBulkS2GOp", "CopyBulkS2SOp",
+    "CopyReduceBulkS2GOp", "CopyReduceBulkS2SOp", "group_bulk_copy_modes",
+]  # fmt: skip
 
 
-@pure
-def _traits(values: int) -> CopyTraits:
-    tv = make_layout((1, values), stride=(0, 1))
-    return CopyTraits(make_layout(1), tv, tv, tv)
-
-
-class BulkCopy:
-    """What the operations share."""
-
-    multicast = False
+@known_as("cute_nvgpu.cpasync")
+class BulkCopy(CopyOp):
+    """Base of the operations. PTX cp.async.bulk, sm_90."""
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         if num_bits <= 0 or num_bits % 128:
             raise CuteError(
                 f"{type(self).__name__}: num_bits_per_copy {num_bits} must be a positive multiple of 128 (16 bytes)"
             )
-        return _traits(num_bits // dtype.width)  # type: ignore[no-any-return]
+        return one_thread(num_bits // dtype.width)
 
 
 def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:
@@ -59,10 +61,10 @@ def _bytes_at(t: Tensor, space: AddressSpace, name: str) -> Any:
     return physical(p)
 
 
-def _plain(pairs: Any) -> list[tuple[Tensor, Tensor]]:
-    if any(p is not None for _, _, p in pairs):
+def _plain(parts: Sequence[Part]) -> list[tuple[Tensor, Tensor]]:
+    if any(p is not None for _, _, p in parts):
         raise CuteError("copy: pred is not for bulk copies; branch around the call")
-    return [(s, d) for s, d, _ in pairs]
+    return [(s, d) for s, d, _ in parts]
 
 
 def _barrier(bar: Any, what: str) -> Any:
@@ -74,14 +76,6 @@ def _barrier(bar: Any, what: str) -> Any:
 def _no_barrier(bar: Any, mask: Any) -> None:
     if bar is not None or mask is not None:
         raise CuteError("copy: tma_bar_ptr and mcast_mask are for loads; wait for a bulk store by its bulk group")
-
-
-def _issue(name: str, policy: Any, *operands: Any, statics: dict[str, str] | None = None) -> None:
-    """One row of the table, with a cache policy if there is one."""
-    if policy is None:
-        getattr(isa, name)(*operands, **(statics or {}))
-    else:
-        getattr(isa, f"{name}_hint")(*operands, policy, **(statics or {}))
 
 
 def _size(atom: CopyAtom) -> Any:
@@ -98,58 +92,66 @@ def _out(s: Tensor, d: Tensor) -> tuple[Any, Any]:
 
 @static
 class CopyBulkG2SOp(BulkCopy):
-    """Bulk copy from global to shared memory. One thread. PTX cp.async.bulk, sm_90."""
+    """Copy consecutive bytes from global to shared memory, completed on an mbarrier. One thread.
+    PTX cp.async.bulk, sm_90."""
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    rows = (isa.cp_async_bulk_g2s,)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         if mask is not None:
             raise CuteError("copy: mcast_mask needs an atom of CopyBulkG2SMulticastOp()")
         at = _barrier(bar, "a bulk load")
-        for s, d in _plain(pairs):
-            _issue("cp_async_bulk_g2s", policy, *_in(s, d), _size(atom), at)
+        for s, d in _plain(parts):
+            isa.cp_async_bulk_g2s(*_in(s, d), _size(atom), at, policy=policy)
 
-    def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
-        """Fetch the bytes into L2. One thread. PTX cp.async.bulk.prefetch, sm_90."""
-        for t in tensors:
+    def issue_prefetch(self, atom: CopyAtom, src: Tensor) -> None:
+        for t, *_ in instructions(atom, src, src, None):
             isa.cp_async_bulk_prefetch(_bytes_at(t, AddressSpace.gmem, "src"), _size(atom))
 
 
 @static
 class CopyBulkG2SMulticastOp(BulkCopy):
-    """Bulk copy from global memory to the same place in several blocks of a cluster, and on their barriers. One
-    thread. PTX cp.async.bulk.multicast, sm_90."""
+    """Copy consecutive bytes from global memory to the same place in several blocks of a cluster, those of
+    `mcast_mask`, completed on their mbarriers. One thread. PTX cp.async.bulk.multicast, sm_90."""
 
+    rows = (isa.cp_async_bulk_g2s,)
     multicast = True
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         if mask is None:
             raise CuteError("copy: a multicast load needs mcast_mask; make it with cpasync.create_tma_multicast_mask")
         at = _barrier(bar, "a bulk load")
-        for s, d in _plain(pairs):
-            _issue("cp_async_bulk_g2s_multicast", policy, *_in(s, d), _size(atom), at, Uint16(mask))
+        for s, d in _plain(parts):
+            isa.cp_async_bulk_g2s(*_in(s, d), _size(atom), at, Uint16(mask), policy=policy)
 
 
 @static
 class CopyBulkS2GOp(BulkCopy):
-    """Bulk copy from shared to global memory. One thread, after the writers' proxy fences and a barrier.
-    PTX cp.async.bulk, sm_90."""
+    """Copy consecutive bytes from shared to global memory, completed by a bulk group. One thread, after the writers'
+    proxy fences and a barrier. PTX cp.async.bulk, sm_90."""
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    rows = (isa.cp_async_bulk_s2g,)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         _no_barrier(bar, mask)
-        for s, d in _plain(pairs):
-            _issue("cp_async_bulk_s2g", policy, *_out(s, d), _size(atom))
+        for s, d in _plain(parts):
+            isa.cp_async_bulk_s2g(*_out(s, d), _size(atom), policy=policy)
 
 
 @static
 class CopyBulkS2GByteMaskOp(BulkCopy):
-    """`CopyBulkS2GOp` that writes of each 16 bytes those whose bit is set in `mcast_mask` (16 bits, lowest first).
-    One thread. PTX cp.async.bulk.cp_mask, sm_100."""
+    """Copy those of each 16 bytes whose bit is set in `mcast_mask` (16 bits, lowest first) from shared to global
+    memory, as `CopyBulkS2GOp`. One thread. PTX cp.async.bulk.cp_mask, sm_100."""
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    rows = (isa.cp_async_bulk_s2g,)
+    gives = ("mask",)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         _no_barrier(bar, None)
         if mask is None:
             raise CuteError("copy: CopyBulkS2GByteMaskOp needs mcast_mask, the bytes of each 16 that it writes")
-        for s, d in _plain(pairs):
-            _issue("cp_async_bulk_s2g_mask", policy, *_out(s, d), _size(atom), Uint16(mask))
+        for s, d in _plain(parts):
+            isa.cp_async_bulk_s2g(*_out(s, d), _size(atom), Uint16(mask), policy=policy)
 
 
 def _kind(op: Any, atom: CopyAtom, table: dict[str, tuple[str, ...]]) -> dict[str, str]:
@@ -165,22 +167,26 @@ def _kind(op: Any, atom: CopyAtom, table: dict[str, tuple[str, ...]]) -> dict[st
 
 @static
 class CopyReduceBulkS2GOp(BulkCopy):
-    """Bulk copy from shared to global memory that combines each element with what is there, atomically and in no
-    order. One thread, after the writers' proxy fences and a barrier. PTX cp.reduce.async.bulk, sm_90."""
+    """Combine consecutive elements in shared memory with those in global memory, each atomically and in no order. One
+    thread, after the writers' proxy fences and a barrier. PTX cp.reduce.async.bulk, sm_90.
+
+    reduction_kind: how. `cute.copy` raises CuteError for types that the instruction does not have it for."""
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    rows = (isa.cp_reduce_async_bulk_s2g,)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         _no_barrier(bar, mask)
         kind = _kind(self, atom, GLOBAL_REDUCTIONS)
-        for s, d in _plain(pairs):
-            _issue("cp_reduce_async_bulk_s2g", policy, *_out(s, d), _size(atom), statics=kind)
+        for s, d in _plain(parts):
+            isa.cp_reduce_async_bulk_s2g(*_out(s, d), _size(atom), policy=policy, **kind)
 
 
 @static
 class _ToPeer(BulkCopy):
-    """Bulk copies to the shared memory of another block of the cluster, and on its barrier. With `peer`, its rank,
-    destination and barrier are this block's addresses, and are mapped to it; without, they are the peer's already."""
+    """Base of the copies to the shared memory of another block of the cluster, and on its barrier. peer: its rank, to
+    which destination and barrier, this block's addresses, are mapped; None: they are the peer's already."""
 
     peer: Any = None
 
@@ -188,42 +194,52 @@ class _ToPeer(BulkCopy):
         return address if self.peer is None else isa.mapa(address, Uint32(self.peer))
 
     def issue_to_peer(
-        self, row: str, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **kind: str
+        self, row: Instr, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any, **kind: str
     ) -> None:
+        """Issue `parts` by `row`, with its static parameters `kind`."""
         name = type(self).__name__
         if mask is not None or policy is not None:
             raise CuteError(f"copy: mcast_mask and cache_policy are not for {name}, which writes to one block")
         at = self._of_peer(_barrier(bar, "a copy to a peer"))
-        for s, d in _plain(pairs):
+        for s, d in _plain(parts):
             to = self._of_peer(_bytes_at(d, AddressSpace.smem, "dst"))
-            getattr(isa, row)(to, _bytes_at(s, AddressSpace.smem, "src"), _size(atom), at, **kind)
+            row(to, _bytes_at(s, AddressSpace.smem, "src"), _size(atom), at, **kind)
 
 
 @static
 class CopyBulkS2SOp(_ToPeer):
-    """Bulk copy from this block's shared memory to that of another block of the cluster, and on its barrier. peer: that
-    block's rank, to which `dst` and `tma_bar_ptr` are then mapped (None: they are its addresses). One thread, after the
-    writers' proxy fences and a barrier. PTX cp.async.bulk, sm_90."""
+    """Copy consecutive bytes from this block's shared memory to that of another block of the cluster, completed on its
+    mbarrier. One thread, after the writers' proxy fences and a barrier. PTX cp.async.bulk, sm_90.
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        self.issue_to_peer("cp_async_bulk_s2s", atom, pairs, bar, mask, policy)
+    peer: that block's rank, to which `dst` and `tma_bar_ptr` are then mapped (None: they are its addresses)."""
+
+    rows = (isa.cp_async_bulk_s2s,)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
+        self.issue_to_peer(isa.cp_async_bulk_s2s, atom, parts, bar, mask, policy)
 
 
 @static
 class CopyReduceBulkS2SOp(_ToPeer):
-    """`CopyBulkS2SOp` that combines each element with what the peer has, atomically. PTX cp.reduce.async.bulk,
-    sm_90."""
+    """Combine consecutive elements in this block's shared memory with those of another block of the cluster, each
+    atomically, completed on its mbarrier. One thread, as `CopyBulkS2SOp`. PTX cp.reduce.async.bulk, sm_90.
+
+    peer: as of `CopyBulkS2SOp`. reduction_kind: how. `cute.copy` raises CuteError for types that the instruction does
+    not have it for."""
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    rows = (isa.cp_reduce_async_bulk_s2s,)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         kind = _kind(self, atom, PEER_REDUCTIONS)
-        self.issue_to_peer("cp_reduce_async_bulk_s2s", atom, pairs, bar, mask, policy, **kind)
+        self.issue_to_peer(isa.cp_reduce_async_bulk_s2s, atom, parts, bar, mask, policy, **kind)
 
 
 @traced
+@known_as("cute_nvgpu.cpasync")
 def group_bulk_copy_modes(src: Tensor, dst: Tensor) -> tuple[Tensor, Tensor]:
-    """Both tensors with all modes grouped into one, as bulk copies take them."""
+    """Give `src` and `dst` with all modes grouped into one, as bulk copies take them."""
     return _grouped(src), _grouped(dst)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of shared memory as matrix descriptors: tensors whose elements are what wgmma takes for an operand."""
+"""Shared memory as wgmma reads it: its layouts, and views of it as matrix descriptors, tensors whose elements are what
+the instruction takes for an operand."""
 
 from __future__ import annotations
 
@@ -11,12 +12,44 @@ from ... import layout
 from ...dtypes import DType, Int32, Uint32, Uint64
 from ...isa.facts.bits import WgmmaDescriptor, encode_address
 from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, chunk_offsets
-from ...layout import ComposedLayout, Layout
+from ...layout import ComposedLayout, Layout, Swizzle, make_composed_layout, make_layout
 from ...layout.pure import pure
-from ...seam import CuteError, is_exact, known, static
+from ...seam import CuteError, StaticEnum, is_exact, known, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
-from ..common import OperandMajorMode
+from ..common.choices import OperandMajorMode
+
+__all__ = ["SmemLayoutAtomKind", "make_smem_layout_atom"]
+
+
+class SmemLayoutAtomKind(StaticEnum):
+    """A shared memory layout that wgmma reads: the contiguous dimension (MN or K), and the bytes of a swizzled row."""
+
+    MN_INTER = ("mn", 0)
+    MN_SW32 = ("mn", 1)
+    MN_SW64 = ("mn", 2)
+    MN_SW128 = ("mn", 3)
+    K_INTER = ("k", 0)
+    K_SW32 = ("k", 1)
+    K_SW64 = ("k", 2)
+    K_SW128 = ("k", 3)
+
+
+@traced
+@known_as("cute_nvgpu.warpgroup")
+def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> ComposedLayout:
+    """Make the smallest tile of a shared memory layout: 8 rows of 16, 32, 64 or 128 bytes, S o 0 o (rows, row).
+
+    kind: the contiguous dimension and the bytes of a row, a member of SmemLayoutAtomKind; CuteError for others.
+    element_type: the elements' type. The swizzle counts bytes: allocate with `layout.outer` and `swizzle=layout.inner`,
+    1024-byte aligned. On the host or in a kernel; it issues nothing."""
+    if not isinstance(kind, SmemLayoutAtomKind):
+        raise CuteError(f"make_smem_layout_atom: kind {kind!r} is not a member of SmemLayoutAtomKind")
+    major, bits = kind.value
+    row = (128 << bits) // element_type.width
+    outer = make_layout((row, 8), stride=(1, row)) if major == "mn" else make_layout((8, row), stride=(row, 1))
+    return make_composed_layout(Swizzle(bits, 4, 3), 0, outer)
+
 
 UNIT_BITS = 128
 """Descriptors address shared memory in units of 16 bytes."""
@@ -40,13 +73,13 @@ class SmemDescriptor:
         return SmemDescriptor(low, self.high, self.dtype)
 
     def word(self) -> Any:
-        """The 64-bit descriptor."""
+        """Give the 64-bit descriptor."""
         low = known(self.low)
         return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
 
 
 def swizzle_bytes(ptr: Pointer, what: str) -> int:
-    """The row that a pointer's swizzle permutes, as the hardware names it: 0, 32, 64 or 128 bytes."""
+    """Give the row that a pointer's swizzle permutes, as the hardware names it: 0, 32, 64 or 128 bytes."""
     s = ptr.swizzle
     if s is None or s.bits == 0:
         return 0
@@ -102,7 +135,8 @@ def _offsets(v: Layout, mode: int) -> Any:
 
 
 def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, what: str) -> Tensor:
-    """A partitioned operand (V, rest…) in shared memory as descriptors of shape (1, rest…)."""
+    """Give a partitioned operand (V, rest…) in shared memory as descriptors of shape (1, rest…). Raises CuteError, with
+    `what` before it, if wgmma cannot read it so."""
     ptr, lay = tensor.iterator, tensor.layout
     if not isinstance(ptr, Pointer) or ptr.space is not AddressSpace.smem:
         raise CuteError(f"{what}: {tensor!r} must lie in shared memory, for the operation reads it there")

@@ -3,51 +3,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ... import isa, seam
-from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...atoms.copy_atom import CopyAtom
+from ...atoms.instructions import Part
+from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
-from ...layout import coalesce, make_layout, size
-from ...layout.pure import pure
-from ...seam import CuteError, static
+from ...isa.rows.cluster import st_async
+from ...layout import coalesce, size
+from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.tensor import Tensor
+from ..common.by_row import alternatives
+from ..common.copies import one_thread
 
-_ROWS = {32: "st_async_b32", 64: "st_async_v2_b32", 128: "st_async_v4_b32"}
+__all__ = ["CopyDsmemStoreOp"]
 
-
-@pure
-def _traits(values: int) -> CopyTraits:
-    tv = make_layout((1, values), stride=(0, 1))
-    return CopyTraits(make_layout(1), tv, tv, tv)
+_BITS = tuple(32 * case["count"] for case in st_async.cases)
 
 
 @static
-class CopyDsmemStoreOp:
+@known_as("cute_nvgpu.cpasync")
+class CopyDsmemStoreOp(CopyOp):
     """Store 4, 8 or 16 bytes (`num_bits_per_copy` 32, 64, 128) of each thread's registers to shared memory of a block
-    of the cluster, some time later; the bytes complete on `tma_bar_ptr` there.
+    of the cluster, some time later; the bytes complete on `tma_bar_ptr` there. Any thread. PTX st.async, sm_90.
 
-    Destination and barrier are this block's addresses with `peer` (a rank in the cluster) given, and are mapped to it;
-    without, they must be the peer's (`arch.mapa`). Any thread. PTX st.async, sm_90."""
+    peer: a rank in the cluster, to which destination and barrier, this block's addresses, are mapped; None: they are
+    the peer's already (`arch.mapa`)."""
 
     peer: Any = None
 
-    def traits(self, dtype: DType, num_bits_per_copy: int) -> CopyTraits:
-        bits = num_bits_per_copy or max(32, dtype.width)
-        if bits not in _ROWS or bits % dtype.width:
-            raise CuteError(
-                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits_per_copy} with {dtype} elements: use 32, 64 or 128 bits"
-            )
-        return _traits(bits // dtype.width)  # type: ignore[no-any-return]
+    rows = (st_async,)
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        bits = num_bits or max(32, dtype.width)
+        if bits not in _BITS or bits % dtype.width:
+            raise CuteError(
+                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits} with {dtype} elements: use {alternatives(_BITS)} bits"
+            )
+        return one_thread(bits // dtype.width)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
         if bar is None:
             raise CuteError("copy: CopyDsmemStoreOp needs tma_bar_ptr, the barrier that its bytes complete on")
         if mask is not None or policy is not None:
             raise CuteError("copy: mcast_mask and cache_policy are not for CopyDsmemStoreOp, which writes to one block")
         at = self._of_peer(shared_address(bar, "copy: tma_bar_ptr"))
-        for s, d, p in pairs:
+        for s, d, p in parts:
             if p is None:
                 self._store(atom, s, d, at)
             else:
@@ -76,5 +80,4 @@ class CopyDsmemStoreOp:
         vector = seam.current().vector(seam.Regs(p.address, p.dtype, p.offset, count))
         words = seam.current().bitcast(vector, Uint32)
         lanes = [seam.current().lane(words, i) for i in range(bits // 32)]
-        row = getattr(isa, _ROWS[bits])
-        row(self._of_peer(physical(q)), lanes if len(lanes) > 1 else lanes[0], bar)
+        st_async(self._of_peer(physical(q)), lanes, bar, count=len(lanes))

@@ -14,30 +14,39 @@ from typing import Any
 
 from ... import layout, seam
 from ...atoms.copy_atom import CopyAtom
+from ...atoms.mma_atom import TiledMma
 from ...dtypes import DType, Int32, Uint16
 from ...isa.facts.tensormap import Im2col, TensorMapRecord
-from ...layout import Layout, ScaledBasis
-from ...seam import CuteError, static
+from ...layout import ComposedLayout, Layout, ScaledBasis
+from ...seam import CuteError, known_as, static
 from ...tensor.pointer import check_writable
 from ...tensor.tensor import Tensor
-from ..common import CtaGroup
+from ..common.checks import need
+from ..common.choices import CtaGroup
 from .mma_tile import mma_tile
 from .slices import slice_of
-from .tma import TmaInfo, global_pointer, keep_alive, multicast_slice, one_stage, split_swizzle
+from .tma import TmaInfo, global_pointer, multicast_slice, one_stage, split_swizzle
 from .tma_ops import Load, Store, TmaCopyOp
+
+_WHAT = "make_im2col_tma_atom"
+
+__all__ = [
+    "CopyBulkTensorIm2ColG2SMulticastOp", "CopyBulkTensorIm2ColG2SOp", "CopyBulkTensorIm2ColS2GOp",
+    "make_im2col_tma_atom",
+]  # fmt: skip
 
 
 @static
 class Pixels:
-    """How the index of a pixel becomes coordinates. extents: output pixels along W, H, D; step: between them in the
-    image; lower: the first one's place."""
+    """The output pixels of a convolution, whose index becomes coordinates. extents: output pixels along W, H, D; step:
+    between them in the image; lower: the first one's place."""
 
     extents: tuple[Any, ...]
     step: tuple[int, ...]
     lower: tuple[int, ...]
 
     def coordinates(self, m: Any) -> list[Any]:
-        """Of pixel `m`: its place along W, H, D, and the image."""
+        """Give the place of pixel `m` along W, H, D, and its image."""
         out = []
         for extent, step, lower in zip(self.extents, self.step, self.lower):
             out.append(m % extent * step + lower)
@@ -50,6 +59,7 @@ class _Im2col(TmaCopyOp):
     pixels: Any = None
 
     def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
+        """Give the operands that say where in the image `t` begins, and its rank. what: "src" or "dst"."""
         if self.pixels is None or not isinstance(t.iterator, tuple):
             raise CuteError(f"copy: {what} {t!r} must be a part of the tensor that make_im2col_tma_atom gave")
         channel, pixel, *taps = t.iterator
@@ -60,8 +70,10 @@ class _Im2col(TmaCopyOp):
 
 @static
 class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
-    """TMA load of a tile of the im2col matrix of an image. cta_group: as for CopyBulkTensorTileG2SOp. pixels: set by
-    make_im2col_tma_atom. PTX cp.async.bulk.tensor.im2col, sm_90."""
+    """Load a tile of the im2col matrix of an image by TMA. A whole converged warp, of which one lane issues.
+    PTX cp.async.bulk.tensor.im2col, sm_90.
+
+    cta_group: as of CopyBulkTensorTileG2SOp. pixels, interleaved: set by make_im2col_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
     pixels: Any = None
@@ -69,8 +81,10 @@ class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
 
 @static
 class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
-    """`CopyBulkTensorIm2ColG2SOp` to the same place in several blocks of a cluster. PTX cp.async.bulk.tensor.im2col,
-    sm_90."""
+    """Load a tile of the im2col matrix of an image by TMA to the same place in several blocks of a cluster, those of
+    `mcast_mask`. A whole converged warp, of which one lane issues. PTX cp.async.bulk.tensor.im2col.multicast, sm_90.
+
+    cta_group: as of CopyBulkTensorTileG2SMulticastOp. pixels, interleaved: set by make_im2col_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
     pixels: Any = None
@@ -80,20 +94,19 @@ class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
 
 @static
 class CopyBulkTensorIm2ColS2GOp(_Im2col, Store):
-    """TMA store of a tile of pixels of an image, without padding. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90."""
+    """Store a tile of pixels of an image, without padding, by TMA. A whole converged warp, of which one lane issues,
+    after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90.
+
+    pixels, interleaved: set by make_im2col_tma_atom."""
 
     pixels: Any = None
 
 
-def _need(ok: bool, message: str) -> None:
-    if not ok:
-        raise CuteError(f"make_im2col_tma_atom: {message}")
-
-
+@known_as("cute_nvgpu.cpasync")
 def make_im2col_tma_atom(
-    op: Any,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     cta_tiler: Any,
     lower_corner_whd: tuple[int, ...],
     upper_corner_whd: tuple[int, ...],
@@ -108,22 +121,25 @@ def make_im2col_tma_atom(
     oob_fill: str = "zero",
     interleave: str = "none",
 ) -> TmaInfo:
-    """The TMA atom that copies tiles of an image's im2col matrix, and the tensor of its coordinates.
+    """Make the TMA atom that copies tiles of an image's im2col matrix, and the tensor of its coordinates.
 
-    gmem_tensor: the image as ((W, H, D, N), C), with one to three of W, H, D and stride 1 along C. smem_layout: of a
-    tile (pixels, channels) with channels contiguous; further modes are stages. cta_tiler: (pixels, channels). The
-    others have an entry for each of W, H, D. C is static in the kernel.
+    op: an im2col operation such as CopyBulkTensorIm2ColG2SOp(). gmem_tensor: the image as ((W, H, D, N), C), with one
+    to three of W, H, D and stride 1 along C. smem_layout: of a tile (pixels, channels) with channels contiguous;
+    further modes are stages. cta_tiler: (pixels, channels). The others have an entry for each of W, H, D. C is static
+    in the kernel.
 
-    lower_corner, upper_corner: the box of pixels where the filter's first tap may stand, relative to the first and to
-    the last pixel. stride: between output pixels. lower_srt, stride_srt: the offset of the first tap, and from tap to
-    tap. The number of taps follows from upper_padding - upper_corner. num_multicast: how many blocks share a tile.
+    lower_corner_whd, upper_corner_whd: the box of pixels where the filter's first tap may stand, relative to the first
+    and to the last pixel. lower_padding_whd, upper_padding_whd: the image's padding; upper_padding - upper_corner gives
+    the number of taps. stride_whd: between output pixels. lower_srt, stride_srt: the offset of the first tap, and from
+    tap to tap. num_multicast: how many blocks share a tile. internal_type: the type that TMA takes the elements for, of
+    the same width. oob_fill: what padding reads as, "zero" or "nan".
     interleave: "16B" or "32B" for images of slices of so many bytes, whose C is (slice, C / slice):(1, …) and whose W
     has the stride of a slice: in shared memory all pixels of one slice lie together, slice after slice. Call it on the
-    host.
+    host. Raises CuteError for an image, tile or filter that TMA cannot load so. PTX cp.async.bulk.tensor.im2col, sm_90.
     """
     tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
     sizes = tuple(int(layout.size(t)) for t in tiler)
-    _need(len(sizes) == 2, f"cta_tiler {cta_tiler} must be (pixels, channels)")
+    need(_WHAT, len(sizes) == 2, f"cta_tiler {cta_tiler} must be (pixels, channels)")
     swizzle, plain = split_swizzle(smem_layout)
     geometry = (lower_corner_whd, upper_corner_whd, lower_padding_whd, upper_padding_whd, stride_whd, lower_srt)
     return _info(
@@ -133,11 +149,11 @@ def make_im2col_tma_atom(
 
 
 def make_im2col_tma_atom_A(  # noqa: N802 - CuTe's name
-    op: Any,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     mma_tiler_mnk: Any,
-    tiled_mma: Any,
+    tiled_mma: TiledMma,
     filter_trs: tuple[int, ...],
     upper_padding_dhw: tuple[int, ...],
     lower_padding_dhw: tuple[int, ...],
@@ -147,10 +163,15 @@ def make_im2col_tma_atom_A(  # noqa: N802 - CuTe's name
     *,
     internal_type: DType | None = None,
 ) -> TmaInfo:
-    """`make_im2col_tma_atom` for operand A of a convolution by `tiled_mma`: filter (T, R, S), padding, stride and
-    dilation along D, H, W, outermost first, as many as gmem_tensor, ((W, H, D, N), C), has. smem_layout: (M, K) or
-    (MMA, MMA_M, MMA_K), further modes are stages. cluster_shape_vmnk: blocks along N share a tile if `op` is
-    multicast. Call it on the host."""
+    """Make the TMA atom of an im2col operation `op` that loads operand A of a convolution by `tiled_mma`, and the
+    tensor of its coordinates.
+
+    gmem_tensor: the image as ((W, H, D, N), C), with one to three of W, H, D. smem_layout: of a tile (M, K), or of its
+    parts (MMA, MMA_M, MMA_K); further modes are stages. mma_tiler_mnk: the tile (M, N, K). filter_trs: the filter's
+    extents (T, R, S). upper_padding_dhw, lower_padding_dhw, stride_dhw, dilation_dhw: along D, H, W, outermost first,
+    as many as the image has. cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast.
+    internal_type: the type that TMA takes the elements for, of the same width. Call it on the host. Raises CuteError as
+    make_im2col_tma_atom does. PTX cp.async.bulk.tensor.im2col, sm_90."""
     given = (filter_trs, upper_padding_dhw, lower_padding_dhw, stride_dhw, dilation_dhw)
     taps, upper, lower, step, dilation = (tuple(reversed(x)) for x in given)
     lower_corner = tuple(-p for p in lower)
@@ -164,37 +185,40 @@ def make_im2col_tma_atom_A(  # noqa: N802 - CuTe's name
 
 
 def _info(
-    op: Any, gmem: Tensor, smem_layout: Any, plain: Layout, tile: Layout, width: int, swizzle: str,
+    op: TmaCopyOp, gmem: Tensor, smem_layout: Any, plain: Layout, tile: Layout, width: int, swizzle: str,
     geometry: tuple[Any, ...], num_multicast: int, internal_type: DType | None, options: dict[str, Any],
 ) -> TmaInfo:  # fmt: skip
-    _need(isinstance(op, _Im2col), f"op {op!r} is not an im2col operation such as CopyBulkTensorIm2ColG2SOp()")
-    _need(seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
+    need(_WHAT, isinstance(op, _Im2col), f"op {op!r} is not an im2col operation such as CopyBulkTensorIm2ColG2SOp()")
+    need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
     ptr = global_pointer(gmem)
     if op.writes:
-        check_writable(ptr, f"make_im2col_tma_atom: {type(op).__name__}")
+        check_writable(ptr, f"{_WHAT}: {type(op).__name__}")
     dtype = internal_type or ptr.dtype
     interleave = options.get("interleave", "none")
-    sliced = 0 if interleave == "none" else slice_of(interleave, dtype, "make_im2col_tma_atom")
+    sliced = 0 if interleave == "none" else slice_of(interleave, dtype, _WHAT)
     dims, strides = _image(gmem, sliced)
     spatial = len(dims) - 2
     for x in geometry:
         ok = isinstance(x, tuple) and len(x) == spatial and all(type(n) is int for n in x)
-        _need(ok, f"{x!r} must have one number for each of the {spatial} spatial dimensions of gmem_tensor")
+        need(_WHAT, ok, f"{x!r} must have one number for each of the {spatial} spatial dimensions of gmem_tensor")
     lower, upper, _, upper_padding, step, first_tap, tap_step = geometry
-    _need(
+    need(
+        _WHAT,
         not isinstance(op, Store) or (min(lower) >= 0 and max(upper) <= 0),
         f"lower_corner {lower} must not be negative, nor upper_corner {upper} positive, for {type(op).__name__}: "
         "stores have no padding; make an atom without it for them",
     )
     taps = _taps(upper, upper_padding, tap_step)
     every = int(dims[0]) * max(1, sliced)
-    _need(
+    need(
+        _WHAT,
         every % width == 0 or layout.product(taps) == 1,
         f"the tile has {width} channels, which do not divide the {every} of gmem_tensor: a tile cannot go on with the "
         "next tap; use a divisor",
     )
     channels, pixels = _box(tile, plain)
-    _need(
+    need(
+        _WHAT,
         channels == sliced or not sliced,
         f"smem_layout {plain} has {channels} channels in a row; with interleave {interleave!r} it must be the {sliced} "
         "of one slice, for all pixels, and then the next slice",
@@ -210,9 +234,8 @@ def _info(
         tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple(steps[i] for i in order),
         swizzle=swizzle, im2col=Im2col(lower, upper, *part), **options,
     )  # fmt: skip
-    op = replace(op, pixels=Pixels(extents, step, lower), interleaved=sliced > 0)
-    atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record)
-    keep_alive(atom, gmem)
+    op = replace(op, pixels=Pixels(extents, step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
+    atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record, source=gmem)
     along = tuple(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))
     channel, of_channel = int(dims[0]), ScaledBasis(1, (0,))
     c_shape, c_stride = ((sliced, channel), (0, of_channel)) if sliced else (channel, of_channel)
@@ -226,14 +249,20 @@ def _image(t: Tensor, sliced: int) -> tuple[list[Any], list[Any]]:
     lay = t.layout
     ok = layout.rank(lay) == 2 and isinstance(lay.shape[0], tuple) and 2 <= len(lay.shape[0]) <= 4
     shape, stride = (layout.flatten_to_tuple(x[1]) for x in (lay.shape, lay.stride)) if ok else ((), ())
-    _need(
+    need(
+        _WHAT,
         ok and len(shape) == (2 if sliced else 1),
         f"gmem_tensor {lay} must be ((W, H, D, N), C) with one to three of W, H, D, and C (slice, C / slice) if it is "
         "interleaved; permute with cute.select and group_modes",
     )
-    _need(type(stride[0]) is int and stride[0] == 1, f"gmem_tensor {lay} must have stride 1 along C, not {stride[0]}")
+    need(
+        _WHAT,
+        type(stride[0]) is int and stride[0] == 1,
+        f"gmem_tensor {lay} must have stride 1 along C, not {stride[0]}",
+    )
     along_w = lay.stride[0][0]
-    _need(
+    need(
+        _WHAT,
         not sliced or (shape[0] == sliced and int(along_w) == sliced),
         f"gmem_tensor {lay} must have slices of {sliced} elements, next to each other along W (stride {sliced})",
     )
@@ -243,7 +272,8 @@ def _image(t: Tensor, sliced: int) -> tuple[list[Any], list[Any]]:
 def _taps(upper: Any, padding: Any, step: Any) -> tuple[int, ...]:
     taps = []
     for up, pad, d in zip(upper, padding, step):
-        _need(
+        need(
+            _WHAT,
             d != 0 and pad >= up and (pad - up) % abs(d) == 0,
             f"upper_padding {padding} less upper_corner {upper} must be multiples of stride_srt {step}: the taps "
             "beyond the first",
@@ -254,14 +284,15 @@ def _taps(upper: Any, padding: Any, step: Any) -> tuple[int, ...]:
 
 def _box(tile: Layout, smem: Layout) -> tuple[int, int]:
     """Channels and pixels of one copy: how far both go along shared memory."""
-    _need(
+    need(
+        _WHAT,
         layout.size(tile) == layout.size(smem),
         f"smem_layout {smem} has {layout.size(smem)} elements, but the tile has {layout.size(tile)}",
     )
     along = layout.flatten(layout.coalesce(layout.composition(tile, layout.right_inverse(smem))))
     found = [(int(s), d) for s, d in zip(layout.wrap(along.shape), layout.wrap(along.stride))]
     channel, pixel = ScaledBasis(1, (1,)), ScaledBasis(1, (0,))
-    _need(bool(found) and found[0][1] == channel, f"smem_layout {smem} must have channels contiguous (K-major)")
+    need(_WHAT, bool(found) and found[0][1] == channel, f"smem_layout {smem} must have channels contiguous (K-major)")
     return found[0][0], found[1][0] if len(found) > 1 and found[1][1] == pixel else 1
 
 

@@ -6,20 +6,24 @@ from __future__ import annotations
 from typing import Any
 
 from ... import layout
+from ...atoms.mma_atom import TiledMma
+from ...atoms.op import OPERAND_MODES
 from ...dtypes import DType
-from ...layout import Layout
+from ...layout import ComposedLayout, Layout
 from ...seam import CuteError
 from ...tensor.tensor import Tensor
 from .tma import TmaInfo, global_pointer, one_stage, split_swizzle, tma_info
+from .tma_ops import TmaCopyOp
 
-_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+__all__ = ["make_tiled_tma_atom_A", "make_tiled_tma_atom_B", "make_tiled_tma_atom_C"]
+
 _SHARED_ALONG = {"A": 2, "B": 1}
 """The mode of (V, M, N, K) along which blocks need the same tile."""
 
 
-def mma_tile(tiled_mma: Any, operand: str, tile: Layout, smem: Layout) -> tuple[Layout, Layout]:
-    """The coordinates of an operand's tile in the order of shared memory, and that layout without its stages: whole,
-    (X, Y), or as the first thread of `tiled_mma` takes it apart, (MMA, MMA_X, MMA_Y)."""
+def mma_tile(tiled_mma: TiledMma, operand: str, tile: Layout, smem: Layout) -> tuple[Layout, Layout]:
+    """Give the coordinates of an operand's tile in the order of shared memory, and that layout without its stages:
+    whole, (X, Y), or as the first thread of `tiled_mma` takes it apart, (MMA, MMA_X, MMA_Y)."""
     frg = tiled_mma.thrfrg(operand, tile)[1]
     parts = layout.make_layout((frg[0], *(frg[1][i] for i in range(layout.rank(frg[1])))))
     for coords in (parts, tile):
@@ -37,12 +41,12 @@ def _atom(
     cluster_shape_vmnk: Any, internal_type: DType | None,
 ) -> TmaInfo:  # fmt: skip
     what = f"make_tiled_tma_atom_{operand}"
-    if not hasattr(op, "issue_tma") or not hasattr(tiled_mma, "thrfrg"):
+    if not isinstance(op, TmaCopyOp) or not isinstance(tiled_mma, TiledMma):
         raise CuteError(f"{what}: op {op!r} must be a TMA operation and tiled_mma {tiled_mma!r} a TiledMma")
     if not isinstance(mma_tiler_mnk, tuple) or len(mma_tiler_mnk) != 3:
         raise CuteError(f"{what}: mma_tiler_mnk {mma_tiler_mnk!r} must be (M, N, K)")
     ptr = global_pointer(gmem_tensor)
-    x, y = _MODES[operand]
+    x, y = OPERAND_MODES[operand]
     identity = layout.make_identity_layout(gmem_tensor.shape)
     tile = layout.composition(identity, (mma_tiler_mnk[x], mma_tiler_mnk[y]))
     swizzle, plain = split_swizzle(smem_layout)
@@ -55,46 +59,53 @@ def _atom(
 
 
 def make_tiled_tma_atom_A(  # noqa: N802 - CuTe's name
-    op: Any,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     mma_tiler_mnk: Any,
-    tiled_mma: Any,
+    tiled_mma: TiledMma,
     cluster_shape_vmnk: Any = None,
     *,
     internal_type: DType | None = None,
 ) -> TmaInfo:
-    """The TMA atom that loads tiles of operand A, (M, K), as `tiled_mma` takes them from shared memory.
+    """Make the TMA atom of `op` that loads tiles of operand A, `gmem_tensor` (M, K), as `tiled_mma` takes them from
+    shared memory, and the tensor of its coordinates.
 
     smem_layout: of a tile (M, K), or of its parts (MMA, MMA_M, MMA_K); further modes are stages. mma_tiler_mnk: the
-    tile (M, N, K). cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast. Call it
-    on the host; pass both results to the kernel."""
+    tile (M, N, K). cluster_shape_vmnk: blocks of a cluster; those along N share a tile if `op` is multicast.
+    internal_type: the type that TMA takes the elements for, of the same width. Call it on the host; pass both results
+    to the kernel. Raises CuteError for layouts that do not hold the tile, and as cpasync.make_tiled_tma_atom does.
+    PTX cp.async.bulk.tensor, sm_90."""
     return _atom("A", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
 
 
 def make_tiled_tma_atom_B(  # noqa: N802
-    op: Any,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     mma_tiler_mnk: Any,
-    tiled_mma: Any,
+    tiled_mma: TiledMma,
     cluster_shape_vmnk: Any = None,
     *,
     internal_type: DType | None = None,
 ) -> TmaInfo:
-    """`make_tiled_tma_atom_A` for operand B, (N, K); blocks of the cluster along M share a tile."""
+    """Make the TMA atom of `op` that loads tiles of operand B, `gmem_tensor` (N, K), as `tiled_mma` takes them from
+    shared memory, and the tensor of its coordinates. smem_layout, mma_tiler_mnk, cluster_shape_vmnk, internal_type: as
+    of make_tiled_tma_atom_A, but blocks of the cluster along M share a tile. PTX cp.async.bulk.tensor, sm_90."""
     return _atom("B", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
 
 
 def make_tiled_tma_atom_C(  # noqa: N802
-    op: Any,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     mma_tiler_mnk: Any,
-    tiled_mma: Any,
+    tiled_mma: TiledMma,
     cluster_shape_vmnk: Any = None,
     *,
     internal_type: DType | None = None,
 ) -> TmaInfo:
-    """`make_tiled_tma_atom_A` for C or D, (M, N): loads or stores; no block shares a tile."""
+    """Make the TMA atom of `op`, a load or store, for tiles of C or D, `gmem_tensor` (M, N), and the tensor of its
+    coordinates. smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type: as of make_tiled_tma_atom_A,
+    but no block shares a tile. PTX cp.async.bulk.tensor, sm_90."""
     return _atom("C", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)

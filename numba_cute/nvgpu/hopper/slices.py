@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors whose channels are cut into slices of 16 or 32 bytes (NC/8HWC8, NC/16HWC16 of 2-byte elements), as TMA's
-interleaved maps take them: see isa/tensormap.py. In a layout a slice is the mode of stride 1, and the mode whose stride
-is its size (W) comes next in shared memory."""
+interleaved maps take them: see isa/facts/tensormap.py. In a layout a slice is the mode of stride 1, and the mode whose
+stride is its size (W) comes next in shared memory."""
 
 from __future__ import annotations
 
@@ -11,22 +11,17 @@ from ... import layout
 from ...dtypes import DType
 from ...isa.facts.tensormap import INTERLEAVES, TensorMapRecord
 from ...layout import Layout, ScaledBasis
-from ...seam import CuteError
 from ...tensor.pointer import Pointer
+from ..common.checks import need
 
 Mode = ScaledBasis | None
 """A mode of the tensor, or None: a dimension that it lacks."""
 
 
-def _need(ok: bool, message: str) -> None:
-    if not ok:
-        raise CuteError(message)
-
-
 def slice_of(interleave: str, dtype: DType, what: str) -> int:
     """The elements of a slice."""
     legal = [k for k in INTERLEAVES if k != "none"]
-    _need(interleave in legal, f"{what}: interleave {interleave!r} is none of 'none', {', '.join(map(repr, legal))}")
+    need(what, interleave in legal, f"interleave {interleave!r} is none of 'none', {', '.join(map(repr, legal))}")
     return INTERLEAVES[interleave] // dtype.bytes
 
 
@@ -38,17 +33,19 @@ def dimensions(
     what = "make_tiled_tma_atom"
     elements = slice_of(interleave, dtype, what)
     extent, stride = (int(layout.basis_get(modes[0], v)) for v in (gmem.shape, gmem.stride))
-    _need(
+    need(
+        what,
         (extent, stride, box[0]) == (elements, 1, elements),
-        f"{what}: interleave {interleave!r} wants a mode of {elements} {dtype} with stride 1 in gmem_tensor {gmem}, "
+        f"interleave {interleave!r} wants a mode of {elements} {dtype} with stride 1 in gmem_tensor {gmem}, "
         f"whole in the tile and first in shared memory; there it is a mode of {extent} with stride {stride}, {box[0]} "
         "in a row",
     )
-    _need(len(modes) > 1, f"{what}: gmem_tensor {gmem} has one slice; interleave is for tensors of many")
+    need(what, len(modes) > 1, f"gmem_tensor {gmem} has one slice; interleave is for tensors of many")
     along = int(layout.basis_get(modes[1], gmem.stride))
-    _need(
+    need(
+        what,
         along == elements,
-        f"{what}: gmem_tensor {gmem} has stride {along} along the mode that comes after the slice in shared memory; it "
+        f"gmem_tensor {gmem} has stride {along} along the mode that comes after the slice in shared memory; it "
         f"must be {elements}: interleaved slices lie next to each other there",
     )
     held: list[int] = list(box[1:])

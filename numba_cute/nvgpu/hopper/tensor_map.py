@@ -16,16 +16,24 @@ from ...atoms.copy_atom import CopyAtom
 from ...dtypes import Int64, Uint32, Uint64
 from ...isa.facts.tensormap_bits import BYTES
 from ...layout import Layout
-from ...seam import CuteError, traced
+from ...seam import CuteError, known_as, traced
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
+from .tma_ops import TmaCopyOp
+
+__all__ = [
+    "copy_tensormap", "cp_fence_tma_desc_release", "fence_tma_desc_acquire", "fence_tma_desc_release",
+    "update_tma_descriptor",
+]  # fmt: skip
 
 _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 
 
-def _check_atom(atom: Any, what: str) -> None:
-    if not isinstance(atom, CopyAtom) or atom.tensor_map is None:
+def _operation(atom: Any, what: str) -> TmaCopyOp:
+    """The operation of a TMA atom."""
+    if not isinstance(atom, CopyAtom) or atom.tensor_map is None or not isinstance(atom.op, TmaCopyOp):
         raise CuteError(f"{what}: tma_atom {atom!r} is not a TMA atom; make it with cpasync.make_tiled_tma_atom")
+    return atom.op
 
 
 def _place(ptr: Any, what: str, name: str, *spaces: AddressSpace) -> Any:
@@ -42,10 +50,12 @@ def _place(ptr: Any, what: str, name: str, *spaces: AddressSpace) -> Any:
 
 
 @traced
+@known_as("cute_nvgpu.cpasync")
 def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
-    """Copy the atom's tensor map to 128 bytes of global or shared memory. One thread; before the map is used from
-    there it is released and acquired. 8 loads and 8 stores of 16 bytes."""
-    _check_atom(tma_atom, "copy_tensormap")
+    """Copy the tensor map of `tma_atom` to `tensormap_ptr`, 128 bytes of global or shared memory, aligned to as many.
+    One thread; before the map is used from there it is released and acquired. Raises CuteError for other atoms and
+    pointers. PTX ld and st, 8 of 16 bytes each, any target."""
+    _operation(tma_atom, "copy_tensormap")
     to = _place(tensormap_ptr, "copy_tensormap", "tensormap_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tensormap_ptr, "copy_tensormap: tensormap_ptr")
     b = seam.current()
@@ -56,31 +66,30 @@ def copy_tensormap(tma_atom: CopyAtom, tensormap_ptr: Pointer) -> None:
 
 
 @traced
+@known_as("cute_nvgpu.cpasync")
 def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr: Pointer) -> None:
     """Give the tensor map at `tma_desc_ptr` (global or shared memory) the address, shape and strides of `gmem_tensor`;
     all else stays as it is. One thread.
 
     tma_atom: the atom whose map was copied there: gmem_tensor has the modes of the tensor it was made for, the same
-    element type, and the same mode of stride 1. PTX tensormap.replace, sm_90a, and sm_100f and later families."""
+    element type, and the same mode of stride 1. Raises CuteError for other tensors, and for im2col and interleaved
+    atoms. PTX tensormap.replace, sm_90a, and sm_100f and later families."""
     what = "update_tma_descriptor"
-    _check_atom(tma_atom, what)
+    op = _operation(tma_atom, what)
     address = _place(tma_desc_ptr, what, "tma_desc_ptr", AddressSpace.smem, *_GLOBAL)
     check_writable(tma_desc_ptr, f"{what}: tma_desc_ptr")
     space = "smem" if tma_desc_ptr.space is AddressSpace.smem else "gmem"
     shape, stride = _modes(tma_atom, gmem_tensor, what)
     source = gmem_tensor.iterator
-    if tma_atom.op.writes:
-        check_writable(source, f"{what}: gmem_tensor of {type(tma_atom.op).__name__}")
+    if op.writes:
+        check_writable(source, f"{what}: gmem_tensor of {type(op).__name__}")
     size = source.dtype.bytes
 
-    def replace(field: str, value: Any, **ord: int) -> None:
-        getattr(isa, f"tensormap_replace_{field}_{space}")(address, value, **ord)
-
-    replace("global_address", Uint64(source.address))
+    isa.tensormap_replace(address, Uint64(source.address), space=space, field="global_address")
     for i, n in enumerate(shape):
-        replace("global_dim", Uint32(n), ord=i)
+        isa.tensormap_replace(address, Uint32(n), space=space, field="global_dim", ord=i)
     for i, d in enumerate(stride[1:]):
-        replace("global_stride", Uint64(Int64(d) * size), ord=i)
+        isa.tensormap_replace(address, Uint64(Int64(d) * size), space=space, field="global_stride", ord=i)
 
 
 def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
@@ -112,15 +121,18 @@ def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
 
 
 @traced
+@known_as("cute_nvgpu.cpasync")
 def fence_tma_desc_acquire(tma_desc_ptr: Pointer) -> None:
     """Let this thread's later copies see the tensor map at `tma_desc_ptr` (global memory) as it is now. Before its
-    first use, and after each change. Every thread that copies with it. PTX fence.proxy.tensormap acquire, sm_90."""
+    first use, and after each change. Every thread that copies with it. Raises CuteError for other pointers. PTX
+    fence.proxy.tensormap acquire, sm_90."""
     isa.fence_proxy_tensormap_acquire(
         Uint64(_place(tma_desc_ptr, "fence_tma_desc_acquire", "tma_desc_ptr", *_GLOBAL)), scope="gpu"
     )
 
 
 @traced
+@known_as("cute_nvgpu.cpasync")
 def fence_tma_desc_release() -> None:
     """Release this thread's changes of tensor maps in global memory to those that acquire them. PTX
     fence.proxy.tensormap release, sm_90."""
@@ -128,9 +140,11 @@ def fence_tma_desc_release() -> None:
 
 
 @traced
+@known_as("cute_nvgpu.cpasync")
 def cp_fence_tma_desc_release(tma_desc_global_ptr: Pointer, tma_desc_shared_ptr: Pointer) -> None:
-    """Copy a tensor map from shared to global memory and release it to those that acquire it. A whole converged warp.
-    PTX tensormap.cp_fenceproxy, sm_90."""
+    """Copy the tensor map at `tma_desc_shared_ptr` (shared memory) to `tma_desc_global_ptr` (global memory), both
+    aligned to 128 bytes, and release it to those that acquire it. A whole converged warp. Raises CuteError for other
+    pointers. PTX tensormap.cp_fenceproxy, sm_90."""
     what = "cp_fence_tma_desc_release"
     to = _place(tma_desc_global_ptr, what, "tma_desc_global_ptr", *_GLOBAL)
     check_writable(tma_desc_global_ptr, f"{what}: tma_desc_global_ptr")

@@ -3,26 +3,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 from ... import isa, seam
 from ...arch.warp import elect_one
-from ...atoms.copy_atom import CopyAtom, CopyTraits
+from ...atoms.copy_atom import CopyAtom
+from ...atoms.instructions import Part, instructions
+from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint16, Uint32
+from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
-from ...layout import make_layout
-from ...layout.pure import pure
-from ...seam import CuteError, static
+from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, shared_address
+from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
-from ..common import CtaGroup, ReductionOp
+from ..common.by_row import ByRow, Choice
+from ..common.choices import CtaGroup
+from ..common.copies import one_thread
 
-
-@pure
-def _box_traits(elements: int) -> CopyTraits:
-    tv = make_layout((1, elements), stride=(0, 1))
-    return CopyTraits(make_layout(1), tv, tv, tv)
+__all__ = [
+    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp",
+    "CopyReduceBulkTensorTileS2GOp", "TmaCopyOp",
+]  # fmt: skip
 
 
 def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
@@ -56,24 +60,32 @@ def _barrier(bar: Any, group: CtaGroup) -> Any:
 
 
 @static
-class TmaCopyOp:
-    """What copies by a tensor map share. interleaved: set by what makes the atom. writes: global memory."""
+@known_as("cute_nvgpu.cpasync")
+class TmaCopyOp(CopyOp):
+    """Copy boxes by a tensor map: the base of all operations that do. PTX cp.async.bulk.tensor, sm_90.
+
+    interleaved: True if the map's tensor is cut into slices of channels; set by what makes the atom."""
 
     interleaved: bool = field(default=False, kw_only=True, repr=False)
 
-    multicast = False
-    im2col = False
-    writes = False
+    im2col: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
+    """True if it writes to the tensor."""
+
+    @property
+    def reduction(self) -> ReductionOp | None:
+        """How a store combines elements with what is there; None if it does not."""
+        return None
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         what = type(self).__name__
         if num_bits == 0:
             maker = "make_im2col_tma_atom" if self.im2col else "make_tiled_tma_atom"
             raise CuteError(f"{what}: a TMA atom is made by cpasync.{maker}, on the host")
-        return _box_traits(num_bits // dtype.width)  # type: ignore[no-any-return]
+        return one_thread(num_bits // dtype.width)
 
     def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
-        """The operands that say where in the tensor `t` begins, and its rank."""
+        """Give the operands that say where in the tensor `t` begins, and its rank. what: "src" or "dst"."""
         at = _coordinates(t, what)
         return {"at": at}, len(at)
 
@@ -102,11 +114,6 @@ def _begins_inside(op: TmaCopyOp, args: list[Any]) -> None:
             )
 
 
-def _row(stem: str, op: TmaCopyOp, *, multicast: bool = False, pair: bool = False, hint: bool = False) -> Any:
-    """The row of the table for this form of an instruction."""
-    return getattr(isa, stem + "_im2col" * op.im2col + "_multicast" * multicast + "_pair" * pair + "_hint" * hint)
-
-
 def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
     """Issue the loads by one lane of the warp."""
     name = type(op).__name__
@@ -122,17 +129,14 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     bar = _barrier(bar, op.cta_group)
     args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
     _whole_chunks(atom, op, args, "src")
-    extra = {} if mask is None else {"cta_mask": Uint16(mask)}
-    if policy is not None:
-        extra["policy"] = policy
-    row = _row(
-        "cp_async_bulk_tensor_g2s", op, multicast=mask is not None, pair=op.cta_group is CtaGroup.TWO,
-        hint=policy is not None,
-    )  # fmt: skip
+    ctas = None if mask is None else Uint16(mask)
+    how = {"mode": "im2col" if op.im2col else "tile", "pair": op.cta_group is CtaGroup.TWO}
 
     def issue() -> None:
         for dst, place, rank in args:
-            row(dst=dst, map=atom.tensor_map, bar=bar, rank=rank, **place, **extra)
+            isa.cp_async_bulk_tensor_g2s(
+                dst=dst, map=atom.tensor_map, bar=bar, cta_mask=ctas, policy=policy, rank=rank, **place, **how
+            )
 
     seam.current().when(elect_one(), issue)
 
@@ -140,18 +144,17 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
 def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: Any = None) -> None:
     args = [op.place(t, "src") for t in tensors]
     _whole_chunks(atom, op, args, "src")
-    row = _row("cp_async_bulk_prefetch_tensor", op, hint=policy is not None)
-    extra = {} if policy is None else {"policy": policy}
+    mode = "im2col" if op.im2col else "tile"
 
     def issue() -> None:
         for place, rank in args:
-            row(map=atom.tensor_map, rank=rank, **place, **extra)
+            isa.cp_async_bulk_prefetch_tensor(map=atom.tensor_map, policy=policy, rank=rank, mode=mode, **place)
 
     seam.current().when(elect_one(), issue)
 
 
 def _issue_stores(
-    operation: Any, stem: str, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **how: Any
+    operation: Any, row: Instr, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any, **how: Any
 ) -> None:
     """Issue the stores by one lane of the warp."""
     if bar is not None or mask is not None:
@@ -160,36 +163,50 @@ def _issue_stores(
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
     _whole_chunks(atom, operation, args, "dst")
     _begins_inside(operation, args)
-    row = _row(stem, operation, hint=policy is not None)
-    extra = {} if policy is None else {"policy": policy}
+    mode = "im2col_no_offs" if operation.im2col else "tile"
 
     def issue() -> None:
         for src, place, rank in args:
-            row(map=atom.tensor_map, src=src, rank=rank, at=place["at"], **how, **extra)
+            row(map=atom.tensor_map, src=src, policy=policy, rank=rank, mode=mode, at=place["at"], **how)
 
     seam.current().when(elect_one(), issue)
 
 
 class Load(TmaCopyOp):
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        _issue_loads(self, atom, pairs, bar, mask, policy)
+    """Base of the loads. cta_group: whose barrier the bytes complete on."""
 
-    def issue_prefetch(self, atom: CopyAtom, tensors: list[Tensor]) -> None:
-        _issue_prefetches(self, atom, tensors)
+    rows = (isa.cp_async_bulk_tensor_g2s,)
+    cta_group: Any
+
+    @property
+    def blocks(self) -> int:
+        return int(self.cta_group.value)
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
+        _issue_loads(self, atom, parts, bar, mask, policy)
+
+    def issue_prefetch(self, atom: CopyAtom, src: Tensor) -> None:
+        _issue_prefetches(self, atom, [s for s, _, _ in instructions(atom, src, src, None)])
 
 
 @static
 class CopyBulkTensorTileG2SOp(Load):
-    """TMA load of a box of a tensor from global to shared memory. cta_group: CtaGroup.TWO completes the bytes on the
-    barrier of the first block of a pair (sm_100a). PTX cp.async.bulk.tensor, sm_90."""
+    """Load a box of a tensor from global to shared memory by TMA. A whole converged warp, of which one lane issues.
+    PTX cp.async.bulk.tensor, sm_90.
+
+    cta_group: CtaGroup.ONE, or TWO: the bytes complete on the barrier of the first block of a pair (sm_100a).
+    interleaved: set by make_tiled_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
 
 
 @static
 class CopyBulkTensorTileG2SMulticastOp(Load):
-    """TMA load of a box to the same place in several blocks of a cluster. cta_group: CtaGroup.TWO completes the bytes
-    on the barriers of the first blocks of the receivers' pairs (sm_100a). PTX cp.async.bulk.tensor, sm_90."""
+    """Load a box of a tensor by TMA to the same place in several blocks of a cluster, those of `mcast_mask`. A whole
+    converged warp, of which one lane issues. PTX cp.async.bulk.tensor.multicast, sm_90.
+
+    cta_group: CtaGroup.ONE, or TWO: the bytes complete on the barriers of the first blocks of the receivers' pairs
+    (sm_100a). interleaved: set by make_tiled_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -197,38 +214,44 @@ class CopyBulkTensorTileG2SMulticastOp(Load):
 
 
 class Store(TmaCopyOp):
+    """Base of the stores."""
+
+    rows = (isa.cp_async_bulk_tensor_s2g,)
     writes = True
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        _issue_stores(self, "cp_async_bulk_tensor_s2g", atom, pairs, bar, mask, policy)
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
+        _issue_stores(self, isa.cp_async_bulk_tensor_s2g, atom, parts, bar, mask, policy)
 
 
 @static
 class CopyBulkTensorTileS2GOp(Store):
-    """TMA store of a box from shared memory to a tensor in global memory. PTX cp.async.bulk.tensor, sm_90."""
+    """Store a box from shared memory to a tensor in global memory by TMA. A whole converged warp, of which one lane
+    issues, after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor, sm_90.
+
+    interleaved: set by make_tiled_tma_atom."""
 
 
 @static
-class CopyReduceBulkTensorTileS2GOp(TmaCopyOp):
-    """TMA store that combines each element with what is there, atomically and in no order. PTX
-    cp.reduce.async.bulk.tensor, sm_90.
+class CopyReduceBulkTensorTileS2GOp(ByRow, TmaCopyOp):
+    """Combine a box in shared memory with a tensor in global memory by TMA, each element atomically and in no order. A
+    whole converged warp, of which one lane issues, after the writers' proxy fences and a barrier.
+    PTX cp.reduce.async.bulk.tensor, sm_90.
 
-    Types: ADD takes integers of 32 and 64 bits, f32, f16 and bf16; MIN and MAX the same integers, f16 and bf16; INC and
-    DEC Uint32; AND, OR and XOR integers of 32 and 64 bits. Others are refused when the atom is made.
-    """
+    reduction_kind: ADD takes integers of 32 and 64 bits, f32, f16 and bf16; MIN and MAX the same integers, f16 and
+    bf16; INC and DEC Uint32; AND, OR and XOR integers of 32 and 64 bits; there is no MUL. Raises CuteError for other
+    kinds, and for other types when the atom is made. interleaved: set by make_tiled_tma_atom."""
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
     writes = True
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.reduction_kind, ReductionOp):
-            raise CuteError(
-                f"CopyReduceBulkTensorTileS2GOp: reduction_kind {self.reduction_kind!r} is not a member of ReductionOp"
-            )
-        if self.reduction_kind is ReductionOp.MUL:
-            raise CuteError("CopyReduceBulkTensorTileS2GOp: reduction_kind MUL: TMA cannot multiply; it has all others")
+    rows = (isa.cp_reduce_async_bulk_tensor_s2g,)
+    choices = (Choice("reduction_kind", ("op",), {kind.value: kind for kind in ReductionOp}),)
 
-    def issue_tma(self, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, policy: Any) -> None:
-        stem, kind = "cp_reduce_async_bulk_tensor_s2g", self.reduction_kind.value
-        _issue_stores(self, stem, atom, pairs, bar, mask, policy, op=kind)
+    @property
+    def reduction(self) -> ReductionOp:
+        return self.reduction_kind
+
+    def issue_all(self, atom: CopyAtom, parts: Sequence[Part], bar: Any, mask: Any, policy: Any) -> None:
+        row, kind = isa.cp_reduce_async_bulk_tensor_s2g, self.reduction_kind.value
+        _issue_stores(self, row, atom, parts, bar, mask, policy, op=kind)

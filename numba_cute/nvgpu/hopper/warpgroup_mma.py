@@ -1,94 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matrix operations of `warpgroup`: wgmma by a warpgroup (128 threads), B and perhaps A in shared memory."""
+"""wgmma: matrix multiply-accumulate by a warpgroup (128 threads), B and perhaps A in shared memory, read
+asynchronously.
+
+The order: `fence()`, `cute.gemm(…)` for each step, `commit_group()`, `wait_group(n)` before the accumulator is read
+or the operands' memory is overwritten. All threads of the warpgroup call each of these, converged.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from ... import isa
-from ...atoms.mma_atom import Field, MmaTraits, fragment_registers, register_fragment
-from ...dtypes import BFloat16, DType, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
-from ...isa.facts import atoms
-from ...layout import make_layout
-from ...layout.pure import pure
-from ...seam import CuteError, StaticEnum, static
+from ...atoms.fragments import fragment_registers, register_fragment
+from ...atoms.op import Field, MmaTraits
+from ...dtypes import DType, Float32, TFloat32, Uint8
+from ...isa.facts import fragment_layouts
+from ...seam import CuteError, known_as, static, traced
 from ...tensor.tensor import Tensor
-from ..common import OperandMajorMode
-from ..operand_types import OneType, TwoTypes
+from ..common.by_row import Choice
+from ..common.choices import OperandMajorMode, OperandSource
+from ..common.matrix import AB, ACC, SATURATE, A, B, RowMma, mma_traits
 from .descriptor import SmemDescriptor, descriptor_tensor
 
+_MAJORS = {0: OperandMajorMode.K, 1: OperandMajorMode.MN}
+TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
+A_MAJOR, B_MAJOR = Choice("a_major_mode", ("trans_a",), _MAJORS), Choice("b_major_mode", ("trans_b",), _MAJORS)
+A_SRC = Choice("a_src", ("a_src",), {source.value: source for source in OperandSource})
+PLACES = (TILE, A_MAJOR, B_MAJOR, A_SRC)
+"""The choices of all operations after the types."""
 
-class OperandSource(StaticEnum):
-    """Where an operand lies: registers or shared memory."""
-
-    RMEM = "rmem"
-    SMEM = "smem"
-
-
-@pure
-def _traits(n: int, k: int, width: int, a_in_registers: bool) -> MmaTraits:
-    atom = atoms.wgmma(n, k, width, a_in_registers)
-    return MmaTraits(atom.shape_mnk, make_layout(atom.threads), atom.a, atom.b, atom.c)
+__all__ = ["MmaB1Op", "MmaF16BF16Op", "MmaF8Op", "MmaI8Op", "MmaTF32Op", "commit_group", "fence", "wait_group"]
 
 
-def _need(op: Any, ok: bool, name: str, rule: str) -> None:
-    if not ok:
-        raise CuteError(f"warpgroup.{type(op).__name__}: {name} {getattr(op, name)!r} {rule}")
-
-
-class WarpgroupMma:
-    """What the operations share. Each has `instruction_shape`, `a_src`, `a_major_mode` and `b_major_mode`, gives
-    `a_type`, `b_type`, `accumulator` (element types), and `row(rmem, …)`: the instruction and its static parameters.
-    A in registers has no major mode: what `a_major_mode` says then is not used."""
+@known_as("cute_nvgpu.warpgroup")
+class WarpgroupMma(RowMma):
+    """Base of the operations of a warpgroup. negate_a, negate_b: the words of Field.NEGATE_A and NEGATE_B. A in
+    registers has no major mode: what `a_major_mode` says then is not used."""
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
-    asynchronous: ClassVar[bool] = True
-    majors: ClassVar[bool] = False  # whether operands in shared memory may be MN-major
-    integer: ClassVar[bool] = False
-    sparsity: ClassVar[int] = 1  # of how many elements of A along K one is stored
-    elements_in: ClassVar[int] = 1  # how many of the instruction's elements an element of a tensor holds
-
+    asynchronous = True
+    elements_in: ClassVar[int] = 1
+    """How many of the instruction's elements an element of a tensor holds."""
     instruction_shape: Any
     a_src: Any
     a_major_mode: Any
     b_major_mode: Any
 
     @property
-    def accumulator(self) -> DType:
-        """The type of C and D: the field `acc_dtype`, where an operation has that choice."""
-        return self.acc_dtype  # type: ignore[attr-defined, no-any-return]
+    def shape_mnk(self) -> tuple[int, int, int]:
+        m, n, k = self.instruction_shape
+        return m, n, k // self.elements_in
 
-    @property
-    def shape_mnk(self) -> tuple[int, ...]:
-        *mn, k = self.instruction_shape
-        return (*mn, k // self.elements_in)
+    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
+        shape = self.instruction_shape
+        if choice is TILE and isinstance(shape, tuple) and len(shape) == 2:  # the types say what k is
+            object.__setattr__(self, "instruction_shape", (*shape, legal[0][2]))
+        return super()._chosen(choice, legal)
 
-    def _check_shape(self) -> None:
-        """instruction_shape, a_src and the major modes; it completes (64, n) by k."""
-        s, k = self.instruction_shape, 256 * self.sparsity * self.elements_in // self.a_type.width  # type: ignore[attr-defined]
-        ok = isinstance(s, tuple) and len(s) in (2, 3) and all(type(x) is int for x in s)
-        _need(self, ok and s[0] == 64 and s[2:] in ((), (k,)), "instruction_shape", f"must be (64, n, {k})")
-        steps = (8, 16, 24, *range(32, 257, 16)) if self.integer else range(8, 257, 8)
-        rule = "8, 16, 24, or a multiple of 16 in [32, 256]" if self.integer else "a multiple of 8 in [8, 256]"
-        _need(self, s[1] in steps, "instruction_shape", f"must have n {rule}")
-        source = isinstance(self.a_src, OperandSource)
-        _need(self, source, "a_src", "must be OperandSource.SMEM or OperandSource.RMEM")
-        for name in ("a_major_mode", "b_major_mode"):
-            mode = getattr(self, name)
-            _need(self, isinstance(mode, OperandMajorMode), name, "must be OperandMajorMode.K or .MN")
-            only = self.majors or mode is OperandMajorMode.K
-            _need(self, only, name, f"must be K: wgmma reads operands of {self.a_type} K-major alone")  # type: ignore[attr-defined]
-        object.__setattr__(self, "instruction_shape", (*s[:2], k))
+    def _sets(self, choice: Choice) -> dict[str, Any]:
+        return {} if choice is A_MAJOR and self.a_src is OperandSource.RMEM else super()._sets(choice)
 
     def traits(self) -> MmaTraits:
         _, n, k = self.shape_mnk
-        return _traits(n, k, 256 // k, self.a_src is OperandSource.RMEM)  # type: ignore[no-any-return]
+        return mma_traits(fragment_layouts.wgmma, n, k, 256 // k, self.a_src is OperandSource.RMEM)
 
-    def fragment(self, operand: str, input: Any) -> Tensor:
+    def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         what = f"make_fragment_{operand}"
         if operand == "C":
-            return register_fragment("C", input, self.accumulator)  # type: ignore[attr-defined]
-        dtype = self.a_type if operand == "A" else self.b_type  # type: ignore[attr-defined]
+            return register_fragment("C", input, self.accumulator)
+        dtype = self.a_type if operand == "A" else self.b_type
         if operand == "A" and self.a_src is OperandSource.RMEM:
             return register_fragment("A", input, dtype)
         if not isinstance(input, Tensor):
@@ -101,43 +81,44 @@ class WarpgroupMma:
         self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, negate_a: Any = False, negate_b: Any = False,
         **words: Any,
     ) -> None:  # fmt: skip
-        n = self.instruction_shape[1]
-        acc = fragment_registers(d, self.accumulator, n // 2, "d")  # type: ignore[attr-defined]
+        acc = fragment_registers(d, self.accumulator, self.instruction_shape[1] // 2, "d")
         b_word = _descriptor(b, "b")
         rmem = self.a_src is OperandSource.RMEM
-        held = 128 // self.a_type.width  # type: ignore[attr-defined]
-        first = fragment_registers(a, self.a_type, held, "a") if rmem else _descriptor(a, "a")  # type: ignore[attr-defined]
-        row, statics = self.row(rmem)  # type: ignore[attr-defined]
-        statics = {"n": n, **statics, **self._signs(negate_a, negate_b)}
-        row(acc, first, b_word, *self._more_operands(**words), accumulate, **statics)
+        first = fragment_registers(a, self.a_type, 128 // self.a_type.width, "a") if rmem else _descriptor(a, "a")
+        row, statics = self.row()
+        signs = {Field.NEGATE_A: ("scale_a", negate_a), Field.NEGATE_B: ("scale_b", negate_b)}
+        statics |= {name: _sign(value, f) for f, (name, value) in signs.items() if f in self.fields}
+        row(acc, first, b_word, *self.more_operands(words), accumulate, **statics)
 
-    def _signs(self, negate_a: Any, negate_b: Any) -> dict[str, int]:
-        if self.integer:
-            return {}
-        return {"scale_a": _sign(negate_a, "NEGATE_A"), "scale_b": _sign(negate_b, "NEGATE_B")}
-
-    def _more_operands(self) -> tuple[Any, ...]:
+    def more_operands(self, words: dict[str, Any]) -> tuple[Any, ...]:
+        """Give the instruction's operands between B and the flag, from `words`, the values of the atom's fields."""
         return ()
 
 
 def _reads(element: DType, dtype: DType) -> bool:
-    """Whether shared memory of `element`s is what an operand of `dtype` is read from: tf32 are floats."""
+    """Return whether shared memory of `element`s is what an operand of `dtype` is read from: tf32 are floats."""
     return element == dtype or (dtype == TFloat32 and element == Float32)
 
 
-def _sign(negate: Any, name: str) -> int:
+def _sign(negate: Any, field: Field) -> int:
     if type(negate) is not bool:
-        raise CuteError(f"gemm: Field.{name} {negate!r} must be True or False, known when the kernel is compiled")
+        raise CuteError(f"gemm: Field.{field.name} {negate!r} must be True or False, known when the kernel is compiled")
     return -1 if negate else 1
 
 
+def _descriptor(t: Tensor, name: str) -> Any:
+    if not isinstance(t.iterator, SmemDescriptor):
+        raise CuteError(f"gemm: {name} {t!r} is not a fragment; take make_fragment_{name.upper()}(partitioned tensor)")
+    return t.iterator.word()
+
+
 @static
-class MmaF16BF16Op(OneType, WarpgroupMma):
-    """wgmma of f16 or bf16 operands: (64, n, 16), n a multiple of 8 up to 256.
+class MmaF16BF16Op(WarpgroupMma):
+    """Multiply f16 or bf16 matrices by a warpgroup. PTX wgmma.mma_async, sm_90a.
 
     ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (64, n, 16) or
-    (64, n). a_src: where A lies; from registers it is K-major. PTX wgmma.mma_async, sm_90a.
-    """
+    (64, n), n a multiple of 8 up to 256. a_src: where A lies. a_major_mode, b_major_mode: K or MN; A from registers
+    has none. Raises CuteError for others."""
 
     ab_dtype: DType
     acc_dtype: DType
@@ -146,54 +127,36 @@ class MmaF16BF16Op(OneType, WarpgroupMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    majors: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _need(self, self.ab_dtype in (Float16, BFloat16), "ab_dtype", "must be Float16 or BFloat16")
-        accs = (Float32, Float16) if self.ab_dtype == Float16 else (Float32,)
-        rule = f"must be {' or '.join(map(repr, accs))} for {self.ab_dtype}"
-        _need(self, self.acc_dtype in accs, "acc_dtype", rule)
-        self._check_shape()
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        half = self.acc_dtype == Float16
-        statics: dict[str, Any] = {"trans_b": int(self.b_major_mode is OperandMajorMode.MN)}
-        if not half:
-            statics["ab"] = self.ab_dtype.ptx
-        if rmem:
-            return (isa.wgmma_f16_rs if half else isa.wgmma_rs), statics
-        statics["trans_a"] = int(self.a_major_mode is OperandMajorMode.MN)
-        return (isa.wgmma_f16_ss if half else isa.wgmma_ss), statics
+    rows = (isa.wgmma_ss, isa.wgmma_f16_ss, isa.wgmma_rs, isa.wgmma_f16_rs)
+    choices = (AB, ACC, *PLACES)
 
 
 @static
 class MmaTF32Op(WarpgroupMma):
-    """wgmma of tf32 operands (floats, whose 13 low bits are ignored): (64, n, 8), n a multiple of 8 up to 256,
-    accumulated in Float32. Both K-major. PTX wgmma.mma_async, sm_90a."""
+    """Multiply tf32 matrices (floats, whose 13 low bits are ignored), accumulated in Float32, by a warpgroup.
+    PTX wgmma.mma_async, sm_90a.
+
+    instruction_shape: (64, n, 8) or (64, n), n a multiple of 8 up to 256. a_src: where A lies. a_major_mode,
+    b_major_mode: K. Raises CuteError for others."""
 
     instruction_shape: tuple[int, ...]
     a_src: OperandSource
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    a_type: ClassVar[DType] = TFloat32
-    b_type: ClassVar[DType] = TFloat32
-    accumulator: ClassVar[DType] = Float32
-
-    def __post_init__(self) -> None:
-        self._check_shape()
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        return (isa.wgmma_k_rs if rmem else isa.wgmma_k_ss), {"a_type": "tf32", "b_type": "tf32"}
+    rows = (isa.wgmma_k_ss, isa.wgmma_k_rs)
+    bits = 32
+    choices = PLACES
 
 
 @static
-class MmaF8Op(TwoTypes, WarpgroupMma):
-    """wgmma of fp8 operands: (64, n, 32), n a multiple of 8 up to 256.
+class MmaF8Op(WarpgroupMma):
+    """Multiply fp8 matrices by a warpgroup. PTX wgmma.mma_async, sm_90a. The hardware keeps fewer bits of its sums than
+    Float32 has.
 
-    a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. acc_dtype: Float32 or Float16. Both K-major.
-    PTX wgmma.mma_async, sm_90a. The hardware keeps fewer bits of its sums than Float32 has.
-    """
+    a_dtype, b_dtype: Float8E4M3FN or Float8E5M2, each its own. acc_dtype: Float32 or Float16. instruction_shape:
+    (64, n, 32) or (64, n), n a multiple of 8 up to 256. a_src: where A lies. a_major_mode, b_major_mode: K. Raises
+    CuteError for others."""
 
     a_dtype: DType
     b_dtype: DType
@@ -203,27 +166,18 @@ class MmaF8Op(TwoTypes, WarpgroupMma):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    def __post_init__(self) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in (Float8E4M3FN, Float8E5M2), name, "must be Float8E4M3FN or Float8E5M2")
-        _need(self, self.acc_dtype in (Float32, Float16), "acc_dtype", "must be Float32 or Float16")
-        self._check_shape()
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        half = self.acc_dtype == Float16
-        from_registers, from_smem = (
-            (isa.wgmma_k_f16_rs, isa.wgmma_k_f16_ss) if half else (isa.wgmma_k_rs, isa.wgmma_k_ss)
-        )
-        return (from_registers if rmem else from_smem), {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx}
+    rows = (isa.wgmma_k_ss, isa.wgmma_k_f16_ss, isa.wgmma_k_rs, isa.wgmma_k_f16_rs)
+    bits = 8
+    choices = (A, B, ACC, *PLACES)
 
 
 @static
-class MmaI8Op(TwoTypes, WarpgroupMma):
-    """wgmma of 8-bit integers, accumulated in Int32: (64, n, 32), n 8, 16, 24 or a multiple of 16 up to 256.
+class MmaI8Op(WarpgroupMma):
+    """Multiply matrices of 8-bit integers by a warpgroup. PTX wgmma.mma_async, sm_90a.
 
-    a_dtype, b_dtype: Int8 or Uint8, each its own. saturate: clamp (as the CuTe DSL does) or wrap. Both K-major.
-    PTX wgmma.mma_async, sm_90a.
-    """
+    a_dtype, b_dtype: Int8 or Uint8, each its own. acc_dtype: Int32. instruction_shape: (64, n, 32) or (64, n), n 8, 16,
+    24 or a multiple of 16 up to 256. a_src: where A lies. a_major_mode, b_major_mode: K. saturate: clamp (as the CuTe
+    DSL does) or wrap. Raises CuteError for others."""
 
     a_dtype: DType
     b_dtype: DType
@@ -235,27 +189,18 @@ class MmaI8Op(TwoTypes, WarpgroupMma):
     saturate: bool = True
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
-    integer: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("a_dtype", "b_dtype"):
-            _need(self, getattr(self, name) in (Int8, Uint8), name, "must be Int8 or Uint8")
-        _need(self, self.acc_dtype == Int32, "acc_dtype", "must be Int32")
-        _need(self, type(self.saturate) is bool, "saturate", "must be True or False")
-        self._check_shape()
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        types = {"a_type": self.a_dtype.ptx, "b_type": self.b_dtype.ptx, "saturate": self.saturate}
-        return (isa.wgmma_s32_rs if rmem else isa.wgmma_s32_ss), types
+    rows = (isa.wgmma_s32_ss, isa.wgmma_s32_rs)
+    choices = (A, B, ACC, *PLACES, SATURATE)
 
 
 @static
 class MmaB1Op(WarpgroupMma):
-    """wgmma of bits, counted in Int32: d[m, n] is the number of bits set in both row m of A and row n of B, of 256
-    along K; (64, n, 256), n 8, 16, 24 or a multiple of 16 up to 256. Operands are Uint8 tensors of 8 bits an element,
-    (M, K / 8) and (N, K / 8), the first bit lowest; `shape_mnk` counts bytes along K. Both K-major.
-    PTX wgmma.mma_async.and.popc, sm_90a.
-    """
+    """Count bits in Int32 by a warpgroup: d[m, n] is the number of bits set in both row m of A and row n of B, of 256
+    along K. PTX wgmma.mma_async.and.popc, sm_90a.
+
+    instruction_shape: (64, n, 256) or (64, n), n 8, 16, 24 or a multiple of 16 up to 256. a_src: where A lies.
+    a_major_mode, b_major_mode: K. Operands are Uint8 tensors of 8 bits an element, (M, K / 8) and (N, K / 8), the first
+    bit lowest; `shape_mnk` counts bytes along K. Raises CuteError for others."""
 
     instruction_shape: tuple[int, ...]
     a_src: OperandSource
@@ -263,20 +208,35 @@ class MmaB1Op(WarpgroupMma):
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
-    integer: ClassVar[bool] = True
-    elements_in: ClassVar[int] = 8
-    a_type: ClassVar[DType] = Uint8
-    b_type: ClassVar[DType] = Uint8
-    accumulator: ClassVar[DType] = Int32
-
-    def __post_init__(self) -> None:
-        self._check_shape()
-
-    def row(self, rmem: bool) -> tuple[Any, dict[str, Any]]:
-        return (isa.wgmma_b1_rs if rmem else isa.wgmma_b1_ss), {}
+    rows = (isa.wgmma_b1_ss, isa.wgmma_b1_rs)
+    choices = PLACES
+    elements_in = 8
+    a_type = Uint8
+    b_type = Uint8
 
 
-def _descriptor(t: Tensor, name: str) -> Any:
-    if not isinstance(t.iterator, SmemDescriptor):
-        raise CuteError(f"gemm: {name} {t!r} is not a fragment; take make_fragment_{name.upper()}(partitioned tensor)")
-    return t.iterator.word()
+@traced
+@known_as("cute_nvgpu.warpgroup")
+def fence() -> None:
+    """Order accesses to accumulators and A registers before the next wgmma. It does not order shared memory. All
+    threads of the warpgroup. PTX wgmma.fence, sm_90a."""
+    isa.wgmma_fence()
+
+
+@traced
+@known_as("cute_nvgpu.warpgroup")
+def commit_group() -> None:
+    """Close the group of wgmmas issued since the last one. All threads of the warpgroup. PTX wgmma.commit_group,
+    sm_90a."""
+    isa.wgmma_commit_group()
+
+
+@traced
+@known_as("cute_nvgpu.warpgroup")
+def wait_group(group: int) -> None:
+    """Wait until at most the `group` (0 to 7) latest groups are incomplete. All threads of the warpgroup. Raises
+    CuteError unless that is a static number in the range. PTX wgmma.wait_group, sm_90a."""
+    most = isa.wgmma_wait_group.cases[-1]["n"]
+    if type(group) is not int or not 0 <= group <= most:
+        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, {most}]")
+    isa.wgmma_wait_group(n=group)

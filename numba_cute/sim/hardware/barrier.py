@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...isa.form.instr import MBARRIER
-from ..checks.clocks import FULL, INIT, READS, Gather
-from ..checks.hazards import Access, Region, barrier_is_born
-from ..checks.ordering import CLUSTER, published
-from ..report import BarrierError, DivergenceError, Place, count, who
+from ...isa.form.instr import MBARRIER, RELAXED, RELEASE
+from ..ground.access import Access
+from ..ground.clocks import FULL, INIT, READS, Gather
+from ..ground.ordering import CLUSTER, published
+from ..ground.report import BarrierError, Place, count, who
 
 MAX_COUNT = (1 << 20) - 1
 """The greatest expected count, and the bound of the pending bytes either way (PTX ISA, "mbarrier": contents)."""
@@ -20,7 +20,7 @@ class MBarrier:
 
     __slots__ = ("address", "cta", "expected", "pending", "tx", "phase", "waiters", "announced", "delivered",
                  "arrivals", "before", "live", "born", "agent", "near", "far", "done", "seen", "unseen",
-                 "senders", "late", "users")  # fmt: skip
+                 "senders")  # fmt: skip
 
     def __init__(self, address: int, cta: Any) -> None:
         self.address, self.cta, self.live = address, cta, False
@@ -36,9 +36,7 @@ class MBarrier:
         self.done: Any = None  # both, as of the last completed phase
         self.seen = 0  # the completed phases that somebody has waited for
         self.senders: dict[Any, int] = {}  # threads whose copies signal it, and the last phase in which they did
-        self.late: set[tuple[str, int]] = set()  # lines that wait a phase late
-        self.users: dict[int, tuple[Any, int, Place, str]] = {}  # by agent: who used it last, when, where, and how
-        self.unseen = 0  # how many phases completed before anybody waited for the one before
+        self.unseen = 0  # how many phases were seen to complete before anybody waited for the one before
 
     def __str__(self) -> str:
         return f"mbarrier {self.cta.name(self.address)}"
@@ -49,17 +47,10 @@ class MBarrier:
         self.expected = self.pending = expected
         self.tx = self.phase = self.announced = self.delivered = 0
         self.arrivals, self.before = [], []
-        self.users = {}
 
     def will_send(self, threads: Any) -> None:
-        """What these threads have issued in this phase is to signal it."""
+        """Note that what these threads have issued in this phase will signal it."""
         self.senders.update(dict.fromkeys(threads, self.phase))
-
-    def used(self, m: Any, how: str) -> None:
-        """A thread has arrived or has waited: it must be known to whoever ends the barrier."""
-        if self.near is not None and not m.deferred:
-            for t in m.threads:
-                self.users[t.clock.agent] = t, t.clock.epoch, m.place, how
 
     def settle(self, run: Any, by: str) -> None:
         """Complete the phase if nothing is pending, and wake those that wait."""
@@ -74,12 +65,8 @@ class MBarrier:
                 f"but copies of {count(late, 'byte')} more were issued to it and are in flight; the expected bytes "
                 f"(tx_count) are {self.announced}, the copies deliver {sent}: {sent - self.announced} bytes too many"
             )
-        if self.seen < self.phase and "phases" in run.checks:
-            self.unseen += 1
-            run.suspicions.append(
-                f"{self}: phase {self.phase} completes (by {by}), but nobody has waited for phase {self.phase - 1}: "
-                f"whoever waits for it now cannot tell the two apart"
-            )
+        for tell in run.watch.completes_phase:
+            tell(self, by)
         self.phase += 1
         if self.near is not None:
             near = self.near.freeze().knowing(self.agent, self.phase)
@@ -92,11 +79,11 @@ class MBarrier:
             run.cluster.wake(t)
 
     def access(self, m: Any) -> Access:
-        """What a copy does that this phase counts: known to who has waited for the phase."""
+        """Give the access of a copy that this phase counts: whoever has waited for the phase knows of it."""
         return Access(m, self.agent, self.agent + 1, self.phase + 1, MBARRIER, self)
 
     def missing(self) -> str:
-        """What the current phase still lacks, in words."""
+        """Say what the current phase still lacks."""
         lacks = []
         if self.pending:
             lacks.append(f"{self.pending} of {count(self.expected, 'arrival')} missing")
@@ -124,30 +111,15 @@ class BarrierHandle:
         """The barrier, if it is one; an error if it was never initialised, or invalidated, or if that is not yet
         known here."""
         m = self.machine
-        if self.bar.live and self.bar.born is not None and not m.deferred:
-            if self.bar.born.cluster is m.cta.cluster and not barrier_is_born(self.bar, m, asynchronous):
-                raise self._unborn(what, asynchronous)
-            if m.cta is not self.bar.cta and not asynchronous:
-                self.bar.cta.touched(m)
+        if self.bar.live and not m.deferred:
+            for tell in m.run.watch.uses_barrier:
+                tell(m, self.bar, what, asynchronous)
         if not self.bar.live:
             raise BarrierError(
                 f"{self.bar} is not initialised: {m.describe()} {what} at {m.place}; one thread must mbarrier_init it "
                 f"first, then fence (fence_mbarrier_init) and a CTA or cluster barrier"
             )
         return self.bar
-
-    def _unborn(self, what: str, asynchronous: bool) -> BarrierError:
-        m, born = self.machine, self.bar.born
-        if asynchronous and all(born.known(t, READS) for t in m.clocks()):
-            lacks = "its initialisation is not visible to the async proxy: missing fence.mbarrier_init"
-            mend = "the initialising thread executes fence_mbarrier_init (mbarrier_init_fence) after it"
-        else:
-            lacks = "nothing orders that after its initialisation"
-            mend = "fence_mbarrier_init in the initialising thread, then a barrier of the CTA or cluster"
-        return BarrierError(
-            f"{self.bar}: {m.row.name} of {m.describe()} {what} at {m.place}, but {lacks}\n"
-            f"  it was initialised by {who(born.threads)} at {born.place}; {mend}"
-        )
 
     def _fail(self, what: str) -> BarrierError:
         return BarrierError(f"{self.bar}: {what}; {self.machine.describe()} at {self.machine.place}")
@@ -163,31 +135,23 @@ class BarrierHandle:
 
     def _born(self) -> None:
         bar, m = self.bar, self.machine
-        if m.run.races is None:
+        if not m.run.clocks:
             return
         cluster, c = m.cta.cluster, m.threads[0].clock
         bar.agent = cluster.new_agent()
         bar.near, bar.far, bar.done = Gather(cluster.clock0), Gather(cluster.clock0), None
         bar.born = Access(m, c.agent, c.agent + 1, c.epoch, None, bar)
-        region = Region(bar.address, bar.address + 8)
-        m.run.races.check(m, bar.cta.smem.shadow, region, True, by=m.run.races.add(bar.born))
+        for tell in m.run.watch.begins_barrier:
+            tell(m, bar)
         c.epoch += 1
 
     def inval(self) -> None:
         bar = self.live("invalidates it")
         if bar.waiters:
             raise self._fail(f"invalidated while {who(bar.waiters)} wait for it")
-        m = self.machine
-        if m.run.races is not None:
-            for agent, (t, epoch, place, how) in bar.users.items():
-                if not all(c.knows(READS, agent, epoch) for c in m.clocks()):
-                    raise self._fail(
-                        f"invalidated, but nothing orders that after {who([t])} {how} at {place}; let all that use it "
-                        f"meet first (cuda.syncthreads())"
-                    )
         bar.live = False
-        if m.run.races is not None:
-            m.run.races.check(m, bar.cta.smem.shadow, Region(bar.address, bar.address + 8), True)
+        for tell in self.machine.run.watch.ends_barrier:
+            tell(self.machine, bar)
         if bar.born is not None:  # its memory is free, also for the next barrier there
             bar.born.on = None
 
@@ -213,7 +177,8 @@ class BarrierHandle:
             self._publish(bar)
         bar.pending -= n
         bar.arrivals.append((m.threads[0], m.place, n))
-        bar.used(m, "arrives")
+        for tell in m.run.watch.arrives:
+            tell(m, bar)
         m.run.events += 1
         bar.settle(m.run, f"an arrival at {m.place}" if not bar.pending else "")
         return token
@@ -226,18 +191,18 @@ class BarrierHandle:
         self.arrive()
 
     def _publish(self, bar: MBarrier) -> None:
-        """What the arriving threads have done becomes known to those who wait (PTX ISA: .release, and its scope)."""
+        """Let those who wait know what the arriving threads have done (PTX ISA: .release, and its scope)."""
         m = self.machine
-        text = m.row.ptx if m.row is not None else ""
+        sem, scope = m.order
         clocks = m.clocks()
-        if ".relaxed" in text:
+        if sem == RELAXED:
             self._publish_fenced(bar)
             return
         if m.cta is bar.cta:
             bar.near.add(clocks)
-        elif ".release.cluster" in text:
+        elif sem == RELEASE and scope == "cluster":
             bar.far.add(clocks)
-        else:  # CTA scope, but another CTA: what was read may be overwritten (see mbarrier_arrive_peer), no more
+        else:  # CTA scope, but another CTA: what was read may be overwritten (see mbarrier_arrive), no more
             bar.near.add(clocks, (READS,))
 
     def _publish_fenced(self, bar: MBarrier) -> None:
@@ -253,7 +218,7 @@ class BarrierHandle:
         m = self.machine
         near, far = bar.done
         m.acquire(near)
-        m.acquire(far if m.row is not None and ".acquire.cluster" in m.row.ptx else far.only((READS,)))
+        m.acquire(far if m.order.scope == "cluster" else far.only((READS,)))
 
     def expect_tx(self, tx: int) -> None:
         bar = self.live("expects bytes")
@@ -277,35 +242,17 @@ class BarrierHandle:
     def phase_done(self, parity: int) -> bool:
         if parity not in (0, 1):
             raise self._fail(f"waits for parity {parity}, which is neither 0 nor 1")
-        bar = self.live("waits")
+        bar, m = self.live("waits"), self.machine
         done = (bar.phase & 1) != parity
-        if bar.near is not None and "phases" in self.machine.run.checks:
-            self._late(bar, parity)
+        for tell in m.run.watch.tests_phase:
+            tell(m, bar, parity)
         if done:
             bar.seen = bar.phase
-            for t in self.machine.threads:
-                t.gave_up = None
-            bar.used(self.machine, "waits")
+            for tell in m.run.watch.sees_phase:
+                tell(m, bar)
             if bar.done is not None:
                 self._acquire(bar)
         return done
-
-    def _late(self, bar: MBarrier, parity: int) -> None:
-        """A warning if the phase that is meant, by what the thread knows, is followed by a completed one already."""
-        m = self.machine
-        known = min(t.base.at(READS, bar.agent) for t in m.clocks())
-        meant = known - 1 if (known - 1) & 1 == parity else known
-        if bar.phase > meant + 1 and (m.place.file, m.place.line) not in bar.late:
-            bar.late.add((m.place.file, m.place.line))
-            blocks = (bar.phase - meant) % 2 == 0
-            m.run.suspicions.append(
-                f"{bar}: {m.describe()} waits a whole phase late at {m.place}\n"
-                f"  by what it knows it means phase {meant} (parity {parity}), but {bar.phase} phases have completed, "
-                f"and a parity cannot tell them apart: it "
-                f"{'waits for one that has yet to come' if blocks else 'takes one for another'}\n"
-                f"  mend: let nobody complete the next phase before all who wait for this one have seen it: they "
-                f"arrive at a barrier (empty) that the next phase's arrivals wait for"
-            )
 
 
 class Rally:
@@ -329,7 +276,6 @@ class NamedBarriers:
         self.cta = cta
         self.open: dict[int, Rally] = {}
         self.last: dict[int, tuple[Rally, int, int]] = {}  # the use before: its rally, agent and number
-        self.lines: dict[Any, tuple[Rally | None, Any, Any]] = {}  # by warp: the use, and who came first, and where
 
     def arrive(self, m: Any, id: int, expected: int | None, wait: bool, value: Any = None) -> Rally:
         """Arrive with all of `m`'s threads, and wait for the others if `wait`."""
@@ -343,16 +289,15 @@ class NamedBarriers:
                 f"named barrier {id}: {m.describe()} waits for {expected} threads at {m.place}, but the block has "
                 f"{len(m.cta.threads)}"
             )
-        rally = self.open.get(id)
-        if rally is None:
-            rally = self.open[id] = Rally(id, expected)
+        rally = self.meeting(id, expected)
         if rally.expected != expected:
             raise BarrierError(
                 f"named barrier {id}: {m.describe()} arrives for {expected or 'all'} threads at {m.place}, but "
                 f"{who(rally.who)} arrived for {rally.expected or 'all'} at {rally.places[0]}"
             )
-        if m.run.races is not None:
-            self._check_reuse(m, rally)
+        for tell in m.run.watch.arrives_named:
+            tell(m, self, rally)
+        if m.run.clocks:
             rally.gather = rally.gather or Gather(m.cta.cluster.clock0)
             rally.gather.add([t.clock for t in m.threads])
         rally.arrived += len(m.threads)
@@ -371,38 +316,12 @@ class NamedBarriers:
             m.acquire(rally.gather.freeze())
         return rally
 
-    def check_together(self, m: Any) -> None:
-        """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
-        rally, warp, place = self.open.get(0), m.threads[0].warp, m.place
-        found, first, at = self.lines.get(warp, (None, None, None))
-        if rally is None or found is not rally:
-            if rally is None:
-                rally = self.open[0] = Rally(0, None)
-            self.lines[warp] = rally, m.threads[0], place
-        elif (at.file, at.line) != (place.file, place.line):
-            raise DivergenceError(
-                f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"
-                f"  but {who([first])} of the same warp is at another one, at {at}\n"
-                f"  mend: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
-            )
-
-    def _check_reuse(self, m: Any, rally: Rally) -> None:
-        """Who arrives must know that the use before has ended, or both could become one."""
-        last = self.last.get(rally.id)
-        again = rally.arrived and any(t in rally.who for t in m.threads)
-        if again:
-            before, how = rally, "has arrived there already, and that use has not ended"
-        elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
-            before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
-        else:
-            return
-        name = "syncthreads (named barrier 0)" if rally.expected is None else f"named barrier {rally.id}"
-        raise BarrierError(
-            f"{name}: {m.describe()} arrives at {m.place}, but {how}\n"
-            f"  that use: {who(before.who)} for {before.expected or 'all'} threads, at {before.places[0]}\n"
-            f"  mend: give each purpose a barrier id of its own, or let whoever arrives wait first for something that "
-            f"those of the use before signal after it"
-        )
+    def meeting(self, id: int, expected: int | None) -> Rally:
+        """Give the use of a barrier to which threads are coming, or begin one."""
+        rally = self.open.get(id)
+        if rally is None:
+            rally = self.open[id] = Rally(id, expected)
+        return rally
 
     def check(self, rally: Rally) -> None:
         """End the rally if all have come. Threads that exited count as come where all of the CTA are meant."""
@@ -450,7 +369,7 @@ class ClusterBarrier:
                     f"barrier.cluster: {who([t])} arrives twice without waiting in between; at {m.place}"
                 )
             t.cluster_phase = self.phase
-        if m.run.races is not None:
+        if m.run.clocks:
             self._publish(m, release)
         self.arrived += len(m.threads)
         m.run.events += 1

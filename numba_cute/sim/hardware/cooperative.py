@@ -8,14 +8,14 @@ from typing import Any
 
 from greenlet import greenlet
 
-from ..checks.clocks import Clock, Gather
-from ..report import DeadlockError, SimError, count, who
+from ..ground.clocks import Clock, Gather
+from ..ground.report import DeadlockError, SimError, count, who
 
 _MOST = 3  # clusters described in one report
 
 
 class GridGroup:
-    """What `cuda.cg.this_grid()` gives."""
+    """The group that `cuda.cg.this_grid()` gives."""
 
     def __init__(self, run: Any) -> None:
         self._run = run
@@ -93,7 +93,7 @@ def _resume(standing: list[tuple[Any, Any]]) -> int:
         runner.switch()
         if runner.dead:
             standing.remove((cluster, runner))
-    ended = sum(runner.dead for _, runner in parked)
+    ended: int = sum(runner.dead for _, runner in parked)
     still = [cluster for cluster, _ in parked if cluster.parked]
     if not ended and still and (run.events, run.steps) == before:
         raise _stuck(still)
@@ -102,7 +102,7 @@ def _resume(standing: list[tuple[Any, Any]]) -> int:
 
 def _stuck(clusters: list[Any]) -> SimError:
     """No cluster goes on: what the first waits for, and then what others do."""
-    error = clusters[0].dead_end()
+    error: SimError = clusters[0].dead_end()
     rest = ["\n".join(str(c.dead_end()).splitlines()[1:]) for c in clusters[1:_MOST]]
     said = [f"  block {c.ctas[0].index} likewise:\n{text}" for c, text in zip(clusters[1:], rest)]
     if len(clusters) > _MOST:
@@ -114,7 +114,7 @@ def _stuck(clusters: list[Any]) -> SimError:
 def _meet(clusters: list[Any]) -> None:
     """All threads of the grid have come: each knows what all did, and may go on."""
     known: Clock | None = None
-    for c in clusters if clusters[0].run.races is not None else ():
+    for c in clusters if clusters[0].run.clocks else ():
         gather = Gather(c.clock0)
         gather.add([t.clock for t in c.threads])
         known = gather.freeze() if known is None else known.join(gather.freeze())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..report import DeadlockError, Place, count, who
+from ..ground.report import DeadlockError, Place, count, who
 from .barrier import ClusterBarrier, MBarrier, Rally
 
 _MOST = 4  # places named in one list
@@ -33,8 +33,8 @@ def deadlock(cluster: Any) -> DeadlockError:
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
         bar = getattr(_wait(threads[0]).on, "bar", None)
-        if isinstance(bar, MBarrier) and threads is ordered[0][1]:  # what follows from the cause needs no mending
-            lines.append(f"    mend: {_mend(bar, places)}")
+        if isinstance(bar, MBarrier) and threads is ordered[0][1]:  # what follows from the cause needs no fix
+            lines.append(f"    fix: {_fix(bar, places)}")
     cycle = _cycle([threads for _, threads in ordered])
     if cycle:
         lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
@@ -43,7 +43,7 @@ def deadlock(cluster: Any) -> DeadlockError:
 
 
 def _deliverers(threads: list[Any]) -> set[Any]:
-    """Who could end the wait of these threads: those who have signalled the barrier before, or have not come."""
+    """Find who could end the wait of these threads: those who have signalled the barrier before, or have not come."""
     on = _wait(threads[0]).on
     on = getattr(on, "bar", on)
     if isinstance(on, MBarrier):
@@ -66,7 +66,7 @@ def _follow(groups: list[list[Any]]) -> list[bool]:
 
 
 def _known(threads: list[Any]) -> set[Any]:
-    """Who is known to be wanted: those who signalled the barrier in the phase (the use) before, but not in this one."""
+    """Find who is known to be wanted: those who signalled in the phase (the use) before, but not in this one."""
     on = _wait(threads[0]).on
     on = getattr(on, "bar", on)
     if isinstance(on, MBarrier):
@@ -92,7 +92,7 @@ def _cycle(groups: list[list[Any]]) -> list[list[Any]]:
 
 
 def _wait(t: Any) -> Any:
-    """What a thread waits for: if others run an instruction for it, what that waits for."""
+    """Give what a thread waits for: if others run an instruction for it, what that waits for."""
     wait = t.wait
     while getattr(wait.on, "by", None) not in (None, t):
         t = wait.on.by
@@ -101,7 +101,7 @@ def _wait(t: Any) -> Any:
 
 
 def _rank(on: Any, why: str) -> int:
-    """What to report first: what is most likely the cause."""
+    """Rank waits: the lowest is most likely the cause."""
     if why.startswith("setmaxnreg"):
         return 0
     if isinstance(on, MBarrier):
@@ -155,7 +155,7 @@ def _mbarrier(bar: MBarrier, why: str, places: Places) -> list[str]:
 
 
 def _namesakes(bar: MBarrier) -> list[str]:
-    """Who signalled the barrier at this address in another CTA of the cluster, and so perhaps not the one meant."""
+    """Find who signalled the barrier at this address in another CTA of the cluster, perhaps instead of this one."""
     peers = [c.mbarriers[bar.address] for c in bar.cta.cluster.ctas if c is not bar.cta and bar.address in c.mbarriers]
     own = [(t, place) for peer in peers for t, place, _ in (*peer.before, *peer.arrivals) if t.cta is peer.cta]
     if not own:
@@ -164,7 +164,7 @@ def _namesakes(bar: MBarrier) -> list[str]:
     return [f"{who([t])} arrived at the same address of its own CTA, at {place.short}: a peer's needs mapa"]
 
 
-def _mend(bar: MBarrier, places: Places) -> str:
+def _fix(bar: MBarrier, places: Places) -> str:
     if bar.tx:
         return (
             f"announce the {bar.delivered} bytes that the copies deliver in a phase (tx_count, expect_tx), or issue "

@@ -18,18 +18,17 @@ import numpy as np
 from greenlet import greenlet
 
 from ...isa.form.instr import CTA, WARP, WARPGROUP
-from ..checks.clocks import READS, Clock, ThreadClock
-from ..checks.explain import may_still_touch
-from ..checks.hazards import Access, Races
-from ..lanes.fragment import Fragment, Log
-from ..report import BarrierError, Place, SimError, count, place_of
-from ..schedule import schedule
+from ..ground.clocks import Clock, ThreadClock
+from ..ground.report import BarrierError, Place, SimError, count, place_of
+from .address_spaces import REGISTERS, GlobalMemory, SharedMemory
 from .barrier import ClusterBarrier, MBarrier, NamedBarriers
 from .deadlock import deadlock
 from .inflight import Groups, InFlight
-from .memory import REGISTERS, GlobalMemory, SharedMemory
-from .tensor_maps import TensorMaps
+from .schedule import schedule
+from .tma_table import TensorMaps
 from .tmem import check_freed
+from .together import NotTogether, Together
+from .watch import Check, Watch
 
 IDLE_TURNS = 20_000
 """How many turns polling threads get while nothing at all happens before they count as stuck (half a second)."""
@@ -44,21 +43,13 @@ BUSY_TURNS = 500_000
 class Unit:
     """Threads that issue some instructions together: a warp, a warpgroup, a CTA."""
 
-    __slots__ = ("kind", "threads", "meets", "groups", "busy", "loose", "registers", "loading")
+    __slots__ = ("kind", "threads", "meets", "groups", "registers")
 
     def __init__(self, kind: str, threads: list[Thread]) -> None:
         self.kind, self.threads = kind, threads
         self.meets: dict[Any, Any] = {}
         self.groups: dict[str, Groups] = {}
-        self.busy: dict[int, list[Any]] = {}  # register slabs that wgmma still uses
-        self.loose: dict[int, Any] | None = None  # register slabs touched since the last wgmma.fence
-
         self.registers: int | None = None  # of each thread, once setmaxnreg was executed
-        self.loading: dict[int, list[Any]] = {}  # by thread: registers that a load from tensor memory has to write
-
-    def fenced(self) -> None:
-        """A wgmma.fence: what registers held and were read for is ordered before the wgmmas that follow."""
-        self.loose = {}
 
 
 class Wait:
@@ -74,7 +65,7 @@ class Thread:
     """One CUDA thread."""
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
-                 "cluster_phase", "files", "polls", "fragment", "carry", "statics",
+                 "cluster_phase", "files", "polls", "convoy", "carry", "statics",
                  "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
@@ -83,9 +74,9 @@ class Thread:
         self.warpgroup: Unit | None = None
         self.greenlet: Any = None
         self.wait: Wait | None = None
-        self.fragment: Any = None  # those it runs together with, if there are any (see `fragment`)
+        self.convoy: Together | None = None  # those it runs together with, if there are any
         self.groups: dict[str, Groups] = {}
-        self.clock: Any = None  # what it knows (see `clocks`), if races are checked
+        self.clock: Any = None  # what it knows (see `clocks`), if a check needs it
         self.cluster_phase: int | None = None
         self.polls: list[Any] = [None, 0]  # what it read last, and how often in a row
         self.polled: Any = None  # what the atomic is at that it repeats: (memory, address)
@@ -114,8 +105,8 @@ class Thread:
 
     def suspend(self, why: str, on: Any, machine: Any, ready: Callable[[], bool] | None = None) -> None:
         """Let others run until `Cluster.wake` (this is called on the thread's own greenlet)."""
-        if self.fragment is not None and self.fragment.by_turns is not None:
-            raise SimError(f"{why}: one lane of those that run together cannot wait alone")
+        if self.convoy is not None and self.convoy.by_turns is not None:
+            raise NotTogether(f"{why}: one lane of those that run together cannot wait alone")
         self.wait = Wait(why, on, machine, ready)
         if self.cta.cluster.run.trace is not None:
             self.cta.cluster.run.trace.waits(self)
@@ -142,7 +133,6 @@ class Cta:
         self.warps = [self._unit(WARP, at, 32) for at in range(0, self.live, 32)]
         self.warpgroups = [self._unit(WARPGROUP, at, 128) for at in range(0, self.live - 127, 128)]
         self.names: list[tuple[int, int, str]] = []
-        self.touches: dict[int, Any] = {}  # by peers and copies: the last of each agent
         self.slabs: dict[Any, list[Any]] = {}
         self.tmem: Any = None
 
@@ -152,7 +142,7 @@ class Cta:
         return min(256, REGISTERS // len(self.threads) // 8 * 8)
 
     def registers_without(self, unit: Unit) -> int:
-        """What the other warpgroups hold."""
+        """Count the registers that the other warpgroups hold."""
         return sum(128 * (g.registers or self.default_registers) for g in self.warpgroups if g is not unit)
 
     def _unit(self, kind: str, at: int, size: int) -> Unit:
@@ -171,22 +161,6 @@ class Cta:
                 raise BarrierError(f"mbarrier {self.name(address)}: its address is no multiple of 8")
             bar = self.mbarriers[address] = MBarrier(address, self)
         return bar
-
-    def touched(self, m: Any, access: Any = None) -> None:
-        """A peer, or a copy, uses this CTA's shared memory: the CTA must know of it before it exits."""
-        t = m.threads[0]
-        if access is None:
-            access = Access(m, t.clock.agent, t.clock.agent + 1, t.clock.epoch, None, None)
-        if not self.live and "exits" in self.cluster.run.checks:
-            raise may_still_touch(self, access)
-        self.touches[access.lo] = access
-
-    def untouched(self) -> None:
-        """The CTA exits: report those who may still use its shared memory."""
-        clocks = {id(t.clock.base): t.clock for t in self.threads}.values()
-        for a in self.touches.values():
-            if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in self.threads):
-                raise may_still_touch(self, a)
 
     def note(self, address: int, nbytes: int, name: str) -> None:
         if (address, nbytes, name) not in self.names:
@@ -215,14 +189,14 @@ class Run:
     def __init__(
         self, name: str, arch: str, grid: tuple[int, int, int], block: tuple[int, int, int],
         cluster: tuple[int, int, int], smem: int, seed: int | None, mode: str, memory: GlobalMemory,
-        maps: TensorMaps, checks: frozenset[str],
+        maps: TensorMaps, checks: Iterable[type[Check]],
     ) -> None:  # fmt: skip
         self.kernel, self.arch, self.grid, self.block, self.cluster_shape = name, arch, grid, block, cluster
         self.smem, self.mode, self.memory, self.maps = smem, mode, memory, maps
         self.trace: Any = None
         self.clustered = True  # whether the launch names a cluster
-        self.shared = False  # whether the lanes of a warp run together: see launch.may_share
-        self.computed = self.repeated = 0  # values of lanes, the first time and again (see fragment.WORTH)
+        self.convoy: Any = None  # what makes a convoy of a warp's threads, if they run together: see launch.may_share
+        self.computed = self.repeated = 0  # values of lanes, the first time and again (see convoy.WORTH)
         self.seed = seed
         self.rng = random.Random(seed) if seed is not None else None
         self.choices: Any = None  # see schedule.Choices
@@ -233,11 +207,17 @@ class Run:
         self.steps = 0  # counts what polling threads do by themselves (see `progress`)
         self.clock = 0
         self.serial = next(_SERIALS)
-        self.checks = checks
+        self.watch = Watch(check(self) for check in checks)
+        self.clocks = self.watch.clocks  # whether threads keep count of what they know of each other's accesses
+        self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
-        self.races = Races("uninitialised" in checks) if "races" in checks else None
+
+    @property
+    def shared(self) -> bool:
+        """Tell whether the lanes of a warp run together."""
+        return self.convoy is not None
 
     def tick(self) -> int:
         self.clock += 1
@@ -277,7 +257,7 @@ class Cluster:
         self.unit = Unit("cluster", self.threads)
         self.agents = len(self.threads)  # those given out
         self.clock0 = Clock.zero(self, self.agents + 64)
-        if run.races is not None:
+        if run.clocks:
             for agent, t in enumerate(self.threads):
                 t.clock = ThreadClock(agent, self.clock0)
         self.live = set(self.threads)
@@ -301,7 +281,7 @@ class Cluster:
         run.cluster = self
         self.scheduler, self._start = greenlet.getcurrent(), start
         for threads in [w.threads for c in self.ctas for w in c.warps] if run.shared else ():
-            self.spawn(threads, threads, Log())
+            self.spawn(run.convoy(self, threads))
         for thread in self.threads if not run.shared else ():
             thread.greenlet = greenlet(start(thread))
         try:
@@ -333,8 +313,8 @@ class Cluster:
         except SimError:
             raise
         except Exception as e:
-            if run.races is not None and run.races.suspect is not None:
-                raise run.races.suspect from e  # garbage that was read is the likely cause
+            for tell in run.watch.fails:
+                tell(self, e)
             raise
         finally:
             self._kill()
@@ -368,18 +348,18 @@ class Cluster:
         self.pollers = []
         return True
 
-    def spawn(self, threads: list[Thread], warp: list[Thread], log: Log) -> None:
-        """Let some lanes of a warp run on a greenlet of their own, from where `log` ends."""
-        f = Fragment(self, threads, warp, log)
-        for t in threads:
-            t.fragment = f
-        threads[0].greenlet = greenlet(self._start(threads[0]), self.scheduler)
-        self.ready.append(threads[0])
+    def spawn(self, convoy: Together) -> None:
+        """Let some lanes of a warp run on a greenlet of their own."""
+        for t in convoy.members:
+            t.convoy = convoy
+        leader = convoy.members[0]
+        leader.greenlet = greenlet(self._start(leader), self.scheduler)
+        self.ready.append(leader)
 
     @staticmethod
     def _with(t: Thread) -> list[Thread]:
         """The threads on the greenlet of one."""
-        return t.fragment.members if t.fragment is not None else [t]
+        return t.convoy.members if t.convoy is not None else [t]
 
     def paused(self, t: Thread) -> None:
         """A thread lets others run, and goes on after them all, or in an order other than the usual one among them."""
@@ -410,22 +390,22 @@ class Cluster:
         """Wake those of `threads` that do not run now."""
         me = self.run.thread
         for t in threads:
-            if t is not me and (t.fragment is None or t is t.fragment.members[0]):
+            if t is not me and (t.convoy is None or t is t.convoy.members[0]):
                 self.wake(t)
 
     def _exited(self, t: Thread) -> None:
         self.live.discard(t)
         self._busy = 0
         t.cta.live -= 1
-        if not t.cta.live and "exits" in self.run.checks and self.run.races is not None:
-            t.cta.untouched()
+        for tell in self.run.watch.exits if not t.cta.live else ():
+            tell(t.cta)
         self.run.events += 1
         t.cta.named.thread_exited()
         self.barrier.check()
 
     def _check_end(self) -> None:
-        if self.run.races is not None and self.run.races.suspect is not None:
-            raise self.run.races.suspect
+        for tell in self.run.watch.ends:
+            tell(self)
         for cta in self.ctas:
             for bar in cta.mbarriers.values():
                 if bar.live and bar.tx:

@@ -7,15 +7,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..checks.hazards import Region
+from ..ground.access import Access, Region
 from .barrier import BarrierHandle, MBarrier
 
 
 class Op:
-    """One operation in flight. held: (CTA, region, reads) of shared memory in use until it ends. global_access: what
-    the shadow of global memory calls it."""
+    """One operation in flight. held: (CTA, region, reads) of shared memory in use until it ends. access: what it does
+    to global memory, and uses: (CTA, region, reads, access) of what it does to shared memory; None stands for the
+    issuing threads' own. They are known where threads keep clocks."""
 
-    __slots__ = ("machine", "effect", "bars", "phases", "held", "groups", "done", "global_access", "began")
+    __slots__ = ("machine", "effect", "bars", "phases", "held", "groups", "done", "access", "uses", "told", "began")
 
     def __init__(
         self, machine: Any, effect: Callable[[], None], bars: list[tuple[BarrierHandle, int]],
@@ -24,13 +25,34 @@ class Op:
         self.machine, self.effect, self.bars, self.held, self.groups = machine, effect, bars, held, groups
         self.phases = [h.bar.phase for h, _ in bars]
         self.done = False
-        self.global_access: int | None = None
+        self.access: Access | None = None
+        self.uses: list[tuple[Any, Region, bool, Access | None]] = []
+        self.told: list[Access] = []  # all of these accesses
         self.began = 0
         if machine.run.trace is not None:
             machine.run.trace.begins(self)
 
     def describe(self) -> str:
         return f"{self.machine.row.name} issued by {self.machine.describe()} at {self.machine.place}"
+
+    def name_accesses(self) -> None:
+        """Say how the end of each of its accesses becomes known: by its groups, or by the barriers that it signals."""
+        m, each = self.machine, False
+        reading: Access | None
+        if self.groups is not None:
+            (reads, writes), epoch, kind = self.groups.agents, self.groups.epoch, self.groups.kind
+            reading, self.access = (Access(m, agent, agent + 1, epoch, kind, None) for agent in (reads, writes))
+            self.told = [reading, self.access]
+        else:
+            self.told = [handle.bar.access(m) for handle, _ in self.bars]
+            by = {handle.bar: access for (handle, _), access in zip(self.bars, self.told)}
+            reading = self.access = next(iter(by.values()), None)
+            each = len(self.bars) == sum(not reads for *_, reads in self.held)
+        # each write has its own barrier (of a CTA pair's, in the other CTA)
+        bars = iter(self.bars if each else ())
+        for cta, region, reads in self.held:
+            told = None if reads else next(bars, None)
+            self.uses.append((cta, region, reads, reading if told is None else by[told[0].bar]))
 
     def read_sources(self) -> None:
         """Read the shared memory that the operation copies from; it writes its destination later."""

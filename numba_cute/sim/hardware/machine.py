@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, WGMMA_GROUP, Instr
+from ...isa.form.instr import CP_ASYNC_GROUP, MBARRIER, RELEASE, WGMMA_GROUP, Instr, Order
 from ...isa.form.machine import Bytes
-from ..checks.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
-from ..checks.explain import not_started
-from ..checks.hazards import Access, Region, Rows
-from ..checks.ordering import fence as fence_threads, order
-from ..checks.progress import goes_on
-from ..report import DivergenceError, OutOfBoundsError, Place, RaceError, SimError, place_of, who
+from ..ground.access import Region, Rows
+from ..ground.clocks import FULL, GMEM, INIT, READS, SMEM, Gather
+from ..ground.ordering import fence as fence_threads, order
+from ..ground.report import DivergenceError, OutOfBoundsError, Place, SimError, place_of, who
+from .address_spaces import REGISTERS
 from .barrier import BarrierHandle
 from .inflight import Groups, Op
-from .memory import REGISTERS
+from .progress import goes_on
 from .special import special_register
 from .tmem import TensorMemoryHandle
 
@@ -35,11 +34,14 @@ POLLS = 64
 class Machine:
     """One issue of one row by `threads`."""
 
-    __slots__ = ("run", "row", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued", "saved",
-                 "op", "map_at", "_place")  # fmt: skip
+    __slots__ = ("run", "row", "case", "threads", "lanes", "cta", "cta_rank", "unit", "deferred", "eager", "issued",
+                 "saved", "op", "map_at", "_place")  # fmt: skip
 
-    def __init__(self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None) -> None:
+    def __init__(
+        self, run: Any, row: Instr | None, threads: list[Any], unit: Any = None, case: dict[str, Any] | None = None
+    ) -> None:
         self.run, self.row, self.threads, self.unit = run, row, threads, unit
+        self.case = case
         self.lanes = len(threads)
         self.cta = threads[0].cta
         self.cta_rank = self.cta.rank
@@ -52,17 +54,26 @@ class Machine:
         self._place: Place | None = None
 
     @property
+    def order(self) -> Order:
+        """How the row orders memory."""
+        return Order(None, None) if self.row is None else self.row.order(self.case or {})
+
+    @property
     def place(self) -> Place:
         """The user's line that issues this."""
         if self._place is None:
             self._place = place_of(sys._getframe(1))
         return self._place
 
+    def fix_place(self) -> None:
+        """Remember the user's line, while the issuing frame is there."""
+        self._place = self.place
+
     def describe(self) -> str:
         return who(self.threads)
 
     def clocks(self) -> Any:
-        """What the issuing threads know (or knew when they issued what is deferred)."""
+        """Give what the issuing threads know (or knew when they issued what is deferred)."""
         return self.issued or [t.clock for t in self.threads]
 
     def acquire(self, clock: Any) -> None:
@@ -101,10 +112,11 @@ class Machine:
 
     def pause(self, why: str, on: Any = None) -> None:
         thread = self.run.thread
-        if thread.fragment is not None and thread.fragment.pauses(why):
+        if thread.convoy is not None and thread.convoy.pauses(why):
             return
-        if on is not None and self.run.races is not None:
-            thread.gave_up = on.bar, self.place
+        if on is not None:
+            for tell in self.run.watch.gives_up:
+                tell(self, on.bar)
         if goes_on(thread, sys._getframe(1)):
             self.run.steps += 1
         thread.cta.cluster.paused(thread)
@@ -128,34 +140,30 @@ class Machine:
                 f"on an H200); launch with cluster=, or give the kernel @cute.cluster_shape; {self.place}"
             )
 
-    def cluster_arrive(self, release: bool = True) -> None:
-        self.cta.cluster.barrier.arrive(self, release)
+    def cluster_arrive(self) -> None:
+        self.cta.cluster.barrier.arrive(self, self.order.sem == RELEASE)
 
     def cluster_wait(self) -> None:
         self.cta.cluster.barrier.wait(self)
 
     def cancel_cluster(self) -> tuple[int, int, int] | None:
-        refused = self.cta.cluster.refused
-        if self.run.races is not None:
-            if any(t.base.at(READS, agent) >= epoch for t in self.clocks() for agent, epoch in refused):
-                raise SimError(
-                    f"clusterlaunchcontrol.try_cancel: {self.describe()} asks again at {self.place}, after it has seen "
-                    f"a response that none was left; leave the loop at the first such response"
-                )
+        for tell in self.run.watch.asks_for_cluster:
+            tell(self)
         found = self.run.cancel_cluster()
         if found is None and self.op is not None:
-            refused.extend((h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases))
+            self.cta.cluster.refused.extend(
+                (h.bar.agent, phase + 1) for (h, _), phase in zip(self.op.bars, self.op.phases)
+            )
         return found  # type: ignore[no-any-return]
 
     @property
     def tmem(self) -> TensorMemoryHandle:
         return TensorMemoryHandle(self)
 
-    def set_registers(self, count: int) -> None:
+    def set_registers(self, count: int, *, grows: bool) -> None:
         if count % 8 or not 24 <= count <= 256:
             raise SimError(f"setmaxnreg {count}: it must be a multiple of 8 in 24 to 256; at {self.place}")
         unit, cta = self.unit, self.cta
-        grows = self.row is not None and "_inc" in self.row.name
         if unit.registers is not None and (count < unit.registers) == grows and count != unit.registers:
             raise SimError(
                 f"setmaxnreg: {self.describe()} {'raises' if grows else 'lowers'} its registers from {unit.registers} "
@@ -195,13 +203,13 @@ class Machine:
 
     def _check(self, owner: Any, region: Region, write: bool, atomic: str | None = None) -> None:
         """Check an access to a CTA's shared memory now; a deferred one was checked when it was issued."""
-        if owner.smem.shadow is not None and not self.deferred:
-            if owner is not self.cta:
-                first = owner.threads[0].clock.agent
-                if not all(t.base.at(INIT, first) or t.base.at(READS, first) for t in self.clocks()):
-                    raise not_started(self, owner)
-                owner.touched(self)
-            self.run.races.check(self, owner.smem.shadow, region, write, atomic=atomic)
+        if self.deferred:
+            return
+        if owner is not self.cta:
+            for tell in self.run.watch.reaches:
+                tell(self, owner)
+        for tell in self.run.watch.accesses:
+            tell(self, owner.smem, region, write, atomic)
 
     def shared(self, rank: int, address: int, nbytes: int, write: bool) -> Bytes:
         """Shared memory of a CTA of the cluster, checked for this access."""
@@ -235,22 +243,14 @@ class Machine:
 
     def _global(self, address: int, nbytes: int, write: bool) -> Bytes:
         a = self.run.memory.at(address, nbytes, self, write)
-        if self.run.races is not None:
-            a.check(self, address, nbytes, write, by=self.asynchronous(None))
+        for tell in self.run.watch.accesses:
+            tell(self, a, a.region(address, nbytes), write, asynchronous=True)
         return a.data[address - a.address : address - a.address + nbytes]  # type: ignore[no-any-return]
 
-    def asynchronous(self, atomic: str | None) -> int | None:
-        """The access of the operation whose effect is being done, if one is; atomic: its scope."""
-        by = self.op.global_access if self.op else None
-        if by is not None:
-            self.run.races.accesses[by].atomic = atomic
-        return by
-
     def read_constant(self, address: int, nbytes: int) -> Bytes:
-        if self.run.races is not None:
+        for tell in self.run.watch.reads_constant:
             a = self.run.memory.at(address, nbytes, self)
-            at = address - a.address
-            self.run.races.never_written(self, a.shadow, Region(at, at + nbytes))
+            tell(self, a, a.region(address, nbytes))
         return self._global(address, nbytes, False)
 
     def read_global(self, address: int, nbytes: int) -> Bytes:
@@ -261,8 +261,8 @@ class Machine:
 
     def update_global(self, address: int, nbytes: int, change: Callable[[Bytes], Bytes]) -> Bytes:
         a = self.run.memory.at(address, nbytes, self, True)
-        if self.run.races is not None:
-            a.check(self, address, nbytes, True, by=self.asynchronous("gpu"), atomic="gpu")
+        for tell in self.run.watch.accesses:
+            tell(self, a, a.region(address, nbytes), True, "gpu", asynchronous=True)
         part = a.data[address - a.address : address - a.address + nbytes]
         old = part.copy()
         part[...] = change(old)
@@ -270,8 +270,10 @@ class Machine:
 
     def atomic(
         self, address: int, nbytes: int, change: Callable[[Bytes], Bytes] | None, *, shared: bool,
-        cta: int | None = None, sem: str = "relaxed", scope: str = "gpu", reads: bool = True,
+        cta: int | None = None, reads: bool = True,
     ) -> Bytes:  # fmt: skip
+        sem, scope = self.order
+        assert sem is not None and scope is not None
         if change is None:
             self.polls(address)  # which may let others change what is then read
         if shared:
@@ -282,8 +284,8 @@ class Machine:
         else:
             owner = None
             a = self.run.memory.at(address, nbytes, self, change is not None)
-            if self.run.races is not None:
-                a.check(self, address, nbytes, change is not None, atomic=scope)
+            for tell in self.run.watch.accesses:
+                tell(self, a, a.region(address, nbytes), change is not None, scope)
             part = a.data[address - a.address : address - a.address + nbytes]
         order(self, (owner, address), sem, scope, reads=reads, writes=change is not None)
         old = part.copy()
@@ -323,11 +325,13 @@ class Machine:
         kind = self.row.done_by if self.row else None
         held = [(*self._held(a, n), True) for a, n in reads or ()]
         held += [(*self._held(a, n), False) for a, n in writes or ()]
-        self._place = self.place  # while the issuing frame is there
+        self.fix_place()
         groups = self.groups(kind) if kind not in (None, MBARRIER) else None
         op = self.op = Op(self, effect, bars, held, groups)
-        if self.run.races is not None:
-            self._check_held(op)
+        if self.run.clocks:
+            op.name_accesses()
+            for tell in self.run.watch.issues:
+                tell(self, op)
             if self.lanes == 1:
                 self.issued = [self.threads[0].clock.frozen()]
         inflight = self.cta.cluster.inflight
@@ -351,36 +355,13 @@ class Machine:
         cta.smem.check(at, nbytes, self)
         return cta, Region(at, at + nbytes)
 
-    def _check_held(self, op: Op) -> None:
-        """Check and remember the shared memory that an operation uses, and how its end becomes known."""
-        races = self.run.races
-        kind = op.groups.kind if op.groups else MBARRIER
-        if op.groups is not None:
-            agents, epoch = op.groups.agents, op.groups.epoch
-            reading = races.add(Access(self, agents[0], agents[0] + 1, epoch, kind, None))
-            op.global_access = races.add(Access(self, agents[1], agents[1] + 1, epoch, kind, None))
-            by = {}
-        else:
-            by = {h.bar: races.add(h.bar.access(self)) for h, _ in op.bars}
-            reading = op.global_access = next(iter(by.values()), None)
-        # each write has its own barrier (of a CTA pair's, in the other CTA)
-        bars = iter(op.bars if len(op.bars) == sum(not reads for *_, reads in op.held) else ())
-        if self.map_at is not None and op.global_access is not None:
-            self.run.memory.at(self.map_at, 128, self).reads(self, self.map_at, 128, op.global_access)
-        for cta, region, reads in op.held:
-            told = None if reads else next(bars, None)
-            mine = reading if told is None else by[told[0].bar]
-            races.check(self, cta.smem.shadow, region, not reads, by=mine)
-            if mine is not None:
-                cta.touched(self, races.accesses[mine])
-
     def commit(self, group: str) -> None:
         self.groups(group).commit()
 
     def arrive_when_done(self, group: str, barrier: Any, counted: bool) -> None:
         groups, bar = self.groups(group), barrier.live("arrives")
         ops, epoch = list(groups), groups.mark()
-        self._place = self.place  # while the issuing frame is there
+        self.fix_place()
         bar.will_send(self.threads)
         if not counted:
             barrier.expect_arrival()
@@ -401,7 +382,7 @@ class Machine:
     def wait(self, group: str, pending: int, *, read: bool = False) -> None:
         groups = self.groups(group)
         groups.wait(pending, read)
-        if self.run.races is not None:
+        if self.run.clocks:
             epoch = groups.done(pending)
             agents = groups.agents[:1] if read else groups.agents
             # cp.async writes through the generic proxy: a fence must follow before the async proxy sees it
@@ -409,11 +390,8 @@ class Machine:
             for t in self.threads if epoch > 0 else ():
                 for agent in agents:
                     t.clock.base = t.clock.base.knowing(agent, epoch, rows)
-        if group == WGMMA_GROUP and self.unit.busy:
-            for key, spans in list(self.unit.busy.items()):
-                self.unit.busy[key] = [s for s in spans if s.epoch > groups.done(pending)]
-                if not self.unit.busy[key]:
-                    del self.unit.busy[key]
+        for tell in self.run.watch.waited:
+            tell(self, group, groups, pending)
 
     def accumulate(self, registers: Any) -> Any:
         self.hold(registers, False)
@@ -421,65 +399,35 @@ class Machine:
 
     def hold(self, registers: Any, keeps: bool) -> None:
         """Registers that a wgmma uses until its group is done; with `keeps` it only reads them."""
-        slab = getattr(registers, "base", None)
-        if slab is None or self.eager or self.unit is None or "registers" not in self.run.checks:
-            return
-        loose = self.unit.loose
-        if loose is None or id(slab) in loose:
-            what = "an operand's registers" if keeps else "the accumulator's registers"
-            since = "" if loose is None else f" since {what} were last touched"
-            raise RaceError(
-                f"missing wgmma.fence: {self.row.name if self.row else ''} is issued by {self.describe()} at "
-                f"{self.place}, but the warpgroup executed no wgmma.fence{since}; call it (warpgroup.fence, "
-                f"wgmma_fence) before the first wgmma that uses them"
-            )
-        size = slab.itemsize
-        start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
-        nbytes = registers.shape[1] * registers.itemsize
-        epoch = self.groups(WGMMA_GROUP).epoch
-        span = Held(slab, start // size, (start + nbytes) // size, self, epoch, keeps)
-        self.unit.busy.setdefault(id(slab), []).append(span)
+        if not self.eager and self.unit is not None:
+            for tell in self.run.watch.holds:
+                tell(self, registers, keeps)
 
-    def fence(self, kind: str) -> None:
-        if kind == "wgmma" and self.unit is not None:
-            self.unit.fenced()
-        if kind.startswith("acq_rel."):
-            self.run.events += 1
-        if kind.startswith("tcgen05."):
-            self.tmem.fence(kind)
-        if self.run.races is None:
-            return
-        if kind.startswith("acq_rel.") and self.lanes > 1:  # a barrier of the warp
-            self.meet()
-            return
-        for t in self.threads:
-            if kind.startswith("acq_rel."):
-                fence_threads(t, kind.removeprefix("acq_rel."))
-            for row in _FENCES.get(kind, ()):
-                t.clock.fence(row)
+    def fence(self) -> None:
+        self.run.events += 1
+        if self.run.clocks:
+            for t in self.threads:
+                fence_threads(t, self.order.scope or "cta")
+
+    def fence_proxy(self, *, shared: bool, global_: bool) -> None:
+        self._fence_clocks(*((SMEM,) if shared else ()), *((GMEM,) if global_ else ()))
+
+    def fence_barriers(self) -> None:
+        self._fence_clocks(INIT)
+
+    def _fence_clocks(self, *rows: int) -> None:
+        if self.run.clocks:
+            for t in self.threads:
+                for row in rows:
+                    t.clock.fence(row)
+
+    def fence_registers(self) -> None:
+        for tell in self.run.watch.fences_wgmma:
+            tell(self)
 
     def meet(self) -> None:
-        """A barrier among the issuing threads."""
-        gather = Gather(self.threads[0].clock.base)
-        gather.add([t.clock for t in self.threads])
-        self.acquire(gather.freeze())
-
-
-_FENCES = {
-    "proxy.async": (SMEM, GMEM),
-    "proxy.async.shared": (SMEM,),
-    "proxy.async.global": (GMEM,),
-    "mbarrier_init": (INIT,),
-}
-
-
-class Held(NamedTuple):
-    """Registers [start, end) of a slab that the wgmma of issue `by` uses until its group, number `epoch`, is waited
-    for; with `keeps` it only reads them."""
-
-    slab: Any
-    start: int
-    end: int
-    by: Machine
-    epoch: int
-    keeps: bool
+        self.run.events += 1
+        if self.run.clocks:
+            gather = Gather(self.threads[0].clock.base)
+            gather.add([t.clock for t in self.threads])
+            self.acquire(gather.freeze())

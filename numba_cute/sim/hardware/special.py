@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..report import SimError
+from ..ground.report import SimError
 
 
 def special_register(run: Any, t: Any, name: str) -> int:

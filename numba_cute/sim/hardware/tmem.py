@@ -9,13 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...isa.form.instr import TCGEN05_GROUP
-from ...seam import Regs
-from ..checks.clocks import FULL, GMEM, READS, SMEM, TENSOR
-from ..checks.tmem_hazards import COLUMNS, LANES, Patch, TensorRaces, in_pipe
-from ..report import OutOfBoundsError, RaceError, SimError
+from ...isa.form.instr import TCGEN05_GROUP, TCGEN05_LOADS, TCGEN05_STORES
+from ..ground.clocks import FULL, GMEM, READS, SMEM, TENSOR
+from ..ground.report import OutOfBoundsError, SimError
 
+LANES, COLUMNS = 128, 512
 _GRAIN = 32  # columns; the least allocation
+
+
+class Patch:
+    """Some lanes and columns."""
+
+    __slots__ = ("lane", "lanes", "column", "columns")
+
+    def __init__(self, lane: int, lanes: int, column: int, columns: int) -> None:
+        self.lane, self.lanes, self.column, self.columns = lane, lanes, column, columns
+
+    @property
+    def index(self) -> tuple[slice, slice]:
+        return slice(self.lane, self.lane + self.lanes), slice(self.column, self.column + self.columns)
+
+    def __str__(self) -> str:
+        return (
+            f"lanes {self.lane} to {self.lane + self.lanes - 1}, columns {self.column} to "
+            f"{self.column + self.columns - 1}"
+        )
 
 
 class TensorMemory:
@@ -28,7 +46,6 @@ class TensorMemory:
         self.relinquished: str = ""  # by whom, and where
         self.allocated: dict[int, str] = {}  # by whom, and where, each allocation was made
         self.pair: int | None = None  # the cta_group of the first tcgen05 instruction that has one
-        self.races = TensorRaces(cta) if cta.cluster.run.races is not None else None
 
     def room(self, columns: int) -> int | None:
         """The first free place of so many columns, aligned to them."""
@@ -67,8 +84,8 @@ class TensorMemoryHandle:
         t.owners[at // _GRAIN : (at + columns) // _GRAIN] = [at] * (columns // _GRAIN)
         t.allocated[at] = self._where()
         t.data[:, at : at + columns] = 0xFFFFFFFF
-        if t.races is not None:
-            t.races.forget(Patch(0, LANES, at, columns))
+        for tell in m.run.watch.allocates:
+            tell(m.cta, Patch(0, LANES, at, columns))
         return at
 
     def dealloc(self, address: int, columns: int) -> None:
@@ -77,8 +94,8 @@ class TensorMemoryHandle:
         if not held or len(held) * _GRAIN != columns:
             there = f"{len(held) * _GRAIN} columns were allocated there" if held else "nothing is allocated there"
             raise SimError(f"tcgen05.dealloc: {columns} columns at {address:#x}, but {there}; {self._where()}")
-        if t.races is not None:
-            t.races.freed(m, Patch(0, LANES, address, columns))
+        for tell in m.run.watch.frees:
+            tell(m, m.cta, Patch(0, LANES, address, columns))
         for at in held:
             t.owners[at // _GRAIN] = None
         del t.allocated[address]
@@ -89,15 +106,18 @@ class TensorMemoryHandle:
     # accesses
     def read(self, lane: int, lanes: int, column: int, columns: int, cta: int | None = None) -> NDArray[np.uint32]:
         t, patch = self._part(lane, lanes, column, columns, cta, "read")
-        if t.races is not None and not self.machine.deferred:
-            t.races.load(self.machine, patch)
-        return t.data[patch.index].copy()  # type: ignore[no-any-return]
+        self._tell(t, patch, False)
+        return t.data[patch.index].copy()
 
     def write(self, lane: int, column: int, values: NDArray[np.uint32], cta: int | None = None) -> None:
         t, patch = self._part(lane, values.shape[0], column, values.shape[1], cta, "written")
-        if t.races is not None and not self.machine.deferred:
-            t.races.store(self.machine, patch)
+        self._tell(t, patch, True)
         t.data[patch.index] = values
+
+    def _tell(self, t: TensorMemory, patch: Patch, write: bool) -> None:
+        if not self.machine.deferred:
+            for tell in self.machine.run.watch.accesses_tensor_memory:
+                tell(self.machine, t.cta, patch, write)
 
     def _part(
         self, lane: int, lanes: int, column: int, columns: int, cta: int | None, verb: str
@@ -125,15 +145,8 @@ class TensorMemoryHandle:
         writes = [self._part(lane, rows, column, n, c, "written") for c, lane, rows, n in parts]
         read = [self._part(lane, rows, at, n, c, "read") for at, n in uses for c, lane, rows, _ in parts]
         m.later(effect, reads=reads)
-        if m.run.races is None:
-            return
-        pipe = in_pipe(m)
-        for t, patch in read:
-            if t.races is not None:
-                t.races.pipe(m, pipe, patch, reads=True, writes=False)
-        for t, patch in writes:
-            if t.races is not None:
-                t.races.pipe(m, pipe, patch, reads=accumulates, writes=True)
+        for tell in m.run.watch.multiplies:
+            tell(m, [(t.cta, patch) for t, patch in read], [(t.cta, patch) for t, patch in writes], accumulates)
 
     def commit(self, bars: list[Any]) -> None:
         m = self.machine
@@ -155,44 +168,31 @@ class TensorMemoryHandle:
 
         m.later(effect)
 
-    def fence(self, kind: str) -> None:
-        """tcgen05.fence::before_thread_sync and ::after_thread_sync ("tcgen05.before", "tcgen05.after"), and
-        tcgen05.wait::ld and ::st ("tcgen05.ld", "tcgen05.st")."""
-        m = self.machine
-        if kind == "tcgen05.ld":
-            m.unit.loading.clear()
-        if m.run.races is None:
-            return
-        for t in m.threads:
-            if kind == "tcgen05.before":
+    def fence_before(self) -> None:
+        if self.machine.run.clocks:
+            for t in self.machine.threads:
                 t.clock.fence(TENSOR)
-            elif kind == "tcgen05.after":
+
+    def fence_after(self) -> None:
+        if self.machine.run.clocks:
+            for t in self.machine.threads:
                 t.clock.after = t.clock.base
-        if kind in ("tcgen05.ld", "tcgen05.st"):
-            waits = m.unit.groups.get(kind)
-            if waits is not None:
-                for t in m.threads:
-                    t.clock.base = t.clock.base.knowing(waits.agent, waits.epoch, (READS, FULL))
-                waits.epoch += 1
 
+    def wait_loads(self) -> None:
+        for tell in self.machine.run.watch.waited_for_loads:
+            tell(self.machine)
+        self._wait(TCGEN05_LOADS)
 
-def loads(m: Any, registers: list[tuple[Any, Any]]) -> None:
-    """The (thread, registers) that a load from tensor memory has still to write, until tcgen05.wait::ld."""
-    m._place = m.place  # while the issuing frame is there
-    for t, regs in registers:
-        if isinstance(regs, Regs):
-            m.unit.loading.setdefault(t.index, []).append((regs, m))
+    def wait_stores(self) -> None:
+        self._wait(TCGEN05_STORES)
 
-
-def check_loaded(m: Any, regs: Regs, verb: str) -> None:
-    """An error if a thread touches registers that a load from tensor memory has still to write."""
-    for held, by in m.threads[0].warp.loading.get(m.threads[0].index, ()):
-        if held.file is regs.file and regs.start < held.start + held.count and held.start < regs.start + regs.count:
-            raise RaceError(
-                f"race: registers are {verb} by {m.describe()} at {m.place}\n"
-                f"  but {by.row.name} issued at {by.place} has still to write them: missing tcgen05.wait::ld\n"
-                f"  mend: tcgen05.wait::ld by the whole warp after the load and before this line"
-            )
+    def _wait(self, group: str) -> None:
+        m = self.machine
+        waits = m.unit.groups.get(group) if m.run.clocks else None
+        if waits is not None:
+            for t in m.threads:
+                t.clock.base = t.clock.base.knowing(waits.agent, waits.epoch, (READS, FULL))
+            waits.epoch += 1
 
 
 def memory_of(cta: Any) -> TensorMemory:
@@ -210,7 +210,7 @@ def check_freed(cta: Any) -> None:
         raise SimError(
             f"tensor memory: the kernel ended with {t.owners.count(at) * _GRAIN} columns of CTA {cta.rank} still "
             f"allocated\n  they were allocated at {at:#x} by {where}\n"
-            f"  mend: that warp calls tcgen05.dealloc, after all have done with them"
+            f"  fix: that warp calls tcgen05.dealloc, after all have done with them"
         )
 
 

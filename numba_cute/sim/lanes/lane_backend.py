@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator as traced code asks it where lanes run together (see `fragment`): each question that touches memory or
+"""The simulator as traced code asks it where lanes run together (see `convoy`): each question that touches memory or
 registers is one step for all lanes, done by NumPy where they do the same at different addresses."""
 
 from __future__ import annotations
@@ -15,88 +15,89 @@ from ...dtypes import Boolean, DType, Float32, Int32, Int64, Uint32, from_numpy
 from ...isa.form.instr import ARRAY, SAME, THREAD, Instr
 from ...isa.form.machine import Bytes
 from ...seam import COMPARISONS, Regs
-from ..backend import SimBackend, as_array, as_number, cast, type_of
-from ..hardware.collective import as_lanes, issue_alone, issue_together, registers_of, scalar, spans
-from ..hardware.elementwise import bits_as, compute, computed_in
+from ..hardware.collective import issue_alone, issue_together
 from ..hardware.machine import Machine
+from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import limits
+from ..python.arithmetic.elementwise import bits_as
+from ..python.arithmetic.lanes import LaneFile, Lanes, LaneVector, compared
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arithmetic.traced import join, joined
-from .fragment import Fragment
-from .lanes import LaneFile, Lanes, LaneVector, compared
+from ..python.backend import SimBackend, as_array, as_number, cast, type_of
+from .convoy import Convoy
+from .operands import as_lanes, scalars, spans
 
 
 class LaneBackend(SimBackend):
-    """Each method does what `SimBackend`'s does, for all lanes of the fragment that runs now."""
+    """Each method does what `SimBackend`'s does, for all lanes of the convoy that runs now."""
 
     @property
-    def _fragment(self) -> Fragment:
-        return self.run.thread.fragment  # type: ignore[no-any-return]
+    def _convoy(self) -> Convoy:
+        return self.run.thread.convoy  # type: ignore[no-any-return]
 
     # instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
-        self.check_target(instr)
-        f = self._fragment
+        self.check_target(instr, statics, operands)
+        f = self._convoy
         if instr.issuer != THREAD:
             return f.step(issue_together, self.run, instr, statics, operands)
         if instr.pure and instr.least:
             return self._compute(f, instr, statics, operands)
         return f.step(self._issue, f, instr, statics, operands)
 
-    def _compute(self, f: Fragment, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
-        """What has no side effect needs no step: it is computed again."""
+    def _compute(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+        """Compute what has no side effect: that needs no step, for it can be computed again."""
         if not any(map(_varies, operands.values())):
             return issue_alone(self.run, row, case, operands)
         if row.lanes == ARRAY:
             return self._at_once(f, row, case, operands)
         return f.each(partial(issue_alone, self.run, row, case), operands)
 
-    def _at_once(self, f: Fragment, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+    def _at_once(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         """The body takes and gives arrays."""
         values = {}
-        for o in row.operands:
-            if o.reads:
-                given, kind = operands[o.name], o.kind.name
-                values[o.name] = registers_of(kind, given) if type(given) is Lanes else scalar(kind, given)
-        outs = row.perform(Machine(self.run, row, f.threads), case, values)
-        outputs = [o for o in row.operands if o.writes]
+        for o in row.operands_in(case):
+            if o.reads and o.name in operands:
+                values[o.name] = scalars(o.kind.name, operands[o.name])
+        outs = row.perform(Machine(self.run, row, f.threads, case=case), case, values)
+        outputs = [o for o in row.operands_in(case) if o.writes]
         made = [as_lanes(f, o.kind.name, x) for o, x in zip(outputs, outs if len(outputs) > 1 else (outs,))]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _issue(self, f: Fragment, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
+    def _issue(self, f: Convoy, row: Instr, case: dict[str, Any], operands: dict[str, Any]) -> Any:
         if row.lanes == ARRAY:
             return self._special(f, row, case) if row.pure else self._at_once(f, row, case, operands)
         if row.lanes == SAME:
             f.alike(*operands.values())
-            alike = {k: v.list[0] if type(v) is Lanes else v for k, v in operands.items()}
+            alike = {k: v.values[0] if type(v) is Lanes else v for k, v in operands.items()}
             return issue_alone(self.run, row, case, alike, f)
         return f.each(partial(issue_alone, self.run, row, case), operands)
 
-    def _special(self, f: Fragment, row: Instr, case: dict[str, Any]) -> Any:
+    def _special(self, f: Convoy, row: Instr, case: dict[str, Any]) -> Any:
         """A special register: most never change."""
         key = row.name, id(case)
-        if key not in f.memory or "smem_size" in str(case):
+        if key not in f.memory or case.get("grows"):
             f.memory[key] = self._at_once(f, row, case, {})
         return f.memory[key]
 
     # memory
     def load(self, dtype: DType, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
-        f = self._fragment
+        f = self._convoy
         return f.step(self._load, f, dtype, space, address, count, align)  # type: ignore[no-any-return]
 
-    def _load(self, f: Fragment, dtype: DType, space: str, address: Any, count: int, align: int) -> Any:
+    def _load(self, f: Convoy, dtype: DType, space: str, address: Any, count: int, align: int) -> Any:
         if type(address) is not Lanes:
             return super().load(dtype, space, address, count, align)
-        self._machine().polls(tuple(address.list))
+        self._machine().polls(tuple(address.values))
         memory, places = self._places(f, space, address, count * dtype.bytes, align)
         values = memory[places].view(dtype.numpy)
         return tuple(f.of_array(dtype, values[:, i]) for i in range(count))
 
     def store(self, dtype: DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
-        f = self._fragment
+        f = self._convoy
         f.step(self._store, f, dtype, space, address, values, align)
 
-    def _store(self, f: Fragment, dtype: DType, space: str, address: Any, values: Any, align: int) -> None:
+    def _store(self, f: Convoy, dtype: DType, space: str, address: Any, values: Any, align: int) -> None:
         if type(address) is not Lanes:  # the lanes write in order
             last = [v.numbers[-1] if type(v) is Lanes else v for v in values]
             super().store(dtype, space, address, last, align)
@@ -111,10 +112,10 @@ class LaneBackend(SimBackend):
         return swizzle(address)
 
     def copy_to_regs(self, space: str, address: Any, dst: Regs, align: int) -> None:
-        f = self._fragment
+        f = self._convoy
         f.step(self._copy_to_regs, f, space, address, dst, align)
 
-    def _copy_to_regs(self, f: Fragment, space: str, address: Any, dst: Regs, align: int) -> None:
+    def _copy_to_regs(self, f: Convoy, space: str, address: Any, dst: Regs, align: int) -> None:
         if self._one_by_one(f, dst) or type(address) is not Lanes:
             f.each(super().copy_to_regs, space, address, dst, align)
         else:
@@ -122,10 +123,10 @@ class LaneBackend(SimBackend):
             _set(f, dst, memory[places].view(dst.dtype.numpy))
 
     def copy_from_regs(self, src: Regs, space: str, address: Any, align: int) -> None:
-        f = self._fragment
+        f = self._convoy
         f.step(self._copy_from_regs, f, src, space, address, align)
 
-    def _copy_from_regs(self, f: Fragment, src: Regs, space: str, address: Any, align: int) -> None:
+    def _copy_from_regs(self, f: Convoy, src: Regs, space: str, address: Any, align: int) -> None:
         if self._one_by_one(f, src) or type(address) is not Lanes:
             f.each(super().copy_from_regs, src, space, address, align)
         else:
@@ -133,41 +134,41 @@ class LaneBackend(SimBackend):
             memory[places] = np.ascontiguousarray(spans(f, src)).view(np.uint8)
 
     def _places(
-        self, f: Fragment, space: str, address: Lanes, nbytes: int, align: int, write: bool = False
+        self, f: Convoy, space: str, address: Lanes, nbytes: int, align: int, write: bool = False
     ) -> tuple[Bytes, Any]:
         """The memory that the lanes access, and where in it: an index (lanes, nbytes) of bytes."""
-        at = np.array(address.list, np.int64)
+        at = np.array(address.values, np.int64)
         low, high = int(at.min()), int(at.max())
         if align > 1 and (at % min(align, 16)).any():
-            raise IndexError("misaligned")
+            raise NotTogether("misaligned")
         if space == "smem" or (space == "generic" and not high >> 32 and self.run.memory.find(low) is None):
             smem = self.run.thread.cta.smem
             if high >> 24 or not (smem.holds(low, nbytes) and smem.holds(high, nbytes)):
-                raise IndexError("outside of the CTA's shared memory")
+                raise NotTogether("outside of the CTA's shared memory")
             return smem.data, at[:, None] + np.arange(nbytes)
         a = self.run.memory.find(low)
         if a is None or high + nbytes > a.end or write and a.readonly:
-            raise IndexError("outside of one allocation that is as it must be")
+            raise NotTogether("outside of one allocation that is as it must be")
         return a.data, (at - a.address)[:, None] + np.arange(nbytes)
 
     # registers
     def registers(self, dtype: DType, count: int) -> Any:
-        f = self._fragment
+        f = self._convoy
         return f.step(self._new_registers, f, dtype, count)
 
-    def _new_registers(self, f: Fragment, dtype: DType, count: int) -> LaneFile:
+    def _new_registers(self, f: Convoy, dtype: DType, count: int) -> LaneFile:
         for t in f.threads:
             self.run.thread = t
             slab = super().registers(dtype, count).base
         self.run.thread = t = f.threads[0]
         return LaneFile(slab, (t.warpgroup or t.warp).threads[0].index)
 
-    def _one_by_one(self, f: Fragment, regs: Regs) -> bool:
-        """Whether each lane's registers are looked at alone: they are indexed apart, or being loaded."""
-        return type(regs.start) is Lanes or bool(self.run.thread.warp.loading)
+    def _one_by_one(self, f: Convoy, regs: Regs) -> bool:
+        """Tell whether each lane's registers are looked at alone: they are indexed apart."""
+        return type(regs.start) is Lanes
 
     def read(self, regs: Regs) -> Any:
-        f = self._fragment
+        f = self._convoy
         if self._one_by_one(f, regs):
             return f.step(f.each, super().read, regs)
         return f.step(lambda: f.of_array(regs.dtype, np.array(spans(f, regs)[:, 0])))
@@ -176,30 +177,30 @@ class LaneBackend(SimBackend):
         self.fill(regs, value)
 
     def fill(self, regs: Regs, value: Any) -> None:
-        f = self._fragment
+        f = self._convoy
         if self._one_by_one(f, regs):
             f.step(f.each, super().fill, regs, value)
         else:
             f.step(lambda: _set(f, regs, _column(_numbers(value, regs.dtype))))
 
     def vector(self, regs: Regs) -> Any:
-        f = self._fragment
+        f = self._convoy
         if self._one_by_one(f, regs):
             return f.step(f.each, super().vector, regs)
         return f.step(lambda: LaneVector(f, np.array(spans(f, regs))))
 
     def unvector(self, vector: Any, regs: Regs) -> None:
-        f = self._fragment
+        f = self._convoy
         if self._one_by_one(f, regs):
             f.step(f.each, super().unvector, vector, regs)
         else:
             f.step(lambda: _set(f, regs, _array(vector)))
 
     def flag(self) -> Regs:
-        f = self._fragment
+        f = self._convoy
         return f.step(self._flag, f)  # type: ignore[no-any-return]
 
-    def _flag(self, f: Fragment) -> Regs:
+    def _flag(self, f: Convoy) -> Regs:
         t = f.threads[0]
         if t.carry is None:
             file = self._new_registers(f, Uint32, 1)
@@ -212,12 +213,12 @@ class LaneBackend(SimBackend):
     def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
         if type(vector) is not LaneVector:
             return super().convert(vector, src, dst, count)
-        return LaneVector(vector.fragment, as_array(vector.array, dst))
+        return LaneVector(vector.convoy, as_array(vector.array, dst))
 
     def pack(self, dtype: DType, values: Sequence[Any]) -> Any:
         if not any(type(v) is Lanes for v in values):
             return super().pack(dtype, values)
-        f = self._fragment
+        f = self._convoy
         out = np.empty((len(f.threads), len(values)), dtype.numpy)
         for i, v in enumerate(values):
             out[:, i] = _numbers(v, dtype)
@@ -226,36 +227,23 @@ class LaneBackend(SimBackend):
     def lane(self, vector: Any, index: int) -> Any:
         if type(vector) is not LaneVector:
             return super().lane(vector, index)
-        return vector.fragment.of_array(from_numpy(vector.array.dtype), vector.array[:, index])
+        return vector.convoy.of_array(from_numpy(vector.array.dtype), vector.array[:, index])
 
     def bitcast(self, vector: Any, dtype: DType) -> Any:
         if type(vector) is not LaneVector:
             return super().bitcast(vector, dtype)
-        return LaneVector(vector.fragment, bits_as(np.ascontiguousarray(vector.array), dtype))
+        return LaneVector(vector.convoy, bits_as(np.ascontiguousarray(vector.array), dtype))
 
     def take(self, vector: Any, indices: Sequence[int]) -> Any:
         if type(vector) is not LaneVector:
             return super().take(vector, indices)
-        return LaneVector(vector.fragment, vector.array[:, list(indices)])
+        return LaneVector(vector.convoy, vector.array[:, list(indices)])
 
     def elementwise(self, op: Any, dtype: DType, *operands: Any) -> Any:
         if not any(map(_varies, operands)):
             return super().elementwise(op, dtype, *operands)
-        f = self._fragment
-        inner = computed_in(dtype)
-        arrays = []
-        for i, x in enumerate(operands):
-            want = Boolean if op == "where" and i == 0 else inner
-            if not isinstance(x, (np.ndarray, LaneVector)):
-                x = _column(_numbers(x, Boolean if want is Boolean else dtype))
-            arrays.append(np.asarray(_array(x), want.numpy))
-        if isinstance(op, Instr):
-            names = [o.name for o in op.operands if o.reads]
-            out = np.asarray(op.perform(self._machine(), op.case({}), dict(zip(names, arrays))))
-        else:
-            out = np.asarray(compute(op, dtype, arrays))
-        if op not in COMPARISONS:
-            out = as_array(out, dtype)
+        f = self._convoy
+        out = self.computed(op, dtype, operands, _elements)
         if any(isinstance(x, (np.ndarray, LaneVector)) for x in operands):
             return LaneVector(f, out)
         return f.of_array(Boolean if op in COMPARISONS else dtype, out[:, 0])
@@ -269,7 +257,7 @@ class LaneBackend(SimBackend):
     def select(self, cond: Any, a: Any, b: Any) -> Any:
         if not any(type(x) is Lanes for x in (cond, a, b)) or not isinstance(cond, (Lanes, Number)):
             return super().select(cond, a, b)
-        f = self._fragment
+        f = self._convoy
         if not isinstance(a, (Lanes, Number)) and not isinstance(b, (Lanes, Number)):
             if a == b:
                 return a
@@ -284,7 +272,7 @@ class LaneBackend(SimBackend):
         return super().compare(op, a, b)
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
-        f = self._fragment
+        f = self._convoy
         f.step(f.each, super().printf, fmt, tuple(args))
 
 
@@ -305,12 +293,17 @@ def _varies(x: Any) -> bool:
     return type(x) is Lanes or type(x) is LaneVector or (type(x) is Regs and type(x.file) is LaneFile)
 
 
-def _set(f: Fragment, regs: Regs, values: Any) -> None:
+def _set(f: Convoy, regs: Regs, values: Any) -> None:
     """Set a span of registers of all lanes."""
     file: LaneFile = regs.file
-    part = file.slab[:, regs.start : regs.start + regs.count]
+    part = file.base[:, regs.start : regs.start + regs.count]
     part = part if part.dtype == regs.dtype.numpy else part.view(regs.dtype.numpy)
     part[file.rows(f)] = values
+
+
+def _elements(x: Any, dtype: DType) -> Any:
+    """A vector's elements, or a column of a scalar's."""
+    return _array(x) if isinstance(x, (np.ndarray, LaneVector)) else _column(_numbers(x, dtype))
 
 
 def _array(x: Any) -> Any:
@@ -323,7 +316,7 @@ def _column(x: Any) -> Any:
 
 
 def _numbers(x: Any, dtype: DType) -> Any:
-    """What a scalar is worth as an element of a type: for lanes an array."""
+    """Convert a scalar to an element of a type: for lanes an array."""
     if type(x) is not Lanes:
         return as_number(x, dtype)
     if x.dtype is dtype or x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:
@@ -334,7 +327,7 @@ def _numbers(x: Any, dtype: DType) -> Any:
 
 def _converted(x: Lanes, dtype: DType) -> list[Any]:
     """The values as elements of a type, as Python's numbers."""
-    values = x.list
+    values = x.values
     if dtype.is_integer and (x.dtype is None or x.dtype.is_integer):
         low, high = limits(dtype)
         if low <= min(values) and max(values) <= high:
@@ -348,5 +341,5 @@ def lanes_cast(x: Lanes, dtype: DType) -> Any:
         return x
     if x.dtype is not None and x.dtype.is_float and dtype.is_float and dtype.width >= 32:
         with np.errstate(over="ignore"):
-            return x.fragment.of_array(dtype, x.array(dtype.numpy))
-    return x.fragment.of(leaf_type(dtype), _converted(x, dtype))
+            return x.convoy.of_array(dtype, x.array(dtype.numpy))
+    return x.convoy.of(leaf_type(dtype), _converted(x, dtype))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays as kernels see them where lanes run together: an element read or written is a step (`fragment`)."""
+"""NumPy arrays as kernels see them where lanes run together: an element read or written is a step (`convoy`)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 
 from ...dtypes import DType, from_numpy
 from ..hardware.machine import Machine
+from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import converter
+from ..python.arithmetic.lanes import Apart, Lanes
 from ..python.arithmetic.number import Number, leaf_type
 from ..python.arrays import DeviceArray, Record, element_value, place, typed_element
-from .lanes import Apart, Lanes
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 
 def _varies(at: Any) -> bool:
-    """Whether an index differs between lanes."""
+    """Tell whether an index differs between lanes."""
     return any(type(i) is Lanes for i in at) if isinstance(at, tuple) else type(at) is Lanes
 
 
@@ -28,12 +29,12 @@ def _held(dtype: Any) -> DType:
 
 
 def _lane_values(value: Any, dtype: Any) -> Any:
-    """What numbers are worth as elements of an array: for lanes a list."""
+    """Convert numbers to elements of an array: for lanes a list."""
     if type(value) is not Lanes:
         if not isinstance(value, (int, float, Number, np.generic)):
-            raise TypeError("an element is set to a number")
+            raise NotTogether("an element is set to a number")
         return element_value(value, dtype)
-    numbers = [element_value(x, dtype) for x in value.numbers] if _converts(value, dtype) else value.list
+    numbers = [element_value(x, dtype) for x in value.numbers] if _converts(value, dtype) else value.values
     return np.array(numbers, dtype)
 
 
@@ -56,23 +57,23 @@ class Stepped(DeviceArray):
         whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
         if whole and self.dtype.names:
             return Record(self, at)
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         if _varies(at):
             return f.step(self._gather, f, index)
         return f.step(self._read, f, at) if whole else _get(self, at)
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         f.step(self._set, f, place(at), value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        raise TypeError("arithmetic on whole arrays is not a step")
+        raise NotTogether("arithmetic on whole arrays is not a step")
 
     def _places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
         """The index of one element in each lane."""
         if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
-            raise TypeError("an index of lanes names elements")
-        return tuple(np.array(i.list) if type(i) is Lanes else i for i in index)
+            raise NotTogether("an index of lanes names elements")
+        return tuple(np.array(i.values) if type(i) is Lanes else i for i in index)
 
     def _read(self, f: Any, at: Any) -> Any:
         Machine(self._run, None, f.threads).polls((id(self), at))
@@ -96,7 +97,7 @@ def bare(x: Any) -> Any:
 
 def stepped(a: Any, run: Any) -> Any:
     """The array as a kernel gets it."""
-    if not run.shared or isinstance(a, Stepped):
+    if isinstance(a, Stepped):
         return a
     out = a.view(Stepped)
     out._run = run
@@ -116,6 +117,7 @@ class LaneArray(Apart):
     ndim = property(lambda self: self.data.ndim - 1)
     size = property(lambda self: self.data[0].size)
     dtype = property(lambda self: self.data.dtype)
+    every = property(lambda self: self.data)
 
     def __len__(self) -> int:
         return int(self.data.shape[1])
@@ -125,12 +127,12 @@ class LaneArray(Apart):
         return self.data[thread.lane]
 
     def _at(self, at: Any) -> tuple[Any, Any]:
-        """The fragment, and the index of one element in each lane."""
-        f = self.run.thread.fragment
+        """The convoy, and the index of one element in each lane."""
+        f = self.run.thread.convoy
         at = place(at)
         index = at if isinstance(at, tuple) else (at,)
         if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
-            raise TypeError(f"index {at} of a local array is no element")
+            raise NotTogether(f"index {at} of a local array is no element")
         lanes = np.array(f.lanes)
         return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
 

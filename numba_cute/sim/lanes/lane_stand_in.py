@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`numba.cuda` as kernels see it where lanes run together (see `fragment`)."""
+"""`numba.cuda` as kernels see it where lanes run together (see `convoy`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 from ...dtypes import DType, Int32, Int64, Uint32
 from ..hardware.cooperative import GridGroup
 from ..hardware.machine import Machine
+from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import wrapped
+from ..python.arithmetic.lanes import Lanes
 from ..python.arithmetic.operators import type_of_class
 from ..python.numba_stand_in import FULL_MASK, CudaStandIn, lane_mask, truth_of
 from .lane_memory import LaneArray, bare, stepped
-from .lanes import Lanes
 
 
 class _Index:
@@ -24,7 +25,7 @@ class _Index:
         self._run, self._read, self._dtype = run, read, dtype
 
     def _along(self, axis: int) -> Any:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         key = (self, axis)
         found = f.memory.get(key)
         if found is None:
@@ -49,7 +50,7 @@ class _Local:
         self._alone, self._run = alone, run
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         return f.step(lambda: LaneArray(self._run, self._alone.array((32, *shape), dtype, alignment)))
 
@@ -65,7 +66,7 @@ class _Atomic:
         run = self._run
 
         def call(array: Any, *operands: Any) -> Any:
-            f = run.thread.fragment
+            f = run.thread.convoy
             return f.step(f.each, plain, bare(array), *operands)
 
         setattr(self, name, call)
@@ -74,7 +75,7 @@ class _Atomic:
 
 class _GridGroup(GridGroup):
     def sync(self) -> int:
-        return int(self._run.thread.fragment.step(super().sync))
+        return int(self._run.thread.convoy.step(super().sync))
 
 
 class _CooperativeGroups:
@@ -86,7 +87,7 @@ class _CooperativeGroups:
 
 
 class LaneStandIn(CudaStandIn):
-    """`CudaStandIn` for all lanes of the fragment that runs now."""
+    """`CudaStandIn` for all lanes of the convoy that runs now."""
 
     def __init__(self, run: Any, real: Any, replace: Any) -> None:
         super().__init__(run, real, replace)
@@ -106,15 +107,15 @@ class LaneStandIn(CudaStandIn):
         return self._at.x if ndim == 1 else (self._at.x, self._at.y, self._at.z)[:ndim]
 
     def lanemask_lt(self) -> Any:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         return f.of(Uint32, [(1 << lane) - 1 for lane in f.lanes])
 
     def activemask(self) -> Any:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         return f.of(Uint32, [1 << lane for lane in f.lanes])
 
     def _sync(self, value: Any) -> list[Any]:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         return f.step(self._sync_lanes, f, value)  # type: ignore[no-any-return]
 
     def _sync_lanes(self, f: Any, value: Any) -> list[Any]:
@@ -122,10 +123,10 @@ class LaneStandIn(CudaStandIn):
         return [x for v in m.cta.named.arrive(m, 0, None, True, f.lists(value)).values for x in v]
 
     def _pause(self, why: str) -> None:
-        self._run.thread.fragment.step(super()._pause, why)
+        self._run.thread.convoy.step(super()._pause, why)
 
     def _meet(self, what: str, mask: Any, value: Any) -> dict[int, Any]:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         return f.step(self._meet_lanes, f, what, mask, value)  # type: ignore[no-any-return]
 
     def _meet_lanes(self, f: Any, what: str, mask: Any, value: Any) -> dict[int, Any]:
@@ -135,16 +136,16 @@ class LaneStandIn(CudaStandIn):
         return self._exchange(f.threads, what, mask, f.lists(value))
 
     def _shuffle(self, what: str, mask: Any, value: Any, source: Any) -> Any:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         dtype = value.dtype or Int64 if type(value) is Lanes else type_of_class(type(value))
         if dtype is None:
-            raise TypeError(f"{what}: {value!r} is no number")
+            raise NotTogether(f"{what}: {value!r} is no number")
         met = self._meet(what, mask, value)
         return f.of(dtype, [met.get(s, v) for s, v in zip(source, f.lists(value))])
 
     def _sources(self, of: Callable[[int, int], int], operand: Any) -> list[int]:
         """The lanes that are asked, from each lane's own and its operand."""
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         return [of(lane, int(x)) for lane, x in zip(f.lanes, f.lists(operand))]
 
     def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
@@ -160,7 +161,7 @@ class LaneStandIn(CudaStandIn):
         return self._shuffle("shfl_xor_sync", mask, value, self._sources(operator.xor, lane))
 
     def match_any_sync(self, mask: Any, value: Any) -> Any:
-        f = self._run.thread.fragment
+        f = self._run.thread.convoy
         met = self._meet("match_any_sync", mask, value)
         found = [sum(1 << lane for lane, x in met.items() if x == v) for v in f.lists(value)]
         return f.of(Int32, [wrapped(bits, Int32) for bits in found])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a kernel's code may be run again from its start (see `fragment`): it must leave no trace but by what the
+"""Kernels whose code may be run again from its start (see `convoy`): it must leave no trace but by what the
 simulator counts as steps, and not catch what is raised to it."""
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndar
 
 
 def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> bool:
-    """Whether a kernel with these arguments is such code, as far as can be seen."""
+    """Tell whether a kernel with these arguments is such code, as far as can be seen."""
     look = _Look()
     return look.function(kernel) and all(look.value(a, frozenset()) for a in args)
 
 
 def uses_library(kernel: FunctionType) -> bool:
-    """Whether it calls this library at all. Python on plain numbers is no faster for many lanes at once than for each:
-    sharing pays for instructions and layouts."""
+    """Tell whether it calls this library at all. Python on plain numbers is no faster for many lanes at once than for
+    each: sharing pays for instructions and layouts."""
     look = _Look()
     look.function(kernel)
     return look.library
@@ -64,7 +64,7 @@ class _Look:
         return all(self.value(v, names) for v in held)
 
     def value(self, value: Any, names: frozenset[str]) -> bool:
-        """Whether a value cannot be changed but by steps. names: the attributes that the code mentions."""
+        """Tell whether a value cannot be changed but by steps. names: the attributes that the code mentions."""
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
         self.library = self.library or home.split(".")[0] == "numba_cute"
         if isinstance(value, (tuple, frozenset)):
@@ -115,7 +115,7 @@ def _library(module: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _code(code: CodeType, outside: frozenset[str]) -> tuple[bool, frozenset[str]]:
-    """Whether code (and the code inside it) leaves no trace and catches nothing, and the names that it mentions.
+    """Tell whether code (and the code inside it) leaves no trace and catches nothing; and the names that it mentions.
     outside: its variables that belong to functions around it."""
     names = set(code.co_names)
     ok = not names & _LEAVES_A_TRACE

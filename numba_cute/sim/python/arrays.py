@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy arrays as kernels see them: an element that is read has its type, and what is written is converted to it as
-Numba does. While races are checked each such access is recorded."""
+Numba does. While a check watches accesses, each is told to it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ... import seam
 from ...dtypes import from_numpy
-from ..checks.hazards import Box, Region, Shadow
-from ..checks.undefined import Undefined, used
+from ..ground.access import Box, Region
+from ..ground.report import OutOfBoundsError
 from ..hardware.machine import Machine
-from ..report import OutOfBoundsError
 from .arithmetic.compute import convert
 from .arithmetic.number import CLASSES, Number, elements, leaf_type
 from .arithmetic.operators import type_of_class, value_of
+from .arithmetic.undefined import Undefined, used
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 _MAKE: dict[type, Any] = {}
@@ -41,7 +42,7 @@ def place(at: Any) -> Any:
 
 
 def element_value(value: Any, dtype: Any) -> Any:
-    """What a number is worth as an element of an array, as Numba casts it; what is no number as it is."""
+    """Convert a number to an element of an array, as Numba casts it; anything else stays as it is."""
     if isinstance(value, Record):
         return value.void()
     src = type_of_class(type(value))
@@ -72,6 +73,23 @@ class DeviceArray(np.ndarray[Any, Any]):
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+
+class OwnArray(DeviceArray):
+    """A local array, whose elements a tensor may be made of."""
+
+    @property
+    def __array_interface__(self) -> Any:
+        """Whoever asks for the address is about to use it."""
+        running: Any = seam.current()
+        known = running.run.thread.locals
+        if not any(a is self for a in known):
+            known.append(self)
+        return bare_array(self).__array_interface__
+
+    def part(self, at: int, nbytes: int, write: bool) -> Any:
+        """Bytes of the elements, to be read or written."""
+        return bare_array(self).reshape(-1).view(np.uint8)[at : at + nbytes]
 
 
 class Record:
@@ -147,7 +165,7 @@ class Tracked(DeviceArray):
         _set(self, at, element_value(value, self.dtype))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """What is computed from it is no longer memory that threads share."""
+        """Compute on plain arrays: the result is no longer memory that threads share."""
         for x in inputs:
             if isinstance(x, Tracked):
                 x.access(..., False)
@@ -155,8 +173,8 @@ class Tracked(DeviceArray):
             if isinstance(x, Tracked):
                 x.access(..., True)
         if "out" in kwargs:
-            kwargs["out"] = tuple(_plain(x) for x in kwargs["out"])
-        return getattr(ufunc, method)(*(_plain(x) for x in inputs), **kwargs)
+            kwargs["out"] = tuple(bare_array(x) for x in kwargs["out"])
+        return getattr(ufunc, method)(*(bare_array(x) for x in inputs), **kwargs)
 
     def _machine(self) -> Machine:
         return Machine(self._run, None, [self._run.thread])
@@ -186,30 +204,33 @@ class Tracked(DeviceArray):
         region: Region
         if len(index) == self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
             start = self.address(at)
-            shadow, origin = self._shadow(start, m)
+            memory, origin = self._memory(start, m)
             region = Region(start - origin, start - origin + self.itemsize)
         else:
             part = _get(self, at).view(np.ndarray)
             if part.size == 0:
                 return m
             start = int(part.ctypes.data) - (self._cta.smem.start if self._cta else 0)
-            shadow, origin = self._shadow(start, m)
+            memory, origin = self._memory(start, m)
             region = Box(start - origin, part.shape, part.strides, part.itemsize)
         if not write:
             m.polls(start)
-        m.run.races.check(m, shadow, region, write, atomic=atomic)
+        for tell in m.run.watch.accesses:
+            tell(m, memory, region, write, atomic)
         if m.run.trace is not None:
             m.run.trace.accessed(m, "shared" if self._cta is not None else "global", start, region.nbytes, write)
         return m
 
-    def _shadow(self, address: int, m: Machine) -> tuple[Shadow, int]:
+    def _memory(self, address: int, m: Machine) -> tuple[Any, int]:
+        """The memory that holds an address, and where it begins."""
         if self._cta is not None:
-            return self._cta.smem.shadow, 0
+            return self._cta.smem, 0
         held = self._run.memory.at(address, 1, m)
-        return held.shadow, held.address
+        return held, held.address
 
 
-def _plain(x: Any) -> Any:
+def bare_array(x: Any) -> Any:
+    """An array as NumPy has it."""
     return x.view(np.ndarray) if isinstance(x, DeviceArray) else x
 
 
@@ -217,7 +238,7 @@ def tracked(a: Any, run: Any, cta: Any = None) -> Any:
     """The array as a kernel gets it."""
     if isinstance(a, DeviceArray):
         return a
-    if run.races is None:
+    if not run.watch.accesses:
         return a.view(DeviceArray)
     out = a.view(Tracked)
     out._run, out._cta = run, cta

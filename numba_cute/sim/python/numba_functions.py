@@ -16,7 +16,7 @@ import numpy as np
 
 from ...dtypes import BFloat16, DType, Float16, Float32, Float64, Int32, Int64, Uint32, Uint64, converted
 from ...seam import CuteError
-from ..hardware.elementwise import compute
+from .arithmetic.elementwise import compute
 from .arithmetic.functions import passing
 from .arithmetic.number import from_python
 from .arithmetic.operators import value_of
@@ -108,8 +108,8 @@ def _unsigned(x: Any, bits: int = 32) -> int:
 
 
 def _signed(x: Any, bits: int) -> int:
-    x = _unsigned(x, bits)
-    return x - (1 << bits) if x >> bits - 1 else x
+    word = _unsigned(x, bits)
+    return word - (1 << bits) if word >> bits - 1 else word
 
 
 def _directed(dtype: DType, op: str, mode: str) -> Callable[..., Any]:
@@ -264,7 +264,7 @@ class VectorValue:
 
 
 def _vector(name: str, number: Callable[[Any], Any]) -> Callable[..., Any] | None:
-    """What makes values of a vector type from numbers and vectors that are as many together, or one number for all."""
+    """Makes values of a vector type from numbers and vectors that are as many together, or one number for all."""
     found = _VECTOR.fullmatch(name)
     if found is None:
         return None
@@ -282,7 +282,7 @@ def _vector(name: str, number: Callable[[Any], Any]) -> Callable[..., Any] | Non
 
 
 def _empty(fn: FunctionType) -> bool:
-    """Whether a function's body is a docstring at most."""
+    """Tell whether a function's body is a docstring at most."""
     code = fn.__code__
     return not code.co_names and len(code.co_code) <= 6 and set(code.co_consts) <= {None, fn.__doc__}
 
@@ -320,8 +320,8 @@ def _found(fn: Any) -> Any:
 
 
 def declared(value: Any, number: Callable[[str], Any]) -> Any:
-    """What stands for a function or vector type that Numba only declares; None if the value is neither. number: gives
-    the scalar type of a name."""
+    """Give what stands for a function or vector type that Numba only declares; None if the value is neither. number:
+    gives the scalar type of a name."""
     module = getattr(value, "__module__", None) or ""
     if isinstance(value, FunctionType) and module.startswith("numba.cuda."):
         return _found(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator offers in the place of `numba.cuda`: a kernel's own names, on the thread that runs."""
+"""The stand-in for `numba.cuda`: the names that kernels use, on the thread that runs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ... import seam
 from ...dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ...seam import CuteError
-from ..checks.ordering import fence, order
-from ..checks.undefined import OutsideMask, Undefined, kind_of
+from ..ground.ordering import fence, order
+from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
 from ..hardware.machine import Machine
-from ..report import DivergenceError, assigned_name, who
 from .arithmetic.compute import wrapped
 from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
 from .arithmetic.operators import cast, value_of
 from .arrays import Tracked, element_value, place, tracked
-from .local import local_array
 
 FULL_MASK = 0xFFFFFFFF
 
@@ -100,7 +99,7 @@ class _Local:
         t = numpy_dtype(dtype)
         _aligned(alignment)
         poison = np.full(int(np.prod(shape)) * t.itemsize, 0xFF, np.uint8).view(t).reshape(shape)
-        return local_array(self._run, poison)
+        return seam.current().local_array(poison)  # type: ignore[attr-defined]
 
 
 class _Const:
@@ -234,8 +233,8 @@ class CudaStandIn:
     # barriers
     def _sync(self, value: Any) -> list[Any]:
         m = Machine(self._run, None, [self._run.thread])
-        if self._run.races is not None:
-            m.cta.named.check_together(m)
+        for tell in self._run.watch.syncs_threads:
+            tell(m)
         return m.cta.named.arrive(m, 0, None, True, value).values  # type: ignore[no-any-return]
 
     def syncthreads(self) -> None:
@@ -254,7 +253,7 @@ class CudaStandIn:
         Machine(self._run, None, [self._run.thread]).pause(why)
 
     def _fence(self, scope: str) -> None:
-        if self._run.races is not None:
+        if self._run.clocks:
             fence(self._run.thread, scope)
         self._pause("threadfence")
 
@@ -301,15 +300,11 @@ class CudaStandIn:
     def _shuffle(self, what: str, mask: Any, value: Any, source: int) -> Any:
         value = from_python(value)
         met = self._meet(what, mask, value)
-        if source in met or not 0 <= source < 32 or "races" not in self._run.checks:
+        if source in met or not 0 <= source < 32:
             return met.get(source, value)
-        m = Machine(self._run, None, [self._run.thread])
-        text = (
-            f"{what}: {m.describe()} takes the value of lane {source} at {m.place}, but that lane is not in the mask "
-            f"{int(mask) & FULL_MASK:#x}, so that the value is undefined, and it is used; name the lane in the mask of "
-            f"all, or do not use the result"
-        )
-        return Undefined(OutsideMask(text), value.kind if type(value) is Undefined else kind_of(type(value)))
+        for stand_in in self._run.watch.shuffles:
+            value = stand_in(Machine(self._run, None, [self._run.thread]), what, int(mask) & FULL_MASK, source, value)
+        return value
 
     def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
         return self._shuffle("shfl_sync", mask, value, int(lane) & 31)

@@ -10,16 +10,17 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import arch, isa, seam
-from numba_cute.isa import TABLE, supports
+from numba_cute.isa import TABLE
 from numba_cute.isa.form.instr import THREAD, Instr
+from numba_cute.isa.form.kinds import Role
 
 from . import inputs
-from .program import Issue, Program, Uint32, Uint64, agreement, result_kinds, words_of
+from .program import Issue, Program, Uint32, Uint64, agreement, forms_for, result_kinds, words_of
 from .values import ARCH, store
 
 LANES, BLOCKS, CELL = 32, 2, 16
 SPACES = {"gmem": "global", "smem": "shared", "cluster_smem": "dsmem"}
-VARIED = ("sem", "scope", "order", "hint", "said", "qual")
+VARIED = ("sem", "scope", "cop", "evict", "prefetch", "target")
 """Static parameters that change no result of a single access: every other combination is run with some of them."""
 
 
@@ -28,19 +29,28 @@ def of_cells(row: Instr) -> bool:
     first = row.operands[0] if row.operands else None
     if first is None or row.issuer != THREAD or row.done_by is not None or first.kind.name not in SPACES:
         return False
-    return first.name == "addr"
+    return first.name == "addr" and first.role is Role.ADDRESS
 
 
-def sampled(row: Instr, at_most: int) -> list[dict[str, Any]]:
-    """Cases of a row: each combination of what changes results, with different orders, scopes and hints."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for case in row.cases:
-        groups.setdefault(tuple(v for k, v in case.items() if k not in VARIED), []).append(case)
-    each = max(1, at_most // len(groups))
+def space_of(row: Instr, case: dict[str, Any]) -> str:
+    return SPACES[row.operands_in(case)[0].kind.name]
+
+
+Form = tuple[dict[str, Any], tuple[str, ...]]
+
+
+def sampled(row: Instr, space: str) -> list[Form]:
+    """Forms of a row in a space: each combination of what changes results, with different orders, scopes and hints."""
+    groups: dict[tuple[Any, ...], list[Form]] = {}
+    for case, given in forms_for(row, ARCH):
+        if space_of(row, case) == space:
+            key = tuple((k, v) for k, v in case.items() if k not in VARIED)
+            groups.setdefault(key, []).append((case, given))
+    each = min(6, max(2, 44 // max(len(groups), 1)))
     picked = []
-    for i, cases in enumerate(groups.values()):
-        step = max(1, len(cases) // each)
-        picked += [cases[(i * 5 + j * step) % len(cases)] for j in range(min(each, len(cases)))]
+    for i, forms in enumerate(groups.values()):
+        step = max(1, len(forms) // each)
+        picked += [forms[(i * 5 + j * step) % len(forms)] for j in range(min(each, len(forms)))]
     return picked
 
 
@@ -69,24 +79,23 @@ def _contents(rng: np.random.Generator, issue: Issue, n: int) -> np.ndarray:
     return inputs.any_words(rng, 4 * n).reshape(n, 4) if kind is None else _finite(rng, kind, n)
 
 
-def program(name: str, space: str, rows: list[Instr], at_most: int) -> Program:
+def program(name: str, space: str, forms: list[tuple[Instr, Form]]) -> Program:
     rng = np.random.default_rng(list(name.encode()))
     lanes = LANES * BLOCKS
     issues, checks, columns, cells, width, out = [], [], [], [], 0, 0
-    for row in rows:
-        for case in sampled(row, at_most):
-            issue = Issue(row, case, {}, out)
-            cells.append(_contents(rng, issue, lanes))
-            for o in row.operands[1:]:
-                if not o.reads:
-                    continue
-                issue.inputs[o.name] = width
-                columns.append(_operand(rng, issue, o, cells[-1], lanes))
-                width += columns[-1].shape[1]
-            issues.append(issue)
-            for kind in result_kinds(row, case):
-                checks.append((" ".join([row.name, *map(str, case.values())]), kind, None))
-                out += words_of(kind)
+    for row, (case, there) in forms:
+        issue = Issue(row, case, {}, out)
+        cells.append(_contents(rng, issue, lanes))
+        for o in row.operands_in(case)[1:]:
+            if not o.reads or (o.optional and o.name not in there):
+                continue
+            issue.inputs[o.name] = width
+            columns.append(_operand(rng, issue, o, cells[-1], lanes))
+            width += columns[-1].shape[1]
+        issues.append(issue)
+        for kind in result_kinds(row, case):
+            checks.append((" ".join([row.name, *map(str, case.values()), *there]), kind, None))
+            out += words_of(kind)
     given = np.concatenate(columns, 1) if columns else np.zeros((lanes, 1), np.uint32)
     memory = np.ascontiguousarray(np.stack(cells, 1).reshape(lanes, -1))
     got = np.zeros((lanes, max(out, 1)), np.uint32)
@@ -95,7 +104,7 @@ def program(name: str, space: str, rows: list[Instr], at_most: int) -> Program:
     return Program(
         name, kernel_of(space, issues), {"memory": memory, "given": np.ascontiguousarray(given)}, {"got": got},
         grid=BLOCKS, block=LANES, cluster=2 if space == "dsmem" else None, changed=("memory",), agree=agree,
-        smem=len(issues) * LANES * CELL if space != "global" else 0, rows=frozenset(r.name for r in rows),
+        smem=len(issues) * LANES * CELL if space != "global" else 0, rows=frozenset(r.name for r, _ in forms),
     )  # fmt: skip
 
 
@@ -184,20 +193,10 @@ PART = 72
 
 
 def programs() -> list[Program]:
-    by_space: dict[str, list[Instr]] = {}
-    for row in TABLE.values():
-        if supports(ARCH, row.target) and of_cells(row):
-            by_space.setdefault(SPACES[row.operands[0].kind.name], []).append(row)
+    rows = [row for row in TABLE.values() if of_cells(row)]
     out = []
-    for space, rows in by_space.items():
-        parts: list[list[Instr]] = [[]]
-        for row in rows:
-            if sum(len(sampled(r, AT_MOST)) for r in parts[-1]) + len(sampled(row, AT_MOST)) > PART:
-                parts.append([])
-            parts[-1].append(row)
-        out += [program(f"{space} cells {i}", space, part, AT_MOST) for i, part in enumerate(parts)]
+    for space in SPACES.values():
+        forms = [(row, form) for row in rows for form in sampled(row, space)]
+        parts = [forms[i : i + PART] for i in range(0, len(forms), PART)]
+        out += [program(f"{space} cells {i}", space, part) for i, part in enumerate(parts)]
     return out
-
-
-AT_MOST = 6
-"""Issues of a row, unless more combinations change its results."""

@@ -11,13 +11,13 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, isa, seam
-from numba_cute.isa import TABLE, supports
+from numba_cute.isa import TABLE
 from numba_cute.isa.form.instr import CP_ASYNC_GROUP, Instr
 from numba_cute.nvgpu import cpasync
 
 from . import inputs
 from .matrices import drain, fill
-from .program import Program, Uint32, Uint64, tensor
+from .program import Program, Uint32, Uint64, forms_for, tensor
 from .values import ARCH
 
 BARS = 128
@@ -34,8 +34,8 @@ def address(memory: Any, words: Any) -> Any:
 
 def small_copies() -> Program:
     """Each lane and case copies to 16 bytes of its own, waits for some of its groups, and for a barrier at last."""
-    rows = [r for r in TABLE.values() if r.done_by == CP_ASYNC_GROUP and supports(ARCH, r.target)]
-    cases = [(row, case) for row in rows for case in row.cases]
+    rows = [r for r in TABLE.values() if r.done_by == CP_ASYNC_GROUP]
+    cases = [(row, case, given) for row in rows for case, given in forms_for(row, ARCH)]
     lanes = 32
     size = len(cases) * lanes * 4
     rng = np.random.default_rng(11)
@@ -51,12 +51,12 @@ def small_copies() -> Program:
         bar, data = base, base + BARS
         b.when(b.compare("==", i, 0), lambda: [isa.mbarrier_init(bar, Uint32(n)) for n in (lanes,)] and None)
         b.loop(0, size // 32, lambda j: b.store(Uint32, "smem", data + 4 * Uint32(i + 32 * j), (Uint32(0),), 4))
-        isa.bar_sync_all(Uint32(0))
+        isa.bar_sync(Uint32(0))
         policy = isa.createpolicy_l2(priority="evict_first")
-        for n, (row, case) in enumerate(cases):
+        for n, (row, case, given) in enumerate(cases):
             to = data + (n * lanes + i) * 16
             source = address(memory, 4 * sources[i, n])
-            extra = more(row, case, filled[i, n], policy)
+            extra = more(given, case, filled[i, n], policy)
             row(to, source, **extra, **case)
             isa.cp_async_commit_group()
             if n % 5 == 4:
@@ -64,7 +64,7 @@ def small_copies() -> Program:
         isa.cp_async_mbarrier_arrive(bar)
         isa.cp_async_mbarrier_arrive_noinc(bar)
         isa.mbarrier_wait_parity(bar, Uint32(0))
-        isa.bar_sync_all(Uint32(0))
+        isa.bar_sync(Uint32(0))
         b.loop(0, size // 32, lambda j: drain(b, got, data, i + 32 * j))
 
     @cuda.jit
@@ -79,15 +79,15 @@ def small_copies() -> Program:
     )  # fmt: skip
 
 
-def more(row: Instr, case: dict[str, Any], filled: Any, policy: Any) -> dict[str, Any]:
-    """The operands of a small copy that only some rows have."""
+def more(given: tuple[str, ...], case: dict[str, Any], filled: Any, policy: Any) -> dict[str, Any]:
+    """The optional operands of a small copy."""
     b = seam.current()
     bound = Uint32(case["nbytes"])
     every = {
         "src_size": b.select(b.compare("<", filled, bound), filled, bound), "policy": policy,
         "ignore": b.compare("<", filled, 5),
     }  # fmt: skip
-    return {o.name: every[o.name] for o in row.operands if o.name in every}
+    return {name: every[name] for name in given}
 
 
 # ------------------------------------------------------------------ bulk copies and reductions
@@ -108,7 +108,7 @@ def finite(rng: np.random.Generator, kind: str, words: int) -> np.ndarray:
 
 
 def bulk_rows() -> list[Instr]:
-    return [r for r in TABLE.values() if r.run.__module__.endswith(".bulk") and supports(ARCH, r.target)]
+    return [r for r in TABLE.values() if r.run.__module__.endswith(".bulk") and forms_for(r, ARCH)]
 
 
 class Bulk:
@@ -116,9 +116,9 @@ class Bulk:
     shared memory of either CTA, all of which both bring back."""
 
     def __init__(self) -> None:
-        self.cases = [(row, case) for row in bulk_rows() for case in row.cases]
+        self.cases = [(row, case, given) for row in bulk_rows() for case, given in forms_for(row, ARCH)]
         words, rng = CHUNK // 4, np.random.default_rng(13)
-        kinds = [case.get("type", "u32") for _, case in self.cases]
+        kinds = [case.get("type", "u32") for _, case, _ in self.cases]
         self.there, self.here = (np.concatenate([finite(rng, k, words) for k in kinds])[None] for _ in range(2))
         self.size = len(self.cases) * words
         self.bytes = BARS + 8 * self.size  # the sources, then the destinations
@@ -141,22 +141,22 @@ class Bulk:
         isa.fence_mbarrier_init()
         meet()
         arrivals = [0, 0]
-        for n, (row, case) in enumerate(self.cases):
-            receivers = [r for r in (0, 1) if receives(row, r)]
+        for n, (row, case, given) in enumerate(self.cases):
+            receivers = [r for r in (0, 1) if receives(row, given, r)]
             for r in receivers:
                 mine = b.compare("==", i + 32 * (rank ^ r), 0)
                 b.when(mine, lambda: isa.mbarrier_arrive_expect_tx(bar, Uint32(CHUNK)))
             if 1 in receivers:
                 meet()
             first = b.compare("==", i + 32 * rank, 0)
-            b.when(first, lambda n=n, row=row, case=case: self.copy(n, row, case, there, base))
+            b.when(first, lambda n=n, r=row, c=case, g=given: self.copy(n, r, c, g, there, base))
             for r in receivers:
                 phase = Uint32(arrivals[r] & 1)
                 b.when(b.compare("==", rank, r), lambda p=phase: isa.mbarrier_wait_parity(bar, p))
                 arrivals[r] += 1
             if 1 in receivers:
                 meet()
-        isa.cp_async_bulk_wait_group_read(n=0)
+        isa.cp_async_bulk_wait_group(n=0, read=True)
         isa.cp_async_bulk_wait_group(n=0)
         meet()
         self.each_word(i, lambda at: put(b, got, rank, at, target))
@@ -164,14 +164,16 @@ class Bulk:
         meet()
         b.when(b.compare("==", i, 0), lambda: isa.mbarrier_inval(bar))
 
-    def copy(self, n: int, row: Instr, case: dict[str, Any], there: Any, base: Any) -> None:
+    def copy(
+        self, n: int, row: Instr, case: dict[str, Any], given: tuple[str, ...], there: Any, base: Any
+    ) -> None:  # fmt: skip
         at = n * CHUNK
         source, target = base + BARS + at, base + BARS + 4 * self.size + at
         every = {
             "nbytes": Uint32(CHUNK), "policy": isa.createpolicy_l2(priority="evict_last"), "cta_mask": cute.Uint16(3),
             "bar": isa.mapa(base, Uint32(1)) if row.name.endswith("s2s") else base,
         }  # fmt: skip
-        extra = {o.name: every[o.name] for o in row.operands if o.name in every}
+        extra = {name: every[name] for name in ("nbytes", "bar", *given) if name in row.names}
         if "prefetch" in row.name:
             row(src=address(there, at // 4), **extra, **case)
         elif "g2s" in row.name:
@@ -192,9 +194,9 @@ def put(b: Any, got: Any, rank: Any, at: Any, target: Any) -> None:
     got[rank, at] = b.load(Uint32, "smem", target + 4 * Uint32(at), 1, 4)[0]
 
 
-def receives(row: Instr, rank: int) -> bool:
+def receives(row: Instr, given: tuple[str, ...], rank: int) -> bool:
     """Whether a copy completes bytes on the barrier of the CTA."""
-    if "multicast" in row.name:
+    if "cta_mask" in given:
         return True
     return row.name.endswith("s2s") and rank == 1 or "g2s" in row.name and rank == 0
 
@@ -207,8 +209,7 @@ def bulk() -> Program:
     def in_bulk(there, here, got):
         body(there, here, got)
 
-    names = {r.name for r in bulk_rows()} | {"cp_async_bulk_commit_group", "cp_async_bulk_wait_group",
-                                             "cp_async_bulk_wait_group_read"}  # fmt: skip
+    names = {r.name for r in bulk_rows()} | {"cp_async_bulk_commit_group", "cp_async_bulk_wait_group"}  # fmt: skip
     return Program(
         "bulk", in_bulk, {"there": plan.there, "here": plan.here}, {"got": np.zeros((2, plan.size), np.uint32)}, grid=2,
         block=32, cluster=2, smem=plan.bytes, changed=("there",), rows=frozenset(names),
@@ -218,12 +219,11 @@ def bulk() -> Program:
 # ------------------------------------------------------------------ tensor maps
 
 EXTENTS, BOX = (20, 5, 4, 3, 2), (8, 3, 2, 2, 2)
-TENSOR_ROWS = [
-    "cp_async_bulk_tensor_g2s", "cp_async_bulk_tensor_g2s_hint", "cp_async_bulk_tensor_g2s_multicast",
-    "cp_async_bulk_tensor_g2s_multicast_hint", "cp_async_bulk_tensor_s2g", "cp_async_bulk_tensor_s2g_hint",
-    "cp_reduce_async_bulk_tensor_s2g", "cp_reduce_async_bulk_tensor_s2g_hint", "cp_async_bulk_prefetch_tensor",
-    "cp_async_bulk_prefetch_tensor_hint", "prefetch_tensormap",
-]  # fmt: skip
+TENSOR_ROWS = (
+    isa.cp_async_bulk_tensor_g2s, isa.cp_async_bulk_tensor_s2g, isa.cp_reduce_async_bulk_tensor_s2g,
+    isa.cp_async_bulk_prefetch_tensor, isa.prefetch_tensormap,
+)  # fmt: skip
+"""In mode tile: tests/atoms/test_tma_im2col.py compares simulator and GPU with a NumPy im2col, byte for byte."""
 
 
 def least(row: Instr, before: int) -> int:
@@ -241,14 +241,16 @@ class Boxes:
         self.nbytes = 4 * int(np.prod(self.box))
         self.pitch = -(-self.nbytes // 128) * 128
         rng = np.random.default_rng(17 + rank)
-        self.steps = [(TABLE[name], case) for name in TENSOR_ROWS for case in TABLE[name].cases
-                      if case.get("rank", rank) == rank]  # fmt: skip
+        self.steps = [
+            (row, case, given) for row in TENSOR_ROWS for case, given in forms_for(row, ARCH)
+            if case.get("rank", rank) == rank and case.get("mode", "tile") == "tile"
+        ]  # fmt: skip
         self.at = [
             [
                 4 * int(rng.integers(least(row, 1), 6)),
                 *(int(rng.integers(least(row, 3), e + 2)) for e in self.extents[1:]),
             ]
-            for row, _ in self.steps
+            for row, _, _ in self.steps
         ]  # the innermost at a multiple of 16 bytes: anything else is an illegal instruction
         elements = int(np.prod(self.extents))
         self.source = rng.integers(0, 1 << 32, (1, elements), dtype=np.uint32)
@@ -270,14 +272,14 @@ class Boxes:
         isa.fence_mbarrier_init()
         meet()
         arrivals = [0, 0]
-        for n, (row, case) in enumerate(self.steps):
-            receivers = [r for r in (0, 1) if receives(row, r)]
+        for n, (row, case, given) in enumerate(self.steps):
+            receivers = [r for r in (0, 1) if receives(row, given, r)]
             for r in receivers:
                 there = b.compare("==", i + 32 * (rank ^ r), 0)
                 b.when(there, lambda: isa.mbarrier_arrive_expect_tx(bar, Uint32(self.nbytes)))
             if 1 in receivers:
                 meet()
-            b.when(first, lambda n=n, row=row, case=case: self.issue(n, row, case, load, save, base))
+            b.when(first, lambda n=n, r=row, c=case, g=given: self.issue(n, r, c, g, load, save, base))
             for r in receivers:
                 phase = Uint32(arrivals[r] & 1)
                 b.when(b.compare("==", rank, r), lambda p=phase: isa.mbarrier_wait_parity(bar, p))
@@ -287,12 +289,14 @@ class Boxes:
         meet()
         b.when(mine, lambda: isa.mbarrier_inval(bar))
 
-    def issue(self, n: int, row: Instr, case: dict[str, Any], load: Any, save: Any, base: Any) -> None:
+    def issue(
+        self, n: int, row: Instr, case: dict[str, Any], given: tuple[str, ...], load: Any, save: Any, base: Any
+    ) -> None:
         every = {
             "map": (save if "s2g" in row.name else load).tensor_map, "at": [cute.Int32(x) for x in self.at[n]],
             "policy": isa.createpolicy_l2(priority="evict_first"), "cta_mask": cute.Uint16(3),
         }  # fmt: skip
-        values = {o.name: every[o.name] for o in row.operands if o.name in every}
+        values = {name: every[name] for name in ("map", "at", *given) if name in row.names}
         if "g2s" in row.name:
             row(dst=base + 1024 + self.pitch + n * self.pitch, bar=base, **values, **case)
         elif "s2g" in row.name:
@@ -325,7 +329,7 @@ def tensors(rank: int) -> Program:
     return Program(
         f"tensor maps of rank {rank}", boxes, {"source": plan.source, "target": plan.target, "given": plan.given},
         {"got": np.zeros((2, plan.size), np.uint32)}, grid=2, block=32, cluster=2, smem=plan.bytes,
-        changed=("target",), extra=atoms, rows=frozenset(r.name for r, _ in plan.steps),
+        changed=("target",), extra=atoms, rows=frozenset(r.name for r, _, _ in plan.steps),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from numba_cute.isa.form.instr import Kind, Operand
+from numba_cute.isa.form.kinds import Kind, Operand
 
 HALVES = np.array(
     [0, 0x8000, 1, 0x8001, 0x3FF, 0x400, 0x3C00, 0xBC00, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x7C01, 0xFFFF, 0x3F80, 0x7F80,
@@ -114,10 +114,10 @@ def _place(rng: np.random.Generator, n: int) -> np.ndarray:
 
 OF_OPERANDS: dict[tuple[str, str], Any] = {
     ("*", "carry_in"): _bit, ("*", "borrow_in"): _bit, ("shfl_sync", "clamp"): _clamp,
-    ("match_any", "value"): _alike, ("match_all", "value"): _alike, ("match_any_mask", "value"): _alike,
-    ("match_all_mask", "value"): _alike, ("shfl_sync_mask", "membermask"): _everyone,  # beyond the mask: undefined
-    ("shfl_sync_mask", "clamp"): _clamp, ("*", "membermask"): _parts, ("sin_approx", "x"): _radians,
-    **{(row, what): _place for row in ("bfe_b64", "bfi_b64") for what in ("start", "count")},
+    ("match_any", "value"): _alike, ("match_all", "value"): _alike,
+    ("shfl_sync", "membermask"): _everyone,  # beyond the mask: undefined
+    ("*", "membermask"): _parts, ("sin_approx", "x"): _radians,
+    **{(row, what): _place for row in ("bfe", "bfi") for what in ("start", "count")},
     ("cos_approx", "x"): _radians, ("ex2_f16x2", "x"): _exponent, ("ex2_bf16x2", "x"): _exponent_bf16,
 }  # fmt: skip
 """Operands that have a domain of their own."""
@@ -128,5 +128,5 @@ def operand(rng: np.random.Generator, row: str, o: Operand, case: dict[str, Any]
     special = OF_OPERANDS.get((row, o.name)) or OF_OPERANDS.get(("*", o.name))
     count = o.size(case)
     if special is not None:
-        return np.stack([special(rng, n) for _ in range(count)], 1)
+        return np.stack([special(rng, n) for _ in range(count * (2 if o.kind.name in ("u64", "f64") else 1))], 1)
     return np.concatenate([words(rng, o.kind, n) for _ in range(count)], 1)

@@ -17,7 +17,8 @@ from numba import cuda
 from numba_cute import arch, isa, seam
 from numba_cute.isa import TABLE, supports
 from numba_cute.isa.facts.bits import WgmmaDescriptor, encode_address
-from numba_cute.isa.form.instr import WARP, WGMMA_GROUP, Instr, Kind, Operand
+from numba_cute.isa.form.instr import WARP, WGMMA_GROUP, Instr
+from numba_cute.isa.form.kinds import Kind, Operand
 
 from .program import Issue, Program, Uint32, Uint64, agreement, result_kinds, words_of
 from .values import ARCH, family, kernel_of as registers_alone, of_halves, store
@@ -231,8 +232,8 @@ def warpgroup_kernel(issues: list[Issue], starts: list[dict[str, tuple[int, int]
         b.smem_needs(4 * size)
         base = Uint32(b.smem_base())
         b.loop(0, size // 128, lambda j: fill(b, memory, base, i + 128 * j))
-        isa.fence_proxy_async_shared_cta()
-        isa.bar_sync_all(Uint32(0))
+        isa.fence_proxy_async(space="shared::cta")
+        isa.bar_sync(Uint32(0))
         for issue, where in zip(issues, starts):
             values, files = issue.operands(lambda c: given[i, c])
             for name, (word, at) in where.items():
@@ -280,11 +281,11 @@ def rows_of_matrices() -> Program:
         b.smem_needs(4 * size)
         base = Uint32(b.smem_base())
         b.loop(0, size // 128, lambda j: fill(b, memory, base, i + 128 * j))
-        isa.bar_sync_all(Uint32(0))
+        isa.bar_sync(Uint32(0))
         for n, issue in enumerate(issues):
             address = base + given[i, first + n]
             issue.issue(lambda c: given[i, c], lambda c, w: store(got, i, c, w), addr=address)
-        isa.bar_sync_all(Uint32(0))
+        isa.bar_sync(Uint32(0))
         b.loop(0, size // 128, lambda j: drain(b, memory, base, i + 128 * j))
 
     @cuda.jit

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from numba_cute import dtypes, recast_tensor, seam, simulate
-from numba_cute.isa.form.instr import Instr, Kind
+from numba_cute.isa.form.instr import Instr, supports
+from numba_cute.isa.form.kinds import Kind
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import Regs
 from numba_cute.tensor.ssa import bitcast
@@ -181,7 +182,7 @@ class Issue:
     def operands(self, words: Callable[[int], Any]) -> tuple[dict[str, Any], dict[str, Regs]]:
         """The operands, and those that are read and written, in registers."""
         b, values, files = seam.current(), {}, {}
-        for o in self.row.operands:
+        for o in self.row.operands_in(self.case):
             if o.name not in self.inputs:
                 continue
             at, step = self.inputs[o.name], words_of(o.kind)
@@ -206,7 +207,7 @@ class Issue:
 
     def keep(self, given: Any, files: dict[str, Regs], store: Callable[[int, Any], None]) -> None:
         b, at, leaves = seam.current(), self.output, iter(flat(given))
-        for o in self.row.operands:
+        for o in self.row.operands_in(self.case):
             if not o.writes:
                 continue
             for i in range(o.size(self.case)):
@@ -219,9 +220,14 @@ class Issue:
                     at += 1
 
 
+def forms_for(row: Instr, arch: str) -> list[tuple[dict[str, Any], tuple[str, ...]]]:
+    """The cases that a target has, each with each set of optional operands."""
+    return [(c, given) for c, given in row.forms() if all(supports(arch, t) for t in row.needs(c, given))]
+
+
 def result_kinds(row: Instr, case: dict[str, Any]) -> list[Kind]:
     """The kind of each result, in order."""
-    return [o.kind for o in row.operands if o.writes for _ in range(o.size(case))]
+    return [o.kind for o in row.operands_in(case) if o.writes for _ in range(o.size(case))]
 
 
 def agreement(columns: list[tuple[str, Kind, Any]]) -> Callable[[str, np.ndarray, np.ndarray], None]:

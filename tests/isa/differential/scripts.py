@@ -24,10 +24,10 @@ def script(rng: np.random.Generator, steps: int) -> list[tuple[str, tuple[int, .
     while len(out) < steps:
         if expected == 0 or rng.random() < 0.05:
             if expected:
-                out.append(("mbarrier_inval", ()))
+                out.append(("inval", ()))
             expected = pending = int(rng.integers(1, 6))
             tx = 0
-            out.append(("mbarrier_init", (expected,)))
+            out.append(("init", (expected,)))
             continue
         expects = ("arrive_expect_tx", "arrive_expect_tx_relaxed")
         op = rng.choice(["arrive", "arrive_count", "arrive_drop", *expects, "expect_tx", "complete_tx"])
@@ -48,11 +48,11 @@ def script(rng: np.random.Generator, steps: int) -> list[tuple[str, tuple[int, .
             pending -= 1
             expected -= op == "arrive_drop"
             tx += n if op in expects else 0
-        out.append((f"mbarrier_{op}", () if op in ("arrive", "arrive_drop") else (n,)))
+        out.append((str(op), () if op in ("arrive", "arrive_drop") else (n,)))
         if pending == tx == 0:
             pending = expected
             out.append(("completed", ()))
-    return [*out, ("mbarrier_inval", ())]
+    return [*out, ("inval", ())]
 
 
 def mbarriers() -> Program:
@@ -73,9 +73,8 @@ def mbarriers() -> Program:
     def histories_of_a_barrier(got):
         body(got)
 
-    rows = {op for h in histories for op, _ in h} - {"completed"} | {
+    rows = {OPERATIONS[op][0].name for h in histories for op, _ in h if op != "completed"} | {
         "mbarrier_test_wait_parity", "mbarrier_try_wait_parity", "mbarrier_wait_parity",
-        "mbarrier_try_wait_parity_cluster", "mbarrier_wait_parity_cluster",
     }  # fmt: skip
     return Program("mbarrier histories", histories_of_a_barrier, {}, {"got": np.zeros((4, width), np.uint32)}, grid=4,
                    block=1, smem=BARS, rows=frozenset(rows))  # fmt: skip
@@ -87,24 +86,37 @@ def replay(got: Any, n: int, history: list[tuple[str, tuple[int, ...]]], bar: An
     for i, (op, numbers) in enumerate(history):
         if op == "completed":
             parity = Uint32(phase & 1)
-            for row in (isa.mbarrier_try_wait_parity, isa.mbarrier_try_wait_parity_cluster):
-                store(got, n, 2 * i, Uint32(row(bar, parity)))
-            isa.mbarrier_wait_parity(bar, parity)
-            isa.mbarrier_wait_parity_cluster(bar, parity)
+            for scope in ("cta", "cluster"):
+                store(got, n, 2 * i, Uint32(isa.mbarrier_try_wait_parity(bar, parity, scope=scope)))
+                isa.mbarrier_wait_parity(bar, parity, scope=scope)
             phase += 1
         else:
-            getattr(isa, op)(bar, *map(Uint32, numbers))
-            phase = 0 if op == "mbarrier_init" else phase
+            operate(op, bar, numbers)
+            phase = 0 if op == "init" else phase
         for parity in (0, 1):
-            if op != "mbarrier_inval":
+            if op != "inval":
                 store(got, n, 2 * i + parity, Uint32(isa.mbarrier_test_wait_parity(bar, Uint32(parity))))
 
 
+OPERATIONS: dict[str, tuple[Any, dict[str, str]]] = {
+    "init": (isa.mbarrier_init, {}), "inval": (isa.mbarrier_inval, {}), "arrive": (isa.mbarrier_arrive, {}),
+    "arrive_count": (isa.mbarrier_arrive, {}), "arrive_drop": (isa.mbarrier_arrive_drop, {}),
+    "arrive_expect_tx": (isa.mbarrier_arrive_expect_tx, {"sem": "release"}),
+    "arrive_expect_tx_relaxed": (isa.mbarrier_arrive_expect_tx, {"sem": "relaxed"}),
+    "expect_tx": (isa.mbarrier_expect_tx, {}), "complete_tx": (isa.mbarrier_complete_tx, {}),
+    "arrive_peer": (isa.mbarrier_arrive, {"scope": "cta"}),
+}  # fmt: skip
+"""The rows of a history's operations, and their static parameters."""
+
+
+def operate(op: str, bar: Any, numbers: tuple[int, ...], **space: str) -> None:
+    row, statics = OPERATIONS[op]
+    row(bar, *map(Uint32, numbers), **statics, **space)
+
+
 REMOTE = [
-    ("mbarrier_arrive_cluster", ()), ("mbarrier_arrive_peer", ()), ("mbarrier_arrive_count_cluster", (2,)),
-    ("mbarrier_expect_tx_cluster", (32,)), ("mbarrier_arrive_expect_tx_cluster", (96,)),
-    ("mbarrier_complete_tx_cluster", (128,)), ("mbarrier_arrive_expect_tx_relaxed_cluster", (16,)),
-    ("mbarrier_complete_tx_cluster", (16,)), ("mbarrier_arrive_count_cluster", (4,)),
+    ("arrive", ()), ("arrive_peer", ()), ("arrive_count", (2,)), ("expect_tx", (32,)), ("arrive_expect_tx", (96,)),
+    ("complete_tx", (128,)), ("arrive_expect_tx_relaxed", (16,)), ("complete_tx", (16,)), ("arrive_count", (4,)),
 ]  # fmt: skip
 
 
@@ -122,16 +134,11 @@ def start(bar: Any, other: Any) -> None:
         b.store(Uint32, "smem", bar + 64 + 4 * n, (Uint32(0),), 4)
 
 
-def remote(op: str, there: Any, numbers: tuple[int, ...]) -> None:
-    getattr(isa, op)(there, *map(Uint32, numbers))
-
-
 def stores(to: Any, bar: Any) -> None:
     to, bar = isa.mapa(to, Uint32(0)), isa.mapa(bar, Uint32(0))
     words = [Uint32(0x01020304 * n + 9) for n in range(8)]
-    isa.st_async_b32(to, words[0], bar)
-    isa.st_async_v2_b32(to + 8, words[1:3], bar)
-    isa.st_async_v4_b32(to + 16, words[3:7], bar)
+    for n, at, first in ((1, 0, 0), (2, 8, 1), (4, 16, 3)):
+        isa.st_async(to + at, words[first : first + n], bar, count=n)
 
 
 def meet() -> None:
@@ -156,13 +163,16 @@ def clusters() -> Program:
         meet()
         for n, (op, numbers) in enumerate(REMOTE):
             there = isa.mapa(bar, Uint32(0))
-            b.when(b.compare("==", i + 32 * (1 - rank), 0), lambda op=op, v=numbers, t=there: remote(op, t, v))
+            b.when(
+                b.compare("==", i + 32 * (1 - rank), 0),
+                lambda op=op, v=numbers, t=there: operate(op, t, v, space="cluster"),
+            )
             meet()
             for parity in (0, 1):
                 done = isa.mbarrier_test_wait_parity(bar, Uint32(parity))
                 store(got, i + 32 * rank, 2 * n + parity, Uint32(done))
         b.when(b.compare("==", i + 32 * (1 - rank), 0), lambda: stores(base + 64, other))
-        b.when(b.compare("==", rank, 0), lambda: isa.mbarrier_wait_parity_cluster(other, Uint32(0)))
+        b.when(b.compare("==", rank, 0), lambda: isa.mbarrier_wait_parity(other, Uint32(0), scope="cluster"))
         meet()
         for n in range(data // 4):
             word = b.load(Uint32, "smem", base + 64 + 4 * n, 1, 4)[0]
@@ -174,10 +184,10 @@ def clusters() -> Program:
         store(got, i + 32 * rank, at + 2, Uint32(isa.sreg_cluster(register="cluster_ctarank")))
         isa.cluster_arrive_unaligned()
         isa.cluster_wait()
-        isa.fence_acq_rel_cluster()
-        isa.cluster_arrive_relaxed_unaligned()
+        isa.fence_acq_rel(scope="cluster")
+        isa.cluster_arrive_unaligned(sem="relaxed")
         isa.cluster_wait()
-        isa.cluster_arrive_relaxed()
+        isa.cluster_arrive(sem="relaxed")
         isa.cluster_wait()
         b.when(first, lambda: [isa.mbarrier_inval(x) for x in (bar, other)] and None)
 
@@ -185,18 +195,15 @@ def clusters() -> Program:
     def pair(got):
         body(got)
 
-    rows = {op for op, _ in REMOTE} | {"st_async_b32", "st_async_v2_b32", "st_async_v4_b32", "mapa", "getctarank",
-                                       "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait",
-                                       "cluster_arrive_unaligned", "cluster_arrive_relaxed_unaligned",
-                                       "fence_mbarrier_init", "fence_acq_rel_cluster"}  # fmt: skip
+    rows = {OPERATIONS[op][0].name for op, _ in REMOTE} | {
+        "st_async", "mapa", "getctarank", "cluster_arrive", "cluster_wait", "cluster_arrive_unaligned",
+        "fence_mbarrier_init", "fence_acq_rel",
+    }  # fmt: skip
     return Program("cluster barriers", pair, {}, {"got": np.zeros((64, width), np.uint32)}, grid=2, block=32,
                    cluster=2, smem=256, rows=frozenset(rows))  # fmt: skip
 
 
-FENCES = (
-    "fence_proxy_async", "fence_proxy_async_shared_cta", "fence_proxy_async_shared_cluster", "fence_proxy_async_global",
-    "fence_proxy_alias", "fence_acq_rel_cluster",
-)  # fmt: skip
+FENCES = (isa.fence_proxy_async, isa.fence_proxy_alias, isa.fence_acq_rel)
 
 
 def schedule() -> Program:
@@ -214,14 +221,13 @@ def schedule() -> Program:
         mine = base + 4 * Uint32(i)
         b.store(Uint32, "smem", mine, (given[i, 0],), 4)
         isa.bar_warp_sync()
-        isa.bar_warp_sync_mask(Uint32(0xFFFFFFFF))
+        isa.bar_warp_sync(Uint32(0xFFFFFFFF))
         for row in FENCES:
-            getattr(isa, row)()
-        for scope in ("cta", "gpu", "sys"):
-            isa.fence_acq_rel(scope=scope)
-        isa.bar_sync_all(Uint32(0))
-        b.when(b.compare("<", warp, 4), lambda: isa.setmaxnreg_dec(count=40))
-        b.when(b.compare(">=", warp, 4), lambda: isa.setmaxnreg_inc(count=232))
+            for case in row.cases:
+                row(**case)
+        isa.bar_sync(Uint32(0))
+        b.when(b.compare("<", warp, 4), lambda: isa.setmaxnreg(action="dec", count=40))
+        b.when(b.compare(">=", warp, 4), lambda: isa.setmaxnreg(action="inc", count=232))
         isa.griddepcontrol_wait()
         isa.griddepcontrol_launch_dependents()
         isa.nanosleep(Uint32(20))
@@ -233,7 +239,7 @@ def schedule() -> Program:
             name = Uint32(n + 1)
             b.when(b.compare("==", warp, n), lambda n=n, g=gives, name=name: give(n, mine, name, g))
             b.when(b.compare("==", warp, n + 1), lambda t=takes, name=name: take(mine, name, t))
-        isa.bar_sync_all(Uint32(15))
+        isa.bar_sync(Uint32(15))
         store(got, i, 0, b.load(Uint32, "smem", mine, 1, 4)[0])
 
     def give(n: int, mine: Any, name: Any, row: Any) -> None:
@@ -252,9 +258,9 @@ def schedule() -> Program:
     def handed(given, got):
         body(given, got)
 
-    rows = {*FENCES, "fence_acq_rel", "bar_sync", "bar_sync_all", "bar_arrive", "barrier_cta_sync",
-            "barrier_cta_arrive", "bar_warp_sync", "bar_warp_sync_mask", "nanosleep", "setmaxnreg_dec",
-            "setmaxnreg_inc", "griddepcontrol_wait", "griddepcontrol_launch_dependents"}  # fmt: skip
+    rows = {*(r.name for r in FENCES), "bar_sync", "bar_arrive", "barrier_cta_sync", "barrier_cta_arrive",
+            "bar_warp_sync", "nanosleep", "setmaxnreg", "griddepcontrol_wait",
+            "griddepcontrol_launch_dependents"}  # fmt: skip
     given = np.random.default_rng(3).integers(0, 1 << 32, (block, 1), dtype=np.uint32)
     return Program("schedule", handed, {"given": given}, {"got": np.zeros((block, 1), np.uint32)}, block=block,
                    smem=4 * block, rows=frozenset(rows))  # fmt: skip

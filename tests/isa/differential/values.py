@@ -9,11 +9,11 @@ import numpy as np
 from numba import cuda
 
 from numba_cute import arch, seam
-from numba_cute.isa import TABLE, supports
+from numba_cute.isa import TABLE
 from numba_cute.isa.form.instr import THREAD, WARP, Instr
 
 from . import inputs
-from .program import Issue, Program, agreement, result_kinds, words_of
+from .program import Issue, Program, agreement, forms_for, result_kinds, words_of
 
 ARCH = "sm_90a"
 LANES = 128
@@ -127,20 +127,24 @@ def program(name: str, rows: list[Instr], lanes: int = LANES) -> Program:
     columns: list[np.ndarray] = []
     issues, checks, width, out = [], [], 0, 0
     for row in rows:
-        at: dict[str, int] = {}
-        for o in row.operands:
-            if o.reads:
-                at[o.name] = width
-                columns.append(inputs.operand(rng, row.name, o, row.cases[0], lanes))
-                width += columns[-1].shape[1]
-        for case in row.cases:
+        found: dict[tuple[str, Any], int] = {}
+        for case, given in forms_for(row, ARCH):
+            at: dict[str, int] = {}
+            for o in row.operands_in(case):
+                if not o.reads or (o.optional and o.name not in given):
+                    continue
+                if (o.name, o.kind) not in found:
+                    found[o.name, o.kind] = width
+                    columns.append(inputs.operand(rng, row.name, o, case, lanes))
+                    width += columns[-1].shape[1]
+                at[o.name] = found[o.name, o.kind]
             issues.append(Issue(row, case, at, out))
-            label = " ".join([row.name, *(str(v) for v in case.values())])
+            label = " ".join([row.name, *(str(v) for v in case.values()), *given])
             for kind in result_kinds(row, case):
                 checks.append((label, kind, APPROXIMATE.get(row.name) or NANS.get(row.name)))
                 out += words_of(kind)
-    given = np.concatenate(columns, 1) if columns else np.zeros((lanes, 1), np.uint32)
-    return Program(name, kernel_of(issues), {"given": np.ascontiguousarray(given)},
+    words = np.concatenate(columns, 1) if columns else np.zeros((lanes, 1), np.uint32)
+    return Program(name, kernel_of(issues), {"given": np.ascontiguousarray(words)},
                    {"got": np.zeros((lanes, out), np.uint32)}, grid=lanes // 128, agree={"got": agreement(checks)},
                    smem=4096, rows=frozenset(r.name for r in rows))  # fmt: skip
 
@@ -172,13 +176,13 @@ SPLIT = 160
 def programs() -> list[Program]:
     found: dict[str, list[Instr]] = {}
     for row in TABLE.values():
-        if supports(ARCH, row.target) and of_values(row):
+        if forms_for(row, ARCH) and of_values(row):
             found.setdefault(family(row), []).append(row)
     out = []
     for name, rows in found.items():
         parts: list[list[Instr]] = [[]]
         for row in rows:
-            if parts[-1] and sum(len(r.cases) for r in parts[-1]) + len(row.cases) > SPLIT:
+            if parts[-1] and sum(len(forms_for(r, ARCH)) for r in (*parts[-1], row)) > SPLIT:
                 parts.append([])
             parts[-1].append(row)
         out += [program(f"{name}{i or ''}", part) for i, part in enumerate(parts)]

@@ -130,7 +130,7 @@ def _integer(op: Binary, dtype: DType) -> Binary:
 
     def call(x: int, y: int) -> int:
         exact = op(x, y)
-        return exact if low <= exact <= high else wrapped(exact, dtype)  # type: ignore[no-any-return]
+        return exact if low <= exact <= high else wrapped(exact, dtype)
 
     return call
 
@@ -236,7 +236,7 @@ def _float_to_whole_power(dtype: DType) -> Binary:
                 result = near(result * square)
             n >>= 1
             square = near(square * square)
-        return near(quotient(1.0, result)) if y < 0 else result  # type: ignore[no-any-return]
+        return near(quotient(1.0, result)) if y < 0 else result
 
     return call
 
@@ -294,7 +294,7 @@ def binary_operation(op: str, a: DType, b: DType) -> tuple[DType, Binary] | None
         first, second = converter(a, case.operands[0]), converter(b, case.operands[1])
         if first is not None or second is not None:
             first, second = first or _itself, second or _itself
-            return case.result, lambda x, y, f=f, p=first, q=second: f(p(x), q(y))  # type: ignore[misc]
+            return case.result, lambda x, y, f=f, p=first, q=second: f(p(x), q(y))
     return case.result, f
 
 

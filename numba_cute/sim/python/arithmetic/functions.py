@@ -14,13 +14,13 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64
 from ....seam import CuteError
-from ...checks.undefined import Undefined
-from ...lanes.lanes import Lanes, lanewise
 from . import cases
-from .compute import convert, float_divmod, quotient, rounder, wrapped
+from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
+from .lanes import Lanes, lanewise
 from .number import CLASSES, Number
 from .operators import BINARY, cast, casts, type_of_class, value_of
 from .overloads import unified
+from .undefined import Undefined
 
 
 def passing(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,7 +34,13 @@ def passing(f: Callable[..., Any]) -> Callable[..., Any]:
                 return a
         return each(*args, **kwargs)
 
+    call.__cute_pure__ = True  # type: ignore[attr-defined]
     return call
+
+
+def is_pure(f: Any) -> bool:
+    """Whether a callable is a function or a type of numbers, which only computes."""
+    return isinstance(f, TypeOf) or getattr(f, "__cute_pure__", False) is True
 
 
 def _types(args: tuple[Any, ...]) -> list[DType] | None:
@@ -86,7 +92,7 @@ class TypeOf(type):
         return getattr(cls.real, name)
 
     def __instancecheck__(cls, x: Any) -> bool:
-        x = x.list[0] if type(x) is Lanes and x.dtype is None else x
+        x = x.values[0] if type(x) is Lanes and x.dtype is None else x
         dtype = x.dtype if isinstance(x, (Number, Lanes)) else None
         if dtype is None:
             return isinstance(x, cls.real)
@@ -138,7 +144,8 @@ class Type(metaclass=_TypeOfTypes):
 
 def _abs(x: Any) -> Any:
     dtype = type_of_class(type(x))
-    case = None if dtype is None or type(x) is int else cases.function("abs", dtype)
+    static = type(x) is int and x != limits(Int64)[0]
+    case = None if dtype is None or static else cases.function("abs", dtype)
     if case is None or dtype is None:
         return builtins.abs(x)
     operand = case.operands[0]
@@ -172,7 +179,8 @@ def _extreme(name: str, better: str) -> Callable[..., Any]:
             return python(*args, **kwargs)
         return of_numbers(*values)
 
-    return call
+    made: Callable[..., Any] = _pure(call)
+    return made
 
 
 def _divmod(a: Any, b: Any) -> Any:
@@ -246,7 +254,7 @@ def _range(*args: Any) -> Any:
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]
-    case = None if None in types else cases.function("range", *types)  # type: ignore[arg-type]
+    case = None if None in types else cases.function("range", *types)
     if case is None:
         return builtins.range(*args)
     assert isinstance(case.result, DType)
@@ -267,12 +275,18 @@ def _sum(items: Any, start: Any = 0) -> Any:
     return start
 
 
+def _pure(f: Any) -> Any:
+    f.__cute_pure__ = True
+    return f
+
+
 def python_functions() -> dict[str, Any]:
     """What stands for Python's builtins in a kernel."""
     space = dict(vars(builtins))
     space |= {kind.__name__: type_of(kind) for kind in (int, float, bool)}
     space |= {
-        "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _len, "sum": _sum,
-        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": _range, "type": Type, "pow": _pow,
+        "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _pure(_len), "sum": _sum,
+        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": _pure(_range), "type": Type,
+        "pow": _pure(_pow),
     }  # fmt: skip
     return space

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....dtypes import DType, Uint32, Uint64
 from ....seam import CuteError
-from ...hardware.elementwise import compute as on_arrays
 from .compute import convert, rounder, wrapped
+from .elementwise import compute as on_arrays
 from .functions import passing
 from .number import CLASSES, Number
 from .operators import type_of_class, value_of

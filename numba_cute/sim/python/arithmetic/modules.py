@@ -37,7 +37,7 @@ def _safe(f: Callable[..., Any]) -> Callable[..., Any]:
 def _gamma(x: float) -> float:
     if x == 0:
         return math.copysign(math.inf, x)
-    return _safe(math.gamma)(x)
+    return float(_safe(math.gamma)(x))
 
 
 def _log_gamma(x: float) -> float:
@@ -86,7 +86,7 @@ def _of_math(name: str, python: Any) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         types = [type_of_class(type(a)) for a in args]
-        case = cases.function(name, *types) if None not in types else None  # type: ignore[arg-type]
+        case = cases.function(name, *types) if None not in types else None
         if case is None:
             return python(*args)
         values = [convert(value_of(a), t, want) for a, t, want in zip(args, types, case.operands)]  # type: ignore[arg-type]

@@ -121,8 +121,9 @@ def _maker(cls: type[Number]) -> tuple[Callable[..., Number], Any]:
             return found
         if len(known) >= _KEPT:
             known.clear()
-        found = known[value if divisor == 1 else (value, divisor)] = make_new(canonical(value), divisor)
-        return found
+        new: Number = make_new(canonical(value), divisor)
+        known[value if divisor == 1 else (value, divisor)] = new
+        return new
 
     return make, get
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
 from ....seam import CuteError
-from ...lanes.lanes import Lanes
 from .cases import HALVES
 from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
+from .lanes import Lanes
 from .number import CLASSES, FALSE, TRUE, Number, elements, leaf_type
 
 Binary = Callable[[Any, Any], Any]
@@ -340,10 +340,10 @@ def _lanes_binary(op: str) -> Binary:
             raise _refused(op, x, y)
         result, f = operation
         lanes = a if type(a) is Lanes else b
-        width = len(lanes.list)
-        xs = a.list if type(a) is Lanes else [value_of(a)] * width
-        ys = b.list if type(b) is Lanes else [value_of(b)] * width
-        return lanes.fragment.of(result, _each(op, exact, f, x, y, result, xs, ys))
+        width = len(lanes.values)
+        xs = a.values if type(a) is Lanes else [value_of(a)] * width
+        ys = b.values if type(b) is Lanes else [value_of(b)] * width
+        return lanes.convoy.of(result, _each(op, exact, f, x, y, result, xs, ys))
 
     return call
 

@@ -60,7 +60,7 @@ _UNSAFE = [(Int16, Float16), (Float16, Int16), (Int32, Float32), (Float32, Int32
 
 def _conversions() -> dict[tuple[DType, DType], int]:
     """How each type converts to each other: along a path of conversions as its worst step."""
-    found = {(t, t): EXACT for t in TYPES}
+    found: dict[tuple[DType, DType], int] = {(t, t): EXACT for t in TYPES}
     for kind, pairs in ((PROMOTE, _PROMOTES), (SAFE, _SAFE)):
         for a, b in pairs:
             found[a, b] = kind

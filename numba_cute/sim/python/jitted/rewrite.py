@@ -5,13 +5,15 @@ function on what lies on the stack. Lines, names and everything else stay as the
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
+from ....dtypes import DType
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from .bytecode import VERSION, Body, Instruction, decode, encode
+from .types import caster
 
 _SYMBOLS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
             "<<": "lshift", ">>": "rshift", "&": "and_", "|": "or_", "^": "xor"}  # fmt: skip
@@ -25,11 +27,11 @@ _MORE_STACK = 2
 
 
 @functools.lru_cache(maxsize=4096)
-def rewritten(code: CodeType) -> CodeType:
-    """The code, and all the code inside it, with Numba's operators."""
+def rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
+    """The code, and all the code inside it, with Numba's operators. casts: see `specialise.Cast`."""
     body = decode(code)
     consts = list(map(_constant, code.co_consts))
-    out = replaced(body.instructions, consts)
+    out = replaced(_cast(code, body.instructions, casts, consts) if casts else body.instructions, consts)
     return encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
 
 
@@ -51,44 +53,69 @@ def _handlers(body: Body, out: list[Instruction]) -> list[Any]:
     return body.handlers
 
 
+def _cast(
+    code: CodeType, instructions: list[Instruction], casts: tuple[Any, ...], consts: list[Any]
+) -> list[Instruction]:
+    """The instructions with casts before and after some of them."""
+    before: dict[int, list[Any]] = {}
+    after: dict[int, list[Any]] = {}
+    for c in casts:
+        (after if c.after else before).setdefault(c.at, []).append(c)
+    out: list[Instruction] = []
+    for at, i in enumerate(instructions):
+        out += _with_casts(code, i, before.get(at, ()), consts)
+        for c in after.get(at, ()):
+            out += _one_cast(code, c, i.position, consts)
+    return out
+
+
+def _with_casts(code: CodeType, i: Instruction, casts: Sequence[Any], consts: list[Any]) -> list[Instruction]:
+    """An instruction after casts, which are jumped to in its place."""
+    if not casts:
+        return [i]
+    made: list[Instruction] = []
+    moved = Instruction(i.name, i.arg, i.position, i.target, i.value)
+    if i.name == "RETURN_CONST":
+        made.append(Instruction("LOAD_CONST", i.arg, i.position))
+        moved = Instruction("RETURN_VALUE", 0, i.position)
+    for c in casts:
+        made += _one_cast(code, c, i.position, consts)
+    _become(i, made[0].name, made[0].arg)
+    return [i, *made[1:], moved]
+
+
+def _one_cast(code: CodeType, cast: Any, position: Any, consts: list[Any]) -> list[Instruction]:
+    call = [
+        Instruction(
+            "LOAD_CONST",
+            constant(caster(cast.to) if isinstance(cast.to, (DType, tuple)) else cast.to, consts),
+            position,
+        ),
+        *call_below(1, position),
+    ]
+    if cast.variable is None:
+        return call
+    at = code.co_varnames.index(cast.variable)
+    return [Instruction("LOAD_FAST", at, position), *call, Instruction("STORE_FAST", at, position)]
+
+
 def replaced(instructions: list[Instruction], consts: list[Any]) -> list[Instruction]:
     """The instructions with calls of Numba's operators; `consts` gets the functions that they call."""
     out: list[Instruction] = []
     for at, i in enumerate(instructions):
-        f, count = operator_of(i)
+        operator = operator_name(i)
         following = instructions[at + 1] if at + 1 < len(instructions) else None
-        if f is None:
+        if operator is None:
             dropped = i.name == "TO_BOOL" and following is not None and following.name == "UNARY_NOT"
             if dropped:  # the operator takes what is no bool
                 _become(i, "NOP")
             out.append(i)
             continue
-        out += _call(i, f, count, consts)
+        kind, name = operator
+        out += _call(i, _TABLES[kind][name], 1 if kind == "unary" else 2, consts)
         if VERSION >= (3, 13) and following is not None and following.name.startswith("POP_JUMP_IF_"):
             out.append(Instruction("TO_BOOL", 0, i.position))  # it takes nothing but bools
     return out
-
-
-def operator_of(i: Instruction) -> tuple[Callable[..., Any] | None, int]:
-    """What stands for an instruction, and how many operands it takes; (None, 0) if it is no operator."""
-    name = i.name
-    if name == "BINARY_OP":
-        inplace = i.value.endswith("=")
-        found = _SYMBOLS.get(i.value[:-1] if inplace else i.value)
-        return ((INPLACE if inplace else BINARY)[found], 2) if found is not None else (None, 0)
-    if name == "COMPARE_OP":
-        symbol = i.value.removeprefix("bool(").removesuffix(")")
-        return (BINARY[_COMPARISONS[symbol]], 2) if symbol in _COMPARISONS else (None, 0)
-    if name == "CONTAINS_OP":
-        return (_lacks if i.arg else _contains), 2
-    if name in _UNARY:
-        return UNARY[_UNARY[name]], 1
-    if name == "CALL_INTRINSIC_1" and i.arg == _INTRINSIC_POSITIVE:
-        return UNARY["pos"], 1
-    kind, _, word = name.partition("_")
-    if kind in ("BINARY", "INPLACE") and word in _WORDS:
-        return (BINARY if kind == "BINARY" else INPLACE)[_WORDS[word]], 2
-    return None, 0
 
 
 def _contains(x: Any, container: Any) -> bool:
@@ -97,6 +124,31 @@ def _contains(x: Any, container: Any) -> bool:
 
 def _lacks(x: Any, container: Any) -> bool:
     return lacks(container, x)
+
+
+def operator_name(i: Instruction) -> tuple[str, str] | None:
+    """(kind, the name of a function of `operator`) of an operator: "binary", "inplace", "unary", "contains"."""
+    name = i.name
+    if name == "BINARY_OP":
+        inplace = i.value.endswith("=")
+        found = _SYMBOLS.get(i.value[:-1] if inplace else i.value)
+        return None if found is None else ("inplace" if inplace else "binary", found)
+    if name == "COMPARE_OP":
+        found = _COMPARISONS.get(i.value.removeprefix("bool(").removesuffix(")"))
+        return None if found is None else ("binary", found)
+    if name == "CONTAINS_OP":
+        return "contains", "lacks" if i.arg else "contains"
+    if name in _UNARY:
+        return "unary", _UNARY[name]
+    if name == "CALL_INTRINSIC_1" and i.arg == _INTRINSIC_POSITIVE:
+        return "unary", "pos"
+    kind, _, word = name.partition("_")
+    return (kind.lower(), _WORDS[word]) if kind in ("BINARY", "INPLACE") and word in _WORDS else None
+
+
+_TABLES: dict[str, dict[str, Callable[..., Any]]] = {
+    "binary": BINARY, "inplace": INPLACE, "unary": UNARY, "contains": {"contains": _contains, "lacks": _lacks},
+}  # fmt: skip
 
 
 def _become(i: Instruction, name: str, arg: int = 0) -> None:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared memory of the block: static allocations, and where dynamic shared memory begins."""
+
+from __future__ import annotations
+
+from .. import seam
+from ..dtypes import DType, Int32
+from ..seam import CuteError, traced
+from ..tensor.pointer import AddressSpace, Pointer
+from .index import dynamic_smem_size
+
+__all__ = ["alloc_smem", "get_dyn_smem", "get_dyn_smem_size"]
+
+
+@traced
+def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = None) -> Pointer:
+    """Reserve static shared memory for `size_in_elems` elements, the same for all threads of the block; its contents
+    are undefined.
+
+    Each line of a kernel that calls this makes one allocation (of a traced function, each call of it). element_type: an
+    element type. size_in_elems: a static number, at least 1. alignment: bytes, a power of two up to 1024; the element's
+    size by default.
+    """
+    if not isinstance(element_type, DType):
+        raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
+    if type(size_in_elems) is not int or size_in_elems < 1:
+        raise CuteError(f"alloc_smem: size_in_elems {size_in_elems!r} must be a static number, at least 1")
+    align = element_type.bytes if alignment is None else alignment
+    if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
+        raise CuteError(f"alloc_smem: alignment {alignment!r} must be a power of two, at most 1024")
+    align = max(align, element_type.bytes)
+    address = seam.current().static_smem(size_in_elems * element_type.bytes, align)
+    return Pointer(element_type, AddressSpace.smem, address, 0, align)
+
+
+@traced
+def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
+    """Return a Pointer to the first byte of dynamic shared memory, which is a multiple of 1024.
+
+    element_type: the type to point to. alignment: what the Pointer is to promise, in bytes: a power of two up to 1024,
+    the default. The launch must provide as much as the kernel uses (its `smem` argument), and nothing else may allocate
+    from it.
+    """
+    if not isinstance(element_type, DType):
+        raise CuteError(f"get_dyn_smem: element_type {element_type!r} is not an element type")
+    if alignment is not None and (type(alignment) is not int or 1024 % alignment):
+        raise CuteError(f"get_dyn_smem: alignment {alignment!r} must be a power of two, at most 1024")
+    return Pointer(element_type, AddressSpace.smem, seam.current().smem_base(), 0, alignment or 1024)
+
+
+@traced
+def get_dyn_smem_size() -> Int32:
+    """Return the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
+    return Int32(dynamic_smem_size())

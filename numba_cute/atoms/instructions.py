@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tensors that are copied are taken apart into what single instructions copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import layout, seam
+from ..layout.pure import pure
+from ..seam import CuteError
+from ..tensor.pointer import Pointer
+from ..tensor.tensor import Tensor, element
+
+if TYPE_CHECKING:
+    from .copy_atom import CopyAtom
+
+Part = tuple[Tensor, Tensor, Any]
+"""Of one instruction the source, the destination, and the predicate or None."""
+
+
+def instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) -> list[Part]:
+    """The parts of `src`, `dst` and `pred` that each instruction of `atom` copies, in the order of their modes."""
+    lists = []
+    for t, name, tv in ((src, "src", atom.layout_src_tv), (dst, "dst", atom.layout_dst_tv)):
+        if not seam.is_static(t.shape):
+            raise CuteError(f"copy: {name} has shape {t.shape}; it must be static: index its run-time modes")
+        lists.append(_split(t, int(layout.size(tv, (1,))), name))
+    srcs, dsts = lists
+    if len(srcs) != len(dsts):
+        raise CuteError(
+            f"copy: src of shape {src.shape} makes {len(srcs)} instructions, but dst of shape {dst.shape} {len(dsts)}"
+        )
+    if pred is None:
+        return [(s, d, None) for s, d in zip(srcs, dsts)]
+    count = int(layout.size(pred.shape))
+    if len(srcs) % count:
+        raise CuteError(f"copy: pred has shape {pred.shape}, but there are {len(srcs)} instructions to guard")
+    each = len(srcs) // count
+    return [(s, d, truth(pred, i // each)) for i, (s, d) in enumerate(zip(srcs, dsts))]
+
+
+def truth(pred: Tensor, i: int) -> Any:
+    """Element `i` of a tensor of predicates."""
+    at = element(pred, i)
+    return at.load() if isinstance(at, Pointer) else at
+
+
+def _split(t: Tensor, values: int, name: str) -> list[Tensor]:
+    """The parts of `values` elements: mode 0 over all the others, or, where it holds more, over its own modes."""
+    out = []
+    for path in instruction_paths(t.layout, values, name):
+        part = t
+        for opened, coord in path:
+            part = (Tensor(part.iterator, part.layout[0]) if opened else part)[coord]
+        out.append(part)
+    return out
+
+
+@pure
+def instruction_paths(lay: Any, values: int, name: str) -> tuple[tuple[tuple[bool, Any], ...], ...]:
+    """For each part its slices, one after the other: (whether mode 0 is opened first, the coordinate taken)."""
+    opened = False
+    if layout.rank(lay) == 1:
+        if int(layout.size(lay)) == values:
+            return ((),)
+        inner = layout.unwrap(lay.shape)
+        if not isinstance(inner, tuple) or len(inner) < 2:
+            raise CuteError(f"copy: {name} has {layout.size(lay)} values, {lay}, but the atom copies {values}")
+        lay, opened = lay[0], True
+    paths: list[Any] = []
+    for i in range(int(layout.size(lay.shape[1:]))):
+        coord = (None, *layout.idx2crd(i, lay.shape[1:]))
+        rest = instruction_paths(layout.slice_(lay, coord), values, name)
+        paths += [((opened, coord), *more) for more in rest]
+    return tuple(paths)

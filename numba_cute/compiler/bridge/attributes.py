@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes of this library's objects in kernels: `x.name` and `x.name = value`.
+
+Of an assignment Numba asks for the attribute's type and casts the value to that; here the object itself takes the
+value (storage in shared memory does), whatever its type, so the question is answered before Numba's templates are
+asked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from numba.cuda import types, typing
+from numba.cuda.cudadecl import registry as typing_registry
+from numba.cuda.cudaimpl import registry as lowering_registry
+from numba.cuda.typing.templates import AttributeTemplate
+
+from ... import seam
+from ...seam import CuteError
+from ..emit.tracer import Tracer
+from ..ground.errors import as_typing_error
+from . import contexts, structs
+from .object_types import BoundTraced, Value
+from .values import abstract, concrete, numba_type
+
+
+def _is_method(obj: Any, attr: str) -> bool:
+    if isinstance(obj, type):
+        return False
+    return inspect.isfunction(inspect.getattr_static(type(obj), attr, None))
+
+
+def _attribute(obj: Any, attr: str) -> Any:
+    try:
+        return getattr(obj, attr)
+    except AttributeError:
+        kind = obj.__name__ if isinstance(obj, type) else type(obj).__name__
+        raise CuteError(f"{kind} has no attribute {attr!r}") from None
+
+
+@typing_registry.register_attr
+class ValueAttributes(AttributeTemplate):
+    key = Value
+
+    def generic_resolve(self, typ: Value, attr: str) -> Any:
+        if attr == "__call__":  # Numba asks for it before it asks the type itself
+            return None
+        tracer = Tracer()
+        try:
+            obj = abstract(typ, None, tracer)
+            if _is_method(obj, attr):
+                return BoundTraced(typ, attr)
+            if seam.is_struct_class(obj) and structs.is_jitted(obj, attr):
+                return structs.jitted_type(obj, attr)
+            with seam.running(tracer):
+                return numba_type(_attribute(obj, attr))
+        except CuteError as e:
+            raise as_typing_error(e) from e
+
+
+@lowering_registry.lower_getattr_generic(Value)
+def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -> Any:
+    tracer = Tracer(context, builder)
+    obj = abstract(typ, val, tracer)
+    if _is_method(obj, attr):
+        return val
+    if seam.is_struct_class(obj) and structs.is_jitted(obj, attr):
+        return context.get_dummy_value()
+    with seam.running(tracer):
+        result = _attribute(obj, attr)
+        return concrete(result, numba_type(result), tracer)
+
+
+@contexts.setattr_rule
+def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
+    if not isinstance(target, Value):
+        return None
+    tracer = Tracer()
+    try:
+        with seam.running(tracer):
+            _assign(abstract(target, None, tracer), attr, abstract(value, None, tracer))
+    except CuteError as e:
+        raise as_typing_error(e) from e
+    return typing.signature(types.void, target, value)
+
+
+def _assign(obj: Any, attr: str, value: Any) -> None:
+    if not hasattr(type(obj), "__cute_members__"):
+        raise CuteError(f"{type(obj).__name__}.{attr} cannot be assigned: a {type(obj).__name__} is immutable")
+    setattr(obj, attr, value)
+
+
+@lowering_registry.lower_setattr_generic(Value)
+def value_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -> None:
+    tracer = Tracer(context, builder)
+    with seam.running(tracer):
+        obj, value = (abstract(t, a, tracer) for t, a in zip(sig.args, args))
+        _assign(obj, attr, value)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Numba types of this library's objects, and how their values are laid out.
+
+`Value`: an immutable object, static part in the type, leaves in a struct. `StructRef`: a mutable object, a pointer
+to a slot in the caller's frame. `BoundTraced` and `BoundJitted`: their methods.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.datamodel import models, register_default
+from numba.cuda.extending import register_model
+from numba.cuda.typeconv import Conversion
+
+from ...seam import CuteError
+from . import tree
+
+_serial = itertools.count()
+
+TraceCall = Callable[[Any, types.Type, Callable[[Any], Any], Any, Any], Any]
+"""A function that types a call: of a key, the receiver's type, what finds the callable in it, and the arguments."""
+_tracing: list[TraceCall] = []
+
+
+def traces_calls(trace: TraceCall) -> TraceCall:
+    """Decorate the one function that types calls of objects and of their methods: it needs these types, and stands
+    above them (bridge/calls.py)."""
+    _tracing.append(trace)
+    return trace
+
+
+def _callee(obj: Any) -> Any:
+    if not callable(obj):
+        raise CuteError(f"{obj!r} is not callable")
+    return obj
+
+
+class Value(types.Callable):
+    """An immutable compile-time object with run-time leaves, or a compile-time callable."""
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+        self.leaves = tuple(tree.leaf_types(spec))
+        head = spec[1].__name__ if spec[0] in ("node", "const") else "tuple"
+        if spec[0] == "const":
+            head = getattr(spec[2], "__name__", head)
+        super().__init__(f"cute.{head}.{next(_serial)}")
+
+    @property
+    def key(self) -> Any:
+        return self.spec
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        joined = tree.join(self.spec, other.spec) if isinstance(other, Value) else None
+        return None if joined is None else Value(joined)
+
+    def can_convert_to(self, typingctx: Any, other: types.Type) -> Any:
+        if isinstance(other, Value) and tree.join(self.spec, other.spec) == other.spec:
+            return Conversion.safe
+        return None
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        (trace,) = _tracing
+        return trace((Value, self.spec), self, _callee, args, kws)
+
+    def get_call_signatures(self) -> Any:
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return (Value, self.spec, sig.args)
+
+
+@register_model(Value)
+class ValueModel(models.StructModel):
+    def __init__(self, dmm: Any, fe: Value) -> None:
+        super().__init__(dmm, fe, [(f"leaf{i}", t) for i, t in enumerate(fe.leaves)])
+
+
+def is_stored(ty: types.Type) -> bool:
+    """Say whether a struct's field of this type takes room: what the type says whole does not."""
+    if isinstance(ty, Value):
+        return bool(ty.leaves)
+    if isinstance(ty, types.BaseTuple):
+        return any(map(is_stored, ty))
+    return not isinstance(ty, (types.Literal, types.NoneType, types.Dispatcher))
+
+
+class StructRef(types.Type):
+    """An instance of a `struct` class: its fields' types, and a pointer as its value."""
+
+    mutable = True
+
+    def __init__(self, cls: type, fields: tuple[tuple[str, types.Type], ...]) -> None:
+        self.cls, self.fields = cls, fields
+        self.types = dict(fields)
+        self.stored = tuple(name for name, ty in fields if is_stored(ty))
+        self._key = (cls, fields)
+        super().__init__(f"cute.{cls.__name__}.{next(_serial)}")
+
+    @property
+    def key(self) -> Any:
+        return self._key
+
+
+@register_model(StructRef)
+class StructRefModel(models.DataModel):
+    """A pointer as a value and as an argument; the fields themselves when stored, kept in a tuple, or returned."""
+
+    def __init__(self, dmm: Any, fe: StructRef) -> None:
+        super().__init__(dmm, fe)
+        self._members = [dmm.lookup(fe.types[name]) for name in fe.stored]
+
+    def _struct(self) -> ir.Type:
+        return ir.LiteralStructType([m.get_data_type() for m in self._members])
+
+    def get_value_type(self) -> ir.Type:
+        return self._struct().as_pointer()
+
+    def get_data_type(self) -> ir.Type:
+        return self._struct()
+
+    def get_argument_type(self) -> ir.Type:
+        return self._struct().as_pointer()
+
+    def get_return_type(self) -> ir.Type:
+        return self._struct()
+
+    def as_data(self, builder: Any, value: Any) -> Any:
+        return builder.load(value)
+
+    def from_data(self, builder: Any, value: Any) -> Any:
+        slot = cgutils.alloca_once(builder, self._struct())
+        builder.store(value, slot)
+        return slot
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def as_return(self, builder: Any, value: Any) -> Any:
+        return builder.load(value)
+
+    def from_return(self, builder: Any, value: Any) -> Any:
+        return self.from_data(builder, value)
+
+    def load_from_data_pointer(self, builder: Any, ptr: Any, align: Any = None) -> Any:
+        return ptr
+
+
+class BoundTraced(types.BoundFunction):
+    """A traced method of an object: `this` is the object's type, `attr` the method's name."""
+
+    def __init__(self, this: types.Type, attr: str) -> None:
+        self.this, self.attr, self.typing_key = this, attr, (BoundTraced, this, attr)
+        types.Callable.__init__(self, f"{this}.{attr}")
+
+    @property
+    def key(self) -> Any:
+        return self.typing_key
+
+    def copy(self, this: types.Type) -> BoundTraced:
+        return BoundTraced(this, self.attr)
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        """Join methods of an object that turned out less static than it first seemed (as a loop variable's)."""
+        if not isinstance(other, BoundTraced) or other.attr != self.attr:
+            return None
+        this = typingctx.unify_pairs(self.this, other.this)
+        return None if this is None else BoundTraced(this, self.attr)
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        (trace,) = _tracing
+        return trace(self.typing_key, self.this, operator.attrgetter(self.attr), args, kws)
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return (*self.typing_key, sig.args)
+
+
+class BoundJitted(types.BoundFunction):
+    """A jitted method of a struct: `dispatcher` compiles it."""
+
+    def __init__(self, this: types.Type, attr: str, dispatcher: Any) -> None:
+        self.this, self.attr, self.dispatcher = this, attr, dispatcher
+        self.typing_key = (BoundJitted, this, attr, dispatcher)
+        types.Callable.__init__(self, f"{this}.{attr}()")
+
+    @property
+    def key(self) -> Any:
+        return self.typing_key
+
+    def copy(self, this: types.Type) -> BoundJitted:
+        return BoundJitted(this, self.attr, self.dispatcher)
+
+    def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
+        return None
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        template, pysig, args, kws = self.dispatcher.get_call_template((self.this, *args), kws)
+        sig = template(context).apply(args, kws)
+        params = list(pysig.parameters.values())[1:]
+        method = sig.replace(args=tuple(sig.args[1:]), recvr=self.this)
+        return method.replace(pysig=pysig.replace(parameters=params))
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self.dispatcher.get_overload(sig)
+
+
+@register_default(BoundTraced)
+@register_default(BoundJitted)
+def _bound_method_model(dmm: Any, fe: types.BoundFunction) -> Any:
+    """Hold a bound method as its object."""
+    return dmm[fe.this]

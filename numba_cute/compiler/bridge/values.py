@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numba's values as the objects that traced code sees, and what it gives as Numba's values.
+
+Instances of `struct` classes lie in slots of the caller's frame. A constructor call is traced: Python makes the object,
+and it is stored into its slot where it reaches Numba. There is one slot for each construction site, and NVVM's SROA
+turns it into registers.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.np.arrayobj import make_array
+
+from ... import dtypes, seam
+from ...seam import CuteError
+from ..emit.leaves import Number, scalar_type
+from ..emit.tracer import Tracer
+from . import tree
+from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
+from .object_types import StructRef, Value
+
+_I32 = ir.IntType(32)
+
+# ---------------------------------------------------------------- Numba's values as Python objects, and back
+
+
+class StructProxy(tree.ByReference):
+    """A `StructRef` in traced code: fields are read from and written to the slot; methods are the class's."""
+
+    __slots__ = ("_ty", "_ptr")
+
+    def __init__(self, ty: StructRef, ptr: Any) -> None:
+        object.__setattr__(self, "_ty", ty)
+        object.__setattr__(self, "_ptr", ptr)
+
+    def __getattr__(self, name: str) -> Any:
+        return proxy_get(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        proxy_set(self, name, value)
+
+
+def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
+    """Make of a Numba type (and an LLVM value, when lowering) the object that traced code sees."""
+    if isinstance(ty, types.Omitted):
+        return ty.value
+    if isinstance(ty, types.Literal):
+        return ty.literal_value
+    if isinstance(ty, types.NoneType):
+        return None
+    if isinstance(ty, (types.Number, types.Boolean)):
+        return make_leaf(ty, value)
+    if isinstance(ty, types.IntEnumMember):
+        return make_leaf(ty.dtype, value)
+    if isinstance(ty, types.BaseTuple):
+        b = tracer.builder if value is not None else None  # a static tuple in a struct has no value
+        return tuple(abstract(t, b and _member(b, value, i), tracer) for i, t in enumerate(ty))
+    if isinstance(ty, Value):
+        b = tracer.builder
+        leaves = (make_leaf(t, b and _member(b, value, i)) for i, t in enumerate(ty.leaves))
+        return tree.unflatten(ty.spec, leaves)
+    if isinstance(ty, StructRef):
+        return StructProxy(ty, value)
+    if isinstance(ty, types.Array):
+        return _array(ty, value, tracer)
+    if isinstance(ty, types.SliceType):
+        return slice(None)
+    if isinstance(ty, types.Dispatcher):
+        return ty.dispatcher
+    raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
+
+
+def _member(builder: Any, value: Any, i: int) -> Any:
+    """Take member `i` of an LLVM aggregate; what was put there itself where that is seen (the IR stays small, and the
+    tracer sees how an address came about)."""
+    at = value
+    while isinstance(at, ir.instructions.InsertValue):
+        if list(at.indices) == [i]:
+            return at.operands[1]
+        at = at.operands[0]
+    return builder.extract_value(value, i)
+
+
+def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
+    dtype = _DTYPES.get(ty.dtype)
+    if dtype is None:
+        raise CuteError(f"an array of {ty.dtype} has no CuTe element type")
+    if tracer.builder is None:
+        data: Any = Number(types.uint64)
+        shape: tuple[Any, ...] = tuple(Number(types.int64) for _ in range(ty.ndim))
+        strides: tuple[Any, ...] = shape
+    else:
+        b = tracer.builder
+        array = make_array(ty)(tracer.context, b, value)
+        data = Number(types.uint64, b.ptrtoint(array.data, ir.IntType(64)))
+        shape = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
+        strides = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
+    size = dtype.bytes
+    elements: list[Any] = [tracer.arith("sdiv", s, size) for s in strides]
+    if ty.layout == "C":
+        elements[-1:] = [1]
+    elif ty.layout == "F":
+        elements[:1] = [1]
+    return seam.ArrayView(dtype, data, shape, tuple(elements), not ty.mutable)
+
+
+_DTYPES = {
+    types.boolean: dtypes.Boolean, types.int8: dtypes.Int8, types.int16: dtypes.Int16, types.int32: dtypes.Int32,
+    types.int64: dtypes.Int64, types.uint8: dtypes.Uint8, types.uint16: dtypes.Uint16, types.uint32: dtypes.Uint32,
+    types.uint64: dtypes.Uint64, types.float16: dtypes.Float16, types.bfloat16: dtypes.BFloat16,
+    types.float32: dtypes.Float32, types.float64: dtypes.Float64,
+}  # fmt: skip
+
+
+def numba_type(obj: Any) -> types.Type:
+    """Return the Numba type of what traced code returned."""
+    if isinstance(obj, Number):
+        return leaf_type(obj)
+    if isinstance(obj, (bool, int, str)) and not isinstance(obj, enum.Enum):
+        return types.literal(obj)
+    if obj is None:
+        return types.none
+    if isinstance(obj, float):
+        return types.float64
+    if isinstance(obj, StructProxy):
+        return obj._ty
+    if seam.is_struct_class(type(obj)):
+        return type_of_instance(obj)
+    if isinstance(obj, (tuple, list)):
+        return types.BaseTuple.from_types([numba_type(x) for x in obj])
+    if isinstance(obj, CUDADispatcher):
+        return types.Dispatcher(obj)
+    return Value(tree.flatten(obj, []))
+
+
+def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
+    """Return the LLVM value of what traced code returned, as a value of this Numba type."""
+    context, b = tracer.context, tracer.builder
+    if isinstance(ty, types.Literal) and isinstance(obj, (bool, int)):
+        return context.get_constant_generic(b, types.unliteral(ty), obj)
+    if isinstance(ty, (types.NoneType, types.Literal, types.Dispatcher)):
+        return context.get_dummy_value()
+    if isinstance(ty, (types.Number, types.Boolean)):
+        return tracer.ir(obj, types.unliteral(ty))
+    if isinstance(ty, types.BaseTuple):
+        return context.make_tuple(b, ty, [concrete(x, t, tracer) for x, t in zip(obj, ty)])
+    if isinstance(ty, StructRef):
+        return obj._ptr if isinstance(obj, StructProxy) else materialize(obj, ty, tracer)
+    leaves: list[Any] = []
+    tree.flatten(obj, leaves)
+    value = context.get_value_type(ty)(None) if not leaves else ir.Constant(context.get_value_type(ty), ir.Undefined)
+    for i, (leaf, t) in enumerate(zip(leaves, ty.leaves)):
+        scalar = types.uint64 if t is TENSOR_MAP else types.unliteral(t)
+        member = tracer.ir(leaf, scalar) if _numeric(leaf) else leaf.ir
+        value = b.insert_value(value, member, i)
+    return value
+
+
+def _numeric(leaf: Any) -> bool:
+    return isinstance(leaf, (Number, dtypes.Scalar))
+
+
+# ---------------------------------------------------------------- structs in their slots
+
+
+def _field_type(cls: type, name: str, value: Any) -> types.Type:
+    wanted = cls.__cute_types__[name]  # type: ignore[attr-defined]
+    return scalar_type(wanted) if isinstance(wanted, dtypes.DType) else plain_type(numba_type(value))
+
+
+def plain_type(ty: types.Type) -> types.Type:
+    """Return a type without what is known to divide its numbers: a field may be set to others."""
+    if isinstance(ty, Multiple):
+        return ty.literal_type
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([plain_type(t) for t in ty])
+    return Value(tree.plain(ty.spec)) if isinstance(ty, Value) else ty
+
+
+def type_of_instance(obj: Any) -> StructRef:
+    """Return the type of a struct that traced code made."""
+    cls = type(obj)
+    return StructRef(cls, tuple((name, _field_type(cls, name, getattr(obj, name))) for name in cls.__cute_fields__))
+
+
+def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
+    """Store a struct that traced code made into a new slot of the frame."""
+    data = tracer.context.data_model_manager[ty].get_data_type()
+    slot = cgutils.alloca_once(tracer.builder, data, name=ty.cls.__name__)
+    proxy = StructProxy(ty, slot)
+    for name in ty.stored:
+        _store(proxy, name, getattr(obj, name), tracer)
+    return slot
+
+
+def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
+    index = proxy._ty.stored.index(name)
+    return tracer.builder.gep(proxy._ptr, [_I32(0), _I32(index)], inbounds=True)
+
+
+def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
+    """Return a field as an LLVM value; an embedded struct as the address of its place."""
+    ty = proxy._ty.types[name]
+    if name not in proxy._ty.stored:
+        return None
+    place = _address(proxy, name, tracer)
+    if isinstance(ty, StructRef):
+        return place
+    return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
+
+
+def _store(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
+    ty = proxy._ty.types[name]
+    store_field(proxy, name, concrete(value, ty, tracer), tracer)
+
+
+def store_field(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> None:
+    model = tracer.context.data_model_manager[proxy._ty.types[name]]
+    tracer.builder.store(model.as_data(tracer.builder, value), _address(proxy, name, tracer))
+
+
+def _fits(ty: types.Type, have: types.Type) -> bool:
+    number = (types.Integer, types.Float, types.Boolean)
+    return ty == plain_type(have) or (
+        isinstance(ty, number) and not isinstance(ty, types.Literal) and isinstance(types.unliteral(have), number)
+    )
+
+
+def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
+    if name not in ref.types:
+        raise CuteError(f"{ref.cls.__name__} has no field {name!r}; its fields are {', '.join(ref.types)}")
+    if not _fits(ref.types[name], have):
+        raise CuteError(
+            f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: "
+            "annotate the field with a DType if it changes at run time"
+        )
+
+
+# ---------------------------------------------------------------- in traced code
+
+
+def _tracer() -> Tracer:
+    """Return what runs the traced code that holds a proxy: proxies exist in the compiler alone."""
+    return cast(Tracer, seam.current())
+
+
+def proxy_get(proxy: StructProxy, name: str) -> Any:
+    """Return a field's value, a bound traced method, a property's value, or a class constant."""
+    ref, tracer = proxy._ty, _tracer()
+    if name in ref.types:
+        value = None if tracer.builder is None else load_field(proxy, name, tracer)
+        return abstract(ref.types[name], value, tracer)
+    raw = inspect.getattr_static(ref.cls, name, None)
+    if isinstance(raw, property):
+        return raw.fget(proxy)  # type: ignore[misc]
+    if inspect.isfunction(raw):
+        return functools.partial(raw if seam.is_traced(raw) else _jitted_from_traced(ref, name), proxy)
+    if raw is None:
+        raise CuteError(f"{ref.cls.__name__} has no attribute {name!r}")
+    return getattr(ref.cls, name)
+
+
+def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
+    raise CuteError(
+        f"{ref.cls.__name__}.{name} holds run-time control flow and is jitted: call it from a kernel or another "
+        "jitted method, not from a traced function"
+    )
+
+
+def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
+    tracer = _tracer()
+    _check_assignment(proxy._ty, name, numba_type(value))
+    if tracer.builder is not None and name in proxy._ty.stored:
+        _store(proxy, name, value, tracer)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trace code on run-time numbers: arithmetic, conversions, comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import types
+
+from ... import dtypes
+from ...seam import CuteError, divisor
+from ..ground.target import current_arch
+from . import casts, convert
+from .leaves import Number, dtype_of, joined, scalar_type
+from .rounding import HALVES
+
+
+class Scalars:
+    """The part of a `Tracer` that is about numbers. Without a builder nothing is emitted: leaves have no values."""
+
+    def __init__(self, context: Any = None, builder: Any = None) -> None:
+        self.context = context
+        self.builder = builder
+        self.arch = current_arch()
+
+    def number(self, ty: types.Type, emit: Callable[[Any], Any]) -> Number:
+        return Number(ty, None if self.builder is None else emit(self.builder))
+
+    def arith(self, op: str, a: Any, b: Any) -> Number:
+        ty = joined(a, b)
+        if isinstance(ty, types.Float):
+            op = {"add": "fadd", "sub": "fsub", "mul": "fmul", "fdiv": "fdiv"}.get(op, op)
+            if op not in ("fadd", "fsub", "fmul", "fdiv"):
+                raise CuteError(f"operator {op} is not for floating-point values ({ty})")
+        flags = ("nsw",) if op in ("add", "sub", "mul") and ty.signed else ()
+        return self.number(ty, lambda bld: getattr(bld, op)(self.ir(a, ty), self.ir(b, ty), flags=flags))
+
+    def ir(self, x: Any, ty: types.Type) -> Any:
+        """Make of an int, float, bool or Number an LLVM value of this Numba type (bools as i1)."""
+        llvm = ir.IntType(1) if ty == types.boolean else self.context.get_value_type(ty)
+        if isinstance(x, dtypes.Scalar):
+            x = x.value
+        if isinstance(x, Number):
+            if x.type == ty:
+                return x.ir
+            return casts.cast(self, x, ty, llvm)
+        if ty in HALVES:
+            return llvm(int(dtypes.converted(x, dtype_of(ty)).view("uint16")))
+        if isinstance(x, float) and isinstance(ty, types.Integer):
+            x = dtypes.number(x, dtype_of(ty))
+        return llvm(float(x)) if isinstance(ty, types.Float) else llvm(int(x))
+
+    def cast(self, value: Any, dtype: dtypes.DType) -> Any:
+        if not isinstance(value, (int, float, Number, dtypes.Scalar)):
+            raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
+        number = self.number(scalar_type(dtype), lambda b: self.ir(value, scalar_type(dtype)))
+        if dtype.is_integer and not isinstance(value, float):  # what wraps around keeps only powers of two
+            known = divisor(value)
+            wraps = isinstance(value, Number) and dtype.width < getattr(value.type, "bitwidth", 64)
+            number.divisor = (known & -known if wraps else known) or 1
+        if dtype.width < 8 or dtype.width == 8 and dtype.is_float:  # it travels as another type, rounded
+            return self.number(
+                number.type, lambda b: convert.from_memory(self, convert.in_memory(self, value, dtype), dtype)
+            )
+        return number
+
+    def type_of(self, scalar: Any) -> dtypes.DType:
+        if isinstance(scalar, Number):
+            return dtype_of(scalar.type)
+        kinds = {bool: dtypes.Boolean, int: dtypes.Int32, float: dtypes.Float32}
+        return scalar.dtype if isinstance(scalar, dtypes.Scalar) else kinds[type(scalar)]
+
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        if not isinstance(a, Number) and not isinstance(b, Number):
+            return {"<": a < b, "<=": a <= b, "==": a == b, "!=": a != b, ">": a > b, ">=": a >= b}[op]
+        ty = joined(a, b)
+
+        def emit(bld: Any) -> Any:
+            x, y = self.ir(a, ty), self.ir(b, ty)
+            if isinstance(ty, types.Float):
+                return bld.fcmp_unordered(op, x, y) if op == "!=" else bld.fcmp_ordered(op, x, y)
+            signed = isinstance(ty, types.Integer) and ty.signed
+            return (bld.icmp_signed if signed else bld.icmp_unsigned)(op, x, y)
+
+        return self.number(types.boolean, emit)
+
+    def select(self, cond: Any, a: Any, b: Any) -> Any:
+        if not isinstance(cond, Number):
+            return a if cond else b
+        if not isinstance(a, Number) and not isinstance(b, Number):
+            if a == b:
+                return a
+            a = self.cast(a, dtypes.Int32 if isinstance(a, int) else dtypes.Float32)
+        ty = joined(a, b)
+        out = self.number(ty, lambda bld: bld.select(self.ir(cond, types.boolean), self.ir(a, ty), self.ir(b, ty)))
+        out.divisor = math.gcd(divisor(a), divisor(b)) or 1
+        return out

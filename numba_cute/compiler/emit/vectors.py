@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trace code on registers: files of them, and vectors that are packed as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+
+from ... import dtypes
+from ...seam import CuteError, Regs
+from . import convert, elementwise
+from .leaves import Number, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
+from .scalars import Scalars
+
+_I32 = ir.IntType(32)
+_FLAG = "_numba_cute_carry"
+
+
+class Vectors(Scalars):
+    """The part of a `Tracer` that is about register files and vectors."""
+
+    def same_registers(self, a: Any, b: Any) -> bool | None:
+        return True if a is b else None  # two loads of one variable give two leaves
+
+    def registers(self, dtype: dtypes.DType, count: int) -> RegFile:
+        if not isinstance(count, int) or count < 1:
+            raise CuteError(f"registers: a register tensor has a static size of at least 1, got {count!r} elements")
+        if self.builder is None:
+            return RegFile(dtype, count)
+        array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
+        return RegFile(dtype, count, cgutils.alloca_once(self.builder, array, name="registers"))
+
+    def _slot(self, file: RegFile, slot: Any) -> Any:
+        index = slot.ir if isinstance(slot, Number) else _I32(slot)
+        if isinstance(slot, Number):
+            index = self.ir(slot, types.int32)
+        return self.builder.gep(file.ir, [_I32(0), index], inbounds=True)
+
+    def _slots_of(self, regs: Regs) -> list[Any]:
+        """Return the slot indices of a span that starts and ends on a slot boundary."""
+        per = per_slot(regs.dtype)
+        if not self._on_slots(regs):
+            raise CuteError(
+                f"registers [{regs.start}, +{regs.count}) of {regs.dtype}: a vector operand needs a static start "
+                f"and a length that are multiples of {per}"
+            )
+        return list(range(regs.start // per, -(-(regs.start + regs.count) // per)))
+
+    def _on_slots(self, regs: Regs) -> bool:
+        """Say whether a span starts on a slot boundary and ends on one, or with the file."""
+        per = per_slot(regs.dtype)
+        if not isinstance(regs.start, int) or regs.start % per:
+            return False
+        return regs.count % per == 0 or regs.start + regs.count == regs.file.count
+
+    def _read_words(self, regs: Regs) -> list[Any]:
+        return [self.builder.load(self._slot(regs.file, s)) for s in self._slots_of(regs)]
+
+    def _write_words(self, regs: Regs, words: Sequence[Any]) -> None:
+        element = element_ir(regs.file.dtype)
+        for s, word in zip(self._slots_of(regs), words):
+            value = word if word.type == element else self.builder.bitcast(word, element)
+            self.builder.store(value, self._slot(regs.file, s))
+
+    def read(self, regs: Regs) -> Number:
+        return self.number(scalar_type(regs.dtype), lambda b: self._read(regs))
+
+    def _read(self, regs: Regs) -> Any:
+        b, width = self.builder, held(regs.dtype)
+        want = self.context.get_value_type(scalar_type(regs.dtype))
+        if width >= 32:
+            value = b.load(self._slot(regs.file, regs.start))
+            return value if value.type == want else b.bitcast(value, want)
+        per = 32 // width
+        word = b.load(self._slot(regs.file, regs.start // per))
+        shift = self.ir((regs.start % per) * width, types.int32)
+        bits = b.trunc(b.lshr(word, shift), ir.IntType(regs.dtype.width))
+        return convert.from_memory(self, bits, regs.dtype)
+
+    def write(self, regs: Regs, value: Any) -> None:
+        if self.builder is None:
+            return
+        b, width = self.builder, held(regs.dtype)
+        bits = convert.in_memory(self, value, regs.dtype)
+        if width >= 32:
+            b.store(bits, self._slot(regs.file, regs.start))
+            return
+        per = 32 // width
+        slot = self._slot(regs.file, regs.start // per)
+        shift = self.ir((regs.start % per) * width, types.int32)
+        mask = b.shl(_I32((1 << width) - 1), shift)
+        kept = b.and_(b.load(slot), b.not_(mask))
+        b.store(b.or_(kept, b.shl(b.zext(bits, _I32), shift)), slot)
+
+    def fill(self, regs: Regs, value: Any) -> None:
+        for i in range(regs.count):
+            self.write(Regs(regs.file, regs.dtype, regs.start + i, 1), value)
+
+    def flag(self) -> Regs:
+        file = RegFile(dtypes.Uint32, 1)
+        if self.builder is not None:
+            function = self.builder.function
+            if not hasattr(function, _FLAG):  # zeroed where it is made, at the function's entry
+                setattr(function, _FLAG, cgutils.alloca_once(self.builder, ir.ArrayType(_I32, 1), name="carry"))
+            file = RegFile(dtypes.Uint32, 1, getattr(function, _FLAG))
+        return Regs(file, dtypes.Uint32, 0, 1)
+
+    # ------------------------------------------------------------------ vectors
+    def vector(self, regs: Regs) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(regs.dtype, regs.count)
+        if self._on_slots(regs):
+            return self._pack(regs.dtype, regs.count, self._read_words(regs))
+        return self.pack(regs.dtype, [self.read(r) for r in _singles(regs)])
+
+    def pack(self, dtype: dtypes.DType, values: Sequence[Any]) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(dtype, len(values))
+        bits = [convert.in_memory(self, v, dtype) for v in values]
+        return self._pack(dtype, len(bits), convert.packed(self, bits, dtype))
+
+    def bitcast(self, vector: VectorLeaf, dtype: dtypes.DType) -> VectorLeaf:
+        count = vector.count * held(vector.dtype) // held(dtype)
+        if self.builder is None:
+            return VectorLeaf(dtype, count)
+        words = [w if w.type == element_ir(dtype) else self.builder.bitcast(w, element_ir(dtype)) for w in
+                 self._words(vector)]  # fmt: skip
+        return self._pack(dtype, count, words)
+
+    def lane(self, vector: VectorLeaf, index: int) -> Number:
+        def emit(b: Any) -> Any:
+            bits = convert.element(self, self._words(vector), vector.dtype, index)
+            return convert.from_memory(self, bits, vector.dtype)
+
+        return self.number(scalar_type(vector.dtype), emit)
+
+    def take(self, vector: VectorLeaf, indices: Sequence[int]) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(vector.dtype, len(indices))
+        words = self._words(vector)
+        elements = [convert.element(self, words, vector.dtype, i) for i in indices]
+        return self._pack(vector.dtype, len(elements), convert.packed(self, elements, vector.dtype))
+
+    def elementwise(self, op: Any, dtype: dtypes.DType, *operands: Any) -> Any:
+        return elementwise.elementwise(self, op, dtype, operands)
+
+    def _pack(self, dtype: dtypes.DType, count: int, words: Sequence[Any]) -> VectorLeaf:
+        value = ir.Constant(ir.ArrayType(element_ir(dtype), slots(dtype, count)), ir.Undefined)
+        for i, w in enumerate(words):
+            value = self.builder.insert_value(value, w, i)
+        return VectorLeaf(dtype, count, value)
+
+    def _words(self, vector: VectorLeaf) -> list[Any]:
+        return [self.builder.extract_value(vector.ir, i) for i in range(slots(vector.dtype, vector.count))]
+
+    def unvector(self, vector: VectorLeaf, regs: Regs) -> None:
+        if self.builder is None:
+            return
+        if self._on_slots(regs):
+            self._write_words(regs, self._words(vector))
+            return
+        for i, r in enumerate(_singles(regs)):
+            self.write(r, self.lane(vector, i))
+
+    def convert(self, vector: VectorLeaf, src: dtypes.DType, dst: dtypes.DType, count: int) -> VectorLeaf:
+        if self.builder is None:
+            return VectorLeaf(dst, count)
+        return self._pack(dst, count, convert.words(self, self._words(vector), src, dst, count))
+
+
+def _singles(regs: Regs) -> list[Regs]:
+    """Split a span into spans of one element."""
+    return [Regs(regs.file, regs.dtype, regs.start + i, 1) for i in range(regs.count)]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target being compiled for. Numba asks the current GPU; here one can be named instead, with no GPU at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba.cuda.api as cuda_api
+from numba.cuda.core import targetconfig
+
+from ...seam import CuteError
+
+ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
+
+
+class _Offline:
+    """A device that is not here, as Numba's device functions ask of "the current device"."""
+
+    def __init__(self, cc: tuple[Any, ...]) -> None:
+        self.compute_capability = cc
+
+
+_offline: list[_Offline] = []
+
+
+def naming_the_target(get_current_device: Callable[[], Any]) -> Callable[[], Any]:
+    """Make of Numba's `get_current_device`, which overloaded device functions ask for their target, one that knows the
+    target of `compiling_for`."""
+
+    def current_device() -> Any:
+        return _offline[-1] if _offline else get_current_device()
+
+    return current_device
+
+
+def parse_arch(arch: str) -> tuple[Any, ...]:
+    """Return a target ("sm_90a") as Numba's compute capability (9, 0, "a"); CuteError if it is not one of `ARCHES`."""
+    match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", arch) if isinstance(arch, str) else None
+    if match is None or arch not in ARCHES:
+        raise CuteError(f"arch {arch!r}: not a known target; use one of {', '.join(ARCHES)}")
+    return (int(match[1]), int(match[2]), match[3])
+
+
+def arch_name(cc: Any) -> str:
+    """Name Numba's compute capability as a target; on a GPU Numba compiles for its "a" variant from 9.0 on."""
+    major, minor = cc[0], cc[1]
+    suffix = cc[2] if len(cc) == 3 else ("a" if (major, minor) >= (9, 0) else "")
+    return f"sm_{major}{minor}{suffix}"
+
+
+@contextmanager
+def compiling_for(arch: str) -> Iterator[tuple[Any, ...]]:
+    """Compile for `arch` whatever GPU is here, or none; gives its compute capability."""
+    _offline.append(_Offline(parse_arch(arch)))
+    try:
+        yield _offline[-1].compute_capability
+    finally:
+        _offline.pop()
+
+
+def current_arch() -> str:
+    """Return the target of the function that is being compiled now."""
+    flags = targetconfig.ConfigStack.top_or_none()
+    if flags is not None and getattr(flags, "compute_capability", None):
+        return arch_name(flags.compute_capability)
+    return arch_name((_offline[-1] if _offline else cuda_api.get_current_device()).compute_capability)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of a compiled kernel that a launch must know, read from its PTX."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ..emit.tracer import SMEM_MARK
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a compiled kernel that a launch must know: the dynamic shared memory that its allocators take, and the
+    cluster shape that it was compiled for. Both stand in the PTX, so that kernels from Numba's disk cache have them."""
+
+    smem: int
+    cluster: tuple[int, int, int] | None
+    raised: dict[int, int]  # the shared memory limit already set, for each device
+
+
+def facts(kernel: Any) -> Facts:
+    """Read the facts of a compiled kernel, which remembers them."""
+    found = getattr(kernel, "_cute_facts", None)
+    if found is None:
+        ptx = kernel._codelibrary.get_asm_str()
+        shape = re.search(r"\.reqnctapercluster (\d+), (\d+), (\d+)", ptx)
+        cluster = None if shape is None else (int(shape[1]), int(shape[2]), int(shape[3]))
+        found = kernel._cute_facts = Facts(required_smem(ptx), cluster, {})
+    return found
+
+
+def required_smem(ptx: str) -> int:
+    """Return the dynamic shared memory that a kernel's allocators use, from the marks in its PTX (see Tracer)."""
+    return max((int(n) for n in re.findall(re.escape(SMEM_MARK) + r" (\d+)", ptx)), default=0)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel of this library as Numba holds one: its arguments, the assembler's notes, streams of others.
+
+Any other kernel stays Numba's own (see `ownership`). What Numba makes and launches kernels with is wrapped here; the
+wrapping itself is in compiler/patches.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cuda.core import ObjectCode
+from numba.cuda import types
+from numba.cuda.dispatcher import _Kernel
+
+from ... import dtypes
+from ...seam import CuteError
+from ..bridge.object_types import Value
+from ..ground.building import building
+from ..ground.ownership import owns
+from ..ground.target import arch_name
+from . import ptxas
+from .arguments import scalar_argument, value_arguments
+from .launching import launched
+from .result import warn_if_slow
+from .streams import core_stream
+
+
+class CuteKernel(_Kernel):
+    """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
+
+    def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
+        with building(py_func, kwargs.get("launch_bounds")):
+            super().__init__(py_func, *args, **kwargs)
+        _assemble(self._codelibrary, py_func.__name__)
+
+    def launch(
+        self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0, *, cluster: Any = None,
+        pdl: bool = False,
+    ) -> None:  # fmt: skip
+        launched(self, args, griddim, blockdim, stream, sharedmem, cluster, pdl)
+
+    def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
+        if isinstance(ty, Value):
+            kernelargs.extend(value_arguments(ty, val))
+        elif isinstance(val, dtypes.Scalar):
+            kernelargs.append(scalar_argument(ty, val))
+        elif isinstance(ty, types.BaseTuple):
+            for t, v in zip(ty, val):
+                self._prepare_args(t, v, stream, retr, kernelargs)
+        elif isinstance(ty, types.NoneType):
+            kernelargs.append(0)  # the null pointer that Numba passes for it, and numba-cuda does not
+        else:
+            super()._prepare_args(ty, val, stream, retr, kernelargs)
+
+
+def _assemble(library: Any, name: str) -> None:
+    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`.
+
+    Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX.
+    """
+    ptx = library.get_asm_str()
+    plain = not (library._linking_files or library.needs_cudadevrt or library._lto or "g" in library._nvvm_options)
+    if not plain or not ("wgmma" in ptx or "setmaxnreg" in ptx):
+        return
+    cc = library._ensure_cc(None)
+    try:
+        cubin, said = ptxas.assemble(ptx, arch_name(cc), library._max_registers)
+    except CuteError:
+        return
+    library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=name)
+    warn_if_slow(name, ptxas.notes(said))
+
+
+def making_kernels(new: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of the `__new__` of Numba's kernels, for which Numba names one class, one that decides whose each is."""
+
+    def make(cls: type, py_func: Any = None, argtypes: Any = (), *_: Any, **__: Any) -> Any:
+        return new(CuteKernel if cls is _Kernel and owns(py_func, argtypes) else cls)
+
+    return make
+
+
+def taking_streams(init: Callable[..., None]) -> Callable[..., None]:
+    """Make of the `__init__` of Numba's launch configurations one that takes streams of torch, CuPy and others too.
+
+    Whose a kernel is may be known only when it is called with its arguments, so a plain kernel's complaint waits until
+    then.
+    """
+
+    def configure(self: Any, dispatcher: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: Any) -> None:
+        try:
+            init(self, dispatcher, griddim, blockdim, stream, sharedmem)
+        except TypeError as refused:
+            foreign = core_stream(stream)
+            if foreign is stream:
+                raise
+            init(self, dispatcher, griddim, blockdim, foreign, sharedmem)
+            self.pre_launch_callbacks.append(_only_ours(refused))
+
+    return configure
+
+
+def _only_ours(refused: TypeError) -> Callable[[Any, Any], None]:
+    def check(kernel: Any, launch_config: Any) -> None:
+        if not isinstance(kernel, CuteKernel):
+            raise refused
+
+    return check

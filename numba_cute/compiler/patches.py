@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that this library changes in Numba, and why.
+
+Each change is checked against the numba-cuda that is installed: what it replaces, and what it leans on, must read as it
+did in the versions that it was written for. A function that has nothing of this library goes through all of them as
+through Numba's own (see `ground.ownership`).
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from numba.cuda import compiler, dispatcher
+from numba.cuda.core import byteflow, inline_closurecall, interpreter, typed_passes
+
+from ..seam import CuteError
+from . import pipeline
+from .emit import entry
+from .ground import target
+from .host import caching, kernel
+from .passes import inlining, methods
+
+WRITTEN_FOR = ("0.30.4",)
+"""The versions of numba-cuda whose code the digests below are of."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One attribute of Numba that is replaced.
+
+    owner, name: the module or class that holds it, and its name there. make: given what stands there, makes what shall
+    stand there. digest: of the source that stands there and that of `reads`, other code of Numba that the replacement
+    leans on (see `digest_of`). why: the reason, as a part of a sentence. added: nothing of that name stands there.
+    """
+
+    owner: Any
+    name: str
+    make: Callable[[Any], Any]
+    digest: str
+    why: str
+    reads: tuple[Any, ...] = ()
+    added: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.owner.__name__}.{self.name}"
+
+
+def digest_of(code: Sequence[Any]) -> str:
+    """Give the first 16 digits of the SHA-256 of some functions' source."""
+    return hashlib.sha256("".join(map(inspect.getsource, code)).encode()).hexdigest()[:16]
+
+
+def difference(patch: Patch) -> str | None:
+    """Say how the Numba that is installed differs from the one that a patch was written for; None if it does not."""
+    held = vars(patch.owner)
+    if patch.added:
+        if patch.name in held:
+            return "is there, and was not"
+    elif patch.name not in held:
+        return "is not there"
+    code = patch.reads if patch.added else (held[patch.name], *patch.reads)
+    try:
+        same = digest_of(code) == patch.digest
+    except (OSError, TypeError):  # there is no source to read: no file, or no function
+        same = version("numba-cuda") in WRITTEN_FOR and all(map(callable, code))
+    return None if same else "has another source, or what works with it has"
+
+
+def check(patches: Sequence[Patch]) -> None:
+    """Refuse a numba-cuda that the patches were not written for, before any is applied. CuteError: names the first
+    attribute that differs, the versions, and what to do."""
+    for patch in patches:
+        found = difference(patch)
+        if found is not None:
+            installed, tried = version("numba-cuda"), ", ".join(WRITTEN_FOR)
+            raise CuteError(
+                f"numba-cuda {installed}: {patch} {found}. numba-cute, which replaces it {patch.why}, is written for "
+                f"numba-cuda {tried}: pip install numba-cuda=={WRITTEN_FOR[-1]}, or a numba-cute that is written for "
+                f"numba-cuda {installed}; where the versions agree, find what else changes Numba"
+            )
+
+
+def apply(patches: Sequence[Patch]) -> None:
+    """Check all patches, then put each in its place."""
+    check(patches)
+    for patch in patches:
+        setattr(patch.owner, patch.name, patch.make(getattr(patch.owner, patch.name, None)))
+
+
+def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda nothing: new
+
+
+PATCHES: tuple[Patch, ...] = (
+    Patch(
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="ceb317094d5b1a7c",
+        why="to give its own functions their passes and typing context",
+    ),
+    Patch(
+        dispatcher._Kernel, "__new__", kernel.making_kernels, digest="539a1e4b5adb8bba",
+        why="to make its own kernels of a class that takes CuTe arguments, clusters and large shared memory",
+        reads=(dispatcher._Kernel.launch, dispatcher._Kernel._prepare_args), added=True,
+    ),
+    Patch(
+        dispatcher._LaunchConfiguration, "__init__", kernel.taking_streams, digest="edf3bd89af6cd238",
+        why="to launch its own kernels in streams of torch, CuPy and others",
+    ),
+    Patch(
+        dispatcher.CUDACache, "_index_key", caching.keying, digest="426b0e08dd5a5ced",
+        why="to keep its own kernels apart by its version and their cluster shape",
+    ),
+    Patch(
+        dispatcher.CUDACache, "load_overload", caching.loading, digest="6f8e88a9ad073437",
+        why="to give its own kernels from the cache their class",
+    ),
+    Patch(
+        dispatcher, "get_current_device", target.naming_the_target, digest="f9da149aedd11c11",
+        why="to compile for a target that is named, with no GPU",
+    ),
+    Patch(
+        compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",
+        why="to mark tensor maps that are passed by value, and a kernel's cluster shape",
+    ),
+    Patch(
+        inline_closurecall, "dead_code_elimination", inlining.IN_CLOSURES.keeping_stores, digest="be0110bbcb38ae42",
+        why="to keep stores through views, which it takes for dead",
+        reads=(inline_closurecall.InlineClosureCallPass.run,),
+    ),
+    Patch(
+        typed_passes, "dead_code_elimination", inlining.IN_OVERLOADS.keeping_stores, digest="7977aa3c30f839c5",
+        why="to keep stores through views, which it takes for dead",
+        reads=(typed_passes.InlineOverloads.run_pass,),
+    ),
+)  # fmt: skip
+if "LOAD_SUPER_ATTR" in dis.opmap:
+    PATCHES += (
+        Patch(
+            byteflow.TraceRunner, "op_LOAD_SUPER_ATTR", _adding(methods.flow_super_attr), digest="05675ed21a4aeb51",
+            why="to know super().name of Python 3.12", reads=(byteflow.TraceRunner.op_LOAD_ATTR,), added=True,
+        ),
+        Patch(
+            interpreter.Interpreter, "op_LOAD_SUPER_ATTR", _adding(methods.interpret_super_attr),
+            digest="4313e6924c7ec5da", why="to know super().name of Python 3.12",
+            reads=(interpreter.Interpreter.op_LOAD_ATTR,), added=True,
+        ),
+    )  # fmt: skip
+"""In the order in which they are applied."""

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices that users have of operations of all architectures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...atoms.op import Field
+from ...seam import CuteError, StaticEnum
+
+__all__ = [
+    "CacheEvictionPriority", "CtaGroup", "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope",
+    "OperandMajorMode", "OperandSource", "OutputMajorMode", "SharedSpace", "StoreCacheMode",
+    "normalize_field_to_ir_name",
+]  # fmt: skip
+
+
+class OperandSource(StaticEnum):
+    """The place of an operand: registers (RMEM) or shared memory (SMEM)."""
+
+    RMEM = "rmem"
+    SMEM = "smem"
+
+
+class OperandMajorMode(StaticEnum):
+    """The dimension along which a matrix operand is contiguous: MN (0) or K (1)."""
+
+    MN = "mn"
+    K = "k"
+
+
+class CtaGroup(StaticEnum):
+    """The blocks that act together: ONE, or TWO, a pair (ranks 2 i and 2 i + 1 of the cluster; sm_100)."""
+
+    ONE = 1
+    TWO = 2
+
+
+class LoadCacheMode(StaticEnum):
+    """The caches that a load uses: all levels, L2 alone (GLOBAL), all but to be evicted first (STREAMING), no more
+    after this (LAST_USE), none (NONE: fetch again)."""
+
+    ALWAYS = "ca"
+    GLOBAL = "cg"
+    STREAMING = "cs"
+    LAST_USE = "lu"
+    NONE = "cv"
+
+
+class L2PrefetchSize(StaticEnum):
+    """The bytes around an access that are fetched into L2."""
+
+    NONE = 0
+    SIZE_64B = 64
+    SIZE_128B = 128
+    SIZE_256B = 256
+
+
+class StoreCacheMode(StaticEnum):
+    """The caches that a store uses: all levels (WRITE_BACK), L2 alone (GLOBAL), all, to be evicted first (STREAMING),
+    through L2 to system memory (WRITE_THROUGH)."""
+
+    WRITE_BACK = "wb"
+    GLOBAL = "cg"
+    STREAMING = "cs"
+    WRITE_THROUGH = "wt"
+    NONE = ""
+
+
+class CacheEvictionPriority(StaticEnum):
+    """The time when L1 gives up a line that is accessed: NO_ALLOCATE does not keep it at all, EVICT_UNCHANGED leaves
+    its priority."""
+
+    EVICT_NORMAL = ""
+    EVICT_FIRST = "evict_first"
+    EVICT_LAST = "evict_last"
+    EVICT_UNCHANGED = "evict_unchanged"
+    NO_ALLOCATE = "no_allocate"
+
+
+class MemoryOrder(StaticEnum):
+    """The order of an access among others, as PTX orders loads and stores (section "Memory Consistency Model")."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+    SC = "sc"
+    MMIO = "mmio"
+    CONSTANT = "constant"
+    VOLATILE = "volatile"
+
+
+class MemoryScope(StaticEnum):
+    """The threads that an access is ordered for."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
+
+
+class SharedSpace(StaticEnum):
+    """The shared memory that a pointer names: the block's own, or that of any block of the cluster."""
+
+    CTA = "shared"
+    CLUSTER = "dsmem"
+
+
+class OutputMajorMode(StaticEnum):
+    """The dimension along which a result D (M, N) is contiguous: M (column-major) or N (row-major)."""
+
+    M = "m"
+    N = "n"
+
+
+def normalize_field_to_ir_name(field: Field | str, admissible_fields: Iterable[Field]) -> str:
+    """Give the name that a field of an MMA atom has in CuTe's IR, such as "accum_c": of `field`, a member of
+    `admissible_fields`, or such a name itself. Raises CuteError for any other."""
+    names = []
+    for f in admissible_fields:
+        if field is f or (isinstance(field, str) and field == f.value):
+            return str(f.value)
+        names.append(repr(f.value))
+    raise CuteError(f"normalize_field_to_ir_name: field {field!r} is none of {', '.join(names)}")

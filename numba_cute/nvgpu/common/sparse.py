@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structured sparse matrices for mma.sp and wgmma.mma_async.sp, made on the host."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...isa.facts import sparse
+from ...seam import CuteError
+
+__all__ = ["compress"]
+
+
+class SparseOp:
+    """Base of the operations with a structured sparse A: half of it is stored along K."""
+
+    sparsity: ClassVar[int] = 2
+    stored_rows: ClassVar[int]
+    """The rows of A that one instruction takes."""
+    shape_mnk: Any
+    selector: Any
+
+    @property
+    def stored_bits(self) -> int:
+        """The width of a stored element of A."""
+        raise NotImplementedError
+
+
+def compress(op: SparseOp, a: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Give the stored half of a sparse matrix and its metadata, as the sparse operation `op` takes them. On the host.
+
+    a: a NumPy array (M, K), multiples of the operation's m and k, in which of each 4 elements along K 2 at most are
+    other than zero (tf32: 1 of 2; 4-bit integers, one to an array element: 2 of each 4 pairs). Gives the values
+    (M, K / 2), and words (M / m, K / k, threads): thread t of the instruction at (i, j) takes words[i, j, t], see
+    `thr_mma.partition_E`. Raises CuteError for an operation that is not sparse, another shape, and more elements than
+    can be stored. PTX ISA, "Sparse matrix storage"."""
+    if not isinstance(op, SparseOp):
+        raise CuteError(f"compress: op {op!r} is not a sparse operation such as warp.MmaF16BF16SparseOp")
+    rows, k = op.stored_rows, op.shape_mnk[2]
+    a = np.asarray(a)
+    if a.ndim != 2 or a.shape[0] % rows or a.shape[1] % k:
+        raise CuteError(f"compress: a has shape {a.shape}; it must be (M, K), multiples of ({rows}, {k})")
+    return sparse.compress(a, rows, k, op.stored_bits, op.selector)

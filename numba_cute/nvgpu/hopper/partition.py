@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of tiles that each block copies by TMA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import isa, layout
+from ...atoms.copy_atom import CopyAtom
+from ...dtypes import Uint16
+from ...layout import Layout, make_layout
+from ...layout.pure import pure
+from ...seam import CuteError, known_as, traced
+from ...tensor.tensor import Tensor, domain_offset
+
+__all__ = ["create_tma_multicast_mask", "prefetch_descriptor", "tma_partition"]
+
+
+@traced
+@known_as("cute_nvgpu.cpasync")
+def tma_partition(
+    atom: CopyAtom, cta_coord: Any, cta_layout: Layout | int, smem_tensor: Tensor, gmem_tensor: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Give the parts of a tile that this block copies by the TMA atom `atom`: (smem part, gmem part), each
+    ((box, boxes), rest…).
+
+    cta_coord, cta_layout: which of the blocks that share a multicast tile this is, and their numbering; 0 and
+    make_layout(1) without multicast. smem_tensor, gmem_tensor: the tile in shared memory, and of the tensor that
+    make_tiled_tma_atom gave; mode 0 is the whole tile (`group_modes`). Raises CuteError if the tiles differ in size."""
+    cta_layout = cta_layout if isinstance(cta_layout, Layout) else make_layout(cta_layout)
+    for t, name in ((smem_tensor, "smem_tensor"), (gmem_tensor, "gmem_tensor")):
+        if not isinstance(t, Tensor):
+            raise CuteError(f"tma_partition: {name} {t!r} is not a tensor")
+    tile = smem_tensor.layout[0]
+    if layout.size(gmem_tensor.layout, (0,)) != layout.size(tile):
+        raise CuteError(
+            f"tma_partition: mode 0 of gmem_tensor {gmem_tensor.layout} and of smem_tensor {smem_tensor.layout} must "
+            "both be the whole tile; group their tile modes with group_modes(t, 0, n)"
+        )
+    elements = layout.size(atom.layout_src_tv, (1,))
+    parts = layout.cosize(cta_layout)
+    by_box, by_part = tile_by_box(tile, elements, 1), tile_by_box(tile, elements, parts)
+    part = layout.crd2idx(cta_coord, cta_layout)
+    return _by_boxes(smem_tensor, by_box, by_part, part), _by_boxes(gmem_tensor, by_box, by_part, part)
+
+
+@pure
+def tile_by_box(tile: Any, elements: int, parts: int) -> Any:
+    """From ((element of a part of a box, part), box) to the tile's coordinate, in the order of shared memory."""
+    inverse = layout.right_inverse(layout.get_nonswizzle_portion(tile))
+    whole = layout.tile_to_shape(layout.make_layout((inverse,)), layout.size(tile), (0,))
+    return layout.logical_divide(layout.coalesce(whole), layout.make_layout((elements // parts, parts)))
+
+
+def _by_boxes(t: Tensor, by_box: Any, by_part: Any, part: Any) -> Tensor:
+    """The tile by boxes, starting at this block's part (its stride is static, so that the alignment stays known)."""
+    rest = layout.rank(t.layout) - 1
+    whole = layout.coalesce(layout.composition(t.layout, (by_box, *(None,) * rest)), target_profile=((1, 1),))
+    by_parts = Tensor(t.iterator, layout.composition(t.layout, (by_part, *(None,) * rest)))
+    return Tensor(domain_offset((((0, part), 0), *(0,) * rest), by_parts).iterator, whole)
+
+
+@traced
+@known_as("cute_nvgpu.cpasync")
+def create_tma_multicast_mask(cta_layout_vmnk: Layout, cta_coord_vmnk: Any, mcast_mode: int) -> Any:
+    """Make the mask of the blocks that share this block's part of a multicast tile: a Uint16, one bit for each rank.
+
+    cta_layout_vmnk: the ranks of the cluster's blocks. cta_coord_vmnk: this block. mcast_mode: the mode (0 to 3) along
+    which the blocks lie that share the tile."""
+    return Uint16(layout.make_layout_image_mask(cta_layout_vmnk, cta_coord_vmnk, mcast_mode))
+
+
+@traced
+@known_as("cute_nvgpu.cpasync")
+def prefetch_descriptor(tma_atom: CopyAtom) -> None:
+    """Fetch the tensor map of `tma_atom` ahead of its first use. One thread or warp. Raises CuteError for an atom
+    without one. PTX prefetch.tensormap, sm_90."""
+    if tma_atom.tensor_map is None:
+        raise CuteError(f"prefetch_descriptor: {tma_atom!r} is not a TMA atom")
+    isa.prefetch_tensormap(tma_atom.tensor_map)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check `exits`: a CTA that exits while a peer, or a copy, may still use its shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...isa.form.instr import BULK_GROUP, MBARRIER
+from ..ground.access import Access
+from ..ground.clocks import READS
+from ..ground.report import RaceError, who
+from ..hardware.watch import Check
+from .races import Races
+
+
+class Exits(Check):
+    """Follows who uses the shared memory of each CTA: the CTA must know of it before it exits."""
+
+    name = "exits"
+    summary = "a CTA that exits while a peer or a copy may still use its shared memory"
+    needs = (Races,)
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self._touches: dict[Any, dict[int, Access]] = {}
+        """By CTA and agent: the last use by a peer or a copy."""
+
+    def reaches(self, m: Any, cta: Any) -> None:
+        c = m.threads[0].clock
+        self._touched(cta, Access(m, c.agent, c.agent + 1, c.epoch, None, None))
+
+    def uses_barrier(self, m: Any, bar: Any, what: str, asynchronous: bool) -> None:
+        if m.cta is not bar.cta and not asynchronous:
+            self.reaches(m, bar.cta)
+
+    def issues(self, m: Any, op: Any) -> None:
+        for cta, _, _, access in op.uses:
+            if access is not None:
+                self._touched(cta, access)
+
+    def _touched(self, cta: Any, access: Access) -> None:
+        if not cta.live:
+            raise _may_still_touch(cta, access)
+        self._touches.setdefault(cta, {})[access.lo] = access
+
+    def exits(self, cta: Any) -> None:
+        clocks = {id(t.clock.base): t.clock for t in cta.threads}.values()
+        for a in self._touches.get(cta, {}).values():
+            if not any(a.known(t, READS) for t in clocks) and not any(t.clock.agent == a.lo for t in cta.threads):
+                raise _may_still_touch(cta, a)
+
+
+def _may_still_touch(cta: Any, a: Any) -> RaceError:
+    """A CTA that exits although `a` may still use its shared memory."""
+    name = f"CTA {cta.rank} (block {cta.index})"
+    if a.group is not None:
+        fix = {
+            BULK_GROUP: "wait with cp.async.bulk.wait_group.read 0 in the thread that issued it (producer_tail)",
+            MBARRIER: f"wait on the barrier that it completes ({a.on}) before the end",
+        }.get(a.group, "wait for its group before the end")
+        return RaceError(
+            f"exit: {name} ends, but {a.row.name} issued by {who(a.threads)} at {a.place} may still use its shared "
+            f"memory; {fix}"
+        )
+    how = a.row.name if a.row else "an access"
+    return RaceError(
+        f"exit: {name} ends, but {who(a.threads)} may still access its shared memory ({how} at {a.place}); keep it "
+        f"alive with cluster_arrive and cluster_wait at the end, or wait for what the peer signals (producer_tail)"
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers in order: their users know that they were initialised, and whoever ends them knows of all users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ground.access import Region
+from ...ground.clocks import FULL, INIT, READS, SMEM
+from ...ground.report import BarrierError, DivergenceError, Place, who
+from ...hardware.barrier import Rally
+from ...hardware.watch import Check
+from .shadow import History
+
+
+class BarrierUse(Check):
+    """The events of barriers, of the check `races`."""
+
+    history: History
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self._users: dict[Any, dict[int, tuple[Any, int, Place, str]]] = {}
+        """By mbarrier and agent: who used it last, when, where, and how."""
+        self._lines: dict[Any, tuple[Rally, Any, Place]] = {}
+        """By warp: its last `syncthreads`, and which thread came first, and where."""
+
+    # mbarriers
+    def begins_barrier(self, m: Any, bar: Any) -> None:
+        self._users[bar] = {}
+        self.history.add(bar.born)
+        self.history.check(m, bar.cta.smem, Region(bar.address, bar.address + 8), True, by=bar.born)
+
+    def ends_barrier(self, m: Any, bar: Any) -> None:
+        for agent, (t, epoch, place, how) in self._users.pop(bar).items():
+            if not all(c.knows(READS, agent, epoch) for c in m.clocks()):
+                raise BarrierError(
+                    f"{bar}: invalidated, but nothing orders that after {who([t])} {how} at {place}; let all that use "
+                    f"it meet first (cuda.syncthreads()); {m.describe()} at {m.place}"
+                )
+        self.history.check(m, bar.cta.smem, Region(bar.address, bar.address + 8), True)
+
+    def uses_barrier(self, m: Any, bar: Any, what: str, asynchronous: bool) -> None:
+        if not _is_born(bar, m, asynchronous):
+            raise _unborn(bar, m, what, asynchronous)
+
+    def arrives(self, m: Any, bar: Any) -> None:
+        self._uses(m, bar, "arrives")
+
+    def sees_phase(self, m: Any, bar: Any) -> None:
+        for t in m.threads:
+            t.gave_up = None
+        self._uses(m, bar, "waits")
+
+    def gives_up(self, m: Any, bar: Any) -> None:
+        m.run.thread.gave_up = bar, m.place
+
+    def _uses(self, m: Any, bar: Any, how: str) -> None:
+        if not m.deferred:
+            for t in m.threads:
+                self._users[bar][t.clock.agent] = t, t.clock.epoch, m.place, how
+
+    # named barriers
+    def arrives_named(self, m: Any, barriers: Any, rally: Rally) -> None:
+        """Report those who do not know that the use before has ended: both could become one."""
+        last = barriers.last.get(rally.id)
+        again = rally.arrived and any(t in rally.who for t in m.threads)
+        if again:
+            before, how = rally, "has arrived there already, and that use has not ended"
+        elif last is not None and not all(t.clock.base.at(READS, last[1]) >= last[2] for t in m.threads):
+            before, how = last[0], "does not know that the use before has ended, so that in another order both mix"
+        else:
+            return
+        name = "syncthreads (named barrier 0)" if rally.expected is None else f"named barrier {rally.id}"
+        raise BarrierError(
+            f"{name}: {m.describe()} arrives at {m.place}, but {how}\n"
+            f"  that use: {who(before.who)} for {before.expected or 'all'} threads, at {before.places[0]}\n"
+            f"  fix: give each purpose a barrier id of its own, or let whoever arrives wait first for something that "
+            f"those of the use before signal after it"
+        )
+
+    def syncs_threads(self, m: Any) -> None:
+        """`syncthreads` is an instruction of whole warps: lanes must not come to it at different places."""
+        rally, warp, place = m.cta.named.meeting(0, None), m.threads[0].warp, m.place
+        found, first, at = self._lines.get(warp, (None, None, place))
+        if found is not rally:
+            self._lines[warp] = rally, m.threads[0], place
+        elif (at.file, at.line) != (place.file, place.line):
+            raise DivergenceError(
+                f"divergent warp: {m.describe()} comes to syncthreads at {place}\n"
+                f"  but {who([first])} of the same warp is at another one, at {at}\n"
+                f"  fix: move syncthreads out of the branch, so that all lanes of a warp execute the same one"
+            )
+
+
+def _is_born(bar: Any, m: Any, is_async: bool) -> bool:
+    """Tell whether the initialisation of an mbarrier is known to who uses it: to the async proxy and to peers through
+    fence.mbarrier_init (or a proxy fence), to threads of the CTA through any synchronisation."""
+    a = bar.born
+    if a.cluster is not m.cta.cluster:
+        return True
+    rows = [INIT, SMEM] if is_async else [INIT, FULL]
+    return all(any(a.known(t, row) for row in rows) for t in m.clocks())
+
+
+def _unborn(bar: Any, m: Any, what: str, asynchronous: bool) -> BarrierError:
+    born = bar.born
+    if asynchronous and all(born.known(t, READS) for t in m.clocks()):
+        lacks = "its initialisation is not visible to the async proxy: missing fence.mbarrier_init"
+        fix = "the initialising thread executes fence_mbarrier_init (mbarrier_init_fence) after it"
+    else:
+        lacks = "nothing orders that after its initialisation"
+        fix = "fence_mbarrier_init in the initialising thread, then a barrier of the CTA or cluster"
+    return BarrierError(
+        f"{bar}: {m.row.name} of {m.describe()} {what} at {m.place}, but {lacks}\n"
+        f"  it was initialised by {who(born.threads)} at {born.place}; {fix}"
+    )

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shadow memory: who wrote each byte last, and who has read it since; and whether the next access is ordered.
+
+A write must be known (see `clocks`) to whoever accesses the byte next, and a read to whoever overwrites it. What the
+async proxy accesses must, if the generic proxy wrote it, also have a fence.proxy.async on the way (PTX ISA, "Proxies"
+and "Causality order"); from the async to the generic proxy the wait itself is enough, and so it is, in practice, for
+overwriting what the generic proxy has read (CUTLASS's pipelines rely on it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ....isa.form.instr import ASYNC, CP_ASYNC_GROUP
+from ...ground.access import Access, Ids, Region
+from ...ground.clocks import FULL, READS, ThreadClock
+from .explain import Conflict, constant_written, over_barrier, race
+
+WIDEST_ATOMIC = 16
+"""Bytes of the widest atomic of a thread; a reduction of more by TMA stands for all before it."""
+KEPT_ATOMICS = 4
+"""Of the atomics before the last those of so many blocks, and of so many warps, are remembered: time stays linear."""
+
+
+class Shadow:
+    """The shadow of one memory, which names its addresses: a CTA's, or an allocation of global memory."""
+
+    __slots__ = ("memory", "writers", "readers", "updated")
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory
+        self.writers: Ids = np.zeros(memory.data.nbytes, np.int32)  # an access
+        self.readers: Ids = np.zeros(memory.data.nbytes, np.int32)  # a set: reads, and atomics before the last one
+        self.updated = False  # whether such atomics may be among the readers
+
+
+def distinct(ids: Ids) -> set[int]:
+    if ids.size <= 32:
+        return set(ids.tolist())
+    at = np.flatnonzero(ids[1:] != ids[:-1])
+    return {int(ids[0]), *ids[at + 1].tolist()}
+
+
+def shadow_of(memory: Any) -> Shadow:
+    """The shadow of a memory, made when it is first asked for."""
+    if memory.shadow is None:
+        memory.shadow = Shadow(memory)
+    return memory.shadow  # type: ignore[no-any-return]
+
+
+class History:
+    """All accesses of one launch, and the check of each new one."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.accesses: list[Any] = [None]
+        self._sets: list[frozenset[int]] = [frozenset()]
+        self._set_ids: dict[frozenset[int], int] = {frozenset(): 0}
+        self._added: dict[tuple[int, int], int] = {}
+        self._recent: dict[Any, int] = {}
+
+    def by_threads(self, m: Any, atomic: str | None = None) -> int:
+        """The access of the issuing threads at their current epochs."""
+        first = m.threads[0].clock
+        key = (first.agent, len(m.threads), first.epoch, m.place, atomic, m.cta.cluster)
+        found = self._recent.get(key)
+        if found is None:
+            lo, n = first.agent, len(m.threads)
+            epoch = first.epoch if n == 1 else np.array([t.clock.epoch for t in m.threads], np.int32)
+            found = self._recent[key] = self.add(Access(m, lo, lo + n, epoch, None, None, atomic))
+        return found
+
+    def add(self, access: Access) -> int:
+        access.number = len(self.accesses)
+        self.accesses.append(access)
+        self.run.noted = len(self.accesses)
+        return access.number
+
+    def check(
+        self, m: Any, memory: Any, region: Region, write: bool, *, by: Access | None = None, atomic: str | None = None,
+        remember: bool = True,
+    ) -> None:  # fmt: skip
+        """Check one access, and remember it. by: the asynchronous access that it is; else the threads' own. atomic: the
+        scope of one."""
+        shadow, clocks = shadow_of(memory), m.clocks()
+        me = self.by_threads(m, atomic) if by is None else by.number
+        is_async = m.row is not None and m.row.proxy == ASYNC
+        need = memory.fence_row if is_async else FULL
+        writers = region.get(shadow.writers)
+        for i in distinct(writers):
+            if i == 0:
+                for tell in self.run.watch.reads_unwritten if (not write or atomic) and memory.poisoned else ():
+                    tell(m, memory, region.address(int(np.flatnonzero(writers == 0)[0])))
+                continue
+            a = self.accesses[i]
+            row = need if a.group in (None, CP_ASYNC_GROUP) else READS if write else FULL
+            if a.group is None and a.on is not None and a.on.live and i != me:
+                raise over_barrier(m, a.on, write)
+            if i != me and not a.one_step(atomic, m) and not self.ordered(a, m, clocks, row):
+                at = region.address(int(np.flatnonzero(writers == i)[0]))
+                why = self._why(a, m, clocks, is_async)
+                raise race(m, memory, at, a, Conflict(True, write, why, self._late(m, i), self._scopes(a, atomic)))
+        if write or shadow.updated:
+            self._check_others(m, shadow, region, me, write, atomic, clocks)
+        if write:
+            self._overwrite(shadow, region, me, atomic)
+        elif remember:
+            self._add_reader(m, shadow, region, me, clocks)
+
+    def never_written(self, m: Any, memory: Any, region: Region) -> None:
+        """Check a read through the read-only cache: nobody has written there, whatever orders the two."""
+        writers = region.get(shadow_of(memory).writers)
+        for i in distinct(writers) - {0}:
+            raise constant_written(m, memory, region.address(int(np.flatnonzero(writers == i)[0])), self.accesses[i], m)
+        self.accesses[self.by_threads(m)].constant = True
+
+    def reads(self, m: Any, memory: Any, region: Region, by: Access) -> None:
+        """Remember the asynchronous read `by`, whose order after what was written is checked elsewhere."""
+        self._add_reader(m, shadow_of(memory), region, by.number, m.clocks())
+
+    def _check_others(
+        self, m: Any, shadow: Shadow, region: Region, me: int, write: bool, atomic: str | None, clocks: Any
+    ) -> None:
+        """Check a write against what was read, and any access against atomics before the last one."""
+        readers = region.get(shadow.readers)
+        for s in distinct(readers):
+            for i in self._sets[s]:
+                a = self.accesses[i]
+                if a.constant and write:
+                    at = region.address(int(np.flatnonzero(readers == s)[0]))
+                    raise constant_written(m, shadow.memory, at, m, a)
+                if i == me or not (write or (a.atomic and a.wrote)) or a.one_step(atomic, m):
+                    continue
+                if not self.ordered(a, m, clocks, READS if write else FULL):
+                    at = region.address(int(np.flatnonzero(readers == s)[0]))
+                    late = self._late(m, i)
+                    raise race(m, shadow.memory, at, a, Conflict(a.wrote, write, "", late, self._scopes(a, atomic)))
+
+    def _overwrite(self, shadow: Shadow, region: Region, me: int, atomic: str | None) -> None:
+        """Remember a write. An atomic need not come after all atomics before it, so that some are kept."""
+        if atomic is not None and region.nbytes <= WIDEST_ATOMIC:
+            self.accesses[me].wrote = True
+            before = set().union(*(self._sets[s] for s in distinct(region.get(shadow.readers))))
+            kept = self._latest(before | distinct(region.get(shadow.writers)))
+            shadow.updated |= bool(kept)
+            region.set(shadow.readers, self._set(kept))
+        else:
+            region.set(shadow.readers, 0)
+        region.set(shadow.writers, me)
+
+    def _latest(self, accesses: set[int]) -> frozenset[int]:
+        """Of atomics the last of each of some blocks and warps."""
+        by_block, by_warp = {}, {}
+        for i in sorted(accesses):
+            a = self.accesses[i]
+            if a is not None and a.atomic:
+                t = a.threads[0]
+                by_block[t.cta] = by_warp[t.warp] = i
+        return frozenset((*list(by_block.values())[-KEPT_ATOMICS:], *list(by_warp.values())[-KEPT_ATOMICS:]))
+
+    @staticmethod
+    def _scopes(a: Access, atomic: str | None) -> tuple[str, str] | None:
+        """The scopes of two atomics, if they are."""
+        return (atomic, a.atomic) if atomic and a.atomic else None
+
+    def _add_reader(self, m: Any, shadow: Shadow, region: Region, me: int, clocks: Any) -> None:
+        readers = region.get(shadow.readers)
+        found = distinct(readers)
+        if len(found) == 1:
+            region.set(shadow.readers, self._with(found.pop(), me, m, clocks))
+            return
+        new = readers.copy()
+        for s in found:
+            new[readers == s] = self._with(s, me, m, clocks)
+        region.set(shadow.readers, new)
+
+    def _with(self, s: int, me: int, m: Any, clocks: Any) -> int:
+        """The set of readers `s` and `me`, without those that `me` comes after: who knows `me` knows them."""
+        found = self._added.get((s, me))
+        if found is None:
+            old = self._sets[s]
+            if self.accesses[me].group != "mbarrier":  # whoever waits for a copy need not know what its issuer knew
+                old = frozenset(i for i in old if self._stays(self.accesses[i], me, m, clocks))
+            found = self._added[s, me] = self._set(old | {me})
+        return found
+
+    def _stays(self, a: Access, me: int, m: Any, clocks: Any) -> bool:
+        """Tell whether a reader is still to be remembered after `me`."""
+        return not self.accesses[me].constant if a.constant else not self.ordered(a, m, clocks, READS)
+
+    def _set(self, accesses: frozenset[int]) -> int:
+        """The number of a set."""
+        found = self._set_ids.setdefault(accesses, len(self._sets))
+        if found == len(self._sets):
+            self._sets.append(accesses)
+        return found
+
+    def ordered(self, a: Access, m: Any, clocks: Iterable[ThreadClock], row: int) -> bool:
+        """Tell whether all who issue `m` know of the access, for the purpose of `row`."""
+        last: Any = None
+        if a.cluster is not m.cta.cluster:
+            for t in clocks:
+                if t.base is not last and not a.within(t.base, row):
+                    return False
+                last = t.base
+            return True
+        if a.unit is not None and a.unit is m.unit and row < FULL + 1:
+            return True  # the same warp or warpgroup together, in program order
+        before = -1
+        for t in clocks:
+            if t.base is last and not a.lo <= t.agent < a.hi and not a.lo <= before < a.hi:
+                continue
+            if not a.known(t, row):
+                return False
+            last, before = t.base, t.agent
+        return True
+
+    @staticmethod
+    def _late(m: Any, i: int) -> bool:
+        """Tell whether `m` is an asynchronous operation that was issued before access number `i`."""
+        return m.deferred and m.op is not None and m.op.access is not None and i > m.op.access.number
+
+    def _why(self, a: Access, m: Any, clocks: Any, is_async: bool) -> str:
+        """Name what is missing: an order at all ("order"), a wider scope ("scope"), or a proxy fence ("proxy")."""
+        if a.group not in (None, CP_ASYNC_GROUP):
+            return "order"
+        if is_async and self.ordered(a, m, clocks, FULL):
+            return "proxy"
+        return "scope" if self.ordered(a, m, clocks, READS) else "order"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check `registers`: registers that a thread touches while a wgmma, or a load from tensor memory, uses them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...isa.form.instr import WGMMA_GROUP
+from ...seam import Regs
+from ..ground.report import RaceError
+from ..hardware.machine import Machine
+from ..hardware.watch import Check
+
+
+class Held(NamedTuple):
+    """Registers [start, end) of a slab that the wgmma of issue `by` uses until its group, number `epoch`, is waited
+    for; with `keeps` it only reads them."""
+
+    start: int
+    end: int
+    by: Any
+    epoch: int
+    keeps: bool
+
+
+class _Warpgroup:
+    """slabs: those touched since the last wgmma.fence. held: by slab, what wgmmas use."""
+
+    __slots__ = ("slabs", "held")
+
+    def __init__(self) -> None:
+        self.slabs: dict[int, Any] = {}
+        self.held: dict[int, list[Held]] = {}
+
+
+class Registers(Check):
+    """Follows which registers an operation under way uses, until its group (or tcgen05.wait::ld) is waited for."""
+
+    name = "registers"
+    summary = "registers touched while a wgmma or a load from tensor memory uses them, or without a wgmma.fence"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self._warpgroups: dict[Any, _Warpgroup] = {}  # those that have executed a wgmma.fence
+        self._loading: dict[Any, dict[int, list[tuple[Regs, Any]]]] = {}  # by warp and thread
+
+    # wgmma
+    def fences_wgmma(self, m: Any) -> None:
+        if m.unit is not None:
+            self._warpgroups.setdefault(m.unit, _Warpgroup()).slabs = {}
+
+    def holds(self, m: Any, registers: Any, keeps: bool) -> None:
+        slab = registers.base
+        if slab is None:
+            return
+        group = self._warpgroups.get(m.unit)
+        if group is None or id(slab) in group.slabs:
+            what = "an operand's registers" if keeps else "the accumulator's registers"
+            since = "" if group is None else f" since {what} were last touched"
+            raise RaceError(
+                f"missing wgmma.fence: {m.row.name if m.row else ''} is issued by {m.describe()} at "
+                f"{m.place}, but the warpgroup executed no wgmma.fence{since}; call it (warpgroup.fence, "
+                f"wgmma_fence) before the first wgmma that uses them"
+            )
+        size = slab.itemsize
+        start = (registers.__array_interface__["data"][0] - slab.__array_interface__["data"][0]) % slab.strides[0]
+        nbytes = registers.shape[1] * registers.itemsize
+        span = Held(start // size, (start + nbytes) // size, m, m.groups(WGMMA_GROUP).epoch, keeps)
+        group.held.setdefault(id(slab), []).append(span)
+
+    def waited(self, m: Any, group: str, groups: Any, pending: int) -> None:
+        found = self._warpgroups.get(m.unit) if group == WGMMA_GROUP else None
+        if found is not None:
+            left = {key: [s for s in spans if s.epoch > groups.done(pending)] for key, spans in found.held.items()}
+            found.held = {key: spans for key, spans in left.items() if spans}
+
+    # loads from tensor memory
+    def loads_registers(self, m: Any, registers: list[tuple[Any, Any]]) -> None:
+        m.fix_place()
+        for t, regs in registers:
+            if isinstance(regs, Regs):
+                self._loading.setdefault(m.unit, {}).setdefault(t.index, []).append((regs, m))
+
+    def waited_for_loads(self, m: Any) -> None:
+        self._loading.pop(m.unit, None)
+
+    # the thread itself
+    def touches(self, thread: Any, regs: Regs, verb: str) -> None:
+        if self._loading:
+            self._check_loaded(thread, regs, verb)
+        group = self._warpgroups.get(thread.warpgroup)
+        if group is None:
+            return
+        slab = regs.file.base
+        group.slabs[id(slab)] = slab
+        for h in group.held.get(id(slab), ()):
+            if regs.start < h.end and h.start < regs.start + regs.count and not (h.keeps and verb == "read"):
+                raise _in_use(Machine(self.run, None, [thread]), verb, h)
+
+    def _check_loaded(self, thread: Any, regs: Regs, verb: str) -> None:
+        for held, by in self._loading.get(thread.warp, {}).get(thread.index, ()):
+            if held.file is regs.file and regs.start < held.start + held.count and held.start < regs.start + regs.count:
+                m = Machine(self.run, None, [thread])
+                raise RaceError(
+                    f"race: registers are {verb} by {m.describe()} at {m.place}\n"
+                    f"  but {by.row.name} issued at {by.place} has still to write them: missing tcgen05.wait::ld\n"
+                    f"  fix: tcgen05.wait::ld by the whole warp after the load and before this line"
+                )
+
+
+def _in_use(m: Machine, verb: str, h: Held) -> RaceError:
+    return RaceError(
+        f"race: {'operand' if h.keeps else 'accumulator'} registers are {verb} by {m.describe()} at {m.place}\n"
+        f"  but {h.by.row.name} issued at {h.by.place} still {'reads' if h.keeps else 'writes'} them; commit it "
+        f"(wgmma.commit_group) and wait (wgmma.wait_group) first"
+    )

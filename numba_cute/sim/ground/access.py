@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One access to memory: who made it and when, by vector clocks, and which bytes it touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .clocks import Clock, ThreadClock
+from .ordering import together
+
+Ids = NDArray[np.int32]
+
+
+class Access:
+    """One access as the shadow remembers it: by threads [lo, hi) at their epochs, or by what completes asynchronous
+    work (then `group` says which kind: "mbarrier", "bulk_group", …, and `on` which barrier)."""
+
+    __slots__ = ("cluster", "unit", "lo", "hi", "epoch", "row", "threads", "place", "atomic", "wrote", "constant",
+                 "group", "on", "number")  # fmt: skip
+
+    def __init__(self, m: Any, lo: int, hi: int, epoch: Any, group: str | None, on: Any, atomic: Any = None) -> None:
+        self.cluster, self.unit, self.row = m.cta.cluster, m.unit, m.row
+        self.threads, self.place = m.threads, m.place
+        self.lo, self.hi, self.epoch, self.group, self.on, self.atomic = lo, hi, epoch, group, on, atomic
+        self.wrote = False  # an atomic that changes memory
+        self.constant = False  # a read through the read-only cache
+        self.number = 0  # in the order in which accesses were noted
+
+    def known(self, t: ThreadClock, row: int) -> bool:
+        """Tell whether the thread knows of the access, for the purpose of `row`."""
+        if isinstance(self.epoch, int):
+            return t.knows(row, self.lo, self.epoch)
+        return all(t.knows(row, self.lo + i, int(e)) for i, e in enumerate(self.epoch))
+
+    def within(self, clock: Clock, row: int) -> bool:
+        """Tell whether the clock, of any cluster, knows of the access, for the purpose of `row`."""
+        v = clock.v if clock.cluster is self.cluster else clock.others.get(self.cluster)
+        return v is not None and self.hi <= v.shape[1] and bool((v[row, self.lo : self.hi] >= self.epoch).all())
+
+    def same_phase(self) -> bool:
+        """Tell whether the phase that a copy completes has still to complete."""
+        return bool(self.on.phase < self.epoch)
+
+    def one_step(self, atomic: Any, m: Any) -> bool:
+        """Tell whether this and an atomic of `m`, with that scope, are atomic for each other: no race."""
+        return atomic and self.atomic and together(atomic, self.atomic, m.cta, self.threads[0].cta)
+
+
+class Region:
+    """Part of one memory: its shadow's elements can be read and set."""
+
+    __slots__ = ("start", "stop")
+
+    def __init__(self, start: int, stop: int) -> None:
+        self.start, self.stop = start, stop
+
+    @property
+    def nbytes(self) -> int:
+        return self.stop - self.start
+
+    def get(self, shadow: Ids) -> Ids:
+        return shadow[self.start : self.stop]
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        shadow[self.start : self.stop] = value
+
+    def address(self, at: int) -> int:
+        """The address of the `at`-th byte of the region."""
+        return self.start + at
+
+
+class Rows(Region):
+    """Pieces of the same size: `size` bytes at each of `addresses`, which are multiples of `size`."""
+
+    __slots__ = ("rows", "size")
+
+    def __init__(self, addresses: NDArray[np.int64], size: int) -> None:
+        self.rows, self.size = addresses // size, size
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.size * self.size
+
+    def get(self, shadow: Ids) -> Ids:
+        return shadow.reshape(-1, self.size)[self.rows].ravel()
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        value = value.reshape(-1, self.size) if isinstance(value, np.ndarray) else value
+        shadow.reshape(-1, self.size)[self.rows] = value
+
+    def address(self, at: int) -> int:
+        return int(self.rows[at // self.size]) * self.size + at % self.size
+
+
+class Box(Region):
+    """A box of elements in memory: the byte strides of an array of `shape`, outermost first, from `start` on."""
+
+    __slots__ = ("shape", "strides")
+
+    def __init__(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
+        self.start = start
+        self.shape, self.strides = (*shape, itemsize), (*strides, 1)
+        self.stop = start + int(np.prod(self.shape))  # so that there are so many bytes, wherever they lie
+
+    def _view(self, shadow: Ids) -> Ids:
+        return np.lib.stride_tricks.as_strided(shadow[self.start :], self.shape, [4 * s for s in self.strides])
+
+    def get(self, shadow: Ids) -> Ids:
+        return self._view(shadow).ravel()
+
+    def set(self, shadow: Ids, value: Any) -> None:
+        self._view(shadow)[...] = value.reshape(self.shape) if isinstance(value, np.ndarray) else value
+
+    def address(self, at: int) -> int:
+        return self.start + sum(int(i) * s for i, s in zip(np.unravel_index(at, self.shape), self.strides))

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vector clocks: what each thread knows to have happened, by what the knowledge is good for.
+
+An agent is whoever accesses memory: a thread, or what completes asynchronous work (an mbarrier, a thread's bulk
+groups, a warpgroup's wgmma groups). Each counts its own epochs. A clock holds, for every agent, the latest epoch that
+is ordered before now, in seven rows: an order may be good for one purpose and not for another (PTX ISA, "Memory
+Consistency Model": "Proxies", "Scope"). Threads that have synchronised alike share one clock, so that joins are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+READS, FULL, SMEM, GMEM, INIT, TENSOR, FENCED = range(7)
+"""Rows. READS: what has been read may be overwritten. FULL: what was written may be read (generic proxy). SMEM, GMEM:
+a fence.proxy.async lies between, so that the async proxy sees it too. INIT: fence.mbarrier_init lies between. TENSOR:
+tcgen05.fence::before_thread_sync lies between, or tcgen05.commit. FENCED: a fence of GPU scope lies between, so that a
+relaxed atomic publishes it."""
+_ROWS = 7
+
+
+Others = dict[Any, NDArray[np.int32]]
+
+
+class Clock:
+    """An immutable clock of one cluster. others: what is known of the agents of other clusters, by cluster."""
+
+    __slots__ = ("v", "others", "cluster", "_derived")
+
+    def __init__(self, v: NDArray[np.int32], others: Others, cluster: Any) -> None:
+        self.v, self.others, self.cluster = v, others, cluster
+        self._derived: dict[Any, tuple[Any, Clock]] = {}
+
+    @classmethod
+    def zero(cls, cluster: Any, agents: int) -> Clock:
+        return cls(np.zeros((_ROWS, -(-agents // 64) * 64), np.int32), {}, cluster)
+
+    def at(self, row: int, agent: int) -> int:
+        return int(self.v[row, agent]) if agent < self.v.shape[1] else 0
+
+    def join(self, o: Clock) -> Clock:
+        """The least clock that knows what both know."""
+        if o is self:
+            return self
+        hit = self._derived.get(id(o))
+        if hit is None or hit[0] is not o:
+            hit = self._derived[id(o)] = (o, self._joined(o))
+        return hit[1]
+
+    def _joined(self, o: Clock) -> Clock:
+        mine: NDArray[np.int32] | None
+        if o.cluster is self.cluster:
+            mine, theirs = o.v, o.others
+        else:
+            mine = o.others.get(self.cluster)
+            theirs = {c: v for c, v in {**o.others, o.cluster: o.v}.items() if c is not self.cluster}
+        others = _merged(self.others, theirs)
+        v = self.v if mine is None else _greater(self.v, mine)
+        if others is self.others and v is self.v:
+            return self
+        return o if others is o.others and v is o.v and o.cluster is self.cluster else Clock(v, others, self.cluster)
+
+    def derived(self, key: Any, change: Any, everywhere: bool) -> Clock:
+        """`change(v)` of a copy (and, if `everywhere`, of what is known of other clusters), made once for all who ask
+        with the same key."""
+        hit = self._derived.get(key)
+        if hit is None:
+            others = {c: change(v.copy()) for c, v in self.others.items()} if everywhere else self.others
+            hit = self._derived[key] = (None, Clock(change(self.v.copy()), others, self.cluster))
+        return hit[1]
+
+    def only(self, rows: tuple[int, ...]) -> Clock:
+        def change(v: Any) -> Any:
+            keep = np.zeros(_ROWS, bool)
+            keep[list(rows)] = True
+            v[~keep] = 0
+            return v
+
+        return self.derived(("only", rows), change, True)
+
+    def fenced(self, row: int) -> Clock:
+        """The clock after a fence that makes `row` as good as FULL."""
+
+        def change(v: Any) -> Any:
+            np.maximum(v[row], v[FULL], out=v[row])
+            return v
+
+        return self.derived(("fenced", row), change, True)
+
+    def published(self) -> Clock:
+        """Give what fences of GPU scope have published of it. A thread's own fence counts for what it did, and after a
+        barrier also for those who let others know of it: PTX promises that only of the thread that fences last, but
+        every GPU keeps it, and CUDA code counts on it (all threads fence, the block meets, one raises the flag)."""
+        return self.derived("published", lambda v: np.minimum(v, v[FENCED]), True)
+
+    def knowing(self, agent: int, epoch: int, rows: tuple[int, ...] = (READS, FULL, SMEM, GMEM)) -> Clock:
+        """The clock that also knows this epoch of an agent."""
+        if all(self.at(r, agent) >= epoch for r in rows):
+            return self
+
+        def change(v: Any) -> Any:
+            v = _widen(v, agent + 1)
+            for r in rows:
+                v[r, agent] = max(v[r, agent], epoch)
+            return v
+
+        return self.derived((agent, epoch, rows), change, False)
+
+
+def _greater(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The greater of each two elements; one of the two arrays itself, if that is it."""
+    a_wide, b_wide = _widen(a, b.shape[1]), _widen(b, a.shape[1])  # of one width: both are multiples of 64
+    v = np.maximum(a_wide, b_wide)
+    if (v == a_wide).all():
+        return a
+    return b if (v == b_wide).all() else v
+
+
+def _merged(a: Others, b: Others) -> Others:
+    """Join what both know of other clusters; `a` itself, if `b` knows no more, or `b`, if `a` is empty."""
+    if not a:
+        return b or a
+    found = a
+    for cluster, theirs in b.items():
+        mine = a.get(cluster)
+        v = theirs if mine is None else mine if mine is theirs else _greater(mine, theirs)
+        if v is not mine:
+            found = {**a} if found is a else found
+            found[cluster] = v
+    return found
+
+
+def _widen(v: NDArray[np.int32], agents: int) -> NDArray[np.int32]:
+    have = v.shape[1]
+    return v if have >= agents else np.pad(v, ((0, 0), (0, -(-agents // 64) * 64 - have)))
+
+
+class ThreadClock:
+    """One thread's knowledge: a shared clock, and its own epoch, which is ahead of what the others have seen."""
+
+    __slots__ = ("agent", "base", "epoch", "own", "pending", "published", "heard", "after", "until")
+
+    def __init__(self, agent: int, base: Clock) -> None:
+        self.agent, self.base = agent, base
+        self.epoch = 2  # epoch 1 is to have started
+        self.own = [0, 0, 0, 0, 1, 0, 0]  # rows SMEM and on of its own epochs
+        self.pending: dict[int, Clock] = {}  # by reach (see `ordering`): what atomics read, to acquire by a fence
+        self.published: dict[int, Clock] = {}  # by reach: what narrower fences published, for atomics
+        self.heard: dict[Any, Any] = {}  # locations that its latest atomics read (see `ordering.unheard`)
+        self.after: Clock = base  # what it knew at its last tcgen05.fence::after_thread_sync
+        self.until: int | None = None  # the last of its own epochs that came before; None: all of them
+
+    def knows(self, row: int, agent: int, epoch: int) -> bool:
+        if agent == self.agent:
+            return (self.until is None or epoch <= self.until) and (row < SMEM or self.own[row] >= epoch)
+        return self.base.at(row, agent) >= epoch
+
+    def fence(self, row: int) -> None:
+        """A proxy fence, or that of mbarrier_init."""
+        self.own[row] = self.epoch
+        self.epoch += 1
+        if row != INIT:
+            self.base = self.base.fenced(row)
+
+    def frozen(self) -> ThreadClock:
+        """Copy what the thread knows now, for an access that is made later; a new epoch begins."""
+        copy = ThreadClock(self.agent, self.base)
+        copy.until = self.epoch
+        self.epoch += 1
+        copy.epoch, copy.own, copy.after = copy.until, list(self.own), self.after
+        return copy
+
+    def fenced_for_grid(self) -> Clock | None:
+        """Give what a relaxed atomic of this thread publishes to the grid, or None if that is nothing."""
+        clock = self.base.published()
+        own = self.own[FENCED]
+        if own:
+            clock = clock.knowing(self.agent, own, (READS, FULL, FENCED))
+            for row in (SMEM, GMEM, INIT, TENSOR):
+                clock = clock.knowing(self.agent, min(own, self.own[row]), (row,))
+        return clock if own or clock.v.any() or clock.others else None
+
+    def snapshot(self) -> Clock:
+        """All that the thread knows and has done, as others may come to know it; a new epoch begins."""
+        gather = Gather(self.base)
+        gather.add((self,))
+        return gather.freeze()
+
+
+class Gather:
+    """Collects what several threads publish to those who wait."""
+
+    __slots__ = ("clock", "_points")
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._points: list[tuple[int, list[int]]] = []
+
+    def add(self, threads: Iterable[ThreadClock], rows: tuple[int, ...] | None = None) -> None:
+        """Each thread's clock, or only some rows of it; a new epoch of each begins."""
+        for t in threads:
+            own = [t.epoch, t.epoch, *t.own[SMEM:]]
+            base = t.base
+            if rows is not None:
+                own = [e if r in rows else 0 for r, e in enumerate(own)]
+                base = base.only(rows)
+            self.clock = self.clock.join(base)
+            self._points.append((t.agent, own))
+            t.epoch += 1
+
+    def know(self, agent: int, epoch: int, rows: tuple[int, ...]) -> None:
+        """An epoch of what completes asynchronous work."""
+        self.clock = self.clock.knowing(agent, epoch, rows)
+
+    def freeze(self) -> Clock:
+        """All that was published until now."""
+        if self._points:
+            agents = [a for a, _ in self._points]
+            own = np.array([o for _, o in self._points], np.int32).T
+            v = _widen(self.clock.v, max(agents) + 1).copy()
+            if len(set(agents)) == len(agents):
+                v[:, agents] = np.maximum(v[:, agents], own)
+            else:
+                for at, agent in enumerate(agents):
+                    np.maximum(v[:, agent], own[:, at], out=v[:, agent])
+            self.clock = Clock(v, self.clock.others, self.clock.cluster)
+            self._points = []
+        return self.clock

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order that atomics make: an acquire learns what a release of the same location knew (PTX ISA, "Causality").
+
+An atomic, or a fence beside it, has a scope, and orders threads only if both sides' scopes hold both threads. `Left` is
+what releases left at one location, by how far they reach: to the threads of a CTA, of a cluster, or of the grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .clocks import FENCED, Clock
+
+SCOPES = ("cta", "cluster", "gpu", "sys")
+CTA, CLUSTER, GRID = range(3)
+_LATEST = 16  # atomics remembered for reports
+REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GRID, "sys": GRID}
+
+
+def place(reach: int, cta: Any) -> Any:
+    """Give what a thread of `cta` shares with all others within reach: its CTA, its cluster, or None for the grid."""
+    return (cta, cta.cluster, None)[reach]
+
+
+def together(scope: str, other: str, cta: Any, other_cta: Any) -> bool:
+    """Tell whether atomics of two scopes are one step each for the other's thread."""
+    reach = min(REACH[scope], REACH[other])
+    return place(reach, cta) is place(reach, other_cta)
+
+
+class Left:
+    """The knowledge that releases left at a location.
+
+    by: what reaches whom (see `place`): the threads of a CTA get what any scope released there, and so on.
+    own: the same of each thread alone. silent: the latest that wrote there without releasing all that they had done:
+    by thread and line, what it knew, and the number of the next access."""
+
+    __slots__ = ("by", "own", "silent")
+
+    def __init__(self) -> None:
+        self.by: dict[Any, Clock] = {}
+        self.own: dict[Any, dict[Any, Clock]] = {}
+        self.silent: dict[tuple[Any, Any], tuple[Clock, int]] = {}
+
+    def add(self, thread: Any, reach: int, clock: Clock) -> None:
+        own = self.own.setdefault(thread, {})
+        for r in range(reach + 1):
+            at = place(r, thread.cta)
+            for found in (self.by, own):
+                held = found.get(at)
+                found[at] = clock if held is None else held.join(clock)
+
+    def overwrite(self, thread: Any) -> None:
+        """A store, which no chain of updates links to the releases of others: who reads it synchronises with what its
+        own thread released there (PTX ISA, "Release and acquire patterns")."""
+        own = self.own.get(thread, {})
+        self.by, self.own = dict(own), {thread: own} if own else {}
+
+
+def order(m: Any, key: Any, sem: str, scope: str, *, reads: bool, writes: bool) -> None:
+    """Let an atomic of machine `m` learn, and leave to be learned, what it orders at location `key`. Without an order
+    of its own it is ordered by the fences of its thread: those before it publish, those after it acquire."""
+    if not m.run.clocks:
+        return
+    t = m.threads[0]
+    c, far = t.clock, REACH[scope]
+    left = m.run.left.get(key)
+    if left is None:
+        left = m.run.left[key] = Left()
+    if reads:
+        _keep(c.heard, key, (left, m.place))
+    for reach in range(far + 1) if reads else ():
+        clock = left.by.get(place(reach, t.cta))
+        if clock is None:
+            continue
+        if sem in ("acquire", "acq_rel"):
+            c.base = c.base.join(clock)
+        else:
+            held = c.pending.get(reach)
+            c.pending[reach] = clock if held is None else held.join(clock)
+    if not writes:
+        return
+    if not reads:
+        left.overwrite(t)
+    if sem in ("release", "acq_rel"):
+        left.add(t, far, c.snapshot())
+    else:
+        _keep(left.silent, (t, m.place), (c.base, m.run.noted))
+    for reach, clock in published(c):
+        left.add(t, min(reach, far), clock)
+
+
+def _keep(found: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember the latest few."""
+    found.pop(key, None)
+    if len(found) >= _LATEST:
+        del found[next(iter(found))]
+    found[key] = value
+
+
+def published(c: Any) -> list[tuple[int, Clock]]:
+    """Give what fences of a thread, or ones that it knows of, have published, by how far they reach."""
+    grid = c.fenced_for_grid()
+    return [*c.published.items(), *([(GRID, grid)] if grid is not None else ())]
+
+
+def fence(t: Any, scope: str) -> None:
+    """A fence.acq_rel of one thread: what its atomics read before is now known, and they publish all until now."""
+    far, c = REACH[scope], t.clock
+    for reach in [r for r in c.pending if r <= far]:
+        c.base = c.base.join(c.pending.pop(reach))
+    c.published = {r: clock for r, clock in c.published.items() if r > far}
+    if far == GRID:
+        c.fence(FENCED)
+    else:
+        c.published[far] = c.snapshot()

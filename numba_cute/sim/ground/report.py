@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator's exceptions, and words for threads and source lines."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from ...seam import CuteError
+
+
+class SimError(CuteError):
+    """The kernel did something that the simulator forbids."""
+
+
+class SimWarning(SimError, UserWarning):
+    """The kernel did something that is probably not meant: a warning, and where warnings are errors a SimError."""
+
+
+class DeadlockError(SimError):
+    """No thread can go on, and nothing is in flight that could wake one."""
+
+
+class RaceError(SimError):
+    """Two accesses to the same memory lack an order, or a proxy fence, between them."""
+
+
+class BarrierError(SimError):
+    """An mbarrier, named barrier or cluster barrier was used against its rules."""
+
+
+class OutOfBoundsError(SimError):
+    """An access outside the memory that the kernel was given, or misaligned."""
+
+
+class ReadOnlyError(SimError):
+    """Memory that may only be read is written."""
+
+
+class UninitializedReadError(SimError):
+    """A read and use of what nobody has written: shared or tensor memory, registers, a local array."""
+
+
+class DivergenceError(SimError):
+    """An instruction that threads must execute together was not."""
+
+
+_PACKAGE = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep
+_LONGEST = 200  # characters of a statement that spans lines
+_is_library: dict[CodeType, bool] = {}
+
+
+class Place(NamedTuple):
+    """A line of the user's source, and the library function that it called (or "")."""
+
+    file: str
+    line: int
+    function: str
+    inside: str = ""
+    caller: str = ""
+    """Where the user's code called the function that holds the line (or "")."""
+
+    @property
+    def short(self) -> str:
+        return f"{_near(self.file)}:{self.line}"
+
+    def __str__(self) -> str:
+        source = _statement(self.file, self.line)
+        within = f", in {self.inside}" if self.inside else ""
+        via = f", called at {_near(self.caller)}" if self.caller else ""
+        return f"{self.short} ({self.function}{within}{via})" + (f": `{source}`" if source else "")
+
+
+def _statement(file: str, line: int) -> str:
+    """The source of a line, and of those that follow while its brackets are open; not too much of it."""
+    text = linecache.getline(file, line).strip()
+    for at in range(line + 1, line + 8):
+        if sum(map(text.count, "([{")) <= sum(map(text.count, ")]}")):
+            break
+        more = linecache.getline(file, at).strip()
+        text += ("" if text[-1:] in "([{" or more[:1] in ")]}" else " ") + more
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _near(file: str) -> str:
+    return os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file
+
+
+NOWHERE = Place("<unknown>", 0, "?")
+
+
+def place_of(frame: FrameType | None) -> Place:
+    """The innermost line from `frame` outwards that is not this library's own."""
+    inside = ""
+    while frame is not None:
+        code = frame.f_code
+        if not in_library(code):
+            return Place(code.co_filename, frame.f_lineno, code.co_name, inside, _caller(frame.f_back))
+        inside = "" if code.co_name == "__call__" else code.co_name
+        frame = frame.f_back
+    return NOWHERE
+
+
+_ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=[^=]")
+
+
+def assigned_name(frame: FrameType) -> str:
+    """The variable that the line of a frame assigns the call under way to, or ""."""
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    found = _ASSIGNED.match(line)
+    return found[1] if found else _one_of_several(frame, line)
+
+
+def _one_of_several(frame: FrameType, line: str) -> str:
+    """The same where a line assigns several: `a, b = f(), g()`."""
+    if "," not in line or not hasattr(frame.f_code, "co_positions"):  # which Python 3.10 lacks
+        return ""
+    try:
+        (statement,) = ast.parse(line.strip()).body
+    except (SyntaxError, ValueError):
+        return ""
+    if not isinstance(statement, ast.Assign):
+        return ""
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return ""
+    column = list(frame.f_code.co_positions())[frame.f_lasti // 2][2]
+    at = -1 if column is None else column - (len(line) - len(line.lstrip()))
+    for name, part in zip(target.elts, value.elts):
+        if isinstance(name, ast.Name) and part.col_offset <= at < (part.end_col_offset or 0):
+            return name.id
+    return ""
+
+
+def in_library(code: CodeType) -> bool:
+    found = _is_library.get(code)
+    if found is None:
+        made = code.co_filename == "<string>" and code.co_name == "__init__"  # a dataclass's
+        found = _is_library.setdefault(code, made or code.co_filename.startswith(_PACKAGE))
+    return found
+
+
+def _caller(frame: FrameType | None) -> str:
+    """The nearest line of the user's, from `frame` outwards, inside the kernel."""
+    while frame is not None:
+        if not in_library(frame.f_code):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`[0, 1, 2, 5]` as "0-2, 5"."""
+    out: list[list[int]] = []
+    for n in sorted(numbers):
+        if out and n == out[-1][1] + 1:
+            out[-1][1] = n
+        else:
+            out.append([n, n])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+
+
+def who(threads: Sequence[Any]) -> str:
+    """Threads in words: "warps 4-7 (128 threads) of CTA 1"."""
+    by_cta: dict[int, list[Any]] = {}
+    for t in threads:
+        by_cta.setdefault(t.cta.rank, []).append(t)
+    words = []
+    for rank, some in sorted(by_cta.items()):
+        words.append(_of_one_cta(some) + (f" of CTA {rank}" if some[0].cta.cluster.size > 1 else ""))
+    return " and ".join(words)
+
+
+def _of_one_cta(threads: Sequence[Any]) -> str:
+    if len(threads) == 1:
+        return f"thread {threads[0].index} (warp {threads[0].index // 32})"
+    lanes: dict[int, set[int]] = {}
+    for t in threads:
+        lanes.setdefault(t.index // 32, set()).add(t.lane)
+    size = len(threads[0].cta.threads)
+    whole = [w for w, some in lanes.items() if len(some) == min(32, size - 32 * w)]
+    words = []
+    if whole:
+        words.append(_noun("warp", whole))
+    parts: dict[tuple[int, ...], list[int]] = {}
+    for w, some in sorted(lanes.items()):
+        if w not in whole:
+            parts.setdefault(tuple(sorted(some)), []).append(w)
+    for some_lanes, warps in parts.items():
+        words.append(f"{_noun('lane', some_lanes)} of {_noun('warp', warps)}")
+    return f"{', '.join(words)} ({len(threads)} threads)"
+
+
+def _noun(noun: str, numbers: Sequence[int]) -> str:
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
+
+
+def count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"

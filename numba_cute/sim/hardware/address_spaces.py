@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memories: a CTA's shared window, and the global memory that the arguments brought."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...isa.form.machine import Bytes
+from ..ground.access import Region
+from ..ground.clocks import GMEM, SMEM
+from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
+
+SMEM_BASE = 1024
+"""Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
+SMEM_LIMIT = SMEM_BASE + 227 * 1024
+SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
+REGISTERS = 65536
+"""32-bit registers of one SM, which the setmaxnreg of a block's warpgroups share out."""
+POISON = 0xFF  # NaN in every floating-point type
+
+
+class SharedMemory:
+    """The shared memory of one CTA: dynamic from SMEM_BASE up, static from the top down.
+
+    shadow: for a check, what it knows of each byte."""
+
+    space, fence_row, poisoned = "shared memory", SMEM, True
+
+    def __init__(self, cta: Any, dynamic: int) -> None:
+        self.cta = cta
+        self.data: Bytes = np.full(SMEM_WINDOW, POISON, np.uint8)
+        self.start = int(self.data.ctypes.data)
+        self.shadow: Any = None
+        self.dynamic = dynamic
+        self.static = 0
+        self.arrays: dict[Any, NDArray[Any]] = {}
+
+    def name(self, address: int) -> str:
+        """An address in words."""
+        return self.cta.name(address)  # type: ignore[no-any-return]
+
+    def needs(self, nbytes: int) -> None:
+        """The kernel uses the first `nbytes` of dynamic shared memory."""
+        self.dynamic = max(self.dynamic, nbytes)
+        self._check_capacity()
+
+    def static_array(self, key: Any, shape: Any, dtype: Any, name: str = "", align: int = 8) -> NDArray[Any]:
+        """The array of one `cuda.shared.array` line: the same for all threads of the CTA."""
+        found = self.arrays.get(key)
+        if found is None:
+            count = int(np.prod(shape))
+            nbytes = count * np.dtype(dtype).itemsize
+            align = max(align, 128)  # SMEM_LIMIT is a multiple of 1024
+            self.static = -(-(self.static + nbytes) // align) * align
+            self._check_capacity()
+            at = SMEM_LIMIT - self.static
+            found = self.arrays[key] = self.data[at : at + nbytes].view(dtype).reshape(shape)
+            self.cta.note(at, nbytes, f"{name} (cuda.shared.array)" if name else "cuda.shared.array")
+        return found
+
+    def dynamic_array(self, dtype: Any) -> NDArray[Any]:
+        nbytes = self.dynamic // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
+        return self.data[SMEM_BASE : SMEM_BASE + nbytes].view(dtype)
+
+    def _check_capacity(self) -> None:
+        if self.dynamic + self.static > SMEM_LIMIT - SMEM_BASE:
+            raise SimError(
+                f"shared memory: {self.dynamic} bytes dynamic and {self.static} static exceed the "
+                f"{SMEM_LIMIT - SMEM_BASE} bytes of a CTA; use fewer stages or smaller tiles"
+            )
+
+    def holds(self, address: int, nbytes: int) -> bool:
+        """Tell whether the kernel may access these bytes."""
+        if address >= SMEM_BASE and address + nbytes <= SMEM_BASE + self.dynamic:
+            return True
+        return SMEM_LIMIT - self.static <= address and address + nbytes <= SMEM_LIMIT
+
+    def check(self, address: int, nbytes: int, machine: Any) -> None:
+        if not self.holds(address, nbytes):
+            raise OutOfBoundsError(
+                f"shared memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
+                f"but CTA {self.cta.rank} has {self.dynamic} bytes of dynamic shared memory from {SMEM_BASE:#x} on "
+                f"and {self.static} static; the nearest buffer is {self.cta.name(address)}"
+            )
+
+    def check_rows(self, addresses: NDArray[np.int64], nbytes: int, machine: Any) -> None:
+        if addresses.size:
+            self.check(int(addresses.min()), nbytes, machine)
+            self.check(int(addresses.max()), nbytes, machine)
+            if (addresses % nbytes).any():
+                bad = int(addresses[addresses % nbytes != 0][0])
+                raise OutOfBoundsError(
+                    f"misaligned: {machine.describe()} accesses rows of {nbytes} bytes, one at {bad:#x}, which is no "
+                    f"multiple of {nbytes}, at {machine.place}"
+                )
+
+
+class Allocation:
+    """One range of global memory that the kernel may use. shadow: see `SharedMemory`."""
+
+    __slots__ = ("address", "nbytes", "label", "owner", "readonly", "data", "shadow")
+    space, fence_row, poisoned = "global memory", GMEM, False
+
+    def __init__(self, address: int, nbytes: int, label: str, owner: Any, readonly: bool = False) -> None:
+        self.address, self.nbytes, self.label, self.owner = address, nbytes, label, owner
+        self.readonly = readonly
+        self.shadow: Any = None
+        self.data: Bytes = np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+
+    @property
+    def end(self) -> int:
+        return self.address + self.nbytes
+
+    def name(self, offset: int) -> str:
+        """The byte at an offset, in words."""
+        return f"{self.label} + {offset} bytes ({self.address + offset:#x})"
+
+    def region(self, address: int, nbytes: int) -> Region:
+        """Consecutive bytes."""
+        return Region(address - self.address, address - self.address + nbytes)
+
+
+def array_range(a: NDArray[Any]) -> tuple[int, int]:
+    """The first address of an array's elements, and their extent in bytes."""
+    low = high = int(a.ctypes.data)
+    if a.size == 0:
+        return low, 0
+    for n, stride in zip(a.shape, a.strides):
+        reach = (n - 1) * stride
+        low, high = low + min(0, reach), high + max(0, reach)
+    return low, high + a.itemsize - low
+
+
+class GlobalMemory:
+    """The buffers that the kernel was given, by address. Everything else is out of bounds."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._buffers: list[Allocation] = []
+
+    def add(self, address: int, nbytes: int, name: str, owner: Any, readonly: bool = False) -> None:
+        """Allow `nbytes` from `address` on; `owner` keeps the memory alive for the run. Where something is given twice,
+        once read-only, it may be written."""
+        held = self.find(address)
+        if nbytes == 0:
+            return
+        if held is not None and address + nbytes <= held.end:
+            held.readonly = held.readonly and readonly
+            return
+        start, end, owners = (held.address if held else address), address + nbytes, [owner]
+        at = bisect.bisect_left(self._starts, start)
+        while at < len(self._buffers) and self._buffers[at].address < end:  # absorb what it overlaps
+            end = max(end, self._buffers[at].end)
+            owners.append(self._buffers[at].owner)
+            readonly = readonly and self._buffers[at].readonly
+            del self._starts[at], self._buffers[at]
+        self._starts.insert(at, start)
+        self._buffers.insert(at, Allocation(start, end - start, name, owners, readonly))
+
+    def add_array(self, a: NDArray[Any], name: str) -> None:
+        self.add(*array_range(a), name, a, not a.flags.writeable)
+
+    def find(self, address: int) -> Allocation | None:
+        at = bisect.bisect_right(self._starts, address) - 1
+        return self._buffers[at] if at >= 0 and address < self._buffers[at].end else None
+
+    def copies(self) -> list[tuple[Allocation, Bytes]]:
+        """All of it, as it is now."""
+        return [(a, a.data.copy()) for a in self._buffers]
+
+    def view(self, address: int, nbytes: int, machine: Any) -> Bytes:
+        """The memory itself."""
+        a = self.at(address, nbytes, machine)
+        return a.data[address - a.address : address - a.address + nbytes]
+
+    def at(self, address: int, nbytes: int, machine: Any, write: bool = False) -> Allocation:
+        """The allocation that holds these bytes. write: they are to be written."""
+        a = self.find(address)
+        if a is None or address + nbytes > a.end:
+            raise OutOfBoundsError(
+                f"global memory: {machine.describe()} accesses {nbytes} bytes at {address:#x} at {machine.place}, "
+                f"which is {self.nearest(address, nbytes)}"
+            )
+        if write and a.readonly:
+            raise ReadOnlyError(
+                f"global memory: {machine.describe()} writes {nbytes} bytes at {a.name(address - a.address)} at "
+                f"{machine.place}, which is read-only: pass an array that is writeable, as np.array(x) makes one"
+            )
+        return a
+
+    def nearest(self, address: int, nbytes: int) -> str:
+        """Where an address lies, as seen from the nearest buffer."""
+        if not self._buffers:
+            return "outside of all memory: the kernel was given no array"
+        a = min(self._buffers, key=lambda b: max(b.address - address, address + nbytes - b.end))
+        if address < a.address:
+            where = f"{a.address - address} bytes before the start"
+        else:
+            where = f"{address + nbytes - a.end} bytes beyond the end"
+        return f"{where} of {a.label} ({a.nbytes} bytes at {a.address:#x})"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes of a warp that run the kernel's code together, as the hardware sees them: what `sim/lanes` offers it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ...isa.form.instr import Instr
+from ...isa.form.kinds import Operand
+
+
+class NotTogether(Exception):
+    """Lanes do what they can only do one by one: the launch runs again that way."""
+
+
+class Together(Protocol):
+    """Lanes on one greenlet, which is their first thread's: the only one that the scheduler sees.
+
+    members: the threads that it is for. threads, lanes: those that it computes for, which are more while it catches up
+    with others. by_turns: while the lanes do a step one by one, why some want to pause. memory: what depends on the
+    lanes alone."""
+
+    members: list[Any]
+    threads: list[Any]
+    lanes: tuple[int, ...]
+    by_turns: list[str] | None
+    memory: dict[Any, Any]
+
+    def pauses(self, why: str) -> bool:
+        """Tell whether a lane that polls need not pause now: it does, if all do, once each has had its turn."""
+
+    def agree(self, values: list[Any]) -> Any:
+        """Give the value that most lanes have; the others go on elsewhere."""
+
+    def common(self, value: Any) -> Any:
+        """Give a value's one number that most lanes have; the others go on elsewhere."""
+
+    def column(self, value: Any) -> list[Any]:
+        """Give a value as each thread has it."""
+
+    def scalars(self, kind: str, value: Any) -> Any:
+        """Give a scalar operand as registers hold it: an array, or one number for all lanes."""
+
+    def vectors(self, operand: Operand, value: Any, size: int, row: Instr) -> Any:
+        """Give a vector operand of `size` registers as an array (lanes, size)."""
+
+    def results(self, row: Instr, case: dict[str, Any], operands: dict[str, Any], values: list[Any]) -> Any:
+        """Give what `issue` gives: `values` are the body's outs for these lanes."""

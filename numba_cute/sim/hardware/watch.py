@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events that the hardware tells the checks: a `Check` has a method for each, and `Watch` holds those of a run.
+
+An event that no check of a run overrides is an empty tuple, so that a check that is off costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, ClassVar
+
+
+class Check:
+    """One thing that the simulator looks for in a run. A subclass in a file of `sim/checks/` is all that a check needs:
+    it overrides the events that it watches and raises the error that explains what it found.
+
+    name: what `simulate(checks=)` calls it. summary: what it finds, for docs/simulator.md. needs: the checks without
+    which it cannot work. clocks: whether threads must know what others have done (`Thread.clock`). backend: a subclass
+    of `SimBackend` that answers the kernel's traced code while the check is on.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    needs: ClassVar[tuple[type[Check], ...]] = ()
+    clocks: ClassVar[bool] = False
+    backend: ClassVar[Any] = None
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+
+    # memory
+    def accesses(
+        self, m: Any, memory: Any, region: Any, write: bool, atomic: str | None = None, asynchronous: bool = False,
+        remember: bool = True,
+    ) -> None:  # fmt: skip
+        """Machine `m` accesses a region of a memory. atomic: the scope of an atomic. asynchronous: it is the operation
+        under way that does it, not the threads. remember: whether later accesses must be ordered after it."""
+
+    def reads_unwritten(self, m: Any, memory: Any, address: int) -> None:
+        """`m` reads a byte of shared memory that nobody has written (told by the check `races`)."""
+
+    def reads_unwritten_tensor_memory(self, m: Any, patch: Any) -> None:
+        """The same of tensor memory."""
+
+    def reads_constant(self, m: Any, memory: Any, region: Any) -> None:
+        """`m` reads global memory through the read-only cache."""
+
+    def reaches(self, m: Any, cta: Any) -> None:
+        """`m` accesses the shared memory of another CTA."""
+
+    def issues(self, m: Any, op: Any) -> None:
+        """`m` begins an asynchronous operation; `op.uses` says what shared memory it uses."""
+
+    # mbarriers
+    def begins_barrier(self, m: Any, bar: Any) -> None:
+        """`m` has initialised an mbarrier."""
+
+    def ends_barrier(self, m: Any, bar: Any) -> None:
+        """`m` has invalidated an mbarrier."""
+
+    def uses_barrier(self, m: Any, bar: Any, what: str, asynchronous: bool) -> None:
+        """`m` is about to use an mbarrier. what: in words. asynchronous: a copy will signal it."""
+
+    def arrives(self, m: Any, bar: Any) -> None:
+        """`m` arrives at an mbarrier."""
+
+    def tests_phase(self, m: Any, bar: Any, parity: int) -> None:
+        """`m` asks whether the phase of a parity is complete."""
+
+    def sees_phase(self, m: Any, bar: Any) -> None:
+        """`m` has learned that the phase is complete."""
+
+    def gives_up(self, m: Any, bar: Any) -> None:
+        """`m` asked once, and the phase is not complete."""
+
+    def completes_phase(self, bar: Any, by: str) -> None:
+        """The current phase of an mbarrier is about to complete."""
+
+    # other barriers
+    def arrives_named(self, m: Any, barriers: Any, rally: Any) -> None:
+        """`m` is about to arrive at a named barrier of its CTA."""
+
+    def syncs_threads(self, m: Any) -> None:
+        """`m` has come to a `syncthreads`."""
+
+    # tensor maps
+    def uses_map(self, m: Any, address: int, acquired: bytes | None, now: bytes) -> None:
+        """`m` uses a tensor map in global memory. acquired: what its block acquired last. now: what lies there."""
+
+    def acquires_map(self, m: Any, address: int, changed: str | None) -> None:
+        """`m` acquires a tensor map. changed: who changed it without a release, and where."""
+
+    # tensor memory
+    def allocates(self, cta: Any, patch: Any) -> None:
+        """Columns of a CTA's tensor memory were allocated."""
+
+    def frees(self, m: Any, cta: Any, patch: Any) -> None:
+        """`m` frees columns."""
+
+    def accesses_tensor_memory(self, m: Any, cta: Any, patch: Any, write: bool) -> None:
+        """`m` loads from tensor memory, or stores to it."""
+
+    def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool) -> None:
+        """`m` has issued a multiply or copy of the matrix unit. reads, writes: pairs of a CTA and a patch."""
+
+    # registers
+    def holds(self, m: Any, registers: Any, keeps: bool) -> None:
+        """A wgmma uses registers until its group is done. keeps: it only reads them."""
+
+    def fences_wgmma(self, m: Any) -> None:
+        """A wgmma.fence."""
+
+    def waited(self, m: Any, group: str, groups: Any, pending: int) -> None:
+        """`m` has waited until at most `pending` groups of a kind are under way."""
+
+    def loads_registers(self, m: Any, registers: list[tuple[Any, Any]]) -> None:
+        """A load from tensor memory will write registers: pairs of a thread and a span."""
+
+    def waited_for_loads(self, m: Any) -> None:
+        """tcgen05.wait::ld."""
+
+    def touches(self, thread: Any, regs: Any, verb: str) -> None:
+        """A thread itself reads or writes a span of its registers. verb: "read" or "written"."""
+
+    # threads
+    def performs(self, meet: Any, m: Any, values: dict[str, Any]) -> Any:
+        """Threads that meet issue an instruction, some with undefined operands; gives what its body gives."""
+
+    def shuffles(self, m: Any, what: str, mask: int, source: int, value: Any) -> Any:
+        """`m` asks a lane outside its mask for a value; gives what stands for it."""
+
+    def asks_for_cluster(self, m: Any) -> None:
+        """`m` asks for a cluster that has not started."""
+
+    def exits(self, cta: Any) -> None:
+        """The last thread of a CTA has exited."""
+
+    def ends(self, cluster: Any) -> None:
+        """All threads of a cluster have exited, and its copies are complete."""
+
+    def fails(self, cluster: Any, error: Exception) -> None:
+        """The kernel's own Python raised something."""
+
+
+EVENTS = tuple(name for name, f in vars(Check).items() if isinstance(f, FunctionType) and not name.startswith("_"))
+
+
+class Watch:
+    """The checks of a run: for each event the methods of those that watch it."""
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        checks = tuple(checks)
+        self.clocks = any(c.clocks for c in checks)
+        for event in EVENTS:
+            default = getattr(Check, event)
+            setattr(self, event, tuple(getattr(c, event) for c in checks if getattr(type(c), event) is not default))
+
+    def __getattr__(self, event: str) -> tuple[Callable[..., Any], ...]:
+        raise AttributeError(f"the hardware has no event {event!r}")

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator as what traced code asks (seam.Backend). Leaves are numbers with their types (arithmetic.number)."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import seam
+from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
+from ...isa.form.instr import THREAD, Instr
+from ...seam import COMPARISONS, CuteError, Regs
+from ..ground.report import OutOfBoundsError
+from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
+from ..hardware.collective import issue_alone, issue_together, span
+from ..hardware.machine import Machine
+from .arithmetic.compute import limits, rounder
+from .arithmetic.elementwise import bits_as, compute, computed_in
+from .arithmetic.number import CLASSES, Number, elements, leaf_type, typed
+from .arithmetic.operators import cast as numba_cast
+from .arithmetic.traced import compared, joined
+from .arrays import OwnArray
+from .dropped import check_used
+
+_STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
+
+
+def as_number(value: Any, dtype: DType) -> Any:
+    """Convert a scalar to an element of a type, as the GPU converts it (see `dtypes.converted`)."""
+    if isinstance(value, (Number, Scalar)):
+        value = value.value
+    if type(value) is float and dtype.width >= 32 and dtype.is_float:
+        return rounder(Float64 if dtype.width == 64 else Float32)(value)
+    return number(value, dtype)
+
+
+def cast(value: Any, dtype: DType) -> Any:
+    """A scalar as a run-time number of the type in which elements of `dtype` travel."""
+    return _CASTS[dtype](value)
+
+
+class _Casts(dict[DType, Callable[[Any], Any]]):
+    """By an element's type, what makes a number of one."""
+
+    def __missing__(self, dtype: DType) -> Callable[[Any], Any]:
+        held = CLASSES[leaf_type(dtype)]
+        found = self[dtype] = _to_integer(dtype, held) if dtype.is_integer else _to_other(dtype, held)
+        return found
+
+
+def _to_other(dtype: DType, held: type[Number]) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        if type(value) is held and held.dtype is dtype:
+            return value
+        return held.make(as_number(value, dtype))
+
+    return call
+
+
+def _to_integer(dtype: DType, held: type[Number]) -> Callable[[Any], Any]:
+    low, high = limits(dtype)
+    make = held.make
+
+    def call(value: Any) -> Any:
+        kind = type(value)
+        if kind is held and held.dtype is dtype:
+            return value
+        plain = value.value if isinstance(value, (Number, Scalar)) else value
+        if type(plain) is not int:
+            return make(as_number(plain, dtype))
+        known = seam.divisor(value) or 1
+        if isinstance(value, Number) and dtype.width < value.dtype.width:  # it may wrap
+            known &= -known
+        return make(plain if low <= plain <= high else as_number(plain, dtype), known)
+
+    return call
+
+
+_CASTS = _Casts()
+
+
+def type_of(scalar: Any) -> DType:
+    """The type of a scalar; a static one has that of its kind."""
+    if isinstance(scalar, (Scalar, Number)):
+        return scalar.dtype
+    return _STATIC_TYPES.get(type(scalar)) or from_numpy(scalar.dtype)
+
+
+def chosen(cond: Any, a: Any, b: Any) -> Any:
+    """`a` or `b`, in the type in which both meet."""
+    if isinstance(cond, Number) and type(a) is type(b) and isinstance(a, Number) and a.divisor == b.divisor:
+        return a if cond.value else b
+    if not isinstance(cond, Number) or not isinstance(a, _SCALARS) or not isinstance(b, _SCALARS):
+        return a if cond else b
+    if not isinstance(a, Number) and not isinstance(b, Number):
+        if a == b:
+            return a
+        a = cast(a, Int32 if isinstance(a, int) else Float32)
+    t, value = joined(a, b), a if cond else b
+    known = math.gcd(seam.divisor(a), seam.divisor(b)) or 1
+    return CLASSES[t].make(as_number(value, t), *((known,) if t.is_integer else ()))
+
+
+_SCALARS = (int, float, Number)
+_CASTABLE = (*_SCALARS, Scalar, np.generic)
+
+
+def as_array(values: Any, dtype: DType) -> Any:
+    """An array converted as the GPU does (see `dtypes.converted`)."""
+    a = np.asarray(values)
+    return converted(a, dtype) if a.dtype != dtype.numpy else a.copy()
+
+
+def _elements(x: Any, dtype: DType) -> Any:
+    return x if isinstance(x, np.ndarray) else as_number(x, dtype)
+
+
+class SimBackend:
+    """Answers traced code in the simulator; `run.thread` is the thread that asks."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.arch: str = run.arch
+        self._supported: set[int] = set()  # cases, by id: they are the table's own
+        self.struct_class: Any = None  # see seam.struct: what stands for a class of structs, set by who rebuilds them
+
+    # structs
+    def hold(self, kind: Any, value: Any) -> Any:
+        """A value as a field of the annotated type holds it."""
+        if not isinstance(kind, DType):
+            return value
+        if isinstance(value, Scalar):  # a field's default, `cute.Int32(0)`
+            value = value.checked(simulated=True)
+        held = leaf_type(kind)
+        return value if type(value) is CLASSES[held] else numba_cast(value, held)
+
+    # instructions
+    def check_target(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
+        """An error if the target does not have this form of the instruction."""
+        if id(case) in self._supported and not instr.raising:
+            return
+        lacking = instr.lacking(self.arch, case, operands)
+        if lacking is not None:
+            what, target = lacking
+            raise CuteError(
+                f"{what} needs {target}, but the kernel is simulated for {self.arch}; "
+                f"pass simulate(kernel, arch={target!r})"
+            )
+        self._supported.add(id(case))
+
+    def announce(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
+        """An instruction is about to be issued."""
+        self.check_target(instr, case, operands)
+        if self.run.trace is not None:
+            self.run.trace.issued(instr.name)
+
+    def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:
+        self.announce(instr, statics, operands)
+        if instr.issuer == THREAD:
+            return issue_alone(self.run, instr, statics, operands)
+        return issue_together(self.run, instr, statics, operands)
+
+    def _machine(self) -> Machine:
+        return Machine(self.run, None, [self.run.thread])
+
+    # memory
+    def _bytes(self, space: str, address: int, nbytes: int, align: int, write: bool) -> Any:
+        """The memory of one access, checked and recorded."""
+        m, address = self._machine(), int(address)
+        if align > 1 and address % min(align, 16):
+            raise OutOfBoundsError(
+                f"misaligned: {m.describe()} accesses {space} address {address:#x} at {m.place}, "
+                f"which was promised to be a multiple of {align} bytes"
+            )
+        if space == "gmem" or (space == "generic" and (address >> 32 or self.run.memory.find(address))):
+            if space == "generic" and self.run.memory.find(address) is None:
+                own = self._numba_array(m, address, nbytes, write)
+                if own is not None:
+                    return own
+            a = self.run.memory.at(address, nbytes, m, write)
+            for tell in self.run.watch.accesses:
+                tell(m, a, a.region(address, nbytes), write)
+            if self.run.trace is not None:
+                self.run.trace.accessed(m, "global", address, nbytes, write)
+            return a.data[address - a.address : address - a.address + nbytes]
+        rank, at = m.owner(address)
+        return m.shared(rank, at, nbytes, write)
+
+    def _numba_array(self, m: Machine, address: int, nbytes: int, write: bool) -> Any:
+        """The memory of `cuda.shared.array` or `cuda.local.array` that a tensor was made of, or None."""
+        at = address - m.cta.smem.start
+        if 0 <= at < SMEM_WINDOW:
+            return m.shared(m.cta_rank, at, nbytes, write)
+        for array in self.run.thread.locals:
+            at = address - array.ctypes.data
+            if at >= 0 and at + nbytes <= array.nbytes:
+                return array.part(at, nbytes, write)
+        return None
+
+    def load(self, dtype: DType, space: str, address: int, count: int, align: int) -> tuple[Any, ...]:
+        address = int(address)
+        self._machine().polls(address)
+        raw = self._bytes(space, address, count * dtype.bytes, align, False)
+        make = CLASSES[leaf_type(dtype)].make
+        return tuple(map(make, elements(raw.copy().view(dtype.numpy))))
+
+    def store(self, dtype: DType, space: str, address: int, values: Sequence[Any], align: int) -> None:
+        data = np.array([as_number(v, dtype) for v in values], dtype.numpy)
+        self._bytes(space, address, data.nbytes, align, True)[...] = data.view(np.uint8)
+
+    def swizzled(self, swizzle: Any, address: Any) -> Any:
+        return swizzle(address)
+
+    def copy_to_regs(self, space: str, address: int, dst: Regs, align: int) -> None:
+        part = self._registers(dst, "written")
+        part.view(np.uint8)[...] = self._bytes(space, address, part.nbytes, align, False)
+
+    def copy_from_regs(self, src: Regs, space: str, address: int, align: int) -> None:
+        part = self._registers(src, "read")
+        self._bytes(space, address, part.nbytes, align, True)[...] = part.view(np.uint8)
+
+    # registers
+    def same_registers(self, a: Any, b: Any) -> bool:
+        return a is b
+
+    def registers(self, dtype: DType, count: int) -> Any:
+        """One row of a slab that the threads of a warpgroup share, so that its instructions gather nothing."""
+        t = self.run.thread
+        unit = t.warpgroup or t.warp
+        kind = (dtype.name, count)
+        nth = t.files.get(kind, 0)
+        t.files[kind] = nth + 1
+        slabs = t.cta.slabs
+        key = (id(unit), kind, nth)
+        entry = slabs.get(key)
+        if entry is None:
+            nbytes = count * np.dtype(dtype.numpy).itemsize
+            slab = np.full((len(unit.threads), nbytes), 0xFF, np.uint8).view(dtype.numpy).copy()
+            entry = slabs[key] = [slab, 0]
+        entry[1] += 1
+        if entry[1] == len(unit.threads):
+            del slabs[key]
+        return entry[0][t.index - unit.threads[0].index]
+
+    def _registers(self, regs: Regs, verb: str) -> Any:
+        """A span of registers that the thread itself is about to read or write."""
+        for tell in self.run.watch.touches:
+            tell(self.run.thread, regs, verb)
+        return span(regs)
+
+    def read(self, regs: Regs) -> Any:
+        return typed(regs.dtype, elements(self._registers(regs, "read")[:1])[0])
+
+    def write(self, regs: Regs, value: Any) -> None:
+        self._registers(regs, "written")[0] = as_number(value, regs.dtype)
+
+    def fill(self, regs: Regs, value: Any) -> None:
+        self._registers(regs, "written")[...] = as_number(value, regs.dtype)
+
+    def vector(self, regs: Regs) -> Any:
+        return self._registers(regs, "read").copy()
+
+    def unvector(self, vector: Any, regs: Regs) -> None:
+        self._registers(regs, "written")[...] = vector
+
+    def convert(self, vector: Any, src: DType, dst: DType, count: int) -> Any:
+        return as_array(vector, dst)
+
+    def pack(self, dtype: DType, values: Sequence[Any]) -> Any:
+        return np.array([as_number(v, dtype) for v in values], dtype.numpy)
+
+    def lane(self, vector: Any, index: int) -> Any:
+        return typed(from_numpy(vector.dtype), elements(vector[index : index + 1])[0])
+
+    def bitcast(self, vector: Any, dtype: DType) -> Any:
+        return bits_as(vector, dtype)
+
+    def take(self, vector: Any, indices: Sequence[int]) -> Any:
+        return vector[list(indices)]
+
+    def elementwise(self, op: Any, dtype: DType, *operands: Any) -> Any:
+        out = self.computed(op, dtype, operands, _elements)
+        if any(isinstance(x, np.ndarray) for x in operands):
+            return out
+        return typed(Boolean if op in COMPARISONS else dtype, elements(out.reshape(1))[0])
+
+    def computed(self, op: Any, dtype: DType, operands: Sequence[Any], of: Callable[[Any, DType], Any]) -> Any:
+        """Compute an operation on arrays. of: gives the elements of an operand as they are in a type."""
+        inner = computed_in(dtype)
+        arrays = []
+        for i, x in enumerate(operands):
+            condition = op == "where" and i == 0
+            arrays.append(np.asarray(of(x, Boolean if condition else dtype), (Boolean if condition else inner).numpy))
+        if isinstance(op, Instr):
+            names = [o.name for o in op.operands if o.reads]
+            out = np.asarray(op.perform(self._machine(), op.case({}), dict(zip(names, arrays))))
+        else:
+            out = np.asarray(compute(op, dtype, arrays))
+        return out if op in COMPARISONS else as_array(out, dtype)
+
+    def type_of(self, scalar: Any) -> DType:
+        return type_of(scalar)
+
+    # scalars
+    def cast(self, value: Any, dtype: DType) -> Any:
+        if not isinstance(value, _CASTABLE):
+            raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
+        return cast(value, dtype)
+
+    def select(self, cond: Any, a: Any, b: Any) -> Any:
+        return chosen(cond, a, b)
+
+    def compare(self, op: str, a: Any, b: Any) -> Any:
+        return compared(op, a, b)
+
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        if cond:
+            then()
+
+    def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+        run_time = isinstance(start, Number) or isinstance(stop, Number)
+        make = CLASSES[joined(start, stop) if run_time else Int32].make
+        for i in range(start, stop):
+            body(make(i))
+
+    def flag(self) -> Regs:
+        t = self.run.thread
+        if t.carry is None:
+            t.carry = Regs(self.registers(Uint32, 1), Uint32, 0, 1)
+            self.write(t.carry, 0)
+        return t.carry  # type: ignore[no-any-return]
+
+    # shared memory
+    def static_smem(self, nbytes: int, align: int) -> int:
+        t, frame, called = self.run.thread, sys._getframe(1), None
+        while frame.f_back is not None and frame.f_builtins is vars(builtins):  # until the kernel's own, or a device's
+            called, frame = frame, frame.f_back
+        t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
+        key, smem = (frame.f_code, frame.f_lasti, t.statics[1], align), t.cta.smem
+        room = smem.static_array(key, nbytes + align - 1, np.uint8)
+        start: int = int(room.ctypes.data) - smem.start
+        return -(-start // align) * align
+
+    def known_launch(self) -> Any:
+        x, y, z = self.run.block
+        return self.run.cluster_shape, x * y * z
+
+    def smem_base(self) -> int:
+        return SMEM_BASE
+
+    def smem_needs(self, total_bytes: int) -> None:
+        for cta in self.run.thread.cta.cluster.ctas:  # a launch gives every CTA the same
+            cta.smem.needs(int(total_bytes))
+
+    def note(self, address: int, nbytes: int, name: str) -> None:
+        """Name `nbytes` of shared memory at `address`, for reports."""
+        self.run.thread.cta.note(int(address), int(nbytes), name)
+
+    def gave(self, fn: Any, result: Any) -> None:
+        check_used(fn, result, sys._getframe(2))
+
+    def local_array(self, data: Any) -> Any:
+        """A fresh `cuda.local.array`, made where the user's code calls."""
+        return data.view(OwnArray)
+
+    def printf(self, fmt: str, args: Sequence[Any]) -> None:
+        plain = tuple(a.value if isinstance(a, Number) else a for a in args)
+        print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % plain, end="")

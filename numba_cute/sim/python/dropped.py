@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results that a kernel drops: a call whose bytecode throws away what it gave."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from ... import seam
+from ...seam import CuteError
+from ...seam.words import dropped, matters
+from ..ground.report import in_library, place_of
+
+
+def check_used(fn: Any, result: Any, caller: FrameType) -> None:
+    """An error if the user's `caller` called `fn`, which gave `result`, in a statement of its own."""
+    code = caller.f_code
+    if matters(result) and not in_library(code) and caller.f_lasti in _statements(code):
+        raise CuteError(f"{dropped(fn)}\n  at {place_of(caller)}")
+
+
+@functools.lru_cache(maxsize=1024)
+def _statements(code: CodeType) -> frozenset[int]:
+    """The offsets of the calls whose results are dropped, each with the caches behind it, where a frame may stand."""
+    instructions = list(dis.get_instructions(code))
+    pairs = zip(instructions, instructions[1:])
+    calls = [(i.offset, after.offset) for i, after in pairs if "CALL" in i.opname and after.opname == "POP_TOP"]
+    return frozenset(at for start, stop in calls for at in range(start, stop))
+
+
+class Library:
+    """A module of this library as a kernel sees it: functions that are called for their results are watched."""
+
+    def __init__(self, real: ModuleType) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        found = watched(getattr(self._real, name))
+        setattr(self, name, found)
+        return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _watched(fn: FunctionType) -> Any:
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        check_used(fn, result, sys._getframe(1))
+        return result
+
+    return call
+
+
+def watched(value: Any) -> Any:
+    """Give what stands for something of the library in a kernel."""
+    if isinstance(value, ModuleType):
+        return Library(value) if value.__name__.split(".")[0] == "numba_cute" else value
+    return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

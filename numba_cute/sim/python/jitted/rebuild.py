@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel's function with its operators and surroundings replaced: Python's operators by Numba's, numba.cuda by the
+stand-in, dispatchers by their Python.
+
+Nothing here imports Numba: a kernel that uses it has brought it.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .... import seam
+from ....dtypes import DType
+from ....seam.words import no_array
+from ..arithmetic.functions import is_pure, python_functions
+from ..arithmetic.modules import Module, replaced
+from ..arithmetic.number import from_python
+from ..dropped import watched
+from ..numba_functions import declared
+from ..numba_stand_in import CudaStandIn, NumbaType
+from .rewrite import rewritten
+from .specialise import Tools, specialised
+from .typing_backend import TypingBackend
+
+_STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "syncthreads", "syncthreads_count",
+          "syncthreads_and", "syncthreads_or", "syncwarp", "shared", "local", "const", "atomic", "warpsize",
+          "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "all_sync", "any_sync", "eq_sync",
+          "ballot_sync", "match_any_sync", "match_all_sync", "lanemask_lt", "activemask", "threadfence",
+          "threadfence_block", "threadfence_system", "nanosleep", "fma", "popc", "clz", "ffs", "brev", "cbrt",
+          "selp")  # fmt: skip
+
+
+def python_function(kernel: Any) -> FunctionType:
+    """The Python function of a dispatcher (`py_func`), of numba's simulated kernel (`fn`), or itself."""
+    for name in ("py_func", "fn"):
+        fn = getattr(kernel, name, None)
+        if isinstance(fn, FunctionType):
+            return fn
+    if isinstance(kernel, FunctionType):
+        return kernel
+    raise seam.CuteError(f"simulate: {kernel!r} is neither a @cuda.jit kernel nor a Python function")
+
+
+class _Module:
+    """A module, some of whose names are replaced."""
+
+    def __init__(self, real: ModuleType, replace: Any) -> None:
+        self._real, self._replace = real, replace
+
+    def __getattr__(self, name: str) -> Any:
+        return self._replace(getattr(self._real, name))
+
+
+class _Atomics:
+    """`cuda.atomic`, of tensors too."""
+
+    def __init__(self, of_arrays: Any) -> None:
+        self._of_arrays = of_arrays
+
+    def __getattr__(self, name: str) -> Any:
+        of_array = getattr(self._of_arrays, name)
+
+        def call(array: Any, *args: Any) -> Any:
+            of_tensor = getattr(array, "__cute_atomic__", None)
+            if of_tensor is None and seam.is_static_class(type(array)):
+                raise seam.CuteError(no_array(name, array))
+            return of_array(array, *args) if of_tensor is None else of_tensor(name, *args)
+
+        setattr(self, name, call)
+        return call
+
+
+class Rebuilder:
+    """Replaces what one run's functions refer to. stand_in: the class of what stands for numba.cuda. unwrap: is applied
+    to static objects (see launch.py)."""
+
+    def __init__(self, run: Any, stand_in: type[CudaStandIn], unwrap: Any) -> None:
+        self.run, self.unwrap = run, unwrap
+        self.cuda: Any = stand_in(run, sys.modules.get("numba.cuda"), self.replace)
+        self.cuda.atomic = _Atomics(self.cuda.atomic)
+        self._builtins = python_functions()
+        self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
+        self._functions: dict[int, Any] = {}
+        self._globals: dict[int, dict[str, Any]] = {}
+        self._classes: dict[type, type] = {}
+        self._keep: list[Any] = []  # so that no id is reused
+        self._stubs: dict[int, Any] = {}
+        real = sys.modules.get("numba.cuda")
+        for name in _STUBS:
+            stub = getattr(real, name, None)
+            if stub is not None:
+                self._stubs[id(stub)] = getattr(self.cuda, name)
+        for group in ("atomic", "shared", "local"):
+            for name, stub in vars(getattr(real, group, object)).items() if real is not None else ():
+                mine = getattr(getattr(self.cuda, group), name, None)
+                if mine is not None and not name.startswith("_"):
+                    self._stubs[id(stub)] = mine
+
+    def _typing_backend(self) -> TypingBackend:
+        backend = TypingBackend(self.run)
+        backend.struct_class = self.struct_class
+        return backend
+
+    def _may_try(self, f: Any) -> bool:
+        """Whether a callable leaves no trace, or none where it asks the backend: so that it may be called only to see
+        the type of what it gives."""
+        f = getattr(f, "__func__", f)
+        if seam.is_struct_class(f):
+            return seam.is_made(f.__init__)
+        static = seam.is_static_class(f) or seam.is_static_class(type(f))
+        return static or seam.is_traced(f) or isinstance(f, (DType, NumbaType)) or is_pure(f)
+
+    def function(self, fn: FunctionType) -> Any:
+        """`fn`, its globals and closure replaced."""
+        found = self._functions.get(id(fn))
+        if found is not None:
+            return found
+        self._keep.append(fn)
+        names = _names(fn.__code__)
+        space = self._globals.get(id(fn.__globals__))
+        if space is None:
+            space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
+            space["__builtins__"] = self._builtins
+        cells = tuple(CellType() for _ in fn.__closure__ or ())
+        defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
+        new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
+        named = fn.__kwdefaults__
+        new.__kwdefaults__ = named and {k: from_python_float(v) for k, v in named.items()}
+        made = self._functions[id(fn)] = specialised(
+            fn, new, self._tools
+        )  # before its surroundings: it may call itself
+        for name in names:
+            if name in fn.__globals__:
+                space[name] = self.replace(fn.__globals__[name], names)
+        for cell, old in zip(cells, fn.__closure__ or ()):
+            try:
+                cell.cell_contents = self.replace(old.cell_contents, names)
+            except ValueError:  # an empty cell stays empty
+                continue
+        return made
+
+    def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
+        """Give what stands for `value` in the simulator; `names` are the attributes that the code mentions."""
+        stub = self._stubs.get(id(value))
+        if stub is not None:
+            return stub
+        if isinstance(value, ModuleType):
+            return self._module(value, names)
+        if isinstance(value, (int, str)) or seam.is_traced(value):
+            return watched(value)
+        if isinstance(value, (float, np.generic)):
+            return from_python(value)
+        if isinstance(value, (BuiltinFunctionType, np.ufunc)) or (
+            isinstance(value, type) and issubclass(value, np.generic)
+        ):
+            return replaced(value, getattr(value, "__module__", "") == "math")
+        if seam.is_struct_class(value):
+            return self.struct_class(value)
+        if isinstance(value, tuple) and type(value) is tuple:
+            return tuple(self.replace(v, names) for v in value)
+        if isinstance(getattr(value, "py_func", None), FunctionType):
+            return self.function(value.py_func)
+        found = declared(value, NumbaType)
+        if found is not None:
+            return found
+        if isinstance(value, FunctionType) and value.__module__.split(".")[0] != "numba_cute":
+            return self.function(value)
+        kind = type(value)
+        if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
+            return NumbaType(str(value))
+        if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
+            return NumbaType("bool")
+        return self.unwrap(value)
+
+    def struct_class(self, cls: type) -> type:
+        """A struct class with its jitted methods rebuilt: a subclass of it, after the rebuilt classes of its bases."""
+        found = self._classes.get(cls)
+        if found is None:
+            bases = tuple(self.struct_class(b) for b in cls.__bases__ if seam.is_struct_class(b))
+            members = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+            found = self._classes[cls] = type(cls.__name__, (*bases, cls), members)
+            self._classes[found] = found
+            for name, member in members.items():
+                mine = self._member(member)
+                if mine is not member:
+                    setattr(found, name, mine)
+        return found
+
+    def _member(self, member: Any) -> Any:
+        """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
+        if isinstance(member, FunctionType):
+            return member if seam.is_made(member) or seam.is_traced(member) else self.function(member)
+        if isinstance(member, (staticmethod, classmethod)):
+            return type(member)(self._member(member.__func__))
+        if isinstance(member, property):
+            return property(*(f and self._member(f) for f in (member.fget, member.fset, member.fdel)))
+        return member
+
+    def own(self, value: Any) -> Any:
+        """A kernel argument as one thread has it: structs are each thread's own copy."""
+        if not seam.is_struct_class(type(value)):
+            return value
+        copy: Any = object.__new__(self.struct_class(type(value)))
+        for name, field in vars(value).items():
+            held = seam.current().hold(type(copy).__cute_types__.get(name), self.own(field))  # type: ignore[attr-defined]
+            object.__setattr__(copy, name, held)
+        return copy
+
+    def _module(self, module: ModuleType, names: frozenset[str]) -> Any:
+        if module.__name__ == "numba.cuda":
+            return self.cuda
+        if module.__name__.startswith("numba.cuda") and module.__name__.endswith(".cg"):
+            return self.cuda.cg
+        if module.__name__ in ("math", "numpy"):
+            return Module(module)
+        if module.__name__ == "numba" or module.__name__.startswith("numba."):
+            return _Module(module, self.replace)
+        if module.__name__.split(".")[0] == "numba_cute":
+            return watched(module)
+        for name in names:
+            member = vars(module).get(name)
+            if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member):
+                return _Module(module, self.replace)
+        return module
+
+
+def _is_cuda(member: Any) -> bool:
+    return isinstance(member, ModuleType) and member.__name__ == "numba.cuda"
+
+
+def from_python_float(value: Any) -> Any:
+    """A default: floats have their type, as those in the code have."""
+    return from_python(value) if isinstance(value, float) else value
+
+
+def _names(code: CodeType) -> frozenset[str]:
+    """Every global and attribute that a function's code, and the code inside it, mentions."""
+    names = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            names |= _names(const)
+    return frozenset(names)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this library changes in Numba: all of it is listed, and refused on a Numba that it was not written for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import types
+
+import pytest
+
+import numba_cute as cute
+from numba_cute.compiler import patches
+from numba_cute.compiler.patches import PATCHES, Patch, digest_of
+
+CHANGED = """
+import importlib, json, sys
+
+def of_numba(name):
+    return name.split(".")[0] in ("numba", "llvmlite")
+
+modules = [importlib.import_module(name) for name in json.load(sys.stdin)]
+modules = [m for m in modules if of_numba(m.__name__)]
+
+def attributes():
+    spaces = {}
+    for module in modules:
+        spaces[module.__name__] = dict(vars(module))
+        for value in vars(module).values():
+            if isinstance(value, type) and of_numba(value.__module__):
+                spaces[f"{value.__module__}.{value.__qualname__}"] = dict(vars(value))
+    return {f"{space}.{name}": value for space, names in spaces.items() for name, value in names.items()}
+
+before = attributes()
+import numba_cute
+after = attributes()
+print(len(before))
+print(json.dumps(sorted(k for k in before.keys() | after.keys() if before.get(k) is not after.get(k))))
+"""
+
+
+def full_name(patch: Patch) -> str:
+    owner = patch.owner
+    space = owner.__name__ if isinstance(owner, types.ModuleType) else f"{owner.__module__}.{owner.__qualname__}"
+    return f"{space}.{patch.name}"
+
+
+def test_the_import_changes_the_attributes_of_numba_that_are_listed_and_no_others():
+    modules = [n for n, m in sys.modules.items() if n.split(".")[0] in ("numba", "llvmlite") and m is not None]
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGED], input=json.dumps(sorted(modules)), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    count, changed = done.stdout.splitlines()
+    assert int(count) > 10_000
+    assert json.loads(changed) == sorted(map(full_name, PATCHES))
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=str)
+def test_a_patch_is_in_its_place_and_says_why(patch):
+    assert getattr(patch.owner, patch.name).__module__.startswith("numba_cute.compiler.")
+    assert patch.why.startswith("to ")
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=str)
+def test_what_stands_in_a_patch_s_place_already_is_refused(patch):
+    """As the patch itself does once it is applied."""
+    with pytest.raises(cute.CuteError, match=rf"numba-cuda [\d.]+: {patch} (has another source|is there, and was not)"):
+        patches.check([patch])
+
+
+class Plain:
+    def works(self, x):
+        return x + 1
+
+
+class Changed:
+    def works(self, x, y=0):
+        return x + y + 1
+
+
+class Without:
+    pass
+
+
+def twice(works):
+    return lambda self, x: 2 * works(self, x)
+
+
+PATCH = Patch(Plain, "works", twice, digest_of([Plain.works]), why="to have twice as much")
+ADDED = Patch(Without, "works", lambda _: Plain.works, digest_of([Plain.works]), "to work", (Plain.works,), added=True)
+
+
+def test_a_patch_makes_its_attribute_of_what_stood_there(monkeypatch):
+    monkeypatch.setattr(Plain, "works", Plain.works)  # to have it back
+    patches.apply([PATCH])
+    assert Plain().works(3) == 8
+
+
+@pytest.mark.parametrize(
+    "patch, how",
+    [
+        (dataclasses.replace(PATCH, owner=Without), "Without.works is not there"),
+        (dataclasses.replace(PATCH, owner=Changed), "Changed.works has another source"),
+        (dataclasses.replace(PATCH, reads=(Changed.works,)), "Plain.works has another source, or what works with it"),
+        (dataclasses.replace(ADDED, owner=Plain), "Plain.works is there, and was not"),
+        (dataclasses.replace(ADDED, reads=(Changed.works,)), "Without.works has another source, or what works with it"),
+    ],
+    ids=["missing", "changed", "changed beside it", "come to be", "changed beside what is added"],
+)
+def test_another_numba_is_refused_with_the_versions_and_what_to_do_before_any_patch(patch, how, monkeypatch):
+    monkeypatch.setattr(patches, "version", lambda name: "0.31.7")
+    before = Plain.works
+    with pytest.raises(cute.CuteError) as caught:
+        patches.apply([PATCH, ADDED, patch])
+    said = str(caught.value)
+    assert said.startswith(f"numba-cuda 0.31.7: {how}")
+    assert f"which replaces it {patch.why}, is written for numba-cuda {patches.WRITTEN_FOR[-1]}" in said
+    assert f"pip install numba-cuda=={patches.WRITTEN_FOR[-1]}" in said
+    assert Plain.works is before and "works" not in vars(Without)
+
+
+@pytest.mark.parametrize("installed, ok", [(patches.WRITTEN_FOR[-1], True), ("0.31.7", False)])
+def test_without_numbas_source_its_version_decides(installed, ok, monkeypatch):
+    monkeypatch.setattr(patches, "version", lambda name: installed)
+    made: dict[str, object] = {}
+    exec("def works(self, x): return x + 1", made)
+    patch = dataclasses.replace(PATCH, owner=type("NoSource", (), {"works": made["works"]}))
+    assert (patches.difference(patch) is None) is ok
+
+
+@pytest.mark.parametrize(
+    "change", ["del CUDACache._index_key", "CUDACache._index_key = CUDACache.load_overload"], ids=["lacks", "differs"]
+)
+def test_the_import_fails_on_another_numba(change):
+    program = f"""
+from numba.cuda.dispatcher import CUDACache, _LaunchConfiguration
+before = _LaunchConfiguration.__init__
+{change}
+try:
+    import numba_cute
+except Exception as e:
+    print(type(e).__name__, e)
+print(_LaunchConfiguration.__init__ is before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    said, untouched = done.stdout.splitlines()
+    assert said.startswith("CuteError numba-cuda ") and "CUDACache._index_key" in said and "pip install" in said
+    assert untouched == "True"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What public docstrings must say."""
+
+import inspect
+import re
+
+from tests import api
+
+
+def function_of(member):
+    """The function behind a method, property or function; None of anything else."""
+    member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    return member if inspect.isfunction(member) else None
+
+
+def documented():
+    """(name, function or class, its own docstring, all that documents its parameters) of each public function, class,
+    method, constructor and property; a method's parameters may be those of the same method of a base, or of a class."""
+    seen = set()
+    for module, attribute, value in api.names():
+        name = f"{module}.{attribute}"
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if inspect.isclass(value):
+            bases = [c for c in value.__mro__ if c.__module__.startswith("numba_cute")]
+            about = " ".join(c.__dict__.get("__doc__") or "" for c in bases)
+            yield name, value, value.__doc__ or "", about
+            for method, member in {k: v for c in reversed(bases) for k, v in vars(c).items()}.items():
+                public = not method.startswith("_") or method in ("__init__", "__call__")
+                function = function_of(member) if public else None
+                # `struct` makes constructors that take any arguments; the fields are the class's affair
+                if (
+                    function
+                    and function.__module__.startswith("numba_cute")
+                    and function.__module__ != "numba_cute.seam.marks"
+                ):
+                    said = (function_of(vars(c).get(method)) for c in bases)
+                    inherited = " ".join(f.__doc__ or "" for f in said if f)
+                    yield f"{name}.{method}", function, function.__doc__ or "", f"{inherited} {about}"
+        elif callable(value) and hasattr(value, "__name__"):
+            doc = inspect.getdoc(value) or ""
+            yield name, value, doc, doc
+
+
+def test_docstrings_name_every_public_parameter():
+    unnamed = []
+    for name, function, _, about in documented():
+        parameters = () if inspect.isclass(function) else inspect.signature(function).parameters
+        missing = [p for p in parameters if p not in ("self", "loc", "ip") and not re.search(rf"\b{p}\b", about)]
+        unnamed += [f"{name}: {', '.join(missing)}"] if missing else []
+    assert not unnamed, "\n".join(unnamed)
+
+
+def test_docstrings_say_what_a_thing_does_or_is():
+    """As in "Return whether …" and "The rows that …", not "Whether …" and "What …"."""
+    assert not [name for name, _, doc, _ in documented() if re.match(r"(What|Whether)\b", doc)]
