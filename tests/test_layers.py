@@ -2,7 +2,6 @@
 """The layer rules of docs/architecture.md, and the size budgets."""
 
 import ast
-import graphlib
 import re
 import sys
 from graphlib import TopologicalSorter
@@ -132,13 +131,14 @@ def file_of(module: str) -> str:
 MODULES = {module_of(path): path for path in SOURCES}
 
 
-def test_files_of_the_core_import_each_other_in_no_circle():
-    core = {module: path for module, path in MODULES.items() if layer(path) in CORE}
-    own = {
-        module: {file_of(m) for m, _ in imports(path) if m.startswith("numba_cute")} for module, path in core.items()
-    }
-    sorter = TopologicalSorter({module: (reached - {module}) & set(core) for module, reached in own.items()})
-    sorter.prepare()  # raises a CycleError that shows the circle
+def own_imports(path: Path) -> set[str]:
+    """The files of this package that a file imports."""
+    return {file_of(m) for m, _ in imports(path) if m.startswith("numba_cute")} - {module_of(path)}
+
+
+def test_no_files_import_each_other_in_a_circle():
+    assert len(MODULES) > 250
+    TopologicalSorter({m: own_imports(path) for m, path in MODULES.items()}).prepare()  # a CycleError shows the circle
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if layer(p) in CORE], ids=relative)
@@ -149,17 +149,21 @@ def test_functions_of_the_core_import_no_file_of_this_package(path):
     assert not bad
 
 
+def imports_within(part: str) -> dict[str, set[str]]:
+    """The files of a part of this package, as "ground/errors", and those of it that each imports."""
+    start = f"numba_cute.{part}."
+    files = {m: p for m, p in MODULES.items() if m.startswith(start)}
+    name = {m: p.relative_to(PACKAGE / part).with_suffix("").as_posix() for m, p in files.items()}
+    return {name[m]: {name[t] for t in own_imports(p) & files.keys()} for m, p in files.items()}
+
+
 # The simulator's rooms, each of which imports those above it only; those of one line do not import each other.
 SIM_ROOMS = (
     ("ground",),  # errors, vector clocks, accesses
     ("python/arithmetic",),  # Numba's numbers, of one lane and of several
     ("hardware",),  # the machine, and the events that it tells
     ("python",),  # what stands for numba.cuda and for arrays, and answers traced code
-    (
-        "python/jitted",
-        "checks",
-        "lanes",
-    ),  # code rewritten; what watches the machine; lanes that run together
+    ("python/jitted", "checks", "lanes"),  # code rewritten; what watches the machine; lanes that run together
     (".",),  # launches
 )
 
@@ -171,32 +175,14 @@ def sim_room(file: str) -> tuple[int, str]:
     return at[room], room
 
 
-def sim_imports():
-    """(file, file that it imports) within sim/."""
-    sources = {str(p.relative_to(PACKAGE / "sim").with_suffix("")): p for p in SOURCES if layer(p) == "sim"}
-    for name, path in sources.items():
-        for module, _ in imports(path):
-            parts = module.split(".")[2:] if module.startswith("numba_cute.sim.") else ()
-            found = ["/".join(parts[:n]) for n in range(len(parts), 0, -1)]
-            target = next((f for m in found for f in (m, f"{m}/__init__") if f in sources), None)
-            if target not in (None, name):
-                yield name, target
-
-
 def test_rooms_of_the_simulator_stand_in_order():
     bad = []
-    for file, imported in sim_imports():
-        (here, room), (there, other) = sim_room(file), sim_room(imported)
-        if room != other and there >= here:
-            bad.append(f"sim/{file} ({room}) imports sim/{imported} ({other})")
+    for file, targets in imports_within("sim").items():
+        here, room = sim_room(file)
+        for there, other, imported in ((*sim_room(t), t) for t in targets):
+            if room != other and there >= here:
+                bad.append(f"sim/{file} ({room}) imports sim/{imported} ({other})")
     assert not bad
-
-
-def test_no_files_of_the_simulator_import_each_other_in_a_circle():
-    graph: dict[str, set[str]] = {}
-    for file, imported in sim_imports():
-        graph.setdefault(file, set()).add(imported)
-    assert len(list(graphlib.TopologicalSorter(graph).static_order())) > 50  # a CycleError names the circle
 
 
 def strings(path: Path):
@@ -263,30 +249,10 @@ COMPILER_ROOMS = {
 }
 
 
-def compiler_imports() -> dict[str, set[str]]:
-    """The files of compiler/ and those of it that each imports, by their names below it."""
-    files = {".".join(p.relative_to(PACKAGE / "compiler").with_suffix("").parts): p for p in SOURCES
-             if p.is_relative_to(PACKAGE / "compiler")}  # fmt: skip
-    found: dict[str, set[str]] = {}
-    for file, path in files.items():
-        targets = (m.removeprefix("numba_cute.compiler.") for m, _ in imports(path) if "numba_cute.compiler." in m)
-        found[file] = {t if t in files else t.rpartition(".")[0] for t in targets} & files.keys() - {file}
-    return found
-
-
 def test_rooms_of_the_compiler_import_only_what_stands_below_them():
     bad = []
-    for file, targets in compiler_imports().items():
-        here = file.rpartition(".")[0]
-        rooms = {t.rpartition(".")[0] for t in targets} - {here}
+    for file, targets in imports_within("compiler").items():
+        here = file.rpartition("/")[0]
+        rooms = {t.rpartition("/")[0] for t in targets} - {here}
         bad += [f"{file} imports {room or 'a loose file'}" for room in rooms - COMPILER_ROOMS[here]]
     assert not bad
-
-
-def test_files_of_the_compiler_import_each_other_in_no_circle():
-    left = compiler_imports()
-    assert len(left) > 40
-    while free := [file for file, targets in left.items() if not targets & left.keys()]:
-        for file in free:
-            del left[file]
-    assert not left, f"in circles, or above them: {', '.join(sorted(left))}"

@@ -37,7 +37,7 @@ def head(name: str, cls: Any) -> str:
 def first_targets(cls: Any) -> set[str]:
     """The target that each form of the operation needs, as its rows say it."""
     forms = by_row.cases(cls) if issubclass(cls, by_row.ByRow) else [(row, {}) for row in cls.rows]
-    gives = getattr(cls, "gives", ())
+    gives = cls.gives if issubclass(cls, CopyOp) else ()
     return {max(row.needs(case, gives), key=lambda t: order(t.split("|")[0])) for row, case in forms}
 
 
