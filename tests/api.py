@@ -25,6 +25,7 @@ PUBLIC = [
     "numba_cute.math",
     "numba_cute.nvgpu",
     "numba_cute.nvgpu.cpasync",
+    "numba_cute.nvgpu.tcgen05",
     "numba_cute.nvgpu.warp",
     "numba_cute.nvgpu.warpgroup",
     "numba_cute.pipeline",
@@ -34,6 +35,8 @@ PUBLIC = [
     "numba_cute.tilelang.cpasync",
     "numba_cute.utils",
     "numba_cute.utils.sm80",
+    "numba_cute.utils.blackwell_helpers",
+    "numba_cute.utils.sm100",
     "numba_cute.utils.sm90",
 ]
 SNAPSHOT = Path(__file__).with_name("api_snapshot.txt")

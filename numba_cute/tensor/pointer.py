@@ -33,10 +33,10 @@ class Pointer:
     """A pointer to elements of one type.
 
     dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for rmem
-    the register file's handle. offset: elements from there, in rmem and where they are narrower than a byte (what makes
-    whole bytes is in the address). alignment: bytes, a power of two that divides the address. swizzle: applied to the
-    byte address when the pointer is followed, never to `address`. readonly: nothing may be written there, as to an
-    array that is not writeable.
+    the register file's handle; for tmem 32-bit words, the lane in the upper 16 bits. offset: elements from there, in
+    rmem and where they are narrower than a byte (in tmem: than a word); what makes whole ones is in the address.
+    alignment: bytes, a power of two that divides the address. swizzle: applied to the byte address when the pointer is
+    followed, never to `address`. readonly: nothing may be written there, as to an array that is not writeable.
     """
 
     dtype: DType
@@ -107,6 +107,7 @@ class Pointer:
 
     def load_vector(self, count: int) -> tuple[Any, ...]:
         """Load `count` consecutive elements, in one access where the alignment allows."""
+        _addressed(self, "load")
         b = seam.current()
         if self.space is AddressSpace.rmem:
             return tuple(b.read(seam.Regs(self.address, self.dtype, self.offset + i, 1)) for i in range(count))
@@ -117,6 +118,7 @@ class Pointer:
     def store_vector(self, values: tuple[Any, ...]) -> None:
         """Store `values`, a tuple, as consecutive elements, in one access where the alignment allows."""
         check_writable(self, "store")
+        _addressed(self, "store")
         b = seam.current()
         if self.space is AddressSpace.rmem:
             for i, v in enumerate(values):
@@ -155,6 +157,15 @@ def check_writable(ptr: Any, what: str) -> None:
         )
 
 
+def _addressed(ptr: Pointer, what: str) -> None:
+    """Refuse to access tensor memory element by element."""
+    if ptr.space is AddressSpace.tmem:
+        raise CuteError(
+            f"{what}: {ptr!r} points to tensor memory, which has no loads and stores of elements: multiplies and "
+            "copies of whole warps (tcgen05.ld, tcgen05.st) reach it"
+        )
+
+
 @traced
 def advance(ptr: Pointer, offset: Any) -> Pointer:
     """Compute `ptr + offset`, `offset` in elements. Its alignment is what is known to divide the offset."""
@@ -162,6 +173,8 @@ def advance(ptr: Pointer, offset: Any) -> Pointer:
         return ptr
     if ptr.space is AddressSpace.rmem:
         return dataclasses.replace(ptr, offset=ptr.offset + seam.known(offset))
+    if ptr.space is AddressSpace.tmem:
+        return _advance_words(ptr, ptr.offset + seam.known(offset))
     if ptr.dtype.width < 8:
         return _advance_within_bytes(ptr, ptr.offset + seam.known(offset))
     return _advance_bytes(ptr, offset, ptr.dtype.bytes)
@@ -178,6 +191,23 @@ def _advance_bytes(ptr: Pointer, units: Any, size: int) -> Pointer:
         address = dtypes.Uint32(ptr.address + dtypes.Int32(units) * size)
     align = math.gcd(ptr.alignment, seam.divisor(units) * size)
     return Pointer(ptr.dtype, ptr.space, address, ptr.offset, align, ptr.swizzle, ptr.readonly)
+
+
+def _advance_words(ptr: Pointer, offset: Any) -> Pointer:
+    """A pointer to tensor memory, `offset` elements beyond its address: whole words go into the address."""
+    few = 32 // math.gcd(32, ptr.dtype.width)  # elements in the fewest whole words
+    size = few * ptr.dtype.width // 32
+    if isinstance(offset, int):
+        whole, rest = divmod(offset, few)
+    elif seam.divisor(offset) % few == 0:
+        whole, rest = offset // few, 0
+    else:
+        raise CuteError(
+            f"{ptr!r} + offset: {few} elements make a word of tensor memory, and the offset, known at run time only, "
+            "is not known to be a multiple of that"
+        )
+    moved = ptr if isinstance(whole, int) and whole == 0 else _advance_bytes(ptr, whole, size)
+    return dataclasses.replace(moved, offset=rest)
 
 
 def _advance_within_bytes(ptr: Pointer, offset: Any) -> Pointer:
@@ -272,15 +302,17 @@ def access_alignment(ptr: Pointer) -> int:
 @traced
 def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: DType | None = None) -> Pointer:
     """Return the address of `ptr` with element type `dtype` (default: its own) and the swizzle `swizzle_` (None:
-    without one). An error where the pointer may point inside of a byte and the widths differ."""
+    without one). An error where the pointer may point inside of a byte (in tensor memory: a word) and the widths
+    differ."""
     if not isinstance(ptr, Pointer):
         raise CuteError(f"recast_ptr: {ptr!r} is not a pointer")
     dtype = ptr.dtype if dtype is None else dtype
     if not isinstance(dtype, DType):
         raise CuteError(f"recast_ptr: dtype {dtype!r} is not an element type; use one like cute.Float32")
-    within = ptr.dtype.width < 8 and not (isinstance(ptr.offset, int) and ptr.offset == 0)
+    narrow = ptr.dtype.width < (32 if ptr.space is AddressSpace.tmem else 8)
+    within = narrow and not (isinstance(ptr.offset, int) and ptr.offset == 0)
     if within and dtype.width != ptr.dtype.width:
-        raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte: no {dtype} starts there")
+        raise CuteError(f"recast_ptr: {ptr!r} may point inside of a byte or word: no {dtype} starts there")
     return dataclasses.replace(ptr, dtype=dtype, swizzle=swizzle_)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers that set kernels up: shared memory, tile schedulers, usual choices (`sm80`, `sm90`), pictures, and facts
-about the GPU."""
+"""Helpers that set kernels up: shared memory, tile schedulers, usual choices (`sm80`, `sm90`, `sm100`), pictures, and
+facts about the GPU."""
 
 from ..seam import facade as _facade
-from . import sm80 as sm80, sm90 as sm90
+from . import blackwell_helpers as blackwell_helpers, sm80 as sm80, sm90 as sm90, sm100 as sm100
 from .dynamic_scheduler import *
 from .fp8 import *
 from .grouped_scheduler import *
@@ -21,9 +21,17 @@ from .sm90 import (
     sm90_get_smem_store_op as sm90_get_smem_store_op,
     sm90_make_trivial_tiled_mma as sm90_make_trivial_tiled_mma,
 )
+from .sm100 import (
+    cluster_shape_to_tma_atom_A as cluster_shape_to_tma_atom_A,
+    cluster_shape_to_tma_atom_B as cluster_shape_to_tma_atom_B,
+    cluster_shape_to_tma_atom_SFB as cluster_shape_to_tma_atom_SFB,
+    compute_epilogue_tile_shape as compute_epilogue_tile_shape,
+    get_smem_layout_atom_ab as get_smem_layout_atom_ab,
+    get_smem_layout_atom_epi as get_smem_layout_atom_epi,
+)
 from .smem_allocator import *
 from .tensormap_manager import *
 from .tile_scheduler import *
 from .whole_tiles import *
 
-_facade.publish(globals(), sm80, sm90)
+_facade.publish(globals(), blackwell_helpers, sm80, sm90, sm100)

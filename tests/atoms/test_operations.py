@@ -20,7 +20,10 @@ from numba_cute.nvgpu.common.by_row import ByRow, alternatives, forms, numbers
 from numba_cute.runtime import make_fake_tensor
 
 ROOT = Path(nvgpu.__file__).resolve().parents[1]
-FACADES = {"cute_nvgpu": nvgpu, **{f"cute_nvgpu.{m}": getattr(nvgpu, m) for m in ("cpasync", "warp", "warpgroup")}}
+FACADES = {
+    "cute_nvgpu": nvgpu,
+    **{f"cute_nvgpu.{m}": getattr(nvgpu, m) for m in ("cpasync", "tcgen05", "warp", "warpgroup")},
+}
 NAMES = [(part, name) for part, module in FACADES.items() for name in module.__all__]
 
 
@@ -64,7 +67,8 @@ def test_no_operation_is_asked_by_name(path):
                 assert len(node.args) == 2, f"{path}:{node.lineno}: getattr with a default"
 
 
-ROOMS = {"common": set(), "ampere": {"common"}, "hopper": {"common"}, "": {"common", "ampere", "hopper", ""}}
+OLDER = {"ampere": {"common"}, "hopper": {"common"}, "blackwell": {"common"}}
+ROOMS = {"common": set(), **OLDER, "": {"common", *OLDER, ""}}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "nvgpu").rglob("*.py")), ids=lambda p: p.stem)

@@ -7,7 +7,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync, warpgroup
-from numba_cute.nvgpu.hopper.descriptor import SmemDescriptor
+from numba_cute.nvgpu.common.smem_descriptor import SmemDescriptor
 from numba_cute.runtime import from_dlpack
 
 K_MAJOR, MN_MAJOR = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN

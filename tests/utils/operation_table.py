@@ -13,7 +13,7 @@ from numba_cute.nvgpu.common import CopyOp, MmaOp, by_row
 
 from .instruction_table import PAGE, family, order
 
-FACADES = (nvgpu, nvgpu.warp, nvgpu.warpgroup, nvgpu.cpasync)
+FACADES = (nvgpu, nvgpu.warp, nvgpu.warpgroup, nvgpu.tcgen05, nvgpu.cpasync)
 ANY = {"CopyUniversalOp": "ld, st", "CopyG2ROp": "ld.global", "CopyR2GOp": "st.global", "CopyS2ROp": "ld.shared",
        "CopyR2SOp": "st.shared", "MmaUniversalOp": "fma"}  # fmt: skip
 """What the compiler makes of operations without rows."""

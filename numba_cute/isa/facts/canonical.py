@@ -18,6 +18,9 @@ from ...seam import CuteError
 CHUNK = 16
 K_MAJOR, MN_MAJOR = 0, 1
 """Major-ness, as the instruction's transpose bits have it."""
+SWIZZLE_128B_BASE32B = 12832
+"""The swizzle of 128 bytes in atoms of 32 (tcgen05.mma): what MN-major operands of 32-bit elements need. A group of
+rows has 4 of them, not 8."""
 
 
 @lru_cache(maxsize=1024)
@@ -27,7 +30,8 @@ def chunk_offsets(
     """The byte offset of each chunk of an (mn, k) operand before swizzling: shape (mn, k / T) if K-major,
     (k, mn / T) if MN-major, with T = 16 / elem_bytes.
 
-    swizzle: 0, 32, 64 or 128 bytes; W = max(swizzle, 16) / 16 chunks make a row. Where the strides (bytes) step:
+    swizzle: 0, 32, 64 or 128 bytes, or SWIZZLE_128B_BASE32B, whose rows are of 128 bytes and step by 4 of k, not 8;
+    W = max(swizzle, 16) / 16 chunks make a row. Where the strides (bytes) step:
 
     | major | swizzle | leading | stride |
     | --- | --- | --- | --- |
@@ -38,19 +42,27 @@ def chunk_offsets(
     The PTX ISA says that swizzled K-major operands do not use the leading offset: their k is 2 chunks, W 2 or more. B
     of a sparse wgmma has 4 chunks, which with W 2 (a swizzle of 32 bytes) take it: seen on an H200, 2026-11-21.
     """
+    group = 8
+    if swizzle == SWIZZLE_128B_BASE32B:
+        if major != MN_MAJOR:
+            raise CuteError("the swizzle of 128 bytes in atoms of 32 is for MN-major operands")
+        swizzle, group = 128, 4
     width = max(swizzle // CHUNK, 1)
     per_chunk = CHUNK // elem_bytes
     rows, chunks = (mn, k // per_chunk) if major == K_MAJOR else (k, mn // per_chunk)
     row, chunk = np.arange(rows, dtype=np.int64)[:, None], np.arange(chunks, dtype=np.int64)[None, :]
     next_rows, next_chunks = (stride, leading) if major == K_MAJOR or swizzle else (leading, stride)
     along = chunk % width * CHUNK + chunk // width * next_chunks
-    offsets = row % 8 * (width * CHUNK) + row // 8 * next_rows + along
+    offsets = row % group * (width * CHUNK) + row // group * next_rows + along
     offsets.setflags(write=False)
     return offsets
 
 
 def swizzle_addresses(addresses: NDArray[np.int64], swizzle: int) -> NDArray[np.int64]:
-    """Addresses (bytes) as the swizzle of `swizzle` bytes (0, 32, 64, 128) permutes them: an involution."""
+    """Addresses (bytes) as the swizzle of `swizzle` bytes (0, 32, 64, 128, or SWIZZLE_128B_BASE32B) permutes them: an
+    involution."""
+    if swizzle == SWIZZLE_128B_BASE32B:
+        return addresses ^ ((addresses >> 7 & 3) << 5)
     if swizzle not in (0, 32, 64, 128):
         raise CuteError(f"swizzle is {swizzle}: it must be 0, 32, 64 or 128 bytes")
     mask = max(swizzle // CHUNK, 1) - 1

@@ -30,8 +30,8 @@ def lane_stride(width: int) -> int:
 class Shape:
     """The block that one tcgen05.ld or tcgen05.st moves, `.num` times along the columns.
 
-    name: as PTX spells it. lanes: of tensor memory. columns: 32-bit ones of one repetition. registers: of one thread for
-    each repetition. most: the largest `.num`. halves: how many blocks of columns it takes from two places.
+    name: as PTX spells it. lanes: of tensor memory. columns: 32-bit ones of one repetition. registers: of one thread
+    for each repetition. most: the largest `.num`. halves: how many blocks of columns it takes from two places.
     """
 
     name: str
@@ -65,22 +65,22 @@ def thread_values(shape: Shape, num: int, width: int) -> Layout:
     v = 32 // width  # elements of a register
     row = shape.elements(num, width) // shape.lanes
     if shape is S32X32B:
-        return make_layout((32, num * v), stride=(row, 1))  # type: ignore[no-any-return]
+        return make_layout((32, num * v), stride=(row, 1))
     if shape is S16X32BX2:
-        return make_layout(((16, 2), num * v), stride=((row, row // 2), 1))  # type: ignore[no-any-return]
+        return make_layout(((16, 2), num * v), stride=((row, row // 2), 1))
     if shape is S16X64B:
         lanes = make_layout(((2, 2, 8), (v, num)), stride=((8 * row, v, row), (1, 2 * v)))
-        return lanes  # type: ignore[no-any-return]
+        return lanes
     pair = v * shape.registers // 2  # consecutive elements of a thread
     threads, values = (4, 8), (pair, 2, num)
-    return make_layout((threads, values), stride=((pair, row), (1, 8 * row, 4 * pair)))  # type: ignore[no-any-return]
+    return make_layout((threads, values), stride=((pair, row), (1, 8 * row, 4 * pair)))
 
 
 @pure
 def block(shape: Shape, num: int, width: int) -> Layout:
     """Return the elements of one instruction's block as offsets in tensor memory, lane by lane."""
     row = shape.elements(num, width) // shape.lanes
-    return make_layout((row, shape.lanes), stride=(1, lane_stride(width)))  # type: ignore[no-any-return]
+    return make_layout((row, shape.lanes), stride=(1, lane_stride(width)))
 
 
 @pure
@@ -92,11 +92,11 @@ def accumulator(rows: int, columns: int, cta_group: int, width: int) -> Layout:
     """
     lane, column = lane_stride(width), 32 // width
     if rows == LANES:
-        return make_layout((rows, columns), stride=(lane, column))  # type: ignore[no-any-return]
+        return make_layout((rows, columns), stride=(lane, column))
     if cta_group == 1:
-        return make_layout(((16, 4), columns), stride=((lane, 32 * lane), column))  # type: ignore[no-any-return]
+        return make_layout(((16, 4), columns), stride=((lane, 32 * lane), column))
     halves = make_layout((rows, (columns // 2, 2)), stride=(lane, (column, rows * lane)))
-    return halves  # type: ignore[no-any-return]
+    return halves
 
 
 @pure
@@ -108,8 +108,8 @@ def operand(rows: int, k: int, cta_group: int, width: int) -> Layout:
     """
     lane = lane_stride(width)
     if rows == 64 and cta_group == 1:
-        return make_layout(((16, 4), k), stride=((lane, 32 * lane), 1))  # type: ignore[no-any-return]
-    return make_layout((LANES, k), stride=(lane, 1))  # type: ignore[no-any-return]
+        return make_layout(((16, 4), k), stride=((lane, 32 * lane), 1))
+    return make_layout((LANES, k), stride=(lane, 1))
 
 
 @pure
@@ -131,7 +131,7 @@ def repeated(one: Layout, rest: tuple[int, ...], width: int, paired: bool = Fals
             continue
         modes.append(make_layout(extent, stride=step if extent > 1 else 0))
         step *= extent
-    return make_layout(tuple(modes))  # type: ignore[no-any-return]
+    return make_layout(tuple(modes))
 
 
 @pure

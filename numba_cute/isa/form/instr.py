@@ -124,10 +124,13 @@ class Instr:
         statics |= {o.count for o in self.operands if isinstance(o.count, str)}
         statics |= {o.by for o in self.operands if o.by is not None}
         for case in self.cases:
-            need(statics <= set(case), f"case {case} lacks {sorted(statics - set(case))}")
-            need(not named & set(case), f"{sorted(named & set(case))} is an operand and a static parameter")
+            if not statics <= case.keys():  # (what is wrong with a case is written only then: there are many)
+                need(False, f"case {case} lacks {sorted(statics - set(case))}")
+            if not named.isdisjoint(case):
+                need(False, f"{sorted(named & set(case))} is an operand and a static parameter")
             sem, scope = self.order(case)
-            need(sem in SEMS and scope in SCOPES, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
+            if sem not in SEMS or scope not in SCOPES:
+                need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
         empty = [o.name for o in self.operands if not any(o.allowed(c) for c in self.cases)]
         need(not empty, f"{empty} is an empty vector in every case, or never allowed")
         targets = {t for c in self.cases for t in c.get("target", self.target).split("|")}

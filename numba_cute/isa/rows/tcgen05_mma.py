@@ -16,7 +16,7 @@ issued before. Where the rows of D (and of A in tensor memory) lie (PTX ISA, "Da
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ import numpy as np
 from ... import dtypes
 from ...seam import CuteError
 from ..facts.bits import Record, bits
-from ..facts.canonical import CHUNK, MN_MAJOR, chunk_offsets, swizzle_addresses
+from ..facts.canonical import CHUNK, MN_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets, swizzle_addresses
 from ..form.instr import ASYNC, TCGEN05_GROUP, instr
 from ..form.kinds import Role, accumulate, descriptor, tmem, u32
 from ..form.machine import Machine
@@ -33,8 +33,6 @@ from ..form.machine import Machine
 _REF = "tensorcore-5th-generation-instructions-tcgen05-mma"
 K_BYTES = 32
 """What one multiply takes along K, of 8-bit containers for the types below a byte."""
-SWIZZLE_128B_BASE32B = 12832
-"""The swizzle of 128 bytes in atoms of 32: what MN-major operands of 32-bit elements need."""
 
 
 @dataclass(frozen=True)
@@ -91,19 +89,76 @@ KINDS: dict[str, tuple[dict[int, dtypes.DType], tuple[int, ...]]] = {
 """For each kind its element types by their code, and the codes of its results' types."""
 
 
+_RESULTS = {_F16: "f16", _F32: "f32", _S32: "s32"}
+"""The results' types by their code, as PTX names them."""
+
+
+def _container(dtype: dtypes.DType) -> int:
+    """Bytes of an element in memory."""
+    return max(dtype.width, 8) // 8
+
+
+def k_of(kind: str) -> int:
+    """How many elements along K one multiply of this kind takes."""
+    return K_BYTES // _container(next(iter(KINDS[kind][0].values())))
+
+
+def _extents(kind: str, cta_group: int) -> Iterator[tuple[int, int]]:
+    """The (m, n) that a multiply of this kind may have (PTX ISA, "Matrix Shape")."""
+    for m in (64, 128) if cta_group == 1 else (128, 256):
+        unit = 8 if m == 64 else 16
+        for n in range(unit, 257, unit):
+            if kind != "i8" or n <= 32 or n % 16 == 0:
+                yield m, n
+
+
+def _pairs(kind: str) -> Iterator[tuple[str, str, str]]:
+    """The types (of A, of B, of D) that a kind multiplies."""
+    types, results = KINDS[kind]
+    for d in sorted(results, reverse=True):
+        for a in types.values():
+            for b in types.values():
+                if kind == "f16" and d == _F16 and (a, b) != (dtypes.Float16, dtypes.Float16):
+                    continue
+                yield a.ptx, b.ptx, _RESULTS[d]
+
+
+def forms(a_src: str) -> Iterator[dict[str, Any]]:
+    """All multiplies with A in `a_src`, "smem" or "tmem", where it is K-major.
+
+    An MN-major operand has rows of whole 16-byte chunks in each CTA: of 8-bit containers n / cta_group is a multiple
+    of 16.
+    """
+    for kind in KINDS:
+        k = k_of(kind)
+        target = {"target": "sm_100a|sm_110a"} if kind == "i8" else {}
+        for cta_group in (1, 2):
+            for a, b, d in _pairs(kind):
+                for m, n in _extents(kind, cta_group):
+                    tile = {"m": m, "n": n, "k": k, "a_type": a, "b_type": b, "d_type": d, "a_src": a_src}
+                    whole = k < 32 or n // cta_group % CHUNK == 0
+                    for trans_a in (0, 1) if a_src == "smem" else (0,):
+                        for trans_b in (0, 1) if whole else (0,):
+                            yield {"kind": kind, "cta_group": cta_group, **tile, "trans_a": trans_a,
+                                   "trans_b": trans_b, **target}  # fmt: skip
+
+
 def checked(word: int, cta_group: int, kind: str) -> Tcgen05Instruction:
     """The instruction descriptor, if the hardware has such a multiply (PTX ISA, "Matrix Shape")."""
     form = Tcgen05Instruction.decode(word)
     types, results = KINDS[kind]
-    rows = (64, 128) if cta_group == 1 else (128, 256)
-    unit = 8 * cta_group
-    if kind == "i8" and form.n > 32:
-        unit = 16
+    extents = set(_extents(kind, cta_group))
+    rows = sorted({m for m, _ in extents})
+    columns = sorted(n for m, n in extents if m == form.m)
     wrong = ""
     if form.m not in rows:
         wrong = f"m {form.m} must be {rows[0]} or {rows[1]} with cta_group {cta_group}"
-    elif form.n % unit or not unit <= form.n <= 256:
-        wrong = f"n {form.n} must be a multiple of {unit} of at most 256 with cta_group {cta_group}"
+    elif form.n not in columns:
+        step = columns[-1] - columns[-2]
+        small = f"{', '.join(str(n) for n in columns if n % step)} or " if any(n % step for n in columns) else ""
+        wrong = (
+            f"n {form.n} must be {small}a multiple of {step} of at most 256 with m {form.m} and cta_group {cta_group}"
+        )
     elif form.a not in types or form.b not in types:
         wrong = f"a type {form.a}, b type {form.b} must be of {sorted(types)} ({', '.join(map(str, types.values()))})"
     elif form.d not in results:
@@ -112,9 +167,21 @@ def checked(word: int, cta_group: int, kind: str) -> Tcgen05Instruction:
         wrong = "integers cannot be negated"
     elif form.d == _F16 and kind == "f16" and (form.a, form.b) != (0, 0):
         wrong = "f16 results need f16 operands"
+    elif form.major_b and k_of(kind) == 32 and form.n // cta_group % CHUNK:
+        wrong = f"n {form.n}: an MN-major b of 8-bit containers has a multiple of 16 of n in each CTA"
     if wrong:
         raise CuteError(f"tcgen05.mma, kind {kind}: {wrong}")
     return form
+
+
+def instruction(case: dict[str, Any], negate_a: bool = False, negate_b: bool = False, saturate: bool = False) -> int:
+    """The instruction descriptor of a `case` of `forms`."""
+    codes = {dtype.ptx: code for code, dtype in KINDS[case["kind"]][0].items()}
+    results = {name: code for code, name in _RESULTS.items()}
+    return Tcgen05Instruction(
+        int(saturate), results[case["d_type"]], codes[case["a_type"]], codes[case["b_type"]], int(negate_a),
+        int(negate_b), case["trans_a"], case["trans_b"], case["n"], case["m"],
+    ).encode()  # fmt: skip
 
 
 # ---------------------------------------------------------------- operands
@@ -133,22 +200,10 @@ def _elements(chunks: Any, dtype: dtypes.DType) -> Any:
     return values.astype(np.int64 if dtype.is_integer else np.float64)
 
 
-def _container(dtype: dtypes.DType) -> int:
-    """Bytes of an element in memory."""
-    return max(dtype.width, 8) // 8
-
-
 def _addresses(d: Tcgen05Descriptor, major: int, mn: int, size: int) -> tuple[Any, Any]:
     """(the address of each chunk of an operand of (mn, 32 bytes), the shape that they stand in)"""
-    if d.swizzle != SWIZZLE_128B_BASE32B:
-        offsets = chunk_offsets(major, d.swizzle, d.leading, d.stride, mn, K_BYTES // size, size)
-        return swizzle_addresses(d.start + offsets.ravel(), d.swizzle), offsets.shape
-    if major != MN_MAJOR:
-        raise CuteError("tcgen05.mma: the swizzle of 128 bytes in atoms of 32 is for MN-major operands")
-    k, chunk = np.arange(K_BYTES // size)[:, None], np.arange(mn * size // CHUNK)[None, :]
-    offsets = k % 4 * 128 + k // 4 * d.stride + chunk % 8 * CHUNK + chunk // 8 * d.leading
-    at = d.start + offsets.ravel()
-    return at ^ ((at >> 7 & 3) << 5), offsets.shape
+    offsets = chunk_offsets(major, d.swizzle, d.leading, d.stride, mn, K_BYTES // size, size)
+    return swizzle_addresses(d.start + offsets.ravel(), d.swizzle), offsets.shape
 
 
 def _in_shared(m: Machine, word: int, major: int, mn: int, dtype: dtypes.DType, cta: int) -> tuple[Any, Any]:
@@ -261,13 +316,12 @@ def _multiply(
     m.tmem.multiply(effect, reads, column, width, ctas, accumulates=bool(use_acc), uses=uses, parts=where)
 
 
-_FORMS: list[dict[str, Any]] = [{"kind": k, "cta_group": g} for k in ("f16", "tf32", "f8f6f4") for g in (1, 2)]
-_FORMS += [{"kind": "i8", "cta_group": g, "target": "sm_100a|sm_110a"} for g in (1, 2)]
-_ROW: dict[str, Any] = {"target": "sm_100f", "proxy": ASYNC, "done_by": TCGEN05_GROUP, "ref": _REF, "over": _FORMS}
+_ROW: dict[str, Any] = {"target": "sm_100f", "proxy": ASYNC, "done_by": TCGEN05_GROUP, "ref": _REF}
 _WORD = u32.means(Role.DESCRIPTOR)
 
 
-@instr("tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], $a_desc, $b_desc, $idesc, $use_acc;", **_ROW)
+@instr("tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], $a_desc, $b_desc, $idesc, $use_acc;", **_ROW,
+       over=forms("smem"))  # fmt: skip
 def tcgen05_mma_ss(
     m: Machine, d: tmem, a_desc: descriptor, b_desc: descriptor, idesc: _WORD, use_acc: accumulate,
     *, cta_group: int, kind: str,
@@ -281,7 +335,8 @@ def tcgen05_mma_ss(
     _multiply(m, d, a_desc, False, b_desc, idesc, use_acc, cta_group, kind)
 
 
-@instr("tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], [$a], $b_desc, $idesc, $use_acc;", **_ROW)
+@instr("tcgen05.mma.cta_group::{cta_group}.kind::{kind} [$d], [$a], $b_desc, $idesc, $use_acc;", **_ROW,
+       over=forms("tmem"))  # fmt: skip
 def tcgen05_mma_ts(
     m: Machine, d: tmem, a: tmem, b_desc: descriptor, idesc: _WORD, use_acc: accumulate, *, cta_group: int, kind: str
 ) -> None:

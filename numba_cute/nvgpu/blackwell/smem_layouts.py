@@ -9,7 +9,9 @@ from ... import layout
 from ...dtypes import DType
 from ...layout import ComposedLayout, Layout, Swizzle, make_composed_layout, make_layout
 from ...layout.pure import pure
-from ...seam import CuteError, StaticEnum, traced
+from ...seam import CuteError, StaticEnum, known_as, traced
+
+__all__ = ["SmemLayoutAtomKind", "make_smem_layout_atom", "tile_to_mma_shape"]
 
 
 class SmemLayoutAtomKind(StaticEnum):
@@ -32,6 +34,7 @@ class SmemLayoutAtomKind(StaticEnum):
 
 
 @traced
+@known_as("cute_nvgpu.tcgen05")
 def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> ComposedLayout:
     """Make the smallest tile of a shared memory layout, 8 rows of 16, 32, 64 or 128 bytes: S o 0 o (MN, K).
 
@@ -47,6 +50,7 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: DType) -> Comp
 
 
 @traced
+@known_as("cute_nvgpu.tcgen05")
 def tile_to_mma_shape(atom: Any, mma_tile_shape: Any, order: Any = None) -> Any:
     """Tile `atom` over an operand and cut it up as multiplies take it: ((MN, K), rest MN, rest K, stages…).
 
@@ -71,7 +75,7 @@ def _tiled(atom: Layout, shape: Any, order: tuple[int, ...]) -> Layout:
     whole = layout.tile_to_shape(atom, extents, order)
     parts = layout.tiled_divide(whole, (layout.make_layout(layout.size(mn)), layout.make_layout(layout.size(k))))
     stages_of_one_mode = [layout.coalesce(parts[i]) for i in range(3, layout.rank(parts))]
-    return layout.make_layout((parts[0], parts[1], parts[2], *stages_of_one_mode))  # type: ignore[no-any-return]
+    return layout.make_layout((parts[0], parts[1], parts[2], *stages_of_one_mode))
 
 
 def widest_kind(major: str, element_type: DType, extent: int) -> SmemLayoutAtomKind:

@@ -189,8 +189,13 @@ def _needed(choice: Choice, value: Any, legal: tuple[Any, ...]) -> str:
     columns = [sorted(set(column)) for column in zip(*legal)]
     fits = isinstance(value, tuple) and len(value) == len(columns)
     if fits and all(len(column) > 1 or v == column[0] for v, column in zip(value, columns)):
-        for key, v, column in zip(choice.keys, value, columns):
+        left = legal
+        for i, (key, v) in enumerate(zip(choice.keys, value)):
+            column = sorted({one[i] for one in left})
             if v not in column:
-                return f"have {key} {numbers(column)}"
+                said = numbers(column) if len(column) > 2 else alternatives(column)
+                narrowed = [f"{k} {x}" for k, x in zip(choice.keys[:i], value)] if column != columns[i] else []
+                return f"have {key} {said}{' with ' if narrowed else ''}{' and '.join(narrowed)}"
+            left = tuple(one for one in left if one[i] == v)
     each = (str(column[0]) if len(column) == 1 else key for key, column in zip(choice.keys, columns))
     return f"be ({', '.join(each)})"

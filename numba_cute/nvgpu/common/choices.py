@@ -16,10 +16,11 @@ __all__ = [
 
 
 class OperandSource(StaticEnum):
-    """The place of an operand: registers (RMEM) or shared memory (SMEM)."""
+    """The place of an operand: registers (RMEM), shared memory (SMEM) or tensor memory (TMEM)."""
 
     RMEM = "rmem"
     SMEM = "smem"
+    TMEM = "tmem"
 
 
 class OperandMajorMode(StaticEnum):

@@ -20,7 +20,8 @@ from ...tensor.tensor import Tensor
 from ..common.by_row import Choice
 from ..common.choices import OperandMajorMode, OperandSource
 from ..common.matrix import AB, ACC, SATURATE, A, B, RowMma, mma_traits
-from .descriptor import SmemDescriptor, descriptor_tensor
+from ..common.smem_descriptor import SmemDescriptor, descriptor_tensor
+from .descriptor import WGMMA
 
 _MAJORS = {0: OperandMajorMode.K, 1: OperandMajorMode.MN}
 TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
@@ -75,7 +76,7 @@ class WarpgroupMma(RowMma):
             raise CuteError(f"{what}: {input!r} must be a partitioned tensor in shared memory")
         if not _reads(input.element_type, dtype):
             raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {dtype}")
-        return descriptor_tensor(input, self.a_major_mode if operand == "A" else self.b_major_mode, what)
+        return descriptor_tensor(input, self.a_major_mode if operand == "A" else self.b_major_mode, WGMMA, what)
 
     def issue(
         self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, negate_a: Any = False, negate_b: Any = False,

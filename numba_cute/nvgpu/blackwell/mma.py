@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tcgen05.mma, dense: matrix multiply-accumulate by one thread for its CTA or a pair of CTAs, D in tensor memory, B and
+perhaps A in shared memory, or A in tensor memory too.
+
+A warp calls `cute.gemm(…)`, converged, and one elected lane issues the multiplies, which run in order; `commit` by the
+same warp lets an mbarrier track them. The instruction's "threads" are the CTAs: `get_slice` takes the CTA's place in
+the pair, 0 with CtaGroup.ONE.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ... import isa, layout, seam
+from ...atoms.op import Field, MmaTraits
+from ...dtypes import DType, Float32, TFloat32, Uint8
+from ...isa.facts import tensor_memory as tmem
+from ...isa.facts.canonical import SWIZZLE_128B_BASE32B
+from ...isa.rows.tcgen05_mma import Tcgen05Descriptor, instruction
+from ...layout import Layout
+from ...seam import CuteError, known, known_as, static, traced
+from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.tensor import Tensor
+from ..common.by_row import Choice, remembered
+from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
+from ..common.matrix import AB, ACC, A, B, RowMma
+from ..common.smem_descriptor import DescriptorForm, SmemDescriptor, descriptor_tensor
+
+__all__ = ["MmaF16BF16Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI8Op", "MmaTF32Op", "commit"]
+
+_MAJORS = {0: OperandMajorMode.K, 1: OperandMajorMode.MN}
+GROUP = Choice("cta_group", ("cta_group",), {group.value: group for group in CtaGroup})
+TILE = Choice("instruction_shape", ("m", "n", "k"), spread=True)
+A_SRC = Choice("a_src", ("a_src",), {source.value: source for source in OperandSource})
+A_MAJOR, B_MAJOR = Choice("a_major_mode", ("trans_a",), _MAJORS), Choice("b_major_mode", ("trans_b",), _MAJORS)
+PLACES = (GROUP, TILE, A_SRC, A_MAJOR, B_MAJOR)
+"""The choices of all operations after the types."""
+
+TCGEN05 = DescriptorForm(
+    "tcgen05.mma", Tcgen05Descriptor,
+    {(1, 4, 3): 32, (2, 4, 3): 64, (3, 4, 3): 128, (2, 5, 2): SWIZZLE_128B_BASE32B}, "tcgen05.make_smem_layout_atom",
+)  # fmt: skip
+"""Descriptors as tcgen05.mma has them."""
+
+
+@remembered
+def _traits(m: int, n: int, k: int, ctas: int) -> MmaTraits:
+    """The tile of a multiply, whose rows of A, B and D are dealt out to its CTAs, one part after the other."""
+
+    def part(rows: int, columns: int, whole: int) -> Layout:
+        return Layout((ctas, (rows, columns)), (rows, (1, whole)))
+
+    mine = m // ctas
+    a, b, c = part(mine, k, m), part(n // ctas, k, n), part(mine, n, m)
+    return MmaTraits((m, n, k), layout.make_layout(ctas), a, b, c)
+
+
+@known_as("cute_nvgpu.tcgen05")
+class UnitMma(RowMma):
+    """Base of the operations of the matrix unit with operands of one scale. negate_a, negate_b: the words of
+    Field.NEGATE_A and NEGATE_B."""
+
+    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
+    rows = (isa.tcgen05_mma_ss, isa.tcgen05_mma_ts)
+    asynchronous = True
+    saturates: ClassVar[bool] = False
+    """Whether results are clamped to their range."""
+    instruction_shape: Any
+    cta_group: Any
+    a_src: Any
+    a_major_mode: Any
+    b_major_mode: Any
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        m, n, k = self.instruction_shape
+        return m, n, k
+
+    def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
+        shape = self.instruction_shape
+        if choice is TILE and isinstance(shape, tuple) and len(shape) == 2:  # the types say what k is
+            object.__setattr__(self, "instruction_shape", (*shape, legal[0][2]))
+        return super()._chosen(choice, legal)
+
+    def traits(self) -> MmaTraits:
+        return _traits(*self.shape_mnk, self.cta_group.value)
+
+    def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
+        what = f"make_fragment_{operand}"
+        if operand == "C" or (operand == "A" and self.a_src is OperandSource.TMEM):
+            return self._in_tensor_memory(operand, input, what)
+        dtype = self.a_type if operand == "A" else self.b_type
+        if not isinstance(input, Tensor):
+            raise CuteError(f"{what}: {input!r} must be a partitioned tensor in shared memory")
+        if not _reads(input.element_type, dtype):
+            held = "Uint8, 16 elements in the first bytes of each 16," if dtype.width < 8 else dtype
+            raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {held}")
+        major = self.a_major_mode if operand == "A" else self.b_major_mode
+        return descriptor_tensor(input, major, TCGEN05, what)
+
+    def _in_tensor_memory(self, operand: str, input: Tensor | tuple[Any, ...], what: str) -> Tensor:
+        """Give an operand in tensor memory: where `input` begins if it is a tensor there, else from address 0, which
+        users replace by what they allocated."""
+        shape = input.shape if isinstance(input, Tensor) else input
+        traits, ctas = self.traits(), self.cta_group.value
+        part: Any = (traits.a if operand == "A" else traits.c).shape[1]
+        if not isinstance(shape, tuple) or len(shape) < 3 or layout.product_each(shape[0]) != part:
+            raise CuteError(f"{what}: shape {shape} must be ({part}, rest, rest, …), as partition_{operand} gives it")
+        rest = tuple(map(layout.size, shape[1:]))
+        rows, columns = part
+        if operand == "A":
+            dtype = self.a_type
+            width = max(dtype.width, 8)
+            lay = tmem.repeated(tmem.operand(rows, columns, ctas, width), rest, width)
+        else:
+            dtype = self.accumulator
+            one = tmem.accumulator(rows, columns, ctas, dtype.width)
+            lay = tmem.repeated(one, rest, dtype.width, self.a_src is OperandSource.SMEM)
+        held = Float32 if dtype == TFloat32 else Uint8 if dtype.width < 8 else dtype
+        address: Any = 0
+        if isinstance(input, Tensor) and isinstance(input.iterator, Pointer):
+            if input.iterator.space is AddressSpace.tmem:
+                address = input.iterator.address
+        return Tensor(Pointer(held, AddressSpace.tmem, address, 0, 16), lay)
+
+    def begin(self, d: Tensor, c: Tensor, accumulate: Any) -> None:
+        if {d.memspace, c.memspace} != {AddressSpace.tmem} or d.layout != c.layout:
+            raise CuteError(f"gemm: d {d!r} and c {c!r} must be one accumulator in tensor memory")
+        at, start = known(d.iterator.address), known(c.iterator.address)
+        if accumulate is not False and isinstance(at, int) and isinstance(start, int) and at != start:
+            raise CuteError(
+                f"gemm: c, at {start:#x}, is not d, at {at:#x}: {type(self).__name__} adds in place; pass d twice"
+            )
+
+    def issue(
+        self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, negate_a: Any = False, negate_b: Any = False,
+        **words: Any,
+    ) -> None:  # fmt: skip
+        row, statics = self.row()
+        to, b_word = _place(d, self.accumulator, "d"), _descriptor(b, "b")
+        first = _descriptor(a, "a") if self.a_src is OperandSource.SMEM else _place(a, self.a_type, "a")
+        signs = _static(negate_a, Field.NEGATE_A), _static(negate_b, Field.NEGATE_B)
+        form = instruction(statics, *signs, self.saturates)
+        seam.current().when(isa.elect_sync(), lambda: row(to, first, b_word, form, accumulate, **statics))
+
+
+def _reads(element: DType, dtype: DType) -> bool:
+    """Return whether memory of `element`s is what an operand of `dtype` is read from: tf32 are floats, what is narrower
+    than a byte lies packed in chunks of bytes."""
+    if dtype.width < 8:
+        return element == Uint8
+    return element == dtype or (dtype == TFloat32 and element == Float32)
+
+
+def _static(negate: Any, field: Field) -> bool:
+    if type(negate) is not bool:
+        raise CuteError(f"gemm: Field.{field.name} {negate!r} must be True or False, known when the kernel is compiled")
+    return negate
+
+
+def _descriptor(t: Tensor, name: str) -> Any:
+    if not isinstance(t.iterator, SmemDescriptor):
+        raise CuteError(f"gemm: {name} {t!r} is not a fragment; take make_fragment_{name.upper()}(partitioned tensor)")
+    return t.iterator.word()
+
+
+def _place(t: Tensor, dtype: DType, name: str) -> Any:
+    """The address of an operand in tensor memory."""
+    p, operand = t.iterator, "C" if name == "d" else "A"
+    right = isinstance(p, Pointer) and p.space is AddressSpace.tmem and _reads(p.dtype, dtype)
+    if not right or not (isinstance(p.offset, int) and p.offset == 0):
+        raise CuteError(f"gemm: {name} {t!r} must be {dtype} in tensor memory, as make_fragment_{operand} makes it")
+    return p.address
+
+
+@static
+class MmaF16BF16Op(UnitMma):
+    """Multiply f16 or bf16 matrices by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma, sm_100f.
+
+    ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (m, n, 16) or
+    (m, n), m of all CTAs: 64 (n a multiple of 8 up to 256) or 128 (of 16), of a pair 128 or 256. cta_group:
+    CtaGroup.ONE or TWO. a_src: SMEM or TMEM. a_major_mode, b_major_mode: K or MN; A in tensor memory is K. Raises
+    CuteError for others."""
+
+    ab_dtype: DType
+    acc_dtype: DType
+    instruction_shape: tuple[int, ...]
+    cta_group: CtaGroup
+    a_src: OperandSource
+    a_major_mode: OperandMajorMode
+    b_major_mode: OperandMajorMode
+
+    fixed = {"kind": "f16"}
+    choices = (AB, ACC, *PLACES)
+
+
+@static
+class MmaTF32Op(UnitMma):
+    """Multiply tf32 matrices (floats, whose 13 low bits are ignored), accumulated in Float32, by the matrix unit. One
+    lane of a warp issues it. PTX tcgen05.mma, sm_100f.
+
+    instruction_shape: (m, n, 8) or (m, n), and cta_group, a_src, a_major_mode, b_major_mode: as for MmaF16BF16Op.
+    Raises CuteError for others."""
+
+    instruction_shape: tuple[int, ...]
+    cta_group: CtaGroup
+    a_src: OperandSource
+    a_major_mode: OperandMajorMode
+    b_major_mode: OperandMajorMode
+
+    fixed = {"kind": "tf32"}
+    choices = PLACES
+
+
+@static
+class MmaI8Op(UnitMma):
+    """Multiply matrices of 8-bit integers by the matrix unit; sums are clamped to Int32. One lane of a warp issues it.
+    PTX tcgen05.mma, sm_100a.
+
+    ab_dtype: Int8 or Uint8. instruction_shape: (m, n, 32) or (m, n), n above 32 a multiple of 16; and cta_group, a_src,
+    a_major_mode, b_major_mode: as for MmaF16BF16Op; each CTA's part of an MN-major B has a multiple of 16 of n. Raises
+    CuteError for others."""
+
+    ab_dtype: DType
+    instruction_shape: tuple[int, ...]
+    cta_group: CtaGroup
+    a_src: OperandSource
+    a_major_mode: OperandMajorMode
+    b_major_mode: OperandMajorMode
+
+    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
+    saturates = True
+    fixed = {"kind": "i8"}
+    choices = (AB, *PLACES)
+
+
+@static
+class MmaFP8Op(UnitMma):
+    """Multiply fp8 matrices of one type by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma, sm_100f.
+
+    ab_dtype: Float8E4M3FN or Float8E5M2. acc_dtype: Float32 or Float16. instruction_shape: (m, n, 32) or (m, n), and
+    cta_group, a_src, a_major_mode, b_major_mode: as for MmaF16BF16Op; each CTA's part of an MN-major B has a multiple
+    of 16 of n. Raises CuteError for others."""
+
+    ab_dtype: DType
+    acc_dtype: DType
+    instruction_shape: tuple[int, ...]
+    cta_group: CtaGroup
+    a_src: OperandSource
+    a_major_mode: OperandMajorMode
+    b_major_mode: OperandMajorMode
+
+    fixed = {"kind": "f8f6f4"}
+    bits = 8
+    choices = (AB, ACC, *PLACES)
+
+
+@static
+class MmaF8F6F4Op(UnitMma):
+    """Multiply matrices of floats of 8, 6 or 4 bits, each of its own type, by the matrix unit. One lane of a warp
+    issues it. PTX tcgen05.mma, sm_100f.
+
+    a_dtype, b_dtype: Float8E4M3FN, Float8E5M2, Float6E2M3FN, Float6E3M2FN or Float4E2M1FN. acc_dtype: Float32 or
+    Float16. instruction_shape, cta_group, a_src, a_major_mode, b_major_mode: as for MmaFP8Op. Elements narrower
+    than a byte lie in shared memory as Uint8 tensors, 16 of them packed into the first bytes of each 16. Raises
+    CuteError for others."""
+
+    a_dtype: DType
+    b_dtype: DType
+    acc_dtype: DType
+    instruction_shape: tuple[int, ...]
+    cta_group: CtaGroup
+    a_src: OperandSource
+    a_major_mode: OperandMajorMode
+    b_major_mode: OperandMajorMode
+
+    fixed = {"kind": "f8f6f4"}
+    choices = (A, B, ACC, *PLACES)
+
+
+@traced
+@known_as("cute_nvgpu.tcgen05")
+def commit(mbar_ptr: Any, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
+    """Let an mbarrier receive one arrival when all multiplies that this warp's elected lane issued are complete.
+
+    mbar_ptr: a Pointer to it in shared memory. mask: the CTAs of the cluster, as bits by rank, whose barrier at that
+    place receives one too; None: this CTA's alone. cta_group: that of the multiplies. The warp that called
+    `cute.gemm`, converged. Raises CuteError for another pointer. PTX tcgen05.commit, sm_100f.
+    """
+    if not isinstance(mbar_ptr, Pointer) or mbar_ptr.space is not AddressSpace.smem:
+        raise CuteError(f"tcgen05.commit: mbar_ptr {mbar_ptr!r} must be a Pointer to an mbarrier in shared memory")
+    if not isinstance(cta_group, CtaGroup):
+        raise CuteError(f"tcgen05.commit: cta_group {cta_group!r} is not a member of tcgen05.CtaGroup")
+    bar, group = mbar_ptr.address, cta_group.value
+    seam.current().when(isa.elect_sync(), lambda: isa.tcgen05_commit(bar, mask, cta_group=group))

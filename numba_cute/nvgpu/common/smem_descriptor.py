@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared memory as matrix descriptors: tensors whose elements are what wgmma and tcgen05.mma take for an operand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import layout
+from ...dtypes import DType, Int32, Uint32, Uint64
+from ...isa.facts.bits import encode_address
+from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets
+from ...layout import ComposedLayout, Layout
+from ...layout.pure import pure
+from ...seam import CuteError, is_exact, known, static
+from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.tensor import Tensor
+from .choices import OperandMajorMode
+
+UNIT_BITS = 128
+"""Descriptors address shared memory in units of 16 bytes."""
+
+
+@static
+class SmemDescriptor:
+    """A matrix descriptor (PTX ISA, "Matrix Descriptor Format") in two words: what varies lies in the low one.
+
+    low: start address and leading offset, in 16-byte units. high: stride offset and swizzle; static. Adding to it
+    moves the start, in units of 16 bytes.
+    """
+
+    low: Any
+    high: int
+    dtype: DType
+
+    def __add__(self, offset: Any) -> SmemDescriptor:
+        offset = known(offset)
+        low = known(self.low) + offset if is_exact(offset) else Uint32(self.low + Int32(offset))
+        return SmemDescriptor(low, self.high, self.dtype)
+
+    def word(self) -> Any:
+        """Give the 64-bit descriptor."""
+        low = known(self.low)
+        return (low if is_exact(low) else Uint64(low)) | (self.high << 32)
+
+
+@dataclass(frozen=True)
+class DescriptorForm:
+    """What an instruction's descriptors are.
+
+    instruction: its name. record: the word's fields. swizzles: those that it knows, by (bits, base, shift), as the
+    hardware names them. atom: the function that makes a layout which it reads.
+    """
+
+    instruction: str
+    record: Any
+    swizzles: Mapping[tuple[int, int, int], int]
+    atom: str
+
+
+def swizzle_bytes(ptr: Pointer, form: DescriptorForm, what: str) -> int:
+    """Give the row that a pointer's swizzle permutes, as the hardware names it, such as 128 bytes."""
+    s = ptr.swizzle
+    if s is None or s.bits == 0:
+        return 0
+    found = form.swizzles.get((s.bits, s.base, s.shift))
+    if found is None:
+        legal = ", ".join(f"S<{b},{m},{n}>" for b, m, n in form.swizzles)
+        raise CuteError(f"{what}: swizzle {s} on {ptr!r} is none that {form.instruction} has: S<0,4,3>, {legal}")
+    return found
+
+
+@pure
+def _strides(v: Layout, major: int, swizzle: int, width: int, form: DescriptorForm) -> tuple[int, int]:
+    """(leading, stride) byte offsets of a canonical (MN, K) operand tile; an error if `v` is none."""
+    size, per_chunk = width // 8, UNIT_BITS // width
+    down, across = _offsets(v, 0) * size, _offsets(v, 1) * size  # a layout is the sum of its modes
+    mn, k = len(down), len(across)
+
+    def at(i: int, j: int) -> int:
+        """The byte offset of (mn, k) = (i, j); 0 where the tile ends before."""
+        return int(down[i] + across[j]) if i < mn and j < k else 0
+
+    row = (128 if swizzle == SWIZZLE_128B_BASE32B else max(swizzle, 16)) // size
+    if major == K_MAJOR:
+        leading, stride = (at(0, row) if k > row else UNIT_BITS // 8), at(8, 0)  # one row's width: not used, 1 unit
+    elif swizzle:
+        leading, stride = at(row, 0), at(0, 4 if swizzle == SWIZZLE_128B_BASE32B else 8)
+    else:
+        leading, stride = at(0, 8), at(per_chunk, 0)
+    wanted = chunk_offsets(major, swizzle, leading, stride, mn, k, size)
+    if major != K_MAJOR:
+        wanted = wanted.T  # of (mn, k) as the tile
+    along_mn, along_k = (1, per_chunk) if major == K_MAJOR else (per_chunk, 1)
+    for e in (0, per_chunk - 1):
+        found = down[min(e, along_mn - 1) :: along_mn, None] + across[None, min(e, along_k - 1) :: along_k]
+        bad = np.argwhere(found != wanted + e * size)
+        if len(bad):
+            r, c = bad[0].tolist()
+            i, j = r * along_mn + min(e, along_mn - 1), c * along_k + min(e, along_k - 1)
+            raise CuteError(
+                f"{form.instruction} operand of layout {v} with a {swizzle}-byte swizzle: element ({i}, {j}) lies at "
+                f"byte {at(i, j)}, but a {'K' if major == K_MAJOR else 'MN'}-major operand has it at "
+                f"{wanted[r, c] + e * size}; tile_to_shape {form.atom}"
+            )
+    return leading, stride
+
+
+def _offsets(v: Layout, mode: int) -> Any:
+    """The offsets of all coordinates of one mode, in elements."""
+    out = np.zeros(1, np.int64)
+    for s, d in zip(*(layout.flatten_to_tuple(x[mode]) for x in (v.shape, v.stride))):
+        out = (np.arange(s, dtype=np.int64)[:, None] * d + out[None, :]).reshape(-1)
+    return out
+
+
+def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, form: DescriptorForm, what: str) -> Tensor:
+    """Give a partitioned operand (V, rest…) in shared memory as descriptors of shape (1, rest…), in the `form` of an
+    instruction. Raises CuteError, with `what` before it, if that cannot read it so."""
+    ptr, lay = tensor.iterator, tensor.layout
+    if not isinstance(ptr, Pointer) or ptr.space is not AddressSpace.smem:
+        raise CuteError(f"{what}: {tensor!r} must lie in shared memory, for the operation reads it there")
+    if isinstance(lay, ComposedLayout):
+        raise CuteError(f"{what}: layout {lay} is swizzled; allocate_tensor(…, layout.outer, …, swizzle=layout.inner)")
+    swizzle = swizzle_bytes(ptr, form, what)
+    period = 1024 if swizzle == SWIZZLE_128B_BASE32B else max(16, 8 * swizzle)
+    if ptr.alignment % period:
+        raise CuteError(
+            f"{what}: {ptr!r} must be aligned to {period} bytes for its {swizzle}-byte swizzle; "
+            "allocate it with byte_alignment=1024"
+        )
+    major = K_MAJOR if major_mode is OperandMajorMode.K else MN_MAJOR
+    leading, stride = _strides(lay[0], major, swizzle, ptr.dtype.width, form)
+    word = form.record(leading=leading, stride=stride, swizzle=swizzle).encode()
+    low = Uint32(encode_address(known(ptr.address))) | (word & 0xFFFFFFFF)
+    return Tensor(SmemDescriptor(low, word >> 32, ptr.dtype), _in_units(lay, ptr.dtype.width, form.instruction))
+
+
+@pure
+def _in_units(lay: Layout, width: int, instruction: str) -> Layout:
+    def units(stride: Any) -> Any:
+        if isinstance(stride, tuple):
+            return tuple(map(units, stride))
+        if stride * width % UNIT_BITS:
+            raise CuteError(f"{instruction} operand of layout {lay}: stride {stride} is not a multiple of 16 bytes")
+        return stride * width // UNIT_BITS
+
+    return layout.make_layout((1, *lay.shape[1:]), stride=(0, *units(lay.stride[1:])))

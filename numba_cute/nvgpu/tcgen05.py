@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tcgen05: matrix multiply-accumulate by Blackwell's matrix unit, with results in tensor memory. sm_100f.
+
+The order: a warp calls `cute.gemm(…)` for each step and `commit(mbarrier)`; who waits on that mbarrier may read the
+results and overwrite the operands.
+"""
+
+from ..atoms.op import Field as Field
+from ..seam import facade as _facade
+from .blackwell.mma import *
+from .blackwell.smem_layouts import *
+from .common import CtaGroup as CtaGroup, OperandMajorMode as OperandMajorMode, OperandSource as OperandSource
+
+_facade.publish(globals())
