@@ -103,10 +103,10 @@ def k_of(kind: str) -> int:
     return K_BYTES // _container(next(iter(KINDS[kind][0].values())))
 
 
-def _extents(kind: str, cta_group: int) -> Iterator[tuple[int, int]]:
+def _extents(kind: str, cta_group: int, a_src: str) -> Iterator[tuple[int, int]]:
     """The (m, n) that a multiply of this kind may have (PTX ISA, "Matrix Shape")."""
     for m in (64, 128) if cta_group == 1 else (128, 256):
-        unit = 8 if m == 64 else 16
+        unit = 8 if m == 64 or (cta_group == 1 and a_src == "smem") else 16
         for n in range(unit, 257, unit):
             if kind != "i8" or n <= 32 or n % 16 == 0:
                 yield m, n
@@ -134,7 +134,7 @@ def forms(a_src: str) -> Iterator[dict[str, Any]]:
         target = {"target": "sm_100a|sm_110a"} if kind == "i8" else {}
         for cta_group in (1, 2):
             for a, b, d in _pairs(kind):
-                for m, n in _extents(kind, cta_group):
+                for m, n in _extents(kind, cta_group, a_src):
                     tile = {"m": m, "n": n, "k": k, "a_type": a, "b_type": b, "d_type": d, "a_src": a_src}
                     whole = k < 32 or n // cta_group % CHUNK == 0
                     for trans_a in (0, 1) if a_src == "smem" else (0,):
@@ -143,11 +143,11 @@ def forms(a_src: str) -> Iterator[dict[str, Any]]:
                                    "trans_b": trans_b, **target}  # fmt: skip
 
 
-def checked(word: int, cta_group: int, kind: str) -> Tcgen05Instruction:
+def checked(word: int, cta_group: int, kind: str, a_src: str = "smem") -> Tcgen05Instruction:
     """The instruction descriptor, if the hardware has such a multiply (PTX ISA, "Matrix Shape")."""
     form = Tcgen05Instruction.decode(word)
     types, results = KINDS[kind]
-    extents = set(_extents(kind, cta_group))
+    extents = set(_extents(kind, cta_group, a_src))
     rows = sorted({m for m, _ in extents})
     columns = sorted(n for m, n in extents if m == form.m)
     wrong = ""
@@ -155,10 +155,9 @@ def checked(word: int, cta_group: int, kind: str) -> Tcgen05Instruction:
         wrong = f"m {form.m} must be {rows[0]} or {rows[1]} with cta_group {cta_group}"
     elif form.n not in columns:
         step = columns[-1] - columns[-2]
-        small = f"{', '.join(str(n) for n in columns if n % step)} or " if any(n % step for n in columns) else ""
-        wrong = (
-            f"n {form.n} must be {small}a multiple of {step} of at most 256 with m {form.m} and cta_group {cta_group}"
-        )
+        wrong = f"n {form.n} must be a multiple of {step} of at most 256 with m {form.m} and cta_group {cta_group}"
+        if any(n % step for n in columns):
+            wrong += f", or {', '.join(str(n) for n in columns if n % step)}"
     elif form.a not in types or form.b not in types:
         wrong = f"a type {form.a}, b type {form.b} must be of {sorted(types)} ({', '.join(map(str, types.values()))})"
     elif form.d not in results:
@@ -270,7 +269,7 @@ def _from_words(words: Any, d: int) -> Any:
 def _multiply(
     m: Machine, d: int, a: int, a_in_tmem: bool, b_desc: int, idesc: int, use_acc: int, cta_group: int, kind: str
 ) -> None:
-    form = checked(int(idesc), cta_group, kind)
+    form = checked(int(idesc), cta_group, kind, "tmem" if a_in_tmem else "smem")
     type_a, type_b = (KINDS[kind][0][code] for code in (form.a, form.b))
     ctas = [m.cta_rank] if cta_group == 1 else [m.cta_rank & ~1, m.cta_rank | 1]
     column, lane = d & 0xFFFF, d >> 16

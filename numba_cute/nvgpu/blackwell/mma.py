@@ -178,9 +178,9 @@ class MmaF16BF16Op(UnitMma):
     """Multiply f16 or bf16 matrices by the matrix unit. One lane of a warp issues it. PTX tcgen05.mma, sm_100f.
 
     ab_dtype: Float16 or BFloat16. acc_dtype: Float32, or Float16 for f16 operands. instruction_shape: (m, n, 16) or
-    (m, n), m of all CTAs: 64 (n a multiple of 8 up to 256) or 128 (of 16), of a pair 128 or 256. cta_group:
-    CtaGroup.ONE or TWO. a_src: SMEM or TMEM. a_major_mode, b_major_mode: K or MN; A in tensor memory is K. Raises
-    CuteError for others."""
+    (m, n), m of all CTAs: 64 or 128 (n a multiple of 8 up to 256, with A in tensor memory of 16 for m 128), of a pair
+    128 or 256 (of 16). cta_group: CtaGroup.ONE or TWO. a_src: SMEM or TMEM. a_major_mode, b_major_mode: K or MN; A in
+    tensor memory is K. Raises CuteError for others."""
 
     ab_dtype: DType
     acc_dtype: DType
