@@ -103,6 +103,7 @@ GOOD = "op.b32 $b, $a;"
         (GOOD, sized, {"over": [{"k": 0}]}, "empty vector in every case"),
         (GOOD, body, {"over": [{"a": 1}]}, "both|static parameter"),
         (GOOD, body, {"over": []}, "no case"),
+        (GOOD, body, {"ranges": {"k": range(4)}}, "lacks one of the ranges"),
         (GOOD, undocumented, {}, "no docstring"),
         (GOOD, body, {"target": "90a"}, "target"),
         (GOOD, body, {"issuer": "quad"}, "issuer"),
@@ -150,7 +151,7 @@ def test_case_gives_the_first_row_that_agrees_and_refuses_others():
     row = declare("op.{n}.{sign} $b, $a;", body, over=[{"n": n, "sign": s} for s in "+-" for n in (8, 16)])
     assert row.case({"n": 16}) == {"n": 16, "sign": "+"}
     assert row.case({"n": 8, "sign": "-"}) == {"n": 8, "sign": "-"}
-    with pytest.raises(CuteError, match=r"no form with {'n': 24}.*\[16, 8\]"):
+    with pytest.raises(CuteError, match=r"no form with {'n': 24}.*\[8, 16\]"):
         row.case({"n": 24})
     with pytest.raises(CuteError, match="no form with"):
         row.case({"m": 8})
@@ -295,6 +296,23 @@ def test_a_static_parameter_chooses_an_operands_register():
     assert [row.assembly(case).constraints for case in row.cases] == ["=r,r", "=l,l"]
     assert [o.kind for o in row.operands_in(row.case({"width": 64}))] == [u64, u64]
     assert [row.needs(case) for case in row.cases] == [("sm_90",), ("sm_100",)]
+
+
+def test_a_static_parameter_may_be_any_number_of_a_range():
+    over = [{"k": 2, "at": None}, {"k": 4, "at": 0}, {"k": 4, "at": 7}]
+    row = declare("op<k:.{k}> $b, $a;", sized, over=over, ranges={"at": range(8)})
+    made = row.case({"at": 5, "k": 4})
+    assert made == {"k": 4, "at": 5} and row.case({"k": 4, "at": 5}) is made
+    assert row.case({"at": 5}) is made and row.case({"k": 4, "at": 7}) is row.cases[2]
+    for wrong in ({"k": 4, "at": 8}, {"k": 2, "at": 5}, {"at": -1}):
+        with pytest.raises(CuteError, match="no form with .* 'at': '0 to 7'"):
+            row.case(wrong)
+
+
+def test_a_refused_form_says_which_values_go_with_the_others():
+    row = declare("op.{mode} $b, $a;", needing_static, over=[{"mode": "x", "k": 1}, {"mode": "y", "k": 2}])
+    with pytest.raises(CuteError, match=r"stay as they are, mode of \['y'\] or k of \[1\]"):
+        row.case({"mode": "x", "k": 2})
 
 
 def test_no_two_rows_share_a_case():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -59,7 +59,8 @@ class Instr:
     the body of what a thread issues for several threads at once: EACH one by one, SAME once for all of them where their
     operands are equal (what waits, or does the same twice as once), ARRAY once, with an array for a scalar operand and
     for the result. cases: the legal static parameters, each a dict of this row alone; of those that agree in what a
-    caller names, the first is meant. ref: the section's anchor in the PTX ISA.
+    caller names, the first is meant. ranges: static parameters that may be any of these numbers where a case has them;
+    the cases hold some. ref: the section's anchor in the PTX ISA.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Instr:
     run: Callable[..., Any] = field(compare=False)
     doc: str = field(compare=False)
     cases: tuple[dict[str, Any], ...] = field(compare=False, repr=False)
+    ranges: dict[str, range] = field(compare=False, repr=False)
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)  # of the operands
     must: tuple[str, ...] = field(init=False, compare=False, repr=False)  # those that are always given
     least: int = field(init=False, compare=False, repr=False)  # how many come up to the last one that must be given
@@ -131,6 +133,8 @@ class Instr:
             sem, scope = self.order(case)
             if sem not in SEMS or scope not in SCOPES:
                 need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
+            if not self.ranges.keys() <= case.keys():
+                need(False, f"case {case} lacks one of the ranges {sorted(self.ranges)}")
         empty = [o.name for o in self.operands if not any(o.allowed(c) for c in self.cases)]
         need(not empty, f"{empty} is an empty vector in every case, or never allowed")
         targets = {t for c in self.cases for t in c.get("target", self.target).split("|")}
@@ -250,8 +254,29 @@ class Instr:
     def _find(self, statics: dict[str, Any]) -> dict[str, Any]:
         for case in _cases_by(self, tuple(sorted(statics))).get(tuple(statics[k] for k in sorted(statics)), ()):
             return case
-        legal = {k: sorted({c[k] for c in self.cases if k in c}, key=repr) for k in self.cases[0]}
-        raise CuteError(f"{self.name}: no form with {statics}; the PTX ISA has {legal}")
+        for name in self.ranges.keys() & statics.keys():
+            rest = {k: v for k, v in statics.items() if k != name}
+            for case in _cases_by(self, tuple(sorted(rest))).get(tuple(rest[k] for k in sorted(rest)), ()):
+                if case[name] is not None and statics[name] in self.ranges[name]:
+                    made = {**case, name: statics[name]}
+                    return _MADE.setdefault((self.name, *made.items()), made)
+        legal = {k: self._values(k, {}) for k in self.cases[0]}
+        near = {k: self._values(k, {n: v for n, v in statics.items() if n != k}) for k in statics if len(statics) > 1}
+        near = {k: v for k, v in near.items() if v}
+        hint = (
+            f"; where the others stay as they are, {' or '.join(f'{k} of {v}' for k, v in near.items())}"
+            if near
+            else ""
+        )
+        raise CuteError(f"{self.name}: no form with {statics}; the PTX ISA has {legal}{hint}")
+
+    def _values(self, name: str, others: dict[str, Any]) -> list[Any] | str:
+        """The values of a static parameter in the cases that have those `others`."""
+        found = {c[name] for c in self.cases if name in c and all(c.get(k) == v for k, v in others.items())}
+        numbers = self.ranges.get(name)
+        if numbers is not None and found - {None}:
+            return f"{numbers[0]} to {numbers[-1]}"
+        return sorted(found, key=lambda v: (v is None, v) if isinstance(v, int) else (v is None, repr(v)))
 
     def assembly(self, case: dict[str, Any], given: Container[str] = ()) -> Assembly:
         """The case as inline assembly, with those of the operands that may be absent that are in `given`."""
@@ -261,6 +286,8 @@ class Instr:
 
 TABLE: dict[str, Instr] = {}
 _FOUND: dict[Any, dict[str, Any]] = {}
+_MADE: dict[Any, dict[str, Any]] = {}
+"""The cases with numbers of `ranges` that callers have named: a case is known by its identity."""
 _RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
@@ -289,6 +316,7 @@ def instr(
     pure: bool = False,
     lanes: str = EACH,
     over: Iterable[dict[str, Any]] = ({},),
+    ranges: Mapping[str, range] | None = None,
 ) -> Callable[[Callable[..., Any]], Instr]:
     """Declare one instruction; the decorated function's parameters after `m` are its operands, in the order in which
     they are passed, and its keyword-only parameters are static parameters that the body needs."""
@@ -303,6 +331,7 @@ def instr(
         row = Instr(
             fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, sem, scope,
             done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(dict(case) for case in over),
+            dict(ranges or {}),
         )  # fmt: skip
         if row.name in TABLE:
             raise TypeError(f"instruction {row.name} is declared twice")
