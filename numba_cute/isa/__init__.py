@@ -29,6 +29,7 @@ from .rows import (  # noqa: F401 - importing a family declares its rows
     special,
     sync,
     tcgen05,
+    tcgen05_copy,
     tcgen05_mma,
     tensormap_update,
     tma,

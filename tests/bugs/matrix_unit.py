@@ -78,7 +78,7 @@ def rounds(*missing):
                     mbarrier.mbarrier_wait_parity(DONE, i)
                 if "after in the reader" not in missing:
                     umma.tcgen05_fence_after()
-                umma.tcgen05_ld_32x32b(dst=regs, taddr=d + quarter(t), num=N)
+                umma.tcgen05_ld(dst=regs, taddr=d + quarter(t), shape="32x32b", num=N)
                 if "wait::ld" not in missing:
                     umma.tcgen05_wait_ld()
                 if "read" not in missing:
@@ -126,18 +126,18 @@ def no_fence_before_the_reader_arrives(mended):
     return rounds() if mended else rounds("before in the reader")
 
 
-@unit_bug(RaceError, "registers are read", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld", check=Registers)
+@unit_bug(RaceError, "registers are read", "tcgen05_ld", "missing tcgen05.wait::ld", check=Registers)
 def registers_used_before_the_load_is_done(mended):
     return rounds() if mended else rounds("wait::ld")
 
 
-@unit_bug(RaceError, "tensor memory", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld")
+@unit_bug(RaceError, "tensor memory", "tcgen05_ld", "missing tcgen05.wait::ld")
 def accumulator_handed_back_before_the_load_is_done(mended):
     return rounds() if mended else rounds("wait::ld", "read")
 
 
 @unit_bug(
-    SimError, "tensor memory|whole phase late", "tcgen05_ld_32x32b|tcgen05_mma_ss|a parity cannot",
+    SimError, "tensor memory|whole phase late", "tcgen05_ld|tcgen05_mma_ss|a parity cannot",
     "nothing orders|need not be complete|a parity cannot tell", check=Races,
 )  # fmt: skip
 def accumulator_overwritten_before_it_is_read(mended):
@@ -199,47 +199,47 @@ def regs(n, fill_with=None):
     return r
 
 
-@unit_bug(RaceError, "tensor memory", "tcgen05_st_32x32b", "missing tcgen05.wait::st")
+@unit_bug(RaceError, "tensor memory", "tcgen05_st", "missing tcgen05.wait::st")
 def store_read_back_without_a_wait(mended):
     @cuda.jit(device=True)
     def body(t, d, out):
         if t < 128:
             x, y = regs(4, 1.0), regs(4)
-            umma.tcgen05_st_32x32b(d + quarter(t), x, num=4)
+            umma.tcgen05_st(d + quarter(t), x, shape="32x32b", num=4)
             if mended:
                 umma.tcgen05_wait_st()
-            umma.tcgen05_ld_32x32b(dst=y, taddr=d + quarter(t), num=4)
+            umma.tcgen05_ld(dst=y, taddr=d + quarter(t), shape="32x32b", num=4)
             umma.tcgen05_wait_ld()
             out[t, 0] = seam.current().vector(y)[0]
 
     return once(body)
 
 
-@unit_bug(RaceError, "tensor memory", "tcgen05_ld_32x32b", "missing tcgen05.wait::ld")
+@unit_bug(RaceError, "tensor memory", "tcgen05_ld", "missing tcgen05.wait::ld")
 def load_overwritten_by_a_store_without_a_wait(mended):
     @cuda.jit(device=True)
     def body(t, d, out):
         if t < 128:
             x, y = regs(4, 1.0), regs(4)
-            umma.tcgen05_st_32x32b(d + quarter(t), x, num=4)
+            umma.tcgen05_st(d + quarter(t), x, shape="32x32b", num=4)
             umma.tcgen05_wait_st()
-            umma.tcgen05_ld_32x32b(dst=y, taddr=d + quarter(t), num=4)
+            umma.tcgen05_ld(dst=y, taddr=d + quarter(t), shape="32x32b", num=4)
             if mended:
                 umma.tcgen05_wait_ld()
-            umma.tcgen05_st_32x32b(d + quarter(t), x, num=4)
+            umma.tcgen05_st(d + quarter(t), x, shape="32x32b", num=4)
             umma.tcgen05_wait_st()
             umma.tcgen05_wait_ld()
 
     return once(body)
 
 
-@unit_bug(RaceError, "tensor memory", "tcgen05_st_32x32b", "tcgen05.wait::st|before_thread_sync")
+@unit_bug(RaceError, "tensor memory", "tcgen05_st", "tcgen05.wait::st|before_thread_sync")
 def accumulator_preset_by_threads_without_a_wait(mended):
     @cuda.jit(device=True)
     def body(t, d, out):
         if t < 128:
             x = regs(N, 1.0)
-            umma.tcgen05_st_32x32b(d + quarter(t), x, num=N)
+            umma.tcgen05_st(d + quarter(t), x, shape="32x32b", num=N)
             if mended:
                 umma.tcgen05_wait_st()
             umma.tcgen05_fence_before()
@@ -302,7 +302,7 @@ def commit_by_another_thread(mended):
         if t < 128:
             x = regs(N)
             umma.tcgen05_fence_after()
-            umma.tcgen05_ld_32x32b(dst=x, taddr=d + quarter(t), num=N)
+            umma.tcgen05_ld(dst=x, taddr=d + quarter(t), shape="32x32b", num=N)
             umma.tcgen05_wait_ld()
 
     return once(body)
@@ -323,21 +323,21 @@ def commit_ahead_of_the_last_multiply(mended):
         if t < 128:
             x = regs(N)
             umma.tcgen05_fence_after()
-            umma.tcgen05_ld_32x32b(dst=x, taddr=d + quarter(t), num=N)
+            umma.tcgen05_ld(dst=x, taddr=d + quarter(t), shape="32x32b", num=N)
             umma.tcgen05_wait_ld()
 
     return once(body)
 
 
-@unit_bug(UninitializedReadError, "tensor memory", "tcgen05_ld_32x32b", "not all of it was written")
+@unit_bug(UninitializedReadError, "tensor memory", "tcgen05_ld", "not all of it was written")
 def columns_read_that_nobody_wrote(mended):
     @cuda.jit(device=True)
     def body(t, d, out):
         if t < 128:
             x, y = regs(4, 1.0), regs(4)
-            umma.tcgen05_st_32x32b(d + quarter(t), x, num=4)
+            umma.tcgen05_st(d + quarter(t), x, shape="32x32b", num=4)
             umma.tcgen05_wait_st()
-            umma.tcgen05_ld_32x32b(dst=y, taddr=d + quarter(t) + (0 if mended else 8), num=4)
+            umma.tcgen05_ld(dst=y, taddr=d + quarter(t) + (0 if mended else 8), shape="32x32b", num=4)
             umma.tcgen05_wait_ld()
 
     return once(body)
@@ -349,7 +349,7 @@ def columns_beyond_the_allocation(mended):
     def body(t, d, out):
         if t < 128:
             x = regs(N, 1.0)
-            umma.tcgen05_st_32x32b(d + quarter(t) + (0 if mended else 16), x, num=N)
+            umma.tcgen05_st(d + quarter(t) + (0 if mended else 16), x, shape="32x32b", num=N)
             umma.tcgen05_wait_st()
 
     return once(body)
@@ -361,7 +361,7 @@ def lanes_of_another_warp(mended):
     def body(t, d, out):
         if t < 128:
             x = regs(4, 1.0)
-            umma.tcgen05_st_32x32b(d + (quarter(t) if mended else 0), x, num=4)
+            umma.tcgen05_st(d + (quarter(t) if mended else 0), x, shape="32x32b", num=4)
             umma.tcgen05_wait_st()
 
     return once(body)

@@ -23,7 +23,7 @@ def from_tensor_memory(*missing):
         if t < 128:
             words = seam.Regs(b.registers(dtypes.Uint32, 8), dtypes.Uint32, 0, 8)
             b.fill(words, 0x3F803F80)
-            umma.tcgen05_st_32x32b(d + A_COLUMN + quarter(t), words, num=8)
+            umma.tcgen05_st(d + A_COLUMN + quarter(t), words, shape="32x32b", num=8)
             if "wait" not in missing:
                 umma.tcgen05_wait_st()
             if "before" not in missing:
@@ -38,7 +38,7 @@ def from_tensor_memory(*missing):
         if t < 128:
             umma.tcgen05_fence_after()
             sums = regs(N)
-            umma.tcgen05_ld_32x32b(dst=sums, taddr=d + quarter(t), num=N)
+            umma.tcgen05_ld(dst=sums, taddr=d + quarter(t), shape="32x32b", num=N)
             umma.tcgen05_wait_ld()
             out[t, 0] = b.vector(sums)[0]
 
@@ -46,7 +46,7 @@ def from_tensor_memory(*missing):
 
 
 def operand_bug(*words):
-    return unit_bug(RaceError, "columns 32 to 39", "tcgen05_mma_ts", "tcgen05_st_32x32b", *words)
+    return unit_bug(RaceError, "columns 32 to 39", "tcgen05_mma_ts", "tcgen05_st", *words)
 
 
 @operand_bug("missing tcgen05.wait::st")

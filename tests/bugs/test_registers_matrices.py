@@ -222,7 +222,7 @@ def stmatrix_of_a_fragment_with_a_hole(mended):
     return kernel
 
 
-@bug("registers `v`", "is an operand of tcgen05_st_32x32b", arch="sm_100a")
+@bug("registers `v`", "is an operand of tcgen05_st", arch="sm_100a")
 def tensor_memory_filled_from_registers_with_a_hole(mended):
     @cuda.jit
     def kernel(a, b, c):
@@ -233,7 +233,7 @@ def tensor_memory_filled_from_registers_with_a_hole(mended):
         for i in cute.range_constexpr(2 if mended else 1):
             v[i] = 3
         arch.sync_threads()
-        isa.tcgen05.tcgen05_st_32x32b(held[0], regs(v), num=2)
+        isa.tcgen05.tcgen05_st(held[0], regs(v), shape="32x32b", num=2)
         isa.tcgen05.tcgen05_wait_st()
         isa.tcgen05.tcgen05_dealloc(held[0], 32)
 

@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     matrix_unit,
     memory,
     pipelines,
+    tensor_copies,
     tensor_cores,
     tensor_operands,
     threads,

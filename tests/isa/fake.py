@@ -43,6 +43,29 @@ class TensorMap:
         old[...] = data if reduce is None else {"add": np.add}[reduce](old, data)
 
 
+class TensorMemory:
+    """The tensor memory of each CTA: (CTAs, 128, 512). issued: (reads, parts, sources) of what its unit was to do."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        self.data = data
+        self.issued: list[tuple] = []
+
+    def read(self, lane: int, lanes: int, column: int, columns: int, cta: int | None = None) -> np.ndarray:
+        assert lane + lanes <= 128 and column + columns <= 512
+        return self.data[cta or 0, lane : lane + lanes, column : column + columns].copy()
+
+    def write(self, lane: int, column: int, values: np.ndarray, cta: int | None = None) -> None:
+        assert lane + values.shape[0] <= 128 and column + values.shape[1] <= 512
+        self.data[cta or 0, lane : lane + values.shape[0], column : column + values.shape[1]] = values
+
+    def multiply(
+        self, effect: Any, reads: list, column: int, columns: int, ctas: list[int], *, accumulates: bool, parts: Any,
+        sources: Any = (),
+    ) -> None:  # fmt: skip
+        self.issued.append((reads, parts, sources))
+        effect()
+
+
 CTA_STRIDE = 1 << 24
 
 

@@ -132,7 +132,7 @@ def tmem_address(slot, warp, column):
 @seam.traced
 def store_row(address, fragment):
     regs = seam.Regs(fragment.iterator.address, dtypes.Uint32, 0, ROW_WORDS)
-    isa.tcgen05_st_32x32b(taddr=address, src=regs, num=ROW_WORDS)
+    isa.tcgen05_st(taddr=address, src=regs, shape="32x32b", num=ROW_WORDS)
 
 
 @seam.traced
@@ -164,7 +164,7 @@ def free(slot, ctas):
 @seam.traced
 def load_row(fragment, address):
     regs = seam.Regs(fragment.iterator.address, dtypes.Uint32, 0, ROW_WORDS)
-    isa.tcgen05_ld_32x32b(dst=regs, taddr=address, num=ROW_WORDS)
+    isa.tcgen05_ld(dst=regs, taddr=address, shape="32x32b", num=ROW_WORDS)
     isa.tcgen05_wait_ld()
 
 

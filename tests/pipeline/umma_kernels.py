@@ -70,7 +70,7 @@ def read_accumulator(fragment, address, warp):
     """This warp's 32 rows of the accumulator into registers."""
     isa.tcgen05_fence_after()
     regs = seam.Regs(fragment.iterator.address, dtypes.Float32, 0, N)
-    isa.tcgen05_ld_32x32b(dst=regs, taddr=address + ((warp % 4 * 32) << 16), num=N)
+    isa.tcgen05_ld(dst=regs, taddr=address + ((warp % 4 * 32) << 16), shape="32x32b", num=N)
     isa.tcgen05_wait_ld()
     isa.tcgen05_fence_before()
 

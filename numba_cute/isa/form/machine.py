@@ -89,13 +89,15 @@ class TensorMemory(Protocol):
     def multiply(
         self, effect: Callable[[], None], reads: list[tuple[Any, int]], column: int, columns: int, ctas: list[int],
         *, accumulates: bool = True, uses: Sequence[tuple[int, int]] = (),
-        parts: Sequence[tuple[int, int, int, int]] = (),
+        parts: Sequence[tuple[int, int, int, int]] = (), sources: Sequence[tuple[int, int, int, int, int]] = (),
     ) -> None:  # fmt: skip
         """`Machine.later` for what writes these columns of these CTAs, after reading them if it `accumulates`. uses:
-        (column, columns) that it reads too. parts: (CTA, lane, lanes, columns) if it does not write all lanes."""
+        (column, columns) that it reads too. parts: (CTA, lane, lanes, columns) if it does not write all lanes.
+        sources: (CTA, lane, lanes, column, columns) that it reads besides."""
 
     def commit(self, bars: list[Barrier]) -> None:
-        """Arrive at each of `bars` once all multiplies that the thread issued so far are complete."""
+        """Arrive at each of `bars` once all multiplies, copies and shifts that the thread issued so far are
+        complete."""
 
     def fence_before(self) -> None:
         """Order earlier accesses before the thread's next synchronisation with others."""

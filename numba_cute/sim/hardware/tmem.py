@@ -138,12 +138,13 @@ class TensorMemoryHandle:
     def multiply(
         self, effect: Callable[[], None], reads: list[tuple[Any, int]], column: int, columns: int, ctas: list[int],
         *, accumulates: bool = True, uses: Sequence[tuple[int, int]] = (),
-        parts: Sequence[tuple[int, int, int, int]] = (),
+        parts: Sequence[tuple[int, int, int, int]] = (), sources: Sequence[tuple[int, int, int, int, int]] = (),
     ) -> None:  # fmt: skip
         m = self.machine
         parts = parts or [(c, 0, LANES, columns) for c in ctas]
         writes = [self._part(lane, rows, column, n, c, "written") for c, lane, rows, n in parts]
         read = [self._part(lane, rows, at, n, c, "read") for at, n in uses for c, lane, rows, _ in parts]
+        read += [self._part(lane, rows, at, n, c, "read") for c, lane, rows, at, n in sources]
         m.later(effect, reads=reads)
         for tell in m.run.watch.multiplies:
             tell(m, [(t.cta, patch) for t, patch in read], [(t.cta, patch) for t, patch in writes], accumulates)
