@@ -225,3 +225,31 @@ def test_registers_come_back_as_they_were_stored(run, rng, shape, num, packed):
             np.testing.assert_array_equal(np.sort(got[got != 0]), np.sort(halves[mine][halves[mine] != 0]))
 
     run(moved(shape, num, packed), 1, 128, [data, back, out], outputs=[back, out], check=check, arch="sm_100a")
+
+
+def test_a_warp_of_a_block_of_two_dimensions_reaches_its_own_lanes(run):
+    @cuda.jit
+    def kernel(out):
+        lane, warp, _ = arch.thread_idx()
+        smem = utils.SmemAllocator()
+        slot = smem.allocate_array(cute.Int32, 1)
+        fragment = cute.make_rmem_tensor(1, cute.Uint32)
+        if warp == 0:
+            allocate(slot, 1)
+        arch.sync_threads()
+        after()
+        fragment[0] = cute.Uint32(100 * warp + lane)
+        store(fragment, quarter(slot, warp), "32x32b", 1, False)
+        load(fragment, quarter(slot, warp), "32x32b", 1, False)
+        out[warp, lane] = fragment[0]
+        before()
+        arch.sync_threads()
+        if warp == 0:
+            free(slot, 1)
+
+    out = np.zeros((4, 32), np.uint32)
+
+    def check():
+        np.testing.assert_array_equal(out, 100 * np.arange(4)[:, None] + np.arange(32))
+
+    run(kernel, 1, (32, 4), [out], outputs=[out], check=check, arch="sm_100a")

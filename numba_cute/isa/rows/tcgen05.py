@@ -100,7 +100,7 @@ def _held(shape: str, num: int, packed: bool) -> NDArray[np.int64]:
 def _patches(m: Machine, address: int, shape: str, num: int, packed: bool, split: int | None) -> list[Patch]:
     """The places of a load or store by this warp; its address must be in the warp's own quarter."""
     form, lane, column = SHAPES[shape], address >> 16, address & 0xFFFF
-    quarter = 32 * (int(np.asarray(m.sreg("tid.x")).ravel()[0]) // 32 % 4)
+    quarter = 32 * (int(np.asarray(m.sreg("warpid")).ravel()[0]) % 4)
     first = range(quarter, quarter + 32, form.lanes)
     if lane not in first:
         begins = " or ".join(map(str, first))
