@@ -41,17 +41,15 @@ def meet():
 def read_words(regs, ptr, warp, num):
     """This warp's 32 lanes of `num` columns, after the barrier that said that they are complete."""
     isa.tcgen05_fence_after()
-    isa.tcgen05_ld_32x32b(
-        dst=seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num), taddr=ptr.address + ((warp * 32) << 16), num=num
-    )
+    dst = seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num)
+    isa.tcgen05_ld(dst=dst, taddr=ptr.address + ((warp * 32) << 16), shape="32x32b", num=num)
     isa.tcgen05_wait_ld()
 
 
 @seam.traced
 def write_words(regs, ptr, warp, num):
-    isa.tcgen05_st_32x32b(
-        taddr=ptr.address + ((warp * 32) << 16), src=seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num), num=num
-    )
+    src = seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num)
+    isa.tcgen05_st(taddr=ptr.address + ((warp * 32) << 16), src=src, shape="32x32b", num=num)
     isa.tcgen05_wait_st()
 
 

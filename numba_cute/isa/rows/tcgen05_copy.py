@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...seam import CuteError
-from ..facts.canonical import CHUNK, K_MAJOR, chunk_offsets, swizzle_addresses
+from ..facts.canonical import CHUNK, K_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets, swizzle_addresses
 from ..facts.tensor_copies import PACKED, QUARTER, SHAPES, CopyShape, spread
 from ..form.instr import ASYNC, TCGEN05_GROUP, instr
 from ..form.kinds import descriptor, tmem
 from ..form.machine import Machine
-from .tcgen05_mma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor
+from .tcgen05_mma import Tcgen05Descriptor
 
 _REF = "tensorcore-5th-generation-instructions-tcgen05"
 _SHIFTED = 8
