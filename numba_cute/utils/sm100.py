@@ -33,6 +33,7 @@ from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTile
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, SmemLayoutAtomKind
 from ..seam import CuteError, traced
 from .layout_enum import LayoutEnum
+from .sm100_blockscaled import make_blockscaled_trivial_tiled_mma
 
 __all__ = [
     "cluster_shape_to_tma_atom_A",
@@ -41,6 +42,7 @@ __all__ = [
     "compute_epilogue_tile_shape",
     "get_smem_layout_atom_ab",
     "get_smem_layout_atom_epi",
+    "make_blockscaled_trivial_tiled_mma",
     "make_smem_layout_a",
     "make_smem_layout_b",
     "make_smem_layout_epi",
