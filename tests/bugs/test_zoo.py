@@ -20,6 +20,7 @@ from . import (  # noqa: F401
     tensor_copies,
     tensor_cores,
     tensor_operands,
+    tensor_pairs,
     threads,
     tiles,
 )
