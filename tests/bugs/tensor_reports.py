@@ -34,8 +34,8 @@ load = cuda.jit(device=True)(load)
 
 
 def stages(*missing):
-    """Thread 128 multiplies into two accumulators by turns, and threads 0 to 127 read them: the persistent kernel of the
-    tutorials, without its loads. `missing` names what is left out, or what is wrong."""
+    """Thread 128 multiplies into two accumulators by turns, and threads 0 to 127 read them: the tutorials' persistent
+    kernel without its loads. `missing` names what is left out, or what is wrong."""
 
     @cuda.jit(device=True)
     def body(t, d, out):
@@ -115,7 +115,7 @@ def second_use_of_an_accumulator_stage_without_a_wait(mended):
 @unit_bug(
     SimError, "mbarrier at|tensor memory", "whole phase late|nothing orders|missing|a parity",
     check=Races,
-    origin="https://github.com/facebookexperimental/triton/pull/1864: slot and phase counted apart; a persistent forward "
+    origin="https://github.com/facebookexperimental/triton/pull/1864: slot and phase counted apart; a persistent "
     "kernel deadlocks after the first tile",
 )  # fmt: skip
 def phase_of_the_reader_counted_apart_from_its_stage(mended):
@@ -151,8 +151,8 @@ def commit_by_every_lane(mended):
 
 @unit_bug(
     RaceError, "missing fence.proxy.async", "tcgen05_mma_ss", "put, in store",
-    origin="https://github.com/sgl-project/sglang/pull/39124: a tile that threads widen between two multiplies; wrong in "
-    "86 of 100 runs on a B300",
+    origin="https://github.com/sgl-project/sglang/pull/39124: a tile that threads widen between two multiplies; wrong "
+    "in 86 of 100 runs on a B300",
 )  # fmt: skip
 def operand_rewritten_between_two_multiplies_without_a_proxy_fence(mended):
     @cuda.jit(device=True)
@@ -175,7 +175,8 @@ def operand_rewritten_between_two_multiplies_without_a_proxy_fence(mended):
 
 @unit_bug(
     RaceError, "columns 32 to 39", "tcgen05_mma_ts", "tcgen05_mma_ss", "multiplies run in order only",
-    origin="https://github.com/triton-lang/triton/issues/10821 and pull 10993: an accumulator that another multiply reads",
+    origin="https://github.com/triton-lang/triton/issues/10821 and pull 10993: an accumulator that another "
+    "multiply reads",
 )  # fmt: skip
 def accumulator_that_the_next_multiply_takes_as_its_operand(mended):
     @cuda.jit(device=True)
@@ -195,7 +196,8 @@ def accumulator_that_the_next_multiply_takes_as_its_operand(mended):
 
 @unit_bug(
     RaceError, "columns 32 to 39", "tcgen05_mma_ts", "tcgen05_st", "missing tcgen05.wait::st",
-    origin="https://github.com/triton-lang/triton/pull/11464: tcgen05.wait is for a warp, but another reads what it stored",
+    origin="https://github.com/triton-lang/triton/pull/11464: tcgen05.wait is for a warp, but another reads what "
+    "it stored",
 )  # fmt: skip
 def operand_of_which_one_warp_alone_waits_for_its_stores(mended):
     @cuda.jit(device=True)
@@ -220,8 +222,8 @@ def operand_of_which_one_warp_alone_waits_for_its_stores(mended):
 @unit_bug(
     RaceError, "tcgen05_alloc", "bulk", "is written by|wrote it|is read by", check=Races,
     arguments=lambda: (np.ones(512, dtypes.BFloat16.numpy), *result()),
-    origin="https://github.com/facebookexperimental/triton/pull/1449: tcgen05.alloc writes its address into a tile that "
-    "TMA fills",
+    origin="https://github.com/facebookexperimental/triton/pull/1449: tcgen05.alloc writes its address into a tile "
+    "that TMA fills",
 )  # fmt: skip
 def address_of_the_allocation_within_a_tile(mended):
     def kernel(a, out):

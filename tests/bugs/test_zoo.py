@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     tensor_cores,
     tensor_operands,
     tensor_pairs,
+    tensor_reports,
     threads,
     tiles,
 )
