@@ -13,7 +13,8 @@ import pytest
 
 import numba_cute as cute
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
 
 import blackwell_attention as attention  # noqa: E402
 import blackwell_gemm as gemm  # noqa: E402
@@ -143,3 +144,15 @@ def test_examples_are_the_instructions_meant_in_registers_alone(name, wanted, ta
     assert code.notes == ()
     for text in wanted:
         assert re.search(rf"\b{re.escape(text)}", code.sass), text
+
+
+def test_the_product_of_the_page_is_right_and_compiles(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "blackwell.md").read_text(), re.DOTALL)
+    file = tmp_path / "product.py"  # a file, so that errors and Numba find the source
+    file.write_text(code)
+    scope = {"__name__": "product"}
+    exec(compile(code, str(file), "exec"), scope)  # which simulates it and compares with NumPy
+    for target in ("sm_100a", "sm_103a"):
+        compiled = cute.compile(scope["product"], scope["arguments"], arch=target)
+        assert compiled.resources.local == 0
+        assert "UTCHMMA" in compiled.sass
