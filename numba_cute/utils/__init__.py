@@ -32,6 +32,7 @@ from .sm100 import (
 from .smem_allocator import *
 from .tensormap_manager import *
 from .tile_scheduler import *
+from .tmem_allocator import *
 from .whole_tiles import *
 
 _facade.publish(globals(), blackwell_helpers, sm80, sm90, sm100)

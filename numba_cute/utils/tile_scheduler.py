@@ -137,6 +137,12 @@ class StaticPersistentTileScheduler:
         clusters = dtypes.Int32(grid_dim[2])
         return StaticPersistentTileScheduler(params, clusters, z, x % cm, y % cn, 0)
 
+    @staticmethod
+    def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
+        """Return `params.get_grid_shape(max_active_clusters)`, the grid to launch. On the host."""
+        check_params("get_grid_shape", params, PersistentTileSchedulerParams)
+        return params.get_grid_shape(max_active_clusters)
+
     @traced
     def get_current_work(self) -> WorkTileInfo:
         """Return the tile to do now, as a WorkTileInfo."""
