@@ -86,10 +86,13 @@ def both(body, readers=2 * M, columns=32):
     return kernel
 
 
-CUTLASS_3316 = "https://github.com/NVIDIA/cutlass/pull/3316: the tutorials 04 and 05 for two SMs"
+STARTS = (
+    "https://github.com/NVIDIA/cutlass/pull/3316: the tutorials 04 and 05 for two SMs; "
+    "https://github.com/tile-ai/tilelang/issues/2644 (C12)"
+)
 
 
-@pair_bug(RaceError, "tcgen05.alloc", "nothing says that this CTA has started", "cluster_arrive", origin=CUTLASS_3316)
+@pair_bug(RaceError, "tcgen05.alloc", "nothing says that this CTA has started", "cluster_arrive", origin=STARTS)
 def pair_allocates_before_its_peer_has_started(mended):
     def kernel(out):
         t = cuda.threadIdx.x
@@ -318,38 +321,6 @@ def commit_for_one_cta_of_a_multiply_for_two(mended):
         mbarrier.mbarrier_wait_parity(DONE, 0)
 
     return both(body, 1)
-
-
-@pair_bug(
-    RaceError, "tensor memory of CTA 1", "tcgen05_mma_ss", "nothing orders that after tcgen05.alloc",
-    origin="https://github.com/tile-ai/tilelang/issues/2644 (C12): no barrier of the cluster around the allocation",
-)  # fmt: skip
-def pair_multiplies_into_what_the_peer_has_yet_to_allocate(mended):
-    """The even CTA knows its own address, and takes the peer's, which is the same, to be there."""
-
-    def kernel(out):
-        t, rank = cuda.threadIdx.x, cuda.blockIdx.x
-        barriers(t, 1)
-        meet()
-        if t >= M:
-            umma.tcgen05_alloc(SLOT, 32, cta_group=2)
-        cuda.syncthreads()
-        if mended:
-            meet()
-        elif t == 0 and rank == 0:
-            for _ in range(3):
-                mbarrier.mbarrier_test_wait_parity(DONE, 0)  # the other CTA gets its turn
-        cuda.syncthreads()
-        d = get(SLOT)
-        if t == M and rank == 0:
-            multiply(d, False)
-            commit(DONE, BOTH)
-        mbarrier.mbarrier_wait_parity(DONE, 0)
-        meet()
-        if t >= M:
-            umma.tcgen05_dealloc(d, 32, cta_group=2)
-
-    return kernel
 
 
 ISA = "PTX ISA, tcgen05.alloc: one warp of each of the two CTAs allocates and frees"

@@ -60,12 +60,11 @@ class TensorMemory:
         self.warp: Any = None  # which allocates
 
     def room(self, columns: int, peer: TensorMemory | None = None) -> int | None:
-        """The first free place of so many columns, aligned to them; in a pair it is free in both CTAs, and that of the
-        peer if it has allocated its part already."""
+        """The first free place of so many columns, aligned to them; of a pair, in both CTAs: the first to allocate
+        takes it for both."""
         n, nth = columns // GRAIN, len(self.taken)
         if peer is not None and nth < len(peer.taken):
-            at = peer.taken[nth][0] // GRAIN
-            return at * GRAIN if self._free(at, n) else None
+            return peer.taken[nth][0]
         for at in range(0, len(self.owners), n):
             if self._free(at, n) and (peer is None or peer._free(at, n)):
                 return at * GRAIN
@@ -100,11 +99,13 @@ class TensorMemoryHandle:
         m.block(lambda: t.room(columns, other) is not None, f"tcgen05.alloc of {columns} columns")
         at = t.room(columns, other)
         assert at is not None
-        t.owners[at // GRAIN : (at + columns) // GRAIN] = [at] * (columns // GRAIN)
+        if other is None or len(t.taken) >= len(other.taken):
+            for each in (t, *(() if other is None else (other,))):
+                each.owners[at // GRAIN : (at + columns) // GRAIN] = [at] * (columns // GRAIN)
+                each.data[:, at : at + columns] = 0xFFFFFFFF
         t.allocated[at] = self._where()
         t.taken.append((at, columns, self._where()))
         t.warp = m.unit
-        t.data[:, at : at + columns] = 0xFFFFFFFF
         for tell in m.run.watch.allocates:
             tell(m, m.cta, Patch(0, LANES, at, columns), peer)
         return at

@@ -91,7 +91,7 @@ class Races(BarrierUse):
                 f"too, but nothing says that this CTA has started; let the whole cluster meet first (cluster_arrive "
                 f"and cluster_wait)"
             )
-        self._of(cta).allocated(m, patch)
+        self._of(cta).allocated(m, patch, None if peer is None else self._of(peer))
 
     def frees(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
         self._of(cta).freed(m, patch, None if peer is None else self._of(peer))

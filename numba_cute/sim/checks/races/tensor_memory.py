@@ -86,14 +86,19 @@ class Waits:
 
 
 class Allocation:
-    """Columns that a warp has allocated, as the `nth` of its CTA."""
+    """Columns that a warp has allocated, as the `nth` of its CTA. partner: that of the other CTA of a pair: the first
+    of the two to come takes the columns for both."""
 
-    __slots__ = ("patch", "nth", "threads", "place", "lo", "at")
+    __slots__ = ("nth", "threads", "place", "lo", "at", "partner")
 
-    def __init__(self, m: Any, patch: Patch, nth: int) -> None:
-        self.patch, self.nth, self.threads, self.place = patch, nth, m.threads, m.place
+    def __init__(self, m: Any, nth: int, partner: Allocation | None) -> None:
+        self.nth, self.threads, self.place, self.partner = nth, m.threads, m.place, partner
         self.lo = m.threads[0].clock.agent
         self.at = np.array([t.clock.epoch for t in m.threads], np.int32)
+
+    def usable(self, m: Any) -> bool:
+        """Tell whether all who issue `m` may use the columns."""
+        return self.known(m) or (self.partner is not None and self.partner.known(m))
 
     def known(self, m: Any) -> bool:
         """Tell whether all who issue `m` come after it: they know of one of its lanes, which allocate together."""
@@ -126,11 +131,17 @@ class TensorRaces:
         self.owners: list[Allocation | None] = [None] * (COLUMNS // GRAIN)
 
     # allocation
-    def allocated(self, m: Any, patch: Patch) -> None:
-        self.at[patch.index] = 0
-        made = Allocation(m, patch, len(self.allocations))
+    def allocated(self, m: Any, patch: Patch, peer: TensorRaces | None) -> None:
+        nth = len(self.allocations)
+        partner = peer.allocations[nth] if peer is not None and nth < len(peer.allocations) else None
+        made = Allocation(m, nth, partner)
         self.allocations.append(made)
-        self._own(patch, made)
+        if partner is not None:
+            partner.partner = made
+        for races in (self, *(() if peer is None or partner is not None else (peer,))):
+            races._own(patch, made)
+            if partner is None:
+                races.at[patch.index] = 0
 
     def _own(self, patch: Patch, owner: Allocation | None) -> None:
         at = patch.column // GRAIN
@@ -180,7 +191,7 @@ class TensorRaces:
 
     def _check(self, m: Any, me: Access, patch: Patch, reads: bool, writes: bool) -> None:
         for owner in dict.fromkeys(self.owners[patch.column // GRAIN : -(-(patch.column + patch.columns) // GRAIN)]):
-            if owner is not None and not owner.known(m):
+            if owner is not None and not owner.usable(m):
                 raise _not_yet_allocated(m, self.cta, patch, owner, "written" if writes else "read")
         part = self.at[patch.index]
         found = sorted(distinct(part.ravel()))
