@@ -3,7 +3,7 @@
 facts about the GPU."""
 
 from ..seam import facade as _facade
-from . import blackwell_helpers as blackwell_helpers, sm80 as sm80, sm90 as sm90, sm100 as sm100
+from . import blackwell_helpers as blackwell_helpers, sm80 as sm80, sm90 as sm90, sm100 as sm100, sm120 as sm120
 from .dynamic_scheduler import *
 from .fp8 import *
 from .grouped_scheduler import *
@@ -29,9 +29,10 @@ from .sm100 import (
     get_smem_layout_atom_ab as get_smem_layout_atom_ab,
     get_smem_layout_atom_epi as get_smem_layout_atom_epi,
 )
+from .sm120 import get_permutation_mnk as get_permutation_mnk
 from .smem_allocator import *
 from .tensormap_manager import *
 from .tile_scheduler import *
 from .whole_tiles import *
 
-_facade.publish(globals(), blackwell_helpers, sm80, sm90, sm100)
+_facade.publish(globals(), blackwell_helpers, sm80, sm90, sm100, sm120)
