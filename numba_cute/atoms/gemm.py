@@ -11,6 +11,7 @@ from ..layout.pure import pure
 from ..seam import CuteError, is_static, traced
 from ..tensor.tensor import Tensor
 from .mma_atom import MmaAtom, TiledMma
+from .op import Field
 
 __all__ = ["gemm", "mma_atom_call"]
 
@@ -25,9 +26,10 @@ def mma_atom_call(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: 
 
 
 @traced
-def gemm(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+def gemm(atom: MmaAtom | TiledMma, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
     """Multiply fragments by `atom`, an atom or a tiled MMA: d = a @ b.T + c. a, b: (V), (V, M) and (V, N), or (V, M, K)
-    and (V, N, K), as make_fragment_A and _B make them; d is (V, M, N).
+    and (V, N, K), as make_fragment_A and _B make them; d is (V, M, N). Block-scaled operations take (a, its scale
+    factors) and (b, its scale factors) too, tensors of the same modes, in place of Field.SFA and SFB.
 
     c is d, or another accumulator like it, which is copied first (wgmma, which is asynchronous, takes d alone).
     Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the others always. Executed
@@ -35,10 +37,21 @@ def gemm(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -
     types or memories than the operation takes. PTX and least target: the operation's.
     """
     atom = _atom(atom, "gemm")
+    a, atom = _with_factors(atom, a, Field.SFA)
+    b, atom = _with_factors(atom, b, Field.SFB)
     atom.op.begin(d, c, atom.accumulate)
     for at_d, at_a, at_b, first in gemm_steps(d.layout, a.layout, b.layout):
         x, y, z = (d, a, b) if at_d is None else (d[at_d], a[at_a], b[at_b])
         atom.issue(x, y, z, first, at_a, at_b)
+
+
+def _with_factors(atom: MmaAtom, operand: Any, field: Field) -> tuple[Tensor, MmaAtom]:
+    """The operand, and the atom with the scale factors that came with it."""
+    if not isinstance(operand, (tuple, list)):
+        return operand, atom
+    if len(operand) != 2:
+        raise CuteError(f"gemm: {operand!r} must be a fragment, or (fragment, scale factors)")
+    return operand[0], atom.set(field, operand[1])
 
 
 def _atom(atom: Any, what: str) -> MmaAtom:
