@@ -5,6 +5,7 @@ facts about the GPU."""
 from ..seam import facade as _facade
 from . import (
     blackwell_helpers as blackwell_helpers,
+    blockscaled_layout as blockscaled_layout,
     gemm as gemm,
     sm80 as sm80,
     sm90 as sm90,
@@ -45,4 +46,4 @@ from .tile_scheduler import *
 from .tmem_allocator import *
 from .whole_tiles import *
 
-_facade.publish(globals(), blackwell_helpers, gemm, sm80, sm90, sm100, sm120)
+_facade.publish(globals(), blackwell_helpers, blockscaled_layout, gemm, sm80, sm90, sm100, sm120)

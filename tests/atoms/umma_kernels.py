@@ -48,7 +48,7 @@ def read_words(regs, ptr, warp, num):
 
 @seam.traced
 def write_words(regs, ptr, warp, num):
-    src = seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num)
+    src = seam.Regs(regs.iterator.address, dtypes.Uint32, regs.iterator.offset, num)
     isa.tcgen05_st(taddr=ptr.address + ((warp * 32) << 16), src=src, shape="32x32b", num=num)
     isa.tcgen05_wait_st()
 
