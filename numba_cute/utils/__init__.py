@@ -3,7 +3,14 @@
 facts about the GPU."""
 
 from ..seam import facade as _facade
-from . import blackwell_helpers as blackwell_helpers, sm80 as sm80, sm90 as sm90, sm100 as sm100, sm120 as sm120
+from . import (
+    blackwell_helpers as blackwell_helpers,
+    distributed as distributed,
+    sm80 as sm80,
+    sm90 as sm90,
+    sm100 as sm100,
+    sm120 as sm120,
+)
 from .dynamic_scheduler import *
 from .fp8 import *
 from .grouped_scheduler import *
@@ -35,4 +42,4 @@ from .tensormap_manager import *
 from .tile_scheduler import *
 from .whole_tiles import *
 
-_facade.publish(globals(), blackwell_helpers, sm80, sm90, sm100, sm120)
+_facade.publish(globals(), blackwell_helpers, distributed, sm80, sm90, sm100, sm120)
