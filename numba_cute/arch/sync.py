@@ -158,7 +158,7 @@ def _check_registers(count: Any, what: str) -> None:
 def setmaxregister_increase(reg_count: int) -> None:
     """Raise the registers of each thread to `reg_count`, waiting until the block's pool has them. The whole warpgroup.
 
-    reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.inc, sm_90a.
+    reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.inc, sm_90a, sm_100f.
     """
     _check_registers(reg_count, "setmaxregister_increase")
     isa.setmaxnreg(action="inc", count=reg_count)
@@ -168,7 +168,7 @@ def setmaxregister_increase(reg_count: int) -> None:
 def setmaxregister_decrease(reg_count: int) -> None:
     """Lower the registers of each thread to `reg_count`, returning the rest to the block's pool. The whole warpgroup.
 
-    reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.dec, sm_90a.
+    reg_count: a static multiple of 8 from 24 to 256. PTX setmaxnreg.dec, sm_90a, sm_100f.
     """
     _check_registers(reg_count, "setmaxregister_decrease")
     isa.setmaxnreg(action="dec", count=reg_count)

@@ -33,6 +33,8 @@ from .rows import (  # noqa: F401 - importing a family declares its rows
     tcgen05,
     tcgen05_copy,
     tcgen05_mma,
+    tcgen05_mma_scaled,
+    tcgen05_mma_ws,
     tensormap_update,
     tma,
     wgmma,

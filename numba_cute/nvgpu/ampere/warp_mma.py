@@ -16,7 +16,7 @@ from ...isa.facts import fragment_layouts
 from ...layout.pure import pure
 from ...seam import CuteError, known_as, static
 from ...tensor.tensor import Tensor, make_rmem_tensor, recast_tensor
-from ..common.by_row import Case, Choice, forms
+from ..common.by_row import Case, Choice, cases
 from ..common.matrix import AB, ACC, SATURATE, SF, SHAPE, A, B, RowMma, mma_traits
 
 __all__ = [
@@ -322,5 +322,7 @@ def _mixed(case: Case) -> bool:
     return (a.width, b.width) != (8, 8) and (a, b) != (Float4E2M1FN, Float4E2M1FN)
 
 
-MXF8F6F4_SUPPORTED_PAIRS = frozenset((A.of(case)[0], B.of(case)[0]) for _, case in forms(MmaMXF8F6F4Op) if _mixed(case))
+MXF8F6F4_SUPPORTED_PAIRS = frozenset(
+    (A.of(case)[0], B.of(case)[0]) for _, case in cases(MmaMXF8F6F4Op, "a_type", "b_type") if _mixed(case)
+)
 """The types of A and B that `MmaMXF8F6F4Op` takes: `MmaMXF8Op` and `MmaMXF4Op` have the other two kinds."""
