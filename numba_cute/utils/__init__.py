@@ -6,6 +6,7 @@ from ..seam import facade as _facade
 from . import (
     blackwell_helpers as blackwell_helpers,
     blockscaled_layout as blockscaled_layout,
+    distributed as distributed,
     gemm as gemm,
     sm80 as sm80,
     sm90 as sm90,
@@ -46,4 +47,4 @@ from .tile_scheduler import *
 from .tmem_allocator import *
 from .whole_tiles import *
 
-_facade.publish(globals(), blackwell_helpers, blockscaled_layout, gemm, sm80, sm90, sm100, sm120)
+_facade.publish(globals(), blackwell_helpers, blockscaled_layout, distributed, gemm, sm80, sm90, sm100, sm120)
