@@ -35,6 +35,7 @@ from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTile
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, Pack, Repetition, SmemLayoutAtomKind
 from ..seam import CuteError, traced
 from .layout_enum import LayoutEnum
+from .sm100_blockscaled import make_blockscaled_trivial_tiled_mma
 
 __all__ = [
     "cluster_shape_to_tma_atom_A",
@@ -45,6 +46,7 @@ __all__ = [
     "get_smem_layout_atom_epi",
     "get_smem_store_op",
     "get_tmem_load_op",
+    "make_blockscaled_trivial_tiled_mma",
     "make_smem_layout_a",
     "make_smem_layout_b",
     "make_smem_layout_epi",

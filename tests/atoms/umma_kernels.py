@@ -48,7 +48,7 @@ def read_words(regs, ptr, warp, num):
 
 @seam.traced
 def write_words(regs, ptr, warp, num):
-    src = seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num)
+    src = seam.Regs(regs.iterator.address, dtypes.Uint32, regs.iterator.offset, num)
     isa.tcgen05_st(taddr=ptr.address + ((warp * 32) << 16), src=src, shape="32x32b", num=num)
     isa.tcgen05_wait_st()
 
@@ -105,8 +105,7 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), negate=(False, False), twice
     lay_a = smem_layout(shape_a, type_a, op.a_major_mode.name, swizzles[0])
     lay_b = smem_layout(shape_b, type_b, op.b_major_mode.name, swizzles[1])
     in_tmem, words, a_words = op.a_src is OperandSource.TMEM, result_words(op, tile), k * op.a_type.width // 32
-    columns, size_a, size_b = 512, cute.size(shape_a), cute.size(shape_b)
-    product = product_of(op, tile, negate, twice)
+    columns, size_a, size_b, product = 512, cute.size(shape_a), cute.size(shape_b), product_of(op, tile, negate, twice)
 
     @cute.cluster_shape(ctas, 1)
     @cuda.jit
@@ -130,7 +129,7 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), negate=(False, False), twice
         pipeline.pipeline_init_arrive((ctas, 1))
         pipeline.pipeline_init_wait((ctas, 1))
         if warp == 0:
-            arch.alloc_tmem(columns, slot, ctas == 2)  # both CTAs have started
+            arch.alloc_tmem(columns, slot, ctas == 2)
             fence_before()
         arch.sync_threads()
         fence_after()
