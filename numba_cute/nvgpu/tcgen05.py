@@ -8,6 +8,7 @@ results and overwrite the operands.
 from ..atoms.op import Field as Field
 from ..seam import facade as _facade
 from .blackwell.copies import *
+from .blackwell.copies_red import *
 from .blackwell.copies_shared import *
 from .blackwell.mma import *
 from .blackwell.smem_layouts import *

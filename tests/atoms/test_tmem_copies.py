@@ -114,6 +114,10 @@ REFUSED = [
      "must be a tensor in tensor memory"),
     (lambda: tcgen05.make_tmem_copy(atom(cute.nvgpu.CopyUniversalOp()), tensor(matrix())), "is no load or store of"),
     (lambda: tcgen05.get_tmem_copy_properties(atom(cute.nvgpu.CopyUniversalOp())), "is no load or store of"),
+    (lambda: tcgen05.LdRed32x32bOp(Repetition.x1), "repeat Repetition.x1 must be Repetition.x2, .x4"),
+    (lambda: tcgen05.LdRed32x32bOp(pack=Pack.PACK_16b_IN_32b), "must be Pack.NONE"),
+    (lambda: atom(tcgen05.LdRed16x32bx2Op(nan=True), S32), "elements of Int32 must be Float32"),
+    (lambda: atom(tcgen05.LdRed32x32bOp(), F16), "elements of Float16 must be Float32 or Int32 or Uint32"),
     (lambda: tcgen05.is_tmem_load(tcgen05.Ld32x32bOp()), "is neither a CopyAtom nor a TiledCopy"),
     (lambda: tcgen05.find_tmem_tensor_col_offset(tensor(matrix(), F32, AddressSpace.smem)), "tensor in tensor memory"),
 ]  # fmt: skip
@@ -151,3 +155,61 @@ def test_a_copy_that_the_instruction_cannot_do_is_refused(op, lay, registers, dt
     kernel = copied(op, F32, tensor(lay), registers, dtype)
     with pytest.raises(cute.CuteError, match=why):
         cute.simulate(kernel, arch="sm_100a")[1, 32]()
+
+
+MIN, MAX = tcgen05.TmemLoadRedOp.MIN, tcgen05.TmemLoadRedOp.MAX
+REDUCED = [
+    (tcgen05.LdRed32x32bOp(Repetition.x8, redOp=MAX), F32, 128),
+    (tcgen05.LdRed32x32bOp(Repetition.x32, redOp=MIN), S32, 128),
+    (tcgen05.LdRed16x32bx2Op(Repetition.x4, redOp=MAX), cute.Uint32, 64),
+    (tcgen05.LdRed32x32bOp(Repetition.x2, redOp=MIN, abs=True, nan=True), F32, 128),
+]
+
+
+@pytest.mark.parametrize("op, dtype, rows", REDUCED, ids=lambda x: getattr(type(x), "__name__", None))
+def test_a_load_also_gives_the_extreme_of_each_thread(run, op, dtype, rows):
+    lay, rng = kernels.matrix(rows, 32, 32, False), np.random.default_rng(0)
+    held = rng.integers(0, 2**32, (128, 32), dtype=np.uint32)
+    if dtype is F32:
+        held = rng.standard_normal((128, 32)).astype(np.float32)
+        if op.nan:
+            held[5, 7] = np.nan
+        held = held.view(np.uint32)
+    whole = kernels.as_matrix(held, lay, dtype)
+    each = op.repeat.value
+    parts = np.abs(whole) if op.abs else whole
+    if rows == 64:  # thread t and t + 16 of a warp have a half each of a row's columns
+        parts = parts.reshape(4, 16, -1, 2, each).transpose(0, 3, 1, 2, 4).reshape(128, -1, each)
+    want = getattr(np, op.redOp.value)(parts.reshape(128, -1, each), axis=2)
+    out, red = np.zeros((rows, 32), dtype.numpy), np.zeros(want.shape, dtype.numpy)
+
+    def check():
+        np.testing.assert_array_equal(out, whole)
+        np.testing.assert_array_equal(red, want)
+
+    kernel = kernels.reducer(op, dtype, lay, 32)
+    run(kernel, 1, kernels.THREADS, [held, out, red], outputs=[out, red], arch="sm_103a", check=check)
+
+
+def test_a_load_with_reduction_needs_its_target():
+    op, dtype, rows = REDUCED[0]
+    kernel = kernels.reducer(op, dtype, kernels.matrix(rows, 32, 32, False), 32)
+    args = [np.zeros((128, 32), np.uint32), np.zeros((128, 32), np.float32), np.zeros((128, 4), np.float32)]
+    with pytest.raises(cute.CuteError, match="tcgen05_ld_red.* sm_103f"):
+        cute.compile(kernel, tuple(args), arch="sm_100a")
+
+
+@pytest.mark.parametrize("op, why", [
+    (tcgen05.Ld32x32bOp(Repetition.x4), "dst is 2 tensors, but .* writes 1"),
+    (tcgen05.LdRed32x32bOp(Repetition.x4), r"dst\[1\] .* must be 1 registers of Float32"),
+])  # fmt: skip
+def test_what_a_load_with_reduction_does_not_write_is_refused(op, why):
+    made, lay = atom(op), cute.make_layout(((4, 32), 1), stride=((1, 1 << 16), 0))
+
+    @cuda.jit
+    def kernel():
+        t = cute.make_tensor(cute.make_ptr(F32, 0, AddressSpace.tmem, 16), lay)
+        cute.copy(made, t, (cute.make_rmem_tensor((4, 1), F32), cute.make_rmem_tensor((2, 1), F32)))
+
+    with pytest.raises(cute.CuteError, match=why):
+        cute.simulate(kernel, arch="sm_103a")[1, 32]()
