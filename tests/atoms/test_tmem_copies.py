@@ -8,6 +8,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute import pipeline, utils
 from numba_cute.nvgpu import tcgen05
 from numba_cute.nvgpu.tcgen05 import Pack, Repetition, Unpack
 from numba_cute.tensor.pointer import AddressSpace, Pointer
@@ -127,6 +128,46 @@ REFUSED = [
 def test_what_there_is_not_is_refused(make, why):
     with pytest.raises(cute.CuteError, match=why):
         make()
+
+
+@cuda.jit
+def within(out):
+    """All is made in the kernel, as kernels of the CuTe DSL do, of an accumulator with its stages."""
+    tid, _, _ = cute.arch.thread_idx()
+    mma = kernels.MMA
+    tmem = utils.TmemAllocator(barrier_for_retrieve=pipeline.NamedBarrier(1, 128))
+    fragment = mma.make_fragment_C(cute.append(mma.partition_shape_C((128, 64)), 2))
+    tmem.allocate(utils.get_num_tmem_alloc_cols(fragment))
+    tmem.wait_for_alloc()
+    acc = cute.make_tensor(tmem.retrieve_ptr(cute.Float32), fragment.layout)
+    store = cute.make_copy_atom(tcgen05.copy.St32x32bOp(tcgen05.copy.Repetition(32)), cute.Float32)
+    load = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x16, tcgen05.Pack.NONE), cute.Float32)
+    where = mma.get_slice(0).partition_C(cute.make_identity_tensor((128, 64)))
+    tiled_store = tcgen05.make_tmem_copy(store, acc[None, None, None, 0])
+    thr_store = tiled_store.get_slice(tid)
+    here = thr_store.partition_S(where)
+    regs = cute.make_rmem_tensor(here.shape, cute.Float32)
+    for i in cute.range_constexpr(cute.size(regs)):
+        regs[i] = here[i][0] * 100 + here[i][1]
+    cute.copy(tiled_store, regs, thr_store.partition_D(acc)[None, None, None, None, 1])
+    cute.arch.fence_view_async_tmem_store()
+    tiled_load = tcgen05.make_tmem_copy(load, acc[(None, None), 0, 0, 0])
+    thr_load = tiled_load.get_slice(tid)
+    there = thr_load.partition_D(cute.make_identity_tensor((128, 64)))
+    got = cute.make_rmem_tensor(there.shape, cute.Float32)
+    cute.copy(tiled_load, thr_load.partition_S(acc[(None, None), 0, 0, 1]), got)
+    cute.arch.fence_view_async_tmem_load()
+    for i in cute.range_constexpr(cute.size(got)):
+        out[there[i][0], there[i][1]] = got[i]
+    tmem.wait_for_alloc()
+    tmem.relinquish_alloc_permit()
+    tmem.free(acc.iterator)
+
+
+def test_an_accumulator_with_stages_is_copied_by_what_the_kernel_makes(run):
+    out = np.zeros((128, 64), np.float32)
+    want = np.arange(128)[:, None] * 100 + np.arange(64)
+    run(within, 1, 128, [out], outputs=[out], arch="sm_100a", check=lambda: np.testing.assert_array_equal(out, want))
 
 
 def copied(op, dtype, there, registers, register_type):

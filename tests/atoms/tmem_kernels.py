@@ -10,6 +10,12 @@ from numba_cute.isa.facts.tensor_memory import lane_stride
 from numba_cute.nvgpu import tcgen05
 
 THREADS = 128
+MMA = cute.make_tiled_mma(
+    tcgen05.MmaF16BF16Op(
+        cute.Float16, cute.Float32, (128, 64), tcgen05.CtaGroup.ONE, tcgen05.OperandSource.SMEM,
+        tcgen05.OperandMajorMode.K, tcgen05.OperandMajorMode.K,
+    )
+)  # fmt: skip
 
 
 def matrix(rows, columns, width, apart):
