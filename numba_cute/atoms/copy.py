@@ -21,7 +21,7 @@ __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_cal
 def copy(
     atom: CopyAtom | TiledCopy,
     src: Tensor,
-    dst: Tensor,
+    dst: Tensor | tuple[Tensor, ...],
     *,
     pred: Tensor | None = None,
     tma_bar_ptr: Pointer | None = None,
@@ -30,7 +30,8 @@ def copy(
     tma_desc_ptr: Pointer | None = None,
     unroll_factor: int | None = None,
 ) -> None:
-    """Copy `src` to `dst` by `atom`, an atom or a tiled copy. Both are (V, rest…), V the values of one instruction.
+    """Copy `src` to `dst` by `atom`, an atom or a tiled copy. Both are (V, rest…), V the values of one instruction. Of
+    an operation that writes several tensors, such as tcgen05.LdRed32x32bOp, `dst` is a tuple of them.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
     that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
@@ -48,15 +49,20 @@ def copy(
         atom = atom.atom
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: atom {atom!r} is neither a CopyAtom nor a TiledCopy")
-    for t, name in ((src, "src"), (dst, "dst")):
+    written = dst if isinstance(dst, tuple) else (dst,)
+    if len(written) != atom.op.destinations:
+        raise CuteError(f"copy: dst is {len(written)} tensors, but {atom.op!r} writes {atom.op.destinations}")
+    for t, name in ((src, "src"), *((t, "dst") for t in written)):
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
-    check_writable(dst.iterator, "copy")
+    for t in written:
+        check_writable(t.iterator, "copy")
     if unroll_factor is not None and (not isinstance(unroll_factor, int) or unroll_factor < 1):
         raise CuteError(f"copy: unroll_factor {unroll_factor!r} must be a positive static int, or left out")
     if tma_desc_ptr is not None:
         atom = atom.with_tensor_map(tma_desc_ptr)
-    atom.op.copy(atom, src, dst, pred, tma_bar_ptr, mcast_mask, cache_policy)
+    to: Any = dst
+    atom.op.copy(atom, src, to, pred, tma_bar_ptr, mcast_mask, cache_policy)
 
 
 @traced
