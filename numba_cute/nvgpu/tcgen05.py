@@ -13,7 +13,14 @@ from .blackwell.copies_red import *
 from .blackwell.copies_shared import *
 from .blackwell.mma import *
 from .blackwell.mma_scaled import *
+from .blackwell.mma_sparse import *
 from .blackwell.smem_layouts import *
-from .common import CtaGroup as CtaGroup, OperandMajorMode as OperandMajorMode, OperandSource as OperandSource
+from .common import (
+    CollectorBBuffer as CollectorBBuffer,
+    CollectorOp as CollectorOp,
+    CtaGroup as CtaGroup,
+    OperandMajorMode as OperandMajorMode,
+    OperandSource as OperandSource,
+)
 
 _facade.publish(globals())

@@ -27,7 +27,7 @@ FACADES = {
 NAMES = [(part, name) for part, module in FACADES.items() for name in module.__all__]
 
 
-CHOICES = {"ReductionOp", "TmemLoadRedOp"}
+CHOICES = {"CollectorOp", "ReductionOp", "TmemLoadRedOp"}
 """Names that say operation and are choices."""
 
 
