@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..seam import CuteError, traced
+from ..seam import CuteError, StaticEnum, traced
 from ..tensor.move import move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor
@@ -112,7 +112,7 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
     Raises CuteError unless both lie in memory or registers, and for a priority where neither, or both, lie in global
     memory, or that moves less than a byte. PTX ld, st and mov, any target."""
     a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
-    evict = getattr(l1c_evict_priority, "value", l1c_evict_priority)
+    evict = l1c_evict_priority.value if isinstance(l1c_evict_priority, StaticEnum) else None
     if l1c_evict_priority is not None and not isinstance(evict, str):
         raise CuteError(f"autovec_copy: l1c_evict_priority {l1c_evict_priority!r} is no CacheEvictionPriority")
     move(a, src.layout, b, dst.layout, access=hinted(a, b, evict) if evict else None)
