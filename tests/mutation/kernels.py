@@ -15,6 +15,8 @@ import numpy as np
 import numba_cute as cute
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+import blackwell_attention  # noqa: E402
+import blackwell_gemm  # noqa: E402
 import elementwise  # noqa: E402
 import reduce  # noqa: E402
 import transpose  # noqa: E402
@@ -63,6 +65,28 @@ HOPPER = small(hopper_gemm, ("TILE_M, TILE_N, ROW = 128, 256, 128", "TILE_M, TIL
 MIXED = small(hopper_mixed_gemm, ("TILE_K, STAGES = 64, 4", "TILE_N, TILE_K, STAGES = 128, 64, 2"))
 AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_M, TILE_N, ROW_BYTES = 32, 32, 128"),
                ("WARPS_M, WARPS_N = 2, 4", "WARPS_M, WARPS_N = 1, 2"))  # fmt: skip
+
+
+BLACKWELL = small(blackwell_gemm, ("TILE_M, TILE_N, ROW = 128, 128, 128", "TILE_M, TILE_N, ROW = 128, 64, 128"),
+                  ("STAGES, ACC_STAGES, STORE_STAGES, RESPONSES = 4, 2, 2, 2",
+                   "STAGES, ACC_STAGES, STORE_STAGES, RESPONSES = 2, 2, 2, 2"))  # fmt: skip
+
+
+def _blackwell(*plan: Any) -> Callable[[dict, dict], None]:
+    def run(space: dict, options: dict) -> None:
+        form = space["Plan"](*plan)
+        a, b, c = gemm_host.problem(128 * form.ctas, 136, 200, cute.BFloat16)  # three tiles, the last of 8 columns
+        space["simulate"](a, b, c, cute.BFloat16, form, **options)
+        gemm_host.check(a, b, c)
+
+    return run
+
+
+def _attention(space: dict, options: dict) -> None:
+    p = blackwell_attention.problem(256, 256, 1, 1, 64, cute.BFloat16)
+    kernel, args, grid = space["arguments"](p, False)
+    cute.simulate(kernel, arch="sm_100a", **options)[grid, blackwell_attention.THREADS](*args)
+    blackwell_attention.check(p, False)
 
 
 def _hopper(space: dict, options: dict) -> None:
@@ -212,6 +236,14 @@ KERNELS = [
     Kernel("PipelineTmaStore", pipelines, frozenset({"stored"}), _pipe_store),
     Kernel("PipelineOrder", pipelines, frozenset({"ordered"}), _pipe_order),
     Kernel("PipelineCpAsync", pipelines, frozenset({"copied"}), _pipe_cp_async),
+    Kernel("Blackwell GEMM", BLACKWELL, frozenset({"epilogue", "kernel", "next_static"}), _blackwell()),
+    Kernel(
+        "Blackwell GEMM of pairs",
+        BLACKWELL,
+        frozenset({"epilogue", "kernel", "next_dynamic"}),
+        _blackwell(2, (2, 1), True),
+    ),
+    Kernel("Blackwell attention", blackwell_attention, frozenset({"softmax", "leave", "kernel"}), _attention),
     Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
     Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
 ]

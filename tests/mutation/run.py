@@ -14,6 +14,8 @@ LEAST = 0.95
 # (kernel, what the mutant's description holds, or ends with if there is a $): why the mutant is no bug.
 OWN = "only its own CTA uses its barriers, and that has not exited"
 NOT_TAKEN = "this branch is not taken"
+STORES = "PipelineTmaStore only checks its type"
+FREED = "the barrier of the next piece, or of tmem.free, comes after all that this one orders"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
     ("PipelineTmaAsync", "without pipe.sync_object_full.arrive(fill.index)"): NOT_TAKEN,
@@ -38,6 +40,16 @@ EQUIVALENT = {
     ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): "waiting for all groups is slower, and right",
     ("mixed GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("mixed GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): "PipelineTmaStore only checks its type",
+    ("Blackwell GEMM", "without together.arrive_and_wait()$"): FREED,
+    ("Blackwell GEMM", "without producer.tail()"): OWN,
+    ("Blackwell GEMM", "without full.tail()"): OWN,
+    ("Blackwell GEMM", "without asks.tail()"): NOT_TAKEN,
+    ("Blackwell GEMM", "CooperativeGroup(Agent.Thread, 32 * EPILOGUE_WARPS): argument 1"): STORES,
+    ("Blackwell GEMM", "CooperativeGroup(Agent.Thread, followers)"): NOT_TAKEN,
+    ("Blackwell GEMM", "asks.acquire_and_advance() does not wait"): NOT_TAKEN,
+    ("Blackwell GEMM of pairs", "without together.arrive_and_wait()$"): FREED,
+    ("Blackwell GEMM of pairs", "without full.tail()"): "in tmem.free the CTAs meet, after the peer's last release",
+    ("Blackwell GEMM of pairs", "CooperativeGroup(Agent.Thread, 32 * EPILOGUE_WARPS): argument 1"): STORES,
     ("Ampere GEMM", "arch.cp_async_wait_group(STAGES - 2): argument 0 -1"): "waiting for more is slower, and right",
     ("Ampere GEMM", "arch.cp_async_wait_group(0)"): "the groups open at the end are empty: all copies were waited for",
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
