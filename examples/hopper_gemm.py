@@ -22,10 +22,9 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
-from numba_cute.runtime import from_dlpack
 
 import gemm_host
-from gemm_host import DTYPES, check, problem  # noqa: F401 (check: for those who import this)
+from gemm_host import DTYPES, check, cover, operand, problem  # noqa: F401 (check: for those who import this)
 
 TILE_M, TILE_N, ROW = 128, 256, 128  # ROW bytes along K, or of a piece of the output, make a tile: one swizzle
 NARROW_N = 128  # the tiles of problems that have few
@@ -193,19 +192,6 @@ def finish(sums, c):
             sums[x, y] = 0
 
 
-def cover(coordinates, *shape):
-    """TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
-    shape = tuple(cute.Int32(n) for n in shape)
-    return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
-
-
-def operand(array, dtype):
-    """A tensor of the array with run-time extents, and the mode along which it is contiguous."""
-    t = from_dlpack(array, assumed_align=16)
-    mode = cute.leading_dim(t.shape, t.stride)
-    return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
-
-
 def mma_op(dtype, tile_n, a_major, b_major):
     """The wgmma for operands of `dtype`."""
     shape, smem = (64, tile_n, 256 // dtype.width), warpgroup.OperandSource.SMEM
@@ -315,7 +301,7 @@ def plan(c, k, dtype, sms, parts=None):
 
 def rows_first(c):
     """C's extents, the one that is not contiguous first: the kernel's M and N."""
-    mode = operand(c, from_dlpack(c).element_type)[1]
+    mode = gemm_host.contiguous_mode(c)
     return c.shape[1 - mode], c.shape[mode]
 
 

@@ -56,6 +56,12 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 60
 LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     "examples/ampere_gemm.py:gemm": "one kernel, shown whole",
+    "examples/blackwell_attention.py:kernel": "one kernel, shown whole",
+    "examples/blackwell_attention.py:make_kernel": "one kernel, shown whole",
+    "examples/blackwell_blockscaled_gemm.py:kernel": "one kernel, shown whole",
+    "examples/blackwell_blockscaled_gemm.py:make_kernel": "one kernel, shown whole",
+    "examples/blackwell_gemm.py:kernel": "one kernel, shown whole",
+    "examples/blackwell_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/hopper_gemm.py:gemm": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
 }

@@ -48,17 +48,8 @@ def part(atom, at, sharing, smem, gmem):
     )
 
 
-def gemm(op, tile, cluster):
-    """A kernel (tma_a, a, tma_b, b, out, blocks): each CTA or pair multiplies one tile of `blocks` of K; out (CTAs of
-    the cluster, 128, words)."""
-    mma, v, (m, n, k) = cute.make_tiled_mma(op), op.cta_group.value, tile
-    lay_a, lay_b = smem_layouts(mma, tile)
-    lay_cluster = vmnk(mma, cluster)
-    _, at_m, at_n, _ = lay_cluster.shape
-    words = result_words(op, tile)
-    acc_layout = mma.make_fragment_C(mma.partition_shape_C((m, n))).layout
-    a_bytes = layout.size_in_bytes(op.a_type, cute.slice_(lay_a, (None, None, None, 0)).outer)
-    b_bytes = layout.size_in_bytes(op.b_type, cute.slice_(lay_b, (None, None, None, 0)).outer)
+def product_of(mma, acc_layout):
+    """What one warp does with a stage: its multiplies."""
 
     @seam.traced
     def product(tmem, s_a, s_b, stage, first):
@@ -70,6 +61,13 @@ def gemm(op, tile, cluster):
             cute.gemm(made, acc, f_a[coord], f_b[coord], acc)
             made = mma.set(Field.ACCUMULATE, True)
 
+    return product
+
+
+def partitions_of(mma, tile, at_m, at_n):
+    """What a CTA loads of A and B: (in shared memory, in global memory), each (box, blocks of K)."""
+    m, n, k = tile
+
     @seam.traced
     def partitions(tma_a, a, tma_b, b, s_a, s_b, coord, tile_m, tile_n):
         mine = mma.get_slice(coord[0])
@@ -79,10 +77,52 @@ def gemm(op, tile, cluster):
         to_b, from_b = part(tma_b, coord[1], at_m, s_b, g_b)
         return to_a, from_a[None, tile_m, None], to_b, from_b[None, tile_n, None]
 
+    return partitions
+
+
+@seam.traced
+def make_mainloop(bars, lay_cluster, expected):
+    _, m, n, _ = lay_cluster.shape
+    return pipeline.PipelineTmaUmma.create(
+        num_stages=STAGES, producer_group=CooperativeGroup(Agent.Thread),
+        consumer_group=CooperativeGroup(Agent.Thread, m + n - 1), tx_count=expected,
+        barrier_storage=bars, cta_layout_vmnk=lay_cluster, defer_sync=True, name="mainloop",
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def load(mainloop, tma_a, from_a, to_a, mask_a, tma_b, from_b, to_b, mask_b, blocks):
+    """What the loading warp does."""
+    producer = mainloop.make_producer()
+    for i in range(blocks):
+        stage = producer.acquire_and_advance()
+        to = None, stage.index
+        cute.copy(tma_a, from_a[None, i], to_a[to], tma_bar_ptr=stage.barrier, mcast_mask=mask_a)
+        cute.copy(tma_b, from_b[None, i], to_b[to], tma_bar_ptr=stage.barrier, mcast_mask=mask_b)
+    producer.tail()
+
+
+def bytes_of(dtype, lay):
+    """Of one stage."""
+    return layout.size_in_bytes(dtype, cute.slice_(lay, (None, None, None, 0)).outer)
+
+
+def gemm(op, tile, cluster):
+    """A kernel (tma_a, a, tma_b, b, out, blocks): each CTA or pair multiplies one tile of `blocks` of K; out (CTAs of
+    the cluster, 128, words)."""
+    mma, v = cute.make_tiled_mma(op), op.cta_group.value
+    lay_a, lay_b = smem_layouts(mma, tile)
+    lay_cluster = vmnk(mma, cluster)
+    _, at_m, at_n, _ = lay_cluster.shape
+    words = result_words(op, tile)
+    product = product_of(mma, mma.make_fragment_C(mma.partition_shape_C(tile[:2])).layout)
+    partitions = partitions_of(mma, tile, at_m, at_n)
+    expected = v * (bytes_of(op.a_type, lay_a) + bytes_of(op.b_type, lay_b))
+
     @cute.cluster_shape(*cluster)
     @cuda.jit
     def kernel(tma_a, a, tma_b, b, out, blocks):
-        tid, _, _ = arch.thread_idx()
+        tid, x, y = arch.thread_idx()[0], *arch.block_idx()[:2]
         warp = arch.make_warp_uniform(arch.warp_idx())
         rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
         coord = lay_cluster.get_flat_coord(rank)
@@ -91,11 +131,7 @@ def gemm(op, tile, cluster):
         s_b = smem.allocate_tensor(op.b_type, lay_b.outer, 1024, lay_b.inner)
         bars, bar = smem.allocate_array(cute.Int64, 2 * STAGES), smem.allocate_array(cute.Int64, 1)
         slot = smem.allocate_array(cute.Int32, 1)
-        mainloop = pipeline.PipelineTmaUmma.create(
-            num_stages=STAGES, producer_group=CooperativeGroup(Agent.Thread),
-            consumer_group=CooperativeGroup(Agent.Thread, at_m + at_n - 1), tx_count=(a_bytes + b_bytes) * v,
-            barrier_storage=bars, cta_layout_vmnk=lay_cluster, defer_sync=True, name="mainloop",
-        )  # fmt: skip
+        mainloop = make_mainloop(bars, lay_cluster, expected)
         if warp == 0:
             arch.alloc_tmem(512, slot, v == 2)
             fence_before()
@@ -107,17 +143,10 @@ def gemm(op, tile, cluster):
         fence_after()
         tmem = arch.retrieve_tmem_ptr(op.accumulator, 16, slot)
         if warp == 1:
-            bx, by, _ = arch.block_idx()
-            to_a, from_a, to_b, from_b = partitions(tma_a, a, tma_b, b, s_a, s_b, coord, bx // v, by)
+            to_a, from_a, to_b, from_b = partitions(tma_a, a, tma_b, b, s_a, s_b, coord, x // v, y)
             mask_a = cpasync.create_tma_multicast_mask(lay_cluster, coord, 2)
             mask_b = cpasync.create_tma_multicast_mask(lay_cluster, coord, 1)
-            producer = mainloop.make_producer()
-            for i in range(blocks):
-                stage = producer.acquire_and_advance()
-                to = None, stage.index
-                cute.copy(tma_a, from_a[None, i], to_a[to], tma_bar_ptr=stage.barrier, mcast_mask=mask_a)
-                cute.copy(tma_b, from_b[None, i], to_b[to], tma_bar_ptr=stage.barrier, mcast_mask=mask_b)
-            producer.tail()
+            load(mainloop, tma_a, from_a, to_a, mask_a, tma_b, from_b, to_b, mask_b, blocks)
         elif warp == 0 and coord[0] == 0:
             consumer = mainloop.make_consumer()
             for i in range(blocks):
@@ -128,7 +157,6 @@ def gemm(op, tile, cluster):
         arch.mbarrier_wait(bar, 0)
         got = cute.make_rmem_tensor(words, cute.Uint32)
         read_words(got, tmem, warp, words)
-        x, y, _ = arch.block_idx()
         for j in cute.range_constexpr(words):
             out[x, y, tid, j] = got[j]
         meet()

@@ -16,13 +16,14 @@ from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float32, TFloat32, Uint8
 from ...isa.facts import tensor_memory as tmem
 from ...isa.facts.canonical import SWIZZLE_128B_BASE32B
-from ...isa.rows.tcgen05_mma import Tcgen05Descriptor, instruction
+from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
+from ...isa.rows.tcgen05_cases import instruction
 from ...layout import Layout
 from ...seam import CuteError, known, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, remembered
-from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
+from ..common.choices import CollectorOp, CtaGroup, OperandMajorMode, OperandSource
 from ..common.matrix import AB, ACC, A, B, RowMma
 from ..common.smem_descriptor import DescriptorForm, SmemDescriptor, descriptor_tensor
 
@@ -44,27 +45,30 @@ TCGEN05 = DescriptorForm(
 
 
 @remembered
-def _traits(m: int, n: int, k: int, ctas: int) -> MmaTraits:
+def _traits(m: int, n: int, k: int, ctas: int, sparsity: int) -> MmaTraits:
     """The tile of a multiply, whose rows of A, B and D are dealt out to its CTAs, one part after the other."""
 
     def part(rows: int, columns: int, whole: int) -> Layout:
         return Layout((ctas, (rows, columns)), (rows, (1, whole)))
 
     mine = m // ctas
-    a, b, c = part(mine, k, m), part(n // ctas, k, n), part(mine, n, m)
-    return MmaTraits((m, n, k), layout.make_layout(ctas), a, b, c)
+    a, b, c = part(mine, k // sparsity, m), part(n // ctas, k, n), part(mine, n, m)
+    return MmaTraits((m, n, k), layout.make_layout(ctas), a, b, c, sparsity, part(mine, k, m))
 
 
 @known_as("cute_nvgpu.tcgen05")
 class UnitMma(RowMma):
-    """Base of the operations of the matrix unit with operands of one scale. negate_a, negate_b: the words of
-    Field.NEGATE_A and NEGATE_B."""
+    """Base of the operations of the matrix unit. negate_a, negate_b: the words of Field.NEGATE_A and NEGATE_B."""
 
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
+    fields: ClassVar[tuple[Field, ...]] = (
+        Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B, Field.COLLECTOR, Field.DISABLED_LANES
+    )  # fmt: skip
     rows = (isa.tcgen05_mma_ss, isa.tcgen05_mma_ts)
     asynchronous = True
     saturates: ClassVar[bool] = False
     """Whether results are clamped to their range."""
+    packed: ClassVar[bool] = False
+    """Whether elements narrower than a byte lie without gaps."""
     instruction_shape: Any
     cta_group: Any
     a_src: Any
@@ -83,7 +87,7 @@ class UnitMma(RowMma):
         return super()._chosen(choice, legal)
 
     def traits(self) -> MmaTraits:
-        return _traits(*self.shape_mnk, self.cta_group.value)
+        return _traits(*self.shape_mnk, self.cta_group.value, self.sparsity)
 
     def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         what = f"make_fragment_{operand}"
@@ -92,8 +96,9 @@ class UnitMma(RowMma):
         dtype = self.a_type if operand == "A" else self.b_type
         if not isinstance(input, Tensor):
             raise CuteError(f"{what}: {input!r} must be a partitioned tensor in shared memory")
-        if not _reads(input.element_type, dtype):
-            held = "Uint8, 16 elements in the first bytes of each 16," if dtype.width < 8 else dtype
+        if not self._reads(input.element_type, dtype):
+            narrow = dtype.width < 8 and not self.packed
+            held = "Uint8, 16 elements in the first bytes of each 16," if narrow else dtype
             raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {held}")
         major = self.a_major_mode if operand == "A" else self.b_major_mode
         return descriptor_tensor(input, major, TCGEN05, what)
@@ -108,15 +113,16 @@ class UnitMma(RowMma):
             raise CuteError(f"{what}: shape {shape} must be ({part}, rest, rest, …), as partition_{operand} gives it")
         rest = tuple(map(layout.size, shape[1:]))
         rows, columns = part
+        ctas = 1 if self.sparsity > 1 else ctas  # 64 rows of a CTA lie as those of one alone
         if operand == "A":
             dtype = self.a_type
-            width = max(dtype.width, 8)
+            width = dtype.width if self.packed else max(dtype.width, 8)
             lay = tmem.repeated(tmem.operand(rows, columns, ctas, width), rest, width)
         else:
             dtype = self.accumulator
             one = tmem.accumulator(rows, columns, ctas, dtype.width)
             lay = tmem.repeated(one, rest, dtype.width, self.a_src is OperandSource.SMEM)
-        held = Float32 if dtype == TFloat32 else Uint8 if dtype.width < 8 else dtype
+        held = Float32 if dtype == TFloat32 else Uint8 if dtype.width < 8 and not self.packed else dtype
         address: Any = 0
         if isinstance(input, Tensor) and isinstance(input.iterator, Pointer):
             if input.iterator.space is AddressSpace.tmem:
@@ -137,19 +143,51 @@ class UnitMma(RowMma):
         **words: Any,
     ) -> None:  # fmt: skip
         row, statics = self.row()
-        to, b_word = _place(d, self.accumulator, "d"), _descriptor(b, "b")
-        first = _descriptor(a, "a") if self.a_src is OperandSource.SMEM else _place(a, self.a_type, "a")
-        signs = _static(negate_a, Field.NEGATE_A), _static(negate_b, Field.NEGATE_B)
-        form = instruction(statics, *signs, self.saturates)
-        seam.current().when(isa.elect_sync(), lambda: row(to, first, b_word, form, accumulate, **statics))
+        operands = self._operands(d, a, b)
+        form, more = self._told(statics, signs(negate_a, negate_b), words)
+        statics |= _qualifiers(words)
+        seam.current().when(isa.elect_sync(), lambda: row(*operands, form, use_acc=accumulate, **more, **statics))
+
+    def _told(self, statics: dict[str, Any], negated: tuple[bool, bool], words: dict[str, Any]) -> tuple[Any, Any]:
+        """The instruction descriptor, and the operands after it by name, as the `words` of the atom's fields say."""
+        return instruction(statics, *negated, self.saturates), {"disable": words.get("disabled_lanes")}
+
+    def _operands(self, d: Tensor, a: Tensor, b: Tensor) -> tuple[Any, Any, Any]:
+        """The words of d, a and b."""
+        first = _descriptor(a, "a") if self.a_src is OperandSource.SMEM else self._place(a, self.a_type, "a")
+        return self._place(d, self.accumulator, "d"), first, _descriptor(b, "b")
+
+    def _place(self, t: Tensor, dtype: DType, name: str) -> Any:
+        """The address of an operand in tensor memory."""
+        p, operand = t.iterator, "C" if name == "d" else "A"
+        right = isinstance(p, Pointer) and p.space is AddressSpace.tmem and self._reads(p.dtype, dtype)
+        if not right or not (isinstance(p.offset, int) and p.offset == 0):
+            raise CuteError(f"gemm: {name} {t!r} must be {dtype} in tensor memory, as make_fragment_{operand} makes it")
+        return p.address
+
+    def _reads(self, element: DType, dtype: DType) -> bool:
+        """Return whether memory of `element`s is what an operand of `dtype` is read from: tf32 are floats, what is
+        narrower than a byte lies in bytes, 16 packed into the first of each 16, unless all lie `packed`."""
+        if dtype.width < 8 and not self.packed:
+            return element == Uint8
+        return element == dtype or (dtype == TFloat32 and element == Float32)
 
 
-def _reads(element: DType, dtype: DType) -> bool:
-    """Return whether memory of `element`s is what an operand of `dtype` is read from: tf32 are floats, what is narrower
-    than a byte lies packed in chunks of bytes."""
-    if dtype.width < 8:
-        return element == Uint8
-    return element == dtype or (dtype == TFloat32 and element == Float32)
+def _qualifiers(words: dict[str, Any]) -> dict[str, Any]:
+    """The row's static parameters that fields of the atom say."""
+    collector, scale_d, found = words.get("collector"), words.get("scale_d"), {}
+    if collector is not None:
+        if not isinstance(collector, CollectorOp):
+            raise CuteError(f"gemm: Field.COLLECTOR {collector!r} must be a member of tcgen05.CollectorOp")
+        found["collector"] = collector.value
+    if scale_d is not None:
+        found["scale_d"] = scale_d
+    return found
+
+
+def signs(negate_a: Any, negate_b: Any) -> tuple[bool, bool]:
+    """Give the values of Field.NEGATE_A and NEGATE_B. Raises CuteError for what is not known when it is compiled."""
+    return _static(negate_a, Field.NEGATE_A), _static(negate_b, Field.NEGATE_B)
 
 
 def _static(negate: Any, field: Field) -> bool:
@@ -162,15 +200,6 @@ def _descriptor(t: Tensor, name: str) -> Any:
     if not isinstance(t.iterator, SmemDescriptor):
         raise CuteError(f"gemm: {name} {t!r} is not a fragment; take make_fragment_{name.upper()}(partitioned tensor)")
     return t.iterator.word()
-
-
-def _place(t: Tensor, dtype: DType, name: str) -> Any:
-    """The address of an operand in tensor memory."""
-    p, operand = t.iterator, "C" if name == "d" else "A"
-    right = isinstance(p, Pointer) and p.space is AddressSpace.tmem and _reads(p.dtype, dtype)
-    if not right or not (isinstance(p.offset, int) and p.offset == 0):
-        raise CuteError(f"gemm: {name} {t!r} must be {dtype} in tensor memory, as make_fragment_{operand} makes it")
-    return p.address
 
 
 @static
@@ -190,7 +219,8 @@ class MmaF16BF16Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "f16"}
+    fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
+    fixed = {"kind": "f16", "sparse": False}
     choices = (AB, ACC, *PLACES)
 
 
@@ -208,7 +238,8 @@ class MmaTF32Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "tf32"}
+    fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
+    fixed = {"kind": "tf32", "sparse": False}
     choices = PLACES
 
 
@@ -228,9 +259,9 @@ class MmaI8Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
+    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.COLLECTOR, Field.DISABLED_LANES)
     saturates = True
-    fixed = {"kind": "i8"}
+    fixed = {"kind": "i8", "sparse": False}
     choices = (AB, *PLACES)
 
 
@@ -250,7 +281,7 @@ class MmaFP8Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "f8f6f4"}
+    fixed = {"kind": "f8f6f4", "sparse": False}
     bits = 8
     choices = (AB, ACC, *PLACES)
 
@@ -274,7 +305,7 @@ class MmaF8F6F4Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "f8f6f4"}
+    fixed = {"kind": "f8f6f4", "sparse": False}
     choices = (A, B, ACC, *PLACES)
 
 
