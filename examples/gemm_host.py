@@ -56,6 +56,25 @@ def problem(m, n, k, dtype, seed=0, majors="kkn", a_dtype=None):
     return tuple(np.asfortranarray(x) if turn else x for x, turn in zip((a, b, c), turned, strict=True))
 
 
+def contiguous_mode(array):
+    """The mode along which an array's elements follow one another."""
+    t = from_dlpack(array)
+    return cute.leading_dim(t.shape, t.stride)
+
+
+def cover(coordinates, *shape):
+    """TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
+    shape = tuple(cute.Int32(n) for n in shape)
+    return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
+
+
+def operand(array, dtype):
+    """A tensor of the array with run-time extents, and the mode along which it is contiguous."""
+    t = from_dlpack(array, assumed_align=16)
+    mode = cute.leading_dim(t.shape, t.stride)
+    return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
+
+
 def check(a, b, c, sample=256):
     """The relative error of C against float64 in `sample` rows, spread over all; an exception if an element is off.
 

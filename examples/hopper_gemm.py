@@ -22,10 +22,9 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
-from numba_cute.runtime import from_dlpack
 
 import gemm_host
-from gemm_host import DTYPES, check, problem  # noqa: F401 (check: for those who import this)
+from gemm_host import DTYPES, check, cover, operand, problem  # noqa: F401 (check: for those who import this)
 
 TILE_M, TILE_N, ROW = 128, 256, 128  # ROW bytes along K, or of a piece of the output, make a tile: one swizzle
 NARROW_N = 128  # the tiles of problems that have few
@@ -95,12 +94,16 @@ def gemm(
             while work.is_valid_tile:
                 m, n, part = work.tile_idx
                 for k in range(part * k_tiles // parts, (part + 1) * k_tiles // parts):
+                    cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
+                    cute.range_pop()
+                    cute.range_push("load", k)
                     cute.copy(tma_a, tAgA[None, m, k], tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     cute.copy(
                         tma_b, tBgB[None, n, k], tBsB[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
                     )
                     stage.commit()
+                    cute.range_pop()
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
@@ -135,7 +138,10 @@ def gemm(
             first_k = part * k_tiles // parts
             previous = consumer.wait()
             for k in range(first_k, (part + 1) * k_tiles // parts):
+                cute.range_push("wait", k)
                 stage = consumer.wait_and_advance()
+                cute.range_pop()
+                cute.range_push("multiply", k)
                 warpgroup.fence()
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
                 cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
@@ -146,9 +152,13 @@ def gemm(
                 if k > first_k:
                     previous.release()
                 previous = stage
+                cute.range_pop()
+            cute.range_push("drain")
             warpgroup.wait_group(0)
             previous.release()
+            cute.range_pop()
 
+            cute.range_push("epilogue", m)
             for piece in cute.range_constexpr(stores_of_tile):
                 tRS_rC.store(pieces[None, piece].load().to(c_dtype))
                 if stores_issuer:
@@ -162,6 +172,7 @@ def gemm(
                         tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, 2 * m + group, stores_of_tile * n + piece]
                     )
                     stores.producer_commit()
+            cute.range_pop()
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         stores.producer_tail()
@@ -179,19 +190,6 @@ def finish(sums, c):
         for x in range(x0, c.shape[0], step_x):
             c[x, y] = c.element_type(sums[x, y])
             sums[x, y] = 0
-
-
-def cover(coordinates, *shape):
-    """TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
-    shape = tuple(cute.Int32(n) for n in shape)
-    return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
-
-
-def operand(array, dtype):
-    """A tensor of the array with run-time extents, and the mode along which it is contiguous."""
-    t = from_dlpack(array, assumed_align=16)
-    mode = cute.leading_dim(t.shape, t.stride)
-    return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
 
 
 def mma_op(dtype, tile_n, a_major, b_major):
@@ -303,7 +301,7 @@ def plan(c, k, dtype, sms, parts=None):
 
 def rows_first(c):
     """C's extents, the one that is not contiguous first: the kernel's M and N."""
-    mode = operand(c, from_dlpack(c).element_type)[1]
+    mode = gemm_host.contiguous_mode(c)
     return c.shape[1 - mode], c.shape[mode]
 
 

@@ -22,6 +22,8 @@ from typing import Any
 PUBLIC = [
     "numba_cute",
     "numba_cute.arch",
+    "numba_cute.experimental",
+    "numba_cute.experimental.iket",
     "numba_cute.math",
     "numba_cute.nvgpu",
     "numba_cute.nvgpu.cpasync",
@@ -36,6 +38,8 @@ PUBLIC = [
     "numba_cute.utils",
     "numba_cute.utils.sm80",
     "numba_cute.utils.blackwell_helpers",
+    "numba_cute.utils.gemm",
+    "numba_cute.utils.gemm.sm100",
     "numba_cute.utils.sm100",
     "numba_cute.utils.sm90",
 ]

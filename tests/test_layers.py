@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "pipeline": GROUND | {"isa", "tensor", "arch", "atoms"},
     "tilelang": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu"},
     "utils": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "runtime"},
+    "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils"},
+    "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},
@@ -54,6 +56,12 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 60
 LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     "examples/ampere_gemm.py:gemm": "one kernel, shown whole",
+    "examples/blackwell_attention.py:kernel": "one kernel, shown whole",
+    "examples/blackwell_attention.py:make_kernel": "one kernel, shown whole",
+    "examples/blackwell_blockscaled_gemm.py:kernel": "one kernel, shown whole",
+    "examples/blackwell_blockscaled_gemm.py:make_kernel": "one kernel, shown whole",
+    "examples/blackwell_gemm.py:kernel": "one kernel, shown whole",
+    "examples/blackwell_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/hopper_gemm.py:gemm": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
 }

@@ -56,8 +56,9 @@ def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
 
 @traced
 def griddepcontrol_wait() -> None:
-    """Wait until the grids that this one depends on have ended and their memory is visible. Any thread. PTX
-    griddepcontrol.wait, sm_90."""
+    """Wait until the grids that this one depends on (it was launched with `cute.launch(…, pdl=True)`) have ended and
+    their memory is visible. Any thread. The simulator runs launches one after the other, so it finds no missing wait.
+    PTX griddepcontrol.wait, sm_90."""
     isa.griddepcontrol_wait()
 
 

@@ -13,6 +13,7 @@ from ..tensor.pointer import AddressSpace, Pointer, shared_address
 __all__ = [
     "alloc_tmem", "dealloc_tmem", "fence_view_async_tmem_load", "fence_view_async_tmem_store",
     "get_max_tmem_alloc_cols", "get_min_tmem_alloc_cols", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr",
+    "tcgen05_fence_after_thread_sync", "tcgen05_fence_before_thread_sync",
 ]  # fmt: skip
 
 _CAPACITY = {"sm_100": 512, "sm_103": 512, "sm_107": 512, "sm_101": 512, "sm_110": 512}
@@ -87,7 +88,7 @@ def dealloc_tmem(tmem_ptr: Any, num_columns: Int, is_two_cta: bool | None = None
 
 @traced
 def relinquish_tmem_alloc_permit(is_two_cta: bool | None = None) -> None:
-    """Return up the right to allocate tensor memory, so that other blocks may. One warp; is_two_cta: as for
+    """Give up the right to allocate tensor memory, so that other blocks may. One warp; is_two_cta: as for
     `alloc_tmem`. PTX tcgen05.relinquish_alloc_permit, sm_100f."""
     isa.tcgen05_relinquish_alloc_permit(cta_group=_group(is_two_cta, "relinquish_tmem_alloc_permit"))
 
@@ -117,3 +118,17 @@ def fence_view_async_tmem_load() -> None:
 def fence_view_async_tmem_store() -> None:
     """Wait until this thread's stores to tensor memory are complete. Whole warps. PTX tcgen05.wait::st, sm_100f."""
     isa.tcgen05_wait_st()
+
+
+@traced
+def tcgen05_fence_before_thread_sync() -> None:
+    """Order this thread's earlier work on tensor memory before its next synchronisation with other threads. Any
+    thread. Pipelines and `utils.TmemAllocator` have it in. PTX tcgen05.fence::before_thread_sync, sm_100f."""
+    isa.tcgen05_fence_before()
+
+
+@traced
+def tcgen05_fence_after_thread_sync() -> None:
+    """Order this thread's later work on tensor memory after its last synchronisation with other threads: a barrier, or
+    the mbarrier of a `tcgen05.commit`. Any thread. PTX tcgen05.fence::after_thread_sync, sm_100f."""
+    isa.tcgen05_fence_after()

@@ -48,6 +48,8 @@ class CopyOp:
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
     gives: ClassVar[tuple[str, ...]] = ()
     """The optional operands of its rows that it always gives."""
+    destinations: ClassVar[int] = 1
+    """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     multicast: ClassVar[bool] = False
     """True if several blocks of a cluster receive what one instruction copies."""
 

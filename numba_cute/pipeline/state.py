@@ -58,16 +58,12 @@ class PipelineState:
 @traced
 def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
     """Make the state to begin with: stage 0, and phase 1 for a producer (whose first waits pass) or 0 for a consumer.
-    type: PipelineUserType.Producer or Consumer. stages: a static count, at least 1."""
+    type: a PipelineUserType; ProducerConsumer, whose thread consumes too, begins as a producer, and needs another state
+    to consume. stages: a static count, at least 1."""
     check_stages("make_pipeline_state", "stages", stages)
     if not isinstance(type, PipelineUserType):
         raise CuteError(f"make_pipeline_state: type {type!r} is not a member of pipeline.PipelineUserType")
-    if type is PipelineUserType.ProducerConsumer:
-        raise CuteError(
-            "make_pipeline_state: type PipelineUserType.ProducerConsumer has no single phase to begin with: make two "
-            "states, one of PipelineUserType.Producer (phase 1) and one of PipelineUserType.Consumer (phase 0)"
-        )
-    return PipelineState(stages, 0, 0, 1 if type is PipelineUserType.Producer else 0)
+    return PipelineState(stages, 0, 0, 0 if type is PipelineUserType.Consumer else 1)
 
 
 def check_stages(what: str, argument: str, stages: int) -> None:

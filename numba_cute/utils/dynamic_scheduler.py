@@ -77,6 +77,12 @@ class ClcDynamicPersistentTileScheduler:
         first = _linear(params, x, y, z)
         return ClcDynamicPersistentTileScheduler(params, clc_response_ptr, x % cm, y % cn, first, 0)
 
+    @staticmethod
+    def get_grid_shape(params: ClcDynamicPersistentTileSchedulerParams) -> tuple[int, int, int]:
+        """Return `params.get_grid_shape()`, the grid to launch: a CTA for each tile, in whole clusters. On the host."""
+        check_params("get_grid_shape", params, ClcDynamicPersistentTileSchedulerParams)
+        return params.get_grid_shape()
+
     @traced
     def initial_work_tile_info(self) -> WorkTileInfo:
         """Return the tile of this cluster itself, as a WorkTileInfo."""
@@ -147,6 +153,12 @@ class DynamicPersistentTileScheduler:
         clusters = dtypes.Int32(grid_dim[2])
         address = dtypes.Uint64(pointer.address)
         return DynamicPersistentTileScheduler(params, response_ptr, address, clusters, x % cm, y % cn, z, 0)
+
+    @staticmethod
+    def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
+        """Return `params.get_grid_shape(max_active_clusters)`, the grid to launch. On the host."""
+        check_params("get_grid_shape", params, PersistentTileSchedulerParams)
+        return params.get_grid_shape(max_active_clusters)
 
     @traced
     def initial_work_tile_info(self) -> WorkTileInfo:

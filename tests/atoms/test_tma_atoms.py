@@ -224,7 +224,21 @@ def test_stores_have_no_swizzle_that_exchanges_halves():
 GOOD = dict(dtype=cute.Float16, address=1 << 20, dims=(64, 32, 8), strides_bytes=(128, 4096), box=(32, 4, 2))
 WALK = dict(dims=(64, 9, 14, 8), strides_bytes=(128, 1152, 16128), box=())
 BAD = [
-    (dict(dtype=cute.Float4E2M1FN), "dtype Float4E2M1FN is no element type of TMA .*; view the tensor as one of those"),
+    (
+        dict(dtype=cute.Float6E3M2FN),
+        r"dims\[0\] is 64 .*; as 16U6_ALIGN16B it must be a multiple of 128; pad the tensor",
+    ),
+    (dict(dtype=cute.Float4E2M1FN, element_strides=(1, 2, 1)), "element_strides .* of Float4E2M1FN must all be 1"),
+    (
+        dict(dtype=cute.Float4E2M1FN, unpacked=True, dims=(128, 32, 8)),
+        r"box\[0\] is 32 .* must be 128; use another tile",
+    ),
+    (
+        dict(dtype=cute.Float4E2M1FN, unpacked=True, dims=(128, 32, 8), box=(128, 4, 2), swizzle="64B"),
+        "swizzle '64B' is none that 16U4_ALIGN16B has: 'none', '128B', '128B_ATOM_32B'",
+    ),
+    (dict(dtype=cute.Uint4, oob_fill="nan"), "oob_fill 'nan' needs a floating-point dtype of 16 bits or more"),
+    (dict(dtype=cute.Int4, unpacked=True, address=(1 << 20) + 16), r"not a multiple of 32 bytes \(unpacked elements\)"),
     (dict(dims=(64,) * 6, strides_bytes=(128,) * 5), "rank 6; TMA takes 1 to 5; merge or slice modes"),
     (dict(address=(1 << 20) + 8), "address 0x100008 is not a multiple of 16 bytes; align the tensor"),
     (

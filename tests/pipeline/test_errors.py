@@ -11,7 +11,6 @@ from numba_cute.pipeline.initial_sync import cluster_size
 from numba_cute.tensor.pointer import AddressSpace, Pointer
 
 ONE, TWO, MANY = (CooperativeGroup(Agent.Thread, n) for n in (1, 2, 64))
-BOTH_SIDES = pipeline.PipelineUserType.ProducerConsumer
 TMA = (PipelineOp.TmaLoad, ONE)
 
 
@@ -62,7 +61,6 @@ def recast(op=PipelineOp.Composite):
         (lambda: pipeline.TmaStoreFence(-1), "num_stages -1"),
         (lambda: PipelineTmaStore.create(num_stages=0, producer_group=ONE), "num_stages 0"),
         (lambda: pipeline.make_pipeline_state("producer", 2), "PipelineUserType"),
-        (lambda: pipeline.make_pipeline_state(BOTH_SIDES, 2), "make two states"),
         (lambda: pipeline.agent_sync(Agent.Thread), "Agent.Warp, Agent.ThreadBlock"),
         (lambda: cluster_size((4, 8)), "size 32"),
         (lambda: MbarrierArray(storage(), 2, TMA, 100), "tx_count 100 = 6 * 16 + 4 bytes"),
@@ -141,3 +139,7 @@ def test_grid_is_no_larger_than_the_work():
     params = utils.PersistentTileSchedulerParams((3, 2, 1), (2, 1, 1))
     assert params.get_grid_shape(66) == (2, 1, 4)
     assert params.get_grid_shape(3) == (2, 1, 3)
+    for scheduler in (utils.StaticPersistentTileScheduler, utils.DynamicPersistentTileScheduler):
+        assert scheduler.get_grid_shape(params, 3) == (2, 1, 3)
+    with pytest.raises(cute.CuteError, match="is not a ClcDynamicPersistentTileSchedulerParams"):
+        utils.ClcDynamicPersistentTileScheduler.get_grid_shape(params)

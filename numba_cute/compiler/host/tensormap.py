@@ -23,7 +23,7 @@ class _Memory:
     """Global memory as cuda.core takes it: the CUDA array interface, outermost dimension first."""
 
     def __init__(self, record: Any) -> None:
-        size = record.dtype.bytes
+        size = max(1, record.dtype.width // 8)  # elements below a byte count as they stand
         strides = (size, *(int(s) for s in record.strides_bytes))
         self.__cuda_array_interface__ = {
             "data": (int(record.address), False),
@@ -49,6 +49,7 @@ def _private() -> tuple[Any, Any]:
 
 
 _ENUMS = {"u8": "UINT8", "u16": "UINT16", "u32": "UINT32", "s32": "INT32", "u64": "UINT64", "s64": "INT64"}
+_ENUMS |= {"b4x16": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}
 _ENUMS |= {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32", "f64": "FLOAT64"}
 
 
@@ -71,7 +72,7 @@ def _options(core: Any, record: Any) -> dict[str, Any]:
     fill = none if record.oob_fill == "zero" else ("NAN_REQUEST_ZERO_FMA",)
     return {
         "element_strides": tuple(reversed(record.element_strides)),
-        "data_type": _member(core.TensorMapDataType, _ENUMS[element_type(record.dtype)]),
+        "data_type": _member(core.TensorMapDataType, _ENUMS[element_type(record.dtype, record.unpacked)]),
         "interleave": _member(core.TensorMapInterleave, *interleave),
         "swizzle": _member(core.TensorMapSwizzle, *swizzle),
         "l2_promotion": _member(core.TensorMapL2Promotion, *promotion),

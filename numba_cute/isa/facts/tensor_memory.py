@@ -69,18 +69,21 @@ def thread_values(shape: Shape, num: int, width: int) -> Layout:
     if shape is S16X32BX2:
         return make_layout(((16, 2), num * v), stride=((row, row // 2), 1))
     if shape is S16X64B:
-        lanes = make_layout(((2, 2, 8), (v, num)), stride=((8 * row, v, row), (1, 2 * v)))
-        return lanes
-    pair = v * shape.registers // 2  # consecutive elements of a thread
-    threads, values = (4, 8), (pair, 2, num)
-    return make_layout((threads, values), stride=((pair, row), (1, 8 * row, 4 * pair)))
+        threads, values = make_layout((2, 2, 8), stride=(8 * row, v, row)), [(v, 1), (num, 2 * v)]
+    else:
+        pair = v * shape.registers // 2  # consecutive elements of a thread
+        threads, values = make_layout((4, 8), stride=(pair, row)), [(pair, 1), (2, 8 * row), (num, 4 * pair)]
+    extents, strides = zip(*(values if num > 1 else values[:-1]))
+    held = (extents, strides) if extents[1:] else (extents[0], strides[0])
+    return make_layout((threads, make_layout(held[0], stride=held[1])))
 
 
 @pure
-def block(shape: Shape, num: int, width: int) -> Layout:
-    """Return the elements of one instruction's block as offsets in tensor memory, lane by lane."""
+def block(shape: Shape, num: int, width: int, apart: bool = False) -> Layout:
+    """Return the elements of one instruction's block as offsets in tensor memory, lane by lane. apart: each has a
+    column of its own."""
     row = shape.elements(num, width) // shape.lanes
-    return make_layout((row, shape.lanes), stride=(1, lane_stride(width)))
+    return make_layout((row, shape.lanes), stride=(32 // width if apart else 1, lane_stride(width)))
 
 
 @pure

@@ -11,6 +11,7 @@ from typing import Any
 from ... import dtypes
 from ...dtypes import DType
 from ...seam import CuteError, Leaf
+from . import packed_maps
 
 SWIZZLE_SPAN = {
     "none": 0, "32B": 32, "64B": 64, "128B": 128,
@@ -23,7 +24,7 @@ INTERLEAVES = {"none": 0, "16B": 16, "32B": 32}
 L2_PROMOTIONS = ("none", "64B", "128B", "256B")
 OOB_FILLS = ("zero", "nan")
 ELEMENT_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "tf32")
-"""PTX ISA, "tensormap.replace", .elemtype (the .ftz and sub-byte ones aside)."""
+"""PTX ISA, "tensormap.replace", .elemtype (the .ftz ones aside; `packed_maps` has those below a byte)."""
 _FLOATS = ("f16", "bf16", "f32", "tf32", "f64")
 _STORED_AS = {"s8": "u8", "e4m3": "u8", "e5m2": "u8", "ue8m0": "u8", "pred": "u8", "s16": "u16"}
 COORDINATE_BITS = 128
@@ -43,8 +44,10 @@ _SAME_BITS = ("add", "and", "or", "xor")
 _UNSIGNED = {"s32": dtypes.Uint32, "s64": dtypes.Uint64}
 
 
-def element_type(dtype: DType) -> str:
-    """The element type that a tensor map has for elements of `dtype`."""
+def element_type(dtype: DType, unpacked: bool = False) -> str:
+    """The element type that a tensor map has for elements of `dtype`. unpacked: as of TensorMapRecord."""
+    if dtype.width < 8:
+        return packed_maps.form(dtype, unpacked).name
     found = _STORED_AS.get(dtype.ptx, dtype.ptx)
     if found not in ELEMENT_TYPES:
         raise CuteError(
@@ -126,7 +129,9 @@ class TensorMapRecord(Leaf):
     given); a box of n at step s holds ceil(n / s). swizzle: a name of `SWIZZLE_SPAN`. interleave: "none", or the bytes
     of the slices that channels are cut into, "16B" or "32B" (NC/8HWC8 and NC/16HWC16 of 2-byte elements). oob_fill:
     what elements outside the tensor read as, "zero" or "nan". l2_promotion: "none", "64B", "128B" or "256B". im2col:
-    None (tiled mode), or how pixels are walked: Im2col, or Im2colWide (cuTensorMapEncodeIm2colWide).
+    None (tiled mode), or how pixels are walked: Im2col, or Im2colWide (cuTensorMapEncodeIm2colWide). unpacked: whether
+    elements below a byte lie in shared memory 16 to each 16 bytes, in the first ones, as those of 6 bits always do;
+    else they are packed there as in global memory. They are counted one by one in `dims` and `box`.
 
     The dimensions of an interleaved map are (W, H, D, slice, image), H and D from 4 and 5 dimensions on, all counted in
     slices: those along W lie next to each other, and `strides_bytes` are those of the others. A copy takes whole
@@ -145,9 +150,12 @@ class TensorMapRecord(Leaf):
     oob_fill: str = "zero"
     l2_promotion: str = "128B"
     im2col: Im2col | Im2colWide | None = None
+    unpacked: bool = False
 
     def __post_init__(self) -> None:
         rank = len(self.dims)
+        if self.dtype.width == 6:
+            object.__setattr__(self, "unpacked", True)
         if not self.element_strides:
             object.__setattr__(self, "element_strides", (1,) * rank)
         if self.im2col is not None:
@@ -165,6 +173,8 @@ class TensorMapRecord(Leaf):
             if len(values) != want:
                 raise CuteError(f"tensor map: {name} {values} must have {want} entries for dims {self.dims}")
         self._check_memory()
+        if self.dtype.width < 8:
+            packed_maps.check(self)
         if self.im2col is None:
             self._check_box()
         else:
@@ -172,7 +182,7 @@ class TensorMapRecord(Leaf):
         self._check_inner()
 
     def _check_choices(self) -> None:
-        element_type(self.dtype)
+        element_type(self.dtype, self.unpacked)
         for name, value, legal in (
             ("swizzle", self.swizzle, tuple(SWIZZLE_SPAN)),
             ("interleave", self.interleave, tuple(INTERLEAVES)),
@@ -181,7 +191,7 @@ class TensorMapRecord(Leaf):
         ):
             if value not in legal:
                 raise CuteError(f"tensor map: {name} {value!r} is none of {', '.join(map(repr, legal))}")
-        if self.oob_fill == "nan" and element_type(self.dtype) not in _FLOATS:
+        if self.oob_fill == "nan" and element_type(self.dtype, self.unpacked) not in _FLOATS:
             raise CuteError(
                 f"tensor map: oob_fill 'nan' needs a floating-point dtype of 16 bits or more, not {self.dtype}; "
                 "use 'zero'"
@@ -190,8 +200,8 @@ class TensorMapRecord(Leaf):
             raise CuteError(f"tensor map: interleave '32B' needs swizzle '32B', not {self.swizzle!r}")
 
     def _check_memory(self) -> None:
-        unit = 32 if self.interleave == "32B" else 16
-        why = " (interleave '32B')" if unit == 32 else ""
+        unit = 32 if self.interleave == "32B" or self.unpacked else 16
+        why = "" if unit == 16 else " (unpacked elements)" if self.unpacked else " (interleave '32B')"
         if self.address % unit:
             raise CuteError(
                 f"tensor map: address {self.address:#x} is not a multiple of {unit} bytes{why}; align the tensor"
@@ -272,7 +282,7 @@ class TensorMapRecord(Leaf):
                 )
 
     def _check_inner(self) -> None:
-        inner = self.box[0] * self.dtype.bytes
+        inner = self.box[0] * self.shared_bits // 8
         if inner % 16 and self.interleave != "none":
             raise CuteError(
                 f"tensor map: box[0] is {self.box[0]} slices; the driver wants a multiple of "
@@ -281,7 +291,7 @@ class TensorMapRecord(Leaf):
         if inner % 16:
             raise CuteError(
                 f"tensor map: the inner box is {self.box[0]} x {self.dtype} = {inner} bytes; "
-                f"it must be a multiple of 16; use a multiple of {max(1, 16 // self.dtype.bytes)} elements"
+                f"it must be a multiple of 16; use a multiple of {max(1, 128 // self.shared_bits)} elements"
             )
         span = SWIZZLE_SPAN[self.swizzle] if self.interleave == "none" else 0
         if span and inner > span:
@@ -293,6 +303,16 @@ class TensorMapRecord(Leaf):
     @property
     def rank(self) -> int:
         return len(self.dims)
+
+    @property
+    def shared_bits(self) -> int:
+        """The bits of shared memory that an element takes, with what lies between it and the next."""
+        return 8 if self.unpacked else self.dtype.width
+
+    @property
+    def in_bytes(self) -> TensorMapRecord:
+        """The same tensor and box as bytes of global memory, in the place of elements below a byte."""
+        return self if self.dtype.width >= 8 else packed_maps.in_bytes(self)
 
     @property
     def slice_elements(self) -> int:
@@ -335,24 +355,28 @@ class TensorMapRecord(Leaf):
 
     @property
     def box_bytes(self) -> int:
-        """The bytes that one copy delivers, elements outside the tensor included."""
-        total = self.dtype.bytes
+        """The bytes that one copy delivers, elements outside the tensor included, gaps between elements not (so CUTLASS
+        counts them)."""
+        total = self.dtype.width
         for n in self.box_shape:
             total *= n
-        return total
+        return total // 8
 
     @property
     def row_bytes(self) -> int:
         """Bytes from one inner row of the box to the next in shared memory: a swizzled row takes the whole span (CUDA
         programming guide, "Using TMA to transfer multi-dimensional arrays", on swizzling), but slices lie next to each
         other."""
-        inner = self.box_shape[0] * self.dtype.bytes
+        inner = self.box_shape[0] * self.shared_bits // 8
         return max(inner, SWIZZLE_SPAN[self.swizzle]) if self.interleave == "none" else inner
 
     @property
     def shared_bytes(self) -> int:
         """The bytes of shared memory that the box takes (of swizzled slices, whole lines)."""
-        size = self.box_bytes // (self.box_shape[0] * self.dtype.bytes) * self.row_bytes
+        rows = 1
+        for n in self.box_shape[1:]:
+            rows *= n
+        size = rows * self.row_bytes
         return size if self.interleave == "none" or self.swizzle == "none" else -(-size // 128) * 128
 
     def captured(self, simulated: bool = False) -> Any:
@@ -364,6 +388,8 @@ class TensorMapRecord(Leaf):
     @property
     def extent_bytes(self) -> int:
         """The bytes from `address` to the end of the last element."""
+        if self.dtype.width < 8:
+            return self.in_bytes.extent_bytes
         return sum((n - 1) * stride for n, stride, _ in self.axes) + self.dtype.bytes
 
 

@@ -39,10 +39,11 @@ _FORMAT = np.dtype(
     ]
 )  # fmt: skip
 # PTX ISA, "Tensormap new_val validity"
-_ELEMENT_CODES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz")
+_ELEMENT_CODES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
+                  "b4x16", "b4x16_p64", "b6x16_p32")  # fmt: skip
 _SWIZZLE_CODES = ("none", "32B", "64B", "128B")
 _ATOMS = ("", "_ATOM_32B", "_ATOM_32B_FLIP_8B", "_ATOM_64B")
-_DTYPES: tuple[DType, ...] = dtypes.WHOLE
+_DTYPES: tuple[DType, ...] = (*dtypes.WHOLE, *dtypes.NARROW)
 _OF_ELEMENT = {element_type(d): d for d in reversed(dtypes.WHOLE) if d.ptx in ELEMENT_TYPES}
 _WIDE = {2: "w", 3: "w128"}
 """What is im2col, but for 1, the box in all directions."""
@@ -59,7 +60,7 @@ def pack(record: TensorMapRecord) -> Bytes:
     swizzle, _, atom = record.swizzle.partition("_ATOM")
     word["magic"], word["rank"] = _MAGIC, record.rank - 1
     word["dtype"] = _DTYPES.index(record.dtype)
-    word["elemtype"] = _ELEMENT_CODES.index(element_type(record.dtype))
+    word["elemtype"] = _ELEMENT_CODES.index(element_type(record.dtype, record.unpacked))
     word["interleave_layout"] = list(INTERLEAVES).index(record.interleave)
     word["swizzle_mode"] = _SWIZZLE_CODES.index(swizzle)
     word["swizzle_atomicity"] = _ATOMS.index(f"_ATOM{atom}" if atom else "")
@@ -133,4 +134,5 @@ def unpack(data: Bytes) -> TensorMapRecord:
         oob_fill=OOB_FILLS[word["fill_mode"]],
         l2_promotion=L2_PROMOTIONS[word["l2_promotion"]],
         im2col=walk,
+        unpacked=_ELEMENT_CODES[word["elemtype"]] in ("b4x16_p64", "b6x16_p32"),
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..form.checks import need_aligned
 from ..form.instr import ASYNC, MBARRIER, instr
 from ..form.kinds import mbar, out, pred, smem, u32
 from ..form.machine import Machine
@@ -28,6 +29,7 @@ def clc_try_cancel(m: Machine, addr: smem, bar: mbar, *, multicast: bool) -> Non
     bytes, 16-byte aligned) later, and complete 16 bytes on `bar`; with `multicast` (sm_100f) at the same offsets in
     every CTA of the cluster. One thread, which expects the bytes itself; not again after a response that says none was
     left."""
+    need_aligned("clusterlaunchcontrol.try_cancel: addr", addr, RESPONSE_BYTES)
     ctas = list(range(int(m.sreg("cluster_nctarank")))) if multicast else [m.cta_rank]
 
     def effect() -> None:
@@ -55,5 +57,6 @@ def clc_query(m: Machine, addr: smem, x: out(u32), y: out(u32), z: out(u32), val
     """Whether the response at `addr` took over a cluster, and the (x, y, z) of its first CTA in the grid, or zeros.
     Any thread, after waiting for the response's barrier. Generic proxy: before the next response is written there,
     a proxy fence must follow."""
+    need_aligned("clusterlaunchcontrol.query_cancel: addr", addr, RESPONSE_BYTES)
     words = m.read(addr, RESPONSE_BYTES).view(np.uint32)
     return int(words[0]), int(words[1]), int(words[2]), int(words[3])

@@ -8,7 +8,7 @@ from ..form.instr import WARPGROUP, instr
 from ..form.machine import Machine
 
 
-@instr("setmaxnreg.{action}.sync.aligned.u32 {count};", target="sm_90a", issuer=WARPGROUP,
+@instr("setmaxnreg.{action}.sync.aligned.u32 {count};", target="sm_90a|sm_100f|sm_110f|sm_120f", issuer=WARPGROUP,
        over=[{"action": a, "count": c} for a in ("inc", "dec") for c in range(24, 257, 8)],
        ref="miscellaneous-instructions-setmaxnreg")  # fmt: skip
 def setmaxnreg(m: Machine, *, action: str, count: int) -> None:

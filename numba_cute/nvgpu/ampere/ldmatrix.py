@@ -12,12 +12,13 @@ from ...atoms.copy_atom import CopyAtom
 from ...atoms.op import CopyOp, CopyTraits
 from ...dtypes import DType, Uint32
 from ...isa.facts import fragment_layouts
-from ...layout import Layout, crd2idx, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
+from ...layout import Layout, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
 from ...layout.pure import pure
 from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice
+from ..common.register_words import gathered, into
 
 __all__ = [
     "LdMatrix16x16x8bOp",
@@ -59,53 +60,6 @@ def _widths(atom: CopyAtom, legal: tuple[int, ...]) -> None:
         raise CuteError(f"copy: {atom.op!r} moves elements of {bits} bits, and the atom's are {atom.value_type}")
 
 
-def _words(t: Tensor, num: int, what: str) -> tuple[seam.Regs, ...]:
-    """The registers of `num` words that a lane holds: one span, or where they lie apart one for each word."""
-    p = t.iterator
-    if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem:
-        raise CuteError(f"{what}: {t!r} must be registers")
-    per = 32 // p.dtype.width
-    offsets = _offsets(t.layout)
-    if len(offsets) != num * per:
-        raise CuteError(f"{what}: {t!r} has {len(offsets)} elements, but a lane holds {num * per}")
-    if offsets == tuple(range(offsets[0], offsets[0] + num * per)):
-        return (seam.Regs(p.address, p.dtype, p.offset + offsets[0], num * per),)
-    for w in range(0, num * per, per):
-        if offsets[w : w + per] != tuple(range(offsets[w], offsets[w] + per)):
-            raise CuteError(f"{what}: {t!r} must be words of {per} consecutive elements; retile the fragment")
-    return tuple(seam.Regs(p.address, p.dtype, p.offset + at, per) for at in offsets[::per])
-
-
-@pure
-def _offsets(lay: Layout) -> tuple[int, ...]:
-    return tuple(int(crd2idx(i, lay)) for i in range(int(size(lay))))
-
-
-def _into(t: Tensor, num: int, what: str, load: Callable[[seam.Regs], None]) -> None:
-    """`load` into the registers of `t`."""
-    spans = _words(t, num, what)
-    if len(spans) == 1:
-        load(spans[0])
-        return
-    backend, per = seam.current(), spans[0].count
-    file = backend.registers(spans[0].dtype, num * per)
-    load(seam.Regs(file, spans[0].dtype, 0, num * per))
-    for i, to in enumerate(spans):
-        backend.unvector(backend.vector(seam.Regs(file, to.dtype, i * per, per)), to)
-
-
-def _from(t: Tensor, num: int, what: str) -> seam.Regs:
-    """The registers of `t` as one span, gathered where they lie apart."""
-    spans = _words(t, num, what)
-    if len(spans) == 1:
-        return spans[0]
-    backend, per = seam.current(), spans[0].count
-    file = backend.registers(spans[0].dtype, num * per)
-    for i, at in enumerate(spans):
-        backend.unvector(backend.vector(at), seam.Regs(file, at.dtype, i * per, per))
-    return seam.Regs(file, spans[0].dtype, 0, num * per)
-
-
 def _row(t: Tensor, what: str) -> Any:
     """The shared address of this lane's row of 16 bytes."""
     p = t.iterator
@@ -144,7 +98,7 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
         _widths(atom, (16,) if self.transpose else (8, 16, 32))
         statics = {"num": self.num_matrices, "trans": self.transpose}
         row = _row(src, "ldmatrix: src")
-        _into(dst, self.num_matrices, "ldmatrix: dst", lambda regs: isa.ldmatrix(dst=regs, addr=row, **statics))
+        into(dst, self.num_matrices, "ldmatrix: dst", lambda regs: isa.ldmatrix(dst=regs, addr=row, **statics))
 
 
 @static
@@ -166,7 +120,7 @@ class StMatrix8x8x16bOp(_MatrixCopy):
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         _widths(atom, (16,) if self.transpose else (8, 16, 32))
-        regs = _from(src, self.num_matrices, "stmatrix: src")
+        regs = gathered(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices, trans=self.transpose)
 
 
@@ -200,7 +154,7 @@ class LdMatrix8x16x8bOp(_MatrixCopy):
             else:
                 isa.ldmatrix_m8n16_unpack(dst=regs, addr=row, num=num, bits=bits)
 
-        _into(dst, num, "ldmatrix: dst", load)
+        into(dst, num, "ldmatrix: dst", load)
 
 
 @static
@@ -225,7 +179,7 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
         _widths(atom, (8,))
         row = _row(src, "ldmatrix: src")
         load = _load_16x16(row, self.num_matrices, self.unpack_bits)
-        _into(dst, 2 * self.num_matrices, "ldmatrix: dst", load)
+        into(dst, 2 * self.num_matrices, "ldmatrix: dst", load)
 
 
 def _load_16x16(row: Any, num: int, bits: int | None) -> Callable[[seam.Regs], None]:
@@ -272,7 +226,7 @@ class LdMatrix16x8x8bOp(_MatrixCopy):
             whole = backend.vector(seam.Regs(words, Uint32, 0, num))
             backend.unvector(backend.bitcast(whole, regs.dtype), regs)
 
-        _into(dst, num, "ldmatrix: dst", part)
+        into(dst, num, "ldmatrix: dst", part)
 
 
 @static
@@ -293,5 +247,5 @@ class StMatrix16x8x8bOp(_MatrixCopy):
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         _widths(atom, (8,))
-        regs = _from(src, self.num_matrices, "stmatrix: src")
+        regs = gathered(src, self.num_matrices, "stmatrix: src")
         isa.stmatrix_m16n8_b8(_row(dst, "stmatrix: dst"), regs, num=self.num_matrices)

@@ -73,7 +73,7 @@ class CopyBulkTensorIm2ColG2SOp(_Im2col, Load):
     """Load a tile of the im2col matrix of an image by TMA. A whole converged warp, of which one lane issues.
     PTX cp.async.bulk.tensor.im2col, sm_90.
 
-    cta_group: as of CopyBulkTensorTileG2SOp. pixels, interleaved: set by make_im2col_tma_atom."""
+    cta_group: as of CopyBulkTensorTileG2SOp. pixels, interleaved, recast: set by make_im2col_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
     pixels: Any = None
@@ -84,7 +84,7 @@ class CopyBulkTensorIm2ColG2SMulticastOp(_Im2col, Load):
     """Load a tile of the im2col matrix of an image by TMA to the same place in several blocks of a cluster, those of
     `mcast_mask`. A whole converged warp, of which one lane issues. PTX cp.async.bulk.tensor.im2col.multicast, sm_90.
 
-    cta_group: as of CopyBulkTensorTileG2SMulticastOp. pixels, interleaved: set by make_im2col_tma_atom."""
+    cta_group: as of CopyBulkTensorTileG2SMulticastOp. pixels, interleaved, recast: set by make_im2col_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
     pixels: Any = None
@@ -97,7 +97,7 @@ class CopyBulkTensorIm2ColS2GOp(_Im2col, Store):
     """Store a tile of pixels of an image, without padding, by TMA. A whole converged warp, of which one lane issues,
     after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor.im2col_no_offs, sm_90.
 
-    pixels, interleaved: set by make_im2col_tma_atom."""
+    pixels, interleaved, recast: set by make_im2col_tma_atom."""
 
     pixels: Any = None
 
@@ -194,6 +194,8 @@ def _info(
     if op.writes:
         check_writable(ptr, f"{_WHAT}: {type(op).__name__}")
     dtype = internal_type or ptr.dtype
+    same = dtype.width == ptr.dtype.width >= 8
+    need(_WHAT, same, f"internal_type {dtype} of {ptr.dtype} elements: im2col takes elements of whole bytes, as wide")
     interleave = options.get("interleave", "none")
     sliced = 0 if interleave == "none" else slice_of(interleave, dtype, _WHAT)
     dims, strides = _image(gmem, sliced)

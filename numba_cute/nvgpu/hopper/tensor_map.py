@@ -83,13 +83,19 @@ def update_tma_descriptor(tma_atom: CopyAtom, gmem_tensor: Tensor, tma_desc_ptr:
     source = gmem_tensor.iterator
     if op.writes:
         check_writable(source, f"{what}: gmem_tensor of {type(op).__name__}")
-    size = source.dtype.bytes
-
+    width = source.dtype.width
+    if op.recast > 1:
+        shape[0] = shape[0] // op.recast
     isa.tensormap_replace(address, Uint64(source.address), space=space, field="global_address")
     for i, n in enumerate(shape):
         isa.tensormap_replace(address, Uint32(n), space=space, field="global_dim", ord=i)
     for i, d in enumerate(stride[1:]):
-        isa.tensormap_replace(address, Uint64(Int64(d) * size), space=space, field="global_stride", ord=i)
+        isa.tensormap_replace(address, _in_bytes(d, width), space=space, field="global_stride", ord=i)
+
+
+def _in_bytes(stride: Any, width: int) -> Any:
+    """A stride of elements of `width` bits; those below a byte make whole bytes."""
+    return Uint64(Int64(stride) * (width // 8) if width >= 8 else Int64(stride) * width // 8)
 
 
 def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
@@ -98,7 +104,7 @@ def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
     ok = isinstance(t, Tensor) and isinstance(t.iterator, Pointer) and isinstance(t.layout, Layout)
     if not ok or t.iterator.space not in _GLOBAL:
         raise CuteError(f"{what}: gmem_tensor {t!r} must be a tensor in global memory")
-    if t.iterator.dtype != atom.value_type:
+    if t.iterator.dtype != atom.value_type and t.iterator.dtype.width >= 8:
         raise CuteError(f"{what}: gmem_tensor has {t.iterator.dtype} elements, but the atom copies {atom.value_type}")
     shape = layout.flatten_to_tuple(t.shape)
     stride = layout.flatten_to_tuple(t.stride)
@@ -107,17 +113,32 @@ def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
             f"{what}: tma_atom {atom!r} is of an im2col or interleaved map, which takes no other tensor; make another "
             "atom on the host"
         )
-    if max(order) >= len(shape):
+    dims_of = [of if isinstance(of, tuple) else (of,) for of in order]
+    if max(max(of) for of in dims_of) >= len(shape):
         raise CuteError(
             f"{what}: gmem_tensor {t.layout} does not have the modes of the tensor that the atom was made for"
         )
-    first = stride[order[0]]
+    first = stride[dims_of[0][0]]
     if type(first) is not int or first != 1:
         raise CuteError(
-            f"{what}: gmem_tensor {t.layout} must have the static stride 1 in mode {order[0]}, as the tensor that the "
-            "atom was made for"
+            f"{what}: gmem_tensor {t.layout} must have the static stride 1 in mode {dims_of[0][0]}, as the tensor that "
+            "the atom was made for"
         )
-    return [shape[i] for i in order], [stride[i] for i in order]
+    dims = [_dimension([(shape[i], stride[i]) for i in of], what) for of in dims_of]
+    return [n for n, _ in dims], [d for _, d in dims]
+
+
+def _dimension(modes: list[tuple[Any, Any]], what: str) -> tuple[Any, Any]:
+    """The extent and stride of modes that share a dimension, whose strides are multiples of the first one's."""
+    (extent, unit), *more = modes
+    for n, d in more:
+        if type(unit) is not int or type(d) is not int or d % unit:
+            raise CuteError(
+                f"{what}: strides {unit} and {d} of modes that share a dimension of TMA must be static, and the latter "
+                "a multiple of the former"
+            )
+        extent = extent + (n - 1) * (d // unit)
+    return extent, unit
 
 
 @traced

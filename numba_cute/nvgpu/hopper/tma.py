@@ -9,14 +9,15 @@ from typing import Any
 
 from ... import layout, seam
 from ...atoms.copy_atom import CopyAtom
-from ...dtypes import DType
+from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
-from ...layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from ...layout import ComposedLayout, Layout, Swizzle
 from ...seam import known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
 from . import slices
+from .tma_dims import Dim, coordinate_strides, dims_of, extent_and_stride, orders
 from .tma_ops import TmaCopyOp
 
 _WHAT = "make_tiled_tma_atom"
@@ -73,8 +74,10 @@ def make_tiled_tma_atom(
 
     op: a TMA tensor operation such as CopyBulkTensorTileG2SOp(). smem_layout: of a tile in shared memory, swizzled or
     not; further modes are stages. cta_tiler: the tile, mode by mode of gmem_tensor. num_multicast: how many blocks
-    share a tile, each loading one part of it for all. internal_type: the type TMA takes the elements for, of the same
-    width. element_strides: for each mode of gmem_tensor the step (1 to 8) between the elements that are copied: the
+    share a tile, each loading one part of it for all. internal_type: the type TMA takes the elements for: of the same
+    width; a wider one, of which each holds several (scale factors as Int16); or Int8 of elements below a byte, which
+    then take a byte of shared memory each (16 lie in the first ones of each 16, sm_100), as those of 6 bits always
+    do. element_strides: for each mode of gmem_tensor the step (1 to 8) between the elements that are copied: the
     coordinate tensor then has every s-th element. oob_fill: what elements outside the tensor read as, "zero" or "nan".
     l2_promotion: "none", "64B", "128B" or "256B". interleave: "16B" or "32B" for a tensor of slices of so many bytes,
     such as NC/8HWC8, the slice a mode of its own: in shared memory it comes first, and the mode of neighbouring slices
@@ -121,9 +124,7 @@ def tma_info(
     need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
     reduction = None if op.reduction is None else op.reduction.value
     dtype = internal_type or (ptr.dtype if reduction is None else reduced_as(reduction, ptr.dtype))
-    need(
-        _WHAT, dtype.width == ptr.dtype.width, f"internal_type {dtype} has another width than the elements, {ptr.dtype}"
-    )
+    unpacked, ratio = _internal(dtype, ptr.dtype)
     need(
         _WHAT,
         type(num_multicast) is int and 1 <= num_multicast <= 16,
@@ -140,26 +141,49 @@ def tma_info(
         check_reduction(reduction, dtype)
     gmem = gmem_tensor.layout
     sliced = options.get("interleave", "none") != "none"
-    box, modes = _box(gmem, plain, tile, 6 if sliced else 5)
+    dims = dims_of(gmem, plain, tile, 6 if sliced else 5, ratio, ptr.dtype.width)
+    box = [dim.box for dim in dims]
     within = box[0] if sliced else 1
     if sliced:
-        need(_WHAT, _steps(gmem, modes, element_strides)[0] == 1, "element_strides must be 1 for the mode of the slice")
-        box, modes = slices.dimensions(gmem, box, modes, dtype, options["interleave"])
+        need(_WHAT, _steps(gmem, dims, element_strides)[0] == 1, "element_strides must be 1 for the mode of the slice")
+        box, modes = slices.dimensions(gmem, box, [dim.modes[0] for dim in dims], dtype, options["interleave"])
+        dims = [Dim(n, () if e is None else (e,)) for n, e in zip(box, modes)]
         op = replace(op, interleaved=True)
-    steps = _steps(gmem, modes, element_strides)
-    elements = layout.product((within, *box))
+    steps = _steps(gmem, dims, element_strides)
+    elements = layout.product((within, *box)) * ratio
     part = multicast_slice(box, num_multicast)
     if sliced:
         record, scale, order = slices.record(ptr, dtype, gmem, modes, part, steps, options), 1, None
     else:
-        record, scale = _record(ptr, dtype, gmem, modes, part, steps, options)
-        leaves = layout.flatten_to_tuple(layout.make_identity_layout(gmem.shape).stride)
-        order = tuple(leaves.index(e) for e in modes)
+        record, scale = _record(ptr, dtype, unpacked, gmem, dims, part, steps, options)
+        order = orders(gmem, dims)
     source = record if isinstance(record, RefusedTensorMap) else gmem_tensor
-    atom = CopyAtom(op, ptr.dtype, elements * ptr.dtype.width, record, order, source)
+    held = (internal_type or Uint8) if unpacked else ptr.dtype
+    op = op if ratio == 1 else replace(op, recast=ratio)
+    atom = CopyAtom(op, held, elements * held.width, record, order, source)
     shape = gmem_tensor.shape if element_strides is None else layout.ceil_div(gmem_tensor.shape, element_strides)
-    coords = Tensor((0,) * len(modes), Layout(shape, _coordinate_strides(gmem, modes, steps, scale)))
+    coords = Tensor((0,) * len(dims), Layout(shape, coordinate_strides(gmem, dims, steps, scale)))
     return TmaInfo(atom, coords, smem_layout)
+
+
+def _internal(dtype: DType, stored: DType) -> tuple[bool, int]:
+    """Whether elements below a byte are unpacked into a byte each, and how many elements of gmem_tensor TMA takes as
+    one."""
+    if stored.width < 8:
+        whole = dtype.width == 8 and not dtype.is_float
+        need(
+            _WHAT,
+            dtype == stored or whole,
+            f"internal_type {dtype} of {stored} elements must be Int8 or Uint8, a byte of shared memory for each, or "
+            "None",
+        )
+        return whole or stored.width == 6, 1
+    need(
+        _WHAT,
+        dtype.width % stored.width == 0,
+        f"internal_type {dtype} has {dtype.width} bits, no multiple of the elements' {stored.width}, {stored}",
+    )
+    return False, dtype.width // stored.width
 
 
 def global_pointer(t: Any) -> Pointer:
@@ -191,41 +215,6 @@ def split_swizzle(smem_layout: Any) -> tuple[str, Layout]:
     return found, smem_layout.outer  # type: ignore[return-value]
 
 
-def _box(gmem: Layout, smem: Layout, tile: Layout, most: int) -> tuple[list[int], list[Any]]:
-    """The extents of one box, innermost first, and the mode of gmem that each dimension of TMA is.
-
-    The box goes on along shared memory while its elements are neighbours along modes of gmem, each mode once.
-    """
-    identity = layout.make_identity_layout(gmem.shape)
-    along = layout.flatten(layout.coalesce(layout.composition(tile, layout.right_inverse(smem))))
-    box, modes = [], []
-    for s, d in zip(layout.wrap(along.shape), layout.wrap(along.stride)):
-        if not isinstance(d, ScaledBasis) or d.value != 1 or d in modes:
-            break
-        box.append(int(s))
-        modes.append(d)
-    need(_WHAT, bool(box), f"smem_layout {smem} has no run of elements that are neighbours in gmem_tensor {gmem} too")
-    for s, d, e in _leaves(gmem, identity):
-        if not (_is(s, 1) or _is(d, 0) or e in modes):
-            box.append(1)
-            modes.append(e)
-    need(
-        _WHAT,
-        len(modes) <= most,
-        f"gmem_tensor {gmem} needs {len(modes)} dimensions of TMA, which has {most}; slice or merge modes",
-    )
-    return box, modes
-
-
-def _leaves(gmem: Layout, identity: Layout) -> list[tuple[Any, Any, Any]]:
-    shape, stride = layout.flatten_to_tuple(gmem.shape), layout.flatten_to_tuple(gmem.stride)
-    return list(zip(shape, stride, layout.flatten_to_tuple(identity.stride)))
-
-
-def _is(x: Any, value: int) -> bool:
-    return type(x) is int and x == value
-
-
 def multicast_slice(box: list[int], parts: int) -> list[int]:
     """The part of the box that each of `parts` blocks loads: the outermost dimensions are split."""
     out = list(box)
@@ -244,45 +233,48 @@ def multicast_slice(box: list[int], parts: int) -> list[int]:
     return out
 
 
-def _steps(gmem: Layout, modes: list[Any], given: tuple[int, ...] | None) -> list[int]:
+def _steps(gmem: Layout, dims: list[Dim], given: tuple[int, ...] | None) -> list[int]:
     """The element stride along each TMA dimension."""
     if given is None:
-        return [1] * len(modes)
+        return [1] * len(dims)
     need(
         _WHAT,
         isinstance(given, tuple) and len(given) == layout.rank(gmem) and all(type(x) is int for x in given),
         f"element_strides {given!r} must be a tuple with one number for each mode of gmem_tensor, {gmem}",
     )
-    return [1 if e is None else given[e.mode[0] if isinstance(e.mode, tuple) else e.mode] for e in modes]
+    of_modes = [[given[e.mode[0]] for e in dim.modes] for dim in dims]
+    need(
+        _WHAT,
+        all(len(of) < 2 or set(of) == {1} for of in of_modes),
+        f"element_strides {given!r} must be 1 along modes of gmem_tensor {gmem} that share a dimension of TMA",
+    )
+    return [of[0] if of else 1 for of in of_modes]
 
 
 def _record(
-    ptr: Pointer, dtype: DType, gmem: Layout, modes: list[ScaledBasis], box: list[int], steps: list[int],
+    ptr: Pointer, dtype: DType, unpacked: bool, gmem: Layout, dims: list[Dim], box: list[int], steps: list[int],
     options: dict[str, Any],
 ) -> tuple[Any, int]:  # fmt: skip
     """The tensor map, and by what coordinates along its dimension 0 are counted."""
-    dims = [int(layout.basis_get(e, gmem.shape)) for e in modes]
-    strides = [int(layout.basis_get(e, gmem.stride)) for e in modes]
-    if strides[0] != 1 and dims[0] != 1:
+    extents, strides = (list(x) for x in zip(*(extent_and_stride(gmem, dim) for dim in dims)))
+    if strides[0] != 1 and extents[0] != 1:
         why = (
             f"make_tiled_tma_atom: gmem_tensor {gmem} has stride {strides[0]} along the mode that is contiguous in "
             "shared memory; it must be 1: both must have the same major mode"
         )
         return RefusedTensorMap(why), strides[0]
-    in_bytes = [-(-d * dtype.bytes // 16) * 16 if n == 1 else d * dtype.bytes for n, d in zip(dims, strides)]
+    width = ptr.dtype.width
+    ratio = 1 if unpacked else dtype.width // width
+    need(
+        _WHAT,
+        extents[0] % ratio == 0 and not any(d * width % 8 for d in strides[1:]),
+        f"gmem_tensor {gmem} of {ptr.dtype}: {extents[0]} elements in a row, with strides {tuple(strides[1:])}, do not "
+        f"make whole {dtype if ratio > 1 else 'bytes'}",
+    )
+    in_bytes = [-(-d * width // 128) * 16 if n == 1 else d * width // 8 for n, d in zip(extents, strides)]
     whole = tuple(n * s for n, s in zip(box, steps))
-    record = TensorMapRecord(dtype, int(ptr.address), tuple(dims), tuple(in_bytes[1:]), whole, tuple(steps), **options)
-    return record, 1
-
-
-def _coordinate_strides(gmem: Layout, modes: list[Any], steps: list[int], scale: int) -> Any:
-    """The strides of the coordinate tensor: along each mode of gmem, the TMA dimension that it is."""
-    by = [s * (scale if d == 0 else 1) for d, s in enumerate(steps)]
-
-    def leaf(path: tuple[int, ...], shape: Any) -> Any:
-        if isinstance(shape, tuple):
-            return tuple(leaf((*path, i), s) for i, s in enumerate(shape))
-        e = ScaledBasis(1, path or (0,))
-        return ScaledBasis(by[modes.index(e)], (modes.index(e),)) if e in modes else 0
-
-    return leaf((), gmem.shape)
+    counts = (extents[0] // ratio, *extents[1:])
+    held = ptr.dtype if unpacked else dtype
+    return TensorMapRecord(
+        held, int(ptr.address), counts, tuple(in_bytes[1:]), whole, tuple(steps), unpacked=unpacked, **options
+    ), 1

@@ -12,7 +12,7 @@ from ...arch.warp import elect_one
 from ...atoms.copy_atom import CopyAtom
 from ...atoms.instructions import Part, instructions
 from ...atoms.op import CopyOp, CopyTraits
-from ...dtypes import DType, Uint16, Uint32
+from ...dtypes import DType, Int32, Uint16, Uint32
 from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
 from ...seam import CuteError, known_as, static
@@ -64,11 +64,15 @@ def _barrier(bar: Any, group: CtaGroup) -> Any:
 class TmaCopyOp(CopyOp):
     """Copy boxes by a tensor map: the base of all operations that do. PTX cp.async.bulk.tensor, sm_90.
 
-    interleaved: True if the map's tensor is cut into slices of channels; set by what makes the atom."""
+    interleaved: True if the map's tensor is cut into slices of channels; recast: how many elements of the tensor one of
+    the map's is; both set by what makes the atom."""
 
     interleaved: bool = field(default=False, kw_only=True, repr=False)
+    recast: int = field(default=1, kw_only=True, repr=False)
 
     im2col: ClassVar[bool] = False
+    mode: ClassVar[str] = "tile"
+    """Of the instruction; im2col has others."""
     writes: ClassVar[bool] = False
     """True if it writes to the tensor."""
 
@@ -87,12 +91,15 @@ class TmaCopyOp(CopyOp):
     def place(self, t: Tensor, what: str) -> tuple[dict[str, Any], int]:
         """Give the operands that say where in the tensor `t` begins, and its rank. what: "src" or "dst"."""
         at = _coordinates(t, what)
+        if self.recast > 1:
+            first = at[0] // self.recast if isinstance(at[0], int) else Int32(at[0]) >> self.recast.bit_length() - 1
+            at = (first, *at[1:])
         return {"at": at}, len(at)
 
 
 def _whole_chunks(atom: CopyAtom, op: TmaCopyOp, args: list[Any], what: str) -> None:
     """An error if a box is known to begin where TMA cannot: the coordinates along the contiguous mode."""
-    width = atom.value_type.width
+    width = atom.value_type.width * op.recast
     for *_, place, _ in args:
         first = place["at"][0]
         if not op.interleaved and isinstance(first, int) and first * width % COORDINATE_BITS:
@@ -130,7 +137,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
     _whole_chunks(atom, op, args, "src")
     ctas = None if mask is None else Uint16(mask)
-    how = {"mode": "im2col" if op.im2col else "tile", "pair": op.cta_group is CtaGroup.TWO}
+    how = {"mode": "im2col" if op.im2col else op.mode, "pair": op.cta_group is CtaGroup.TWO}
 
     def issue() -> None:
         for dst, place, rank in args:
@@ -144,7 +151,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
 def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: Any = None) -> None:
     args = [op.place(t, "src") for t in tensors]
     _whole_chunks(atom, op, args, "src")
-    mode = "im2col" if op.im2col else "tile"
+    mode = "im2col" if op.im2col else op.mode
 
     def issue() -> None:
         for place, rank in args:
@@ -163,7 +170,7 @@ def _issue_stores(
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
     _whole_chunks(atom, operation, args, "dst")
     _begins_inside(operation, args)
-    mode = "im2col_no_offs" if operation.im2col else "tile"
+    mode = "im2col_no_offs" if operation.im2col else operation.mode
 
     def issue() -> None:
         for src, place, rank in args:
@@ -195,7 +202,7 @@ class CopyBulkTensorTileG2SOp(Load):
     PTX cp.async.bulk.tensor, sm_90.
 
     cta_group: CtaGroup.ONE, or TWO: the bytes complete on the barrier of the first block of a pair (sm_100a).
-    interleaved: set by make_tiled_tma_atom."""
+    interleaved, recast: set by make_tiled_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -206,7 +213,7 @@ class CopyBulkTensorTileG2SMulticastOp(Load):
     converged warp, of which one lane issues. PTX cp.async.bulk.tensor.multicast, sm_90.
 
     cta_group: CtaGroup.ONE, or TWO: the bytes complete on the barriers of the first blocks of the receivers' pairs
-    (sm_100a). interleaved: set by make_tiled_tma_atom."""
+    (sm_100a). interleaved, recast: set by make_tiled_tma_atom."""
 
     cta_group: CtaGroup = CtaGroup.ONE
 
@@ -228,7 +235,7 @@ class CopyBulkTensorTileS2GOp(Store):
     """Store a box from shared memory to a tensor in global memory by TMA. A whole converged warp, of which one lane
     issues, after the writers' proxy fences and a barrier. PTX cp.async.bulk.tensor, sm_90.
 
-    interleaved: set by make_tiled_tma_atom."""
+    interleaved, recast: set by make_tiled_tma_atom."""
 
 
 @static
@@ -239,7 +246,7 @@ class CopyReduceBulkTensorTileS2GOp(ByRow, TmaCopyOp):
 
     reduction_kind: ADD takes integers of 32 and 64 bits, f32, f16 and bf16; MIN and MAX the same integers, f16 and
     bf16; INC and DEC Uint32; AND, OR and XOR integers of 32 and 64 bits; there is no MUL. Raises CuteError for other
-    kinds, and for other types when the atom is made. interleaved: set by make_tiled_tma_atom."""
+    kinds, and for other types when the atom is made. interleaved, recast: set by make_tiled_tma_atom."""
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 

@@ -17,7 +17,7 @@ class Exits(Check):
     """Follows who uses the shared memory of each CTA: the CTA must know of it before it exits."""
 
     name = "exits"
-    summary = "a CTA that exits while a peer or a copy may still use its shared memory"
+    summary = "a CTA that exits while a peer, a copy or a commit may still use its shared memory"
     needs = (Races,)
 
     def __init__(self, run: Any) -> None:
@@ -32,6 +32,10 @@ class Exits(Check):
     def uses_barrier(self, m: Any, bar: Any, what: str, asynchronous: bool) -> None:
         if m.cta is not bar.cta and not asynchronous:
             self.reaches(m, bar.cta)
+
+    def commits(self, m: Any, bar: Any) -> None:
+        if m.cta is not bar.cta:
+            self._touched(bar.cta, bar.access(m))
 
     def issues(self, m: Any, op: Any) -> None:
         for cta, _, _, access in op.uses:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dtypes import DType
+from ...isa.facts import packed_maps
+from ...isa.facts.packed_maps import CHUNK
 from ...isa.facts.reduction import combine
 from ...isa.facts.tensormap import SWIZZLE_SPAN, Im2col, Im2colWide, TensorMapRecord, check_reduction
 from ...isa.form.machine import Bytes
@@ -23,6 +25,14 @@ _GRAINS = {"128B_ATOM_32B": 2, "128B_ATOM_32B_FLIP_8B": 2, "128B_ATOM_64B": 4}
 def _nan(dtype: DType) -> Any:
     """The NaN that an H200 fills with (2026-11-21): of every type 0x7FF7, as often as it goes into an element."""
     return np.full(dtype.bytes // 2, 0x7FF7, np.uint16).view(dtype.numpy)[0]
+
+
+def _filled(shape: tuple[int, ...], r: TensorMapRecord) -> NDArray[Any]:
+    """What a load gives where nothing of the tensor lies: bits of zero (of e8m0 not the number 0), or NaNs."""
+    box: NDArray[Any] = np.zeros(shape, r.dtype.numpy)
+    if r.oob_fill == "nan":
+        box[...] = _nan(r.dtype)
+    return box
 
 
 def swizzle_chunks(nbytes: int, swizzle: str, line: int) -> NDArray[np.int64]:
@@ -40,7 +50,9 @@ class Image:
     of the address, of which `line` (0 to 7) is the number of the first line."""
 
     def __init__(self, record: TensorMapRecord) -> None:
-        self.inner = record.box_shape[0] * record.dtype.bytes  # of an interleaved map a slice
+        self.inner = record.box_shape[0] * record.shared_bits // 8  # of an interleaved map a slice
+        self.packed = CHUNK * record.dtype.width // 8 if record.unpacked else 0
+        """Bytes of elements in each 16 of shared memory; 0: all."""
         self.pitch = record.row_bytes
         self.swizzle = record.swizzle
         self._chunks: dict[tuple[int, int], NDArray[np.int64]] = {}
@@ -63,6 +75,8 @@ class Image:
     def lay(self, box: NDArray[Any], line: int) -> Bytes:
         """The box's elements, innermost last, as shared memory holds them."""
         data: Bytes = np.ascontiguousarray(box).reshape(-1).view(np.uint8)
+        if self.packed:
+            data = np.pad(data.reshape(-1, self.packed), ((0, 0), (0, 16 - self.packed))).reshape(-1)
         if self.swizzle == "none":
             return data
         rows = data.reshape(-1, self.inner)
@@ -80,6 +94,8 @@ class Image:
             chunks = self._flipped(data.reshape(-1, 16), line)
             rows = chunks[self._places(data.size, line)].reshape(-1, self.pitch)
             data = np.ascontiguousarray(rows[:, : self.inner]).reshape(-1)
+        if self.packed:
+            data = np.ascontiguousarray(data.reshape(-1, 16)[:, : self.packed]).reshape(-1)
         box: NDArray[Any] = data.view(dtype)[: math.prod(shape)].reshape(shape)
         return box
 
@@ -88,9 +104,10 @@ class SimTensorMap:
     """A tensor map that an instruction uses (isa.machine.TensorMap)."""
 
     def __init__(self, record: TensorMapRecord, run_memory: Any, name: str) -> None:
-        self.record, self.memory, self.name = record, run_memory, name
+        self.stated, self.memory, self.name = record, run_memory, name
+        self.record = record.in_bytes  # what is walked over
         self.rank, self.box, self.box_bytes = record.rank, record.box, record.box_bytes
-        self.axes = record.axes
+        self.axes = self.record.axes
         self.image = Image(record)
         self.shared_bytes = record.shared_bytes
 
@@ -112,6 +129,8 @@ class SimTensorMap:
         address, shape, strides, where = r.address, [], [], []
         if r.interleave != "none":
             at = (0, *at)  # the beginning of a slice
+        if self.stated.dtype.width < 8:
+            at = (at[0] * self.stated.dtype.width // 8, *at[1:])
         for c, most, (n, stride, step) in zip(at, extents, self.axes):
             first = max(0, -(c // step))  # the least i with c + i * step >= 0
             last = min(most, max(first, -(-(n - c) // step)))
@@ -140,21 +159,21 @@ class SimTensorMap:
     def _check(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None
     ) -> None:
-        tma_coordinates.check(self.record, self.name, at, offsets, wide, machine)
+        tma_coordinates.check(self.stated, self.name, at, offsets, wide, machine)
 
     def _gathered(
         self, at: tuple[int, ...], offsets: tuple[int, ...] | None, machine: Any, wide: str | None = None
     ) -> NDArray[Any]:
         r = self.record
         self._check(at, offsets, machine, wide)
-        fill = _nan(r.dtype) if r.oob_fill == "nan" else 0
+        self._check_loads(machine)
         if r.im2col is None or offsets is None:
-            box: NDArray[Any] = np.full(tuple(reversed(r.box_shape)), fill, r.dtype.numpy)
+            box = _filled(tuple(reversed(r.box_shape)), r)
             inside, where = self.part(at, machine, False)
             box[where] = inside
             return box
         found = tma_coordinates.runs(r, at, offsets)
-        box = np.full((found[-1][0] + found[-1][1], r.box_shape[0]), fill, r.dtype.numpy)
+        box = _filled((found[-1][0] + found[-1][1], r.box_shape[0]), r)
         for first, count, place in found:
             extents = (r.box_shape[0], count, *(1,) * (len(self.axes) - 2))
             inside, where = self._view(place, extents, machine, False, False)
@@ -197,7 +216,7 @@ class SimTensorMap:
         self._check(at, offsets, machine)
         self._check_stores(machine)
         if reduce is not None:
-            check_reduction(reduce, r.dtype)
+            check_reduction(reduce, self.stated.dtype)
         box = self.image.take(data, r.dtype.numpy, tuple(reversed(r.box_shape)), line)
         self._check_begins_inside(at, machine)
         if r.im2col is None or offsets is None:
@@ -208,7 +227,22 @@ class SimTensorMap:
             row = box[first : first + count].reshape(tuple(reversed(extents)))
             self._put(*self._view(place, extents, machine, True, reduce is not None), row, reduce)
 
+    def _check_loads(self, machine: Any) -> None:
+        r = self.stated
+        if r.dtype.width < 8 and r.swizzle not in packed_maps.form(r.dtype, r.unpacked).loads:
+            raise SimError(
+                f"{self.name}: {machine.row.name} by a map of {r.dtype} and swizzle {r.swizzle!r}, which only stores "
+                f"have; make another map for it; {machine.place}"
+            )
+
     def _check_stores(self, machine: Any) -> None:
+        r = self.stated
+        if r.dtype.width < 8 and r.swizzle not in packed_maps.form(r.dtype, r.unpacked).stores:
+            raise SimError(
+                f"{self.name}: {machine.row.name} by a map of {r.dtype}"
+                f"{' whose elements are unpacked in shared memory' if r.unpacked else ''} and swizzle {r.swizzle!r}, "
+                f"which only loads have; make another map for it; {machine.place}"
+            )
         if self.record.swizzle.endswith("FLIP_8B"):  # PTX ISA, "Swizzling Modes"
             raise SimError(
                 f"{self.name}: {machine.row.name} by a map of swizzle {self.record.swizzle!r}, which only loads have; "

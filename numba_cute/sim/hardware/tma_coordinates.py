@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...isa.facts import packed_maps
 from ...isa.facts.tensormap import COORDINATE_BITS, Im2col, Im2colWide, TensorMapRecord
 from ..ground.report import SimError
 
@@ -83,6 +84,11 @@ def check(
     need(len(at) == r.rank, f"{len(at)} coordinates {at} for a tensor map of rank {r.rank}")
     have, want = kind_of(r), "tiled" if offsets is None else "im2col" if wide is None else f"im2col::{wide}"
     need(have == want, f"the tensor map is {have}, but {machine.row.name} is for {want} maps")
+    columns = packed_maps.form(r.dtype, r.unpacked).columns if r.dtype.width < 8 else 1
+    need(
+        at[0] % columns == 0,
+        f"the innermost coordinate {at[0]}: TMA needs a multiple of {columns} elements of {r.dtype} there",
+    )
     if r.interleave == "none":
         need(
             at[0] * r.dtype.width % COORDINATE_BITS == 0,
