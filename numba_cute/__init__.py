@@ -3,6 +3,7 @@
 
 from . import (
     arch as arch,
+    experimental as experimental,
     math as math,
     nvgpu as nvgpu,
     pipeline as pipeline,
@@ -11,11 +12,13 @@ from . import (
     tilelang as tilelang,
     utils as utils,
 )
+from .arch.events import *
 from .atoms.atom import *
 from .atoms.copy import *
 from .atoms.copy_atom import *
 from .atoms.gemm import *
 from .atoms.mma_atom import *
+from .atoms.parts import *
 from .compiler import *
 from .dtypes import *
 from .layout.algebra import *
@@ -24,6 +27,7 @@ from .layout.divides import *
 from .layout.image import *
 from .layout.int_tuple import *
 from .layout.inverses import *
+from .layout.kinds import *
 from .layout.layout import *
 from .layout.leaves import *
 from .layout.mapping import *
@@ -36,6 +40,7 @@ from .layout.swizzle import *
 from .math import *
 from .nvgpu.common import CacheEvictionPriority as CacheEvictionPriority
 from .seam import (
+    Constexpr as Constexpr,
     CuteError as CuteError,
     const_expr as const_expr,
     facade as _facade,
@@ -51,9 +56,11 @@ from .tensor.ssa import *
 from .tensor.storage import *
 from .tensor.symbolic import *
 from .tensor.tensor import *
+from .tensor.whole import *
+from .timelines import *
 
 __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, math, nvgpu, pipeline, runtime, tilelang, utils)
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)

@@ -22,6 +22,8 @@ from ..dtypes import DType, Scalar
 from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
+from ..seam.constexpr import LAUNCHER, Constexpr, static_arguments
+from ..seam.recording import recording
 from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .checks import chosen
 from .explore import explore
@@ -106,8 +108,14 @@ class Simulated:
     trace: Trace | None
     clustered: bool = True
 
-    def __call__(self, *args: Any) -> None:
-        """Refuse a call with `args` that gives no launch configuration."""
+    def __call__(self, *args: Any) -> Any:
+        """Run a host function (`cute.jit`) on `args`, and simulate what it launches. CuteError for a kernel."""
+        if getattr(self.kernel, "__cute_host__", False):
+            token = LAUNCHER.set(self._launch_for)
+            try:
+                return self.kernel(*args)
+            finally:
+                LAUNCHER.reset(token)
         raise CuteError(
             "simulate(kernel)(…): give the launch configuration, as for Numba's kernels: "
             "simulate(kernel)[grid, block](…)"
@@ -142,7 +150,16 @@ class Simulated:
                 raise CuteError(f"{what} {dims}: CUDA takes at most {most} along x, y and z")
         return grid, block, smem
 
+    def _launch_for(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Simulate a kernel that a host function launches."""
+        own = simulate(
+            kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
+            progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
+        )  # fmt: skip
+        own[options["grid"], options["block"], 0, options["smem"]](*args)
+
     def _launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any) -> None:
+        args = static_arguments(self.kernel, args)
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -201,6 +218,7 @@ class Simulated:
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
+        run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         _check_count(fn, args)
         arguments = Arguments(memory, maps, run)
@@ -294,7 +312,7 @@ def _backend(checks: tuple[type[Check], ...]) -> Any:
 def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
     """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses
     and steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
-    looked_at = s.checks or s.trace is not None or sys.gettrace() is not None
+    looked_at = s.checks or s.trace is not None or recording() is not None or sys.gettrace() is not None
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
 
 
@@ -409,6 +427,8 @@ class Arguments:
         """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
         if type(value) is tuple:
             return tuple(self.number(v, name) for v in value)
+        if isinstance(value, Constexpr):
+            return self.take(value.value, name)
         return from_python(value) if isinstance(value, (int, float)) else self.take(value, name)
 
     def take(self, value: Any, name: str, captured: bool = False) -> Any:

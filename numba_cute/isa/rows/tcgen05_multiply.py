@@ -198,16 +198,17 @@ class _Factors:
 
 def _factors(i: Issue) -> tuple[_Factors, _Factors]:
     """Of A and of B. Where a pair has 128 rows, lanes 64 and up have those of the second half of B."""
-    found, per_k, legal = [], i.k // i.case["block"], {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}
+    found, per_k = [], i.stored // i.case["block"]
+    legal = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}[per_k]
     paired = len(i.ctas) == 2 and i.case["m"] == 128
     for name, address, rows, stride, halves in (
         ("a", i.scale_a, i.case["m"] // len(i.ctas), 4, 1),
         ("b", i.scale_b, i.case["n"] // (1 + paired), (2 if paired else 4) * -(-i.case["n"] // 128), 1 + paired),
     ):
         first = getattr(i.form, f"id_{name}")
-        if first not in legal[per_k]:
+        if first not in legal:
             raise CuteError(
-                f"tcgen05.mma: id_{name} {first} of the instruction descriptor must be one of {legal[per_k]}, for each "
+                f"tcgen05.mma: id_{name} {first} of the instruction descriptor must be one of {legal}, for each "
                 f"row has {per_k} scale factors"
             )
         assert address is not None
@@ -225,7 +226,7 @@ def _read(i: Issue, f: _Factors, cta: int) -> Any:
     """The factors (halves, rows, k)."""
     words = i.m.tmem.read(0, 128, f.column, f.columns, cta=cta)
     few = operands.factors(words, f.name, f.rows, f.per_k, f.first, f.stride, i.case["sf"], f.halves)
-    return np.repeat(few, i.case["block"], axis=2)
+    return np.repeat(few, i.k // f.per_k, axis=2)
 
 
 # ---------------------------------------------------------------- results
