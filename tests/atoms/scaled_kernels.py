@@ -154,8 +154,8 @@ def write_columns(regs, first, count, step, tmem, column, warp):
 
 
 def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
-    """A kernel (a, b, factors, out) of one tile: operands as bytes by `parts`; A in tensor memory, factors, metadata
-    and out as words (CTAs, 128, columns). fields: the atom's."""
+    """A kernel (a, b, factors, out) of one tile: operands as bytes by `parts`; factors, metadata, out, and A in
+    tensor memory, as words (CTAs, 128, columns). fields: the atom's."""
     ctas, in_tmem, words = op.cta_group.value, op.a_src is OperandSource.TMEM, result_words(op, tile)
     (_, _, raw_a), (_, _, raw_b) = layouts(op, tile, swizzles)
     size_a, size_b, part = cute.size(raw_a.outer), cute.size(raw_b.outer), min(words, 64)

@@ -136,7 +136,7 @@ def test_the_loads_are_multicast_where_blocks_share():
 
 
 def test_the_names_that_the_cute_dsl_has():
-    assert blackwell_helpers.__all__ == sorted(sm100.__all__)
+    assert blackwell_helpers.__all__ == sorted({*sm100.__all__, *utils.sm120.__all__})
     assert utils.compute_epilogue_tile_shape is sm100.compute_epilogue_tile_shape
     assert tcgen05.OperandSource is OperandSource
 
