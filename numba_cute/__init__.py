@@ -3,6 +3,7 @@
 
 from . import (
     arch as arch,
+    experimental as experimental,
     math as math,
     nvgpu as nvgpu,
     pipeline as pipeline,
@@ -11,6 +12,7 @@ from . import (
     tilelang as tilelang,
     utils as utils,
 )
+from .arch.events import *
 from .atoms.atom import *
 from .atoms.copy import *
 from .atoms.copy_atom import *
@@ -55,9 +57,10 @@ from .tensor.storage import *
 from .tensor.symbolic import *
 from .tensor.tensor import *
 from .tensor.whole import *
+from .timelines import *
 
 __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, math, nvgpu, pipeline, runtime, tilelang, utils)
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)

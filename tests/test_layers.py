@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "pipeline": GROUND | {"isa", "tensor", "arch", "atoms"},
     "tilelang": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu"},
     "utils": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "runtime"},
+    "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils"},
+    "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},

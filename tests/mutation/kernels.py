@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The project's right kernels, by source, and how each is run on a small problem."""
 
-import inspect
-import linecache
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 import numba_cute as cute
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-import blackwell_attention  # noqa: E402
-import blackwell_gemm  # noqa: E402
 import elementwise  # noqa: E402
 import reduce  # noqa: E402
 import transpose  # noqa: E402
@@ -29,64 +21,14 @@ import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A module's kernel. functions: where its synchronisation stands. run(space, options): run it as the module's
-    names in `space` define it, and compare its result."""
-
-    name: str
-    module: Any
-    functions: frozenset[str]
-    run: Callable[[dict, dict], None]
-
-    @property
-    def source(self) -> str:
-        return getattr(self.module, "SOURCE", None) or inspect.getsource(self.module)
-
-
-def small(module: Any, *changes: tuple[str, str]) -> Any:
-    """The module with some constants changed, so that its kernels work on smaller tiles."""
-    text = inspect.getsource(module)
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    made = ModuleType(f"small_{module.__name__}")
-    made.__file__ = f"small_{module.__name__}.py"
-    linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
-    exec(compile(text, made.__file__, "exec"), vars(made))
-    made.SOURCE = text  # type: ignore[attr-defined]
-    return made
-
+from . import blackwell  # noqa: E402
+from .source import Kernel, small  # noqa: E402
 
 HOPPER = small(hopper_gemm, ("TILE_M, TILE_N, ROW = 128, 256, 128", "TILE_M, TILE_N, ROW = 128, 128, 128"),
                ("STAGES = 4\nCLUSTER_M", "STAGES = 2\nCLUSTER_M"))  # fmt: skip
 MIXED = small(hopper_mixed_gemm, ("TILE_K, STAGES = 64, 4", "TILE_N, TILE_K, STAGES = 128, 64, 2"))
 AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_M, TILE_N, ROW_BYTES = 32, 32, 128"),
                ("WARPS_M, WARPS_N = 2, 4", "WARPS_M, WARPS_N = 1, 2"))  # fmt: skip
-
-
-BLACKWELL = small(blackwell_gemm, ("TILE_M, TILE_N, ROW = 128, 128, 128", "TILE_M, TILE_N, ROW = 128, 64, 128"),
-                  ("STAGES, ACC_STAGES, STORE_STAGES, RESPONSES = 4, 2, 2, 2",
-                   "STAGES, ACC_STAGES, STORE_STAGES, RESPONSES = 2, 2, 2, 2"))  # fmt: skip
-
-
-def _blackwell(*plan: Any) -> Callable[[dict, dict], None]:
-    def run(space: dict, options: dict) -> None:
-        form = space["Plan"](*plan)
-        a, b, c = gemm_host.problem(128 * form.ctas, 136, 200, cute.BFloat16)  # three tiles, the last of 8 columns
-        space["simulate"](a, b, c, cute.BFloat16, form, **options)
-        gemm_host.check(a, b, c)
-
-    return run
-
-
-def _attention(space: dict, options: dict) -> None:
-    p = blackwell_attention.problem(256, 384, 1, 1, 64, cute.BFloat16)  # more blocks than stages hold
-    kernel, args, grid = space["arguments"](p, False)
-    cute.simulate(kernel, arch="sm_100a", **options)[grid, blackwell_attention.THREADS](*args)
-    blackwell_attention.check(p, False)
 
 
 def _hopper(space: dict, options: dict) -> None:
@@ -236,14 +178,7 @@ KERNELS = [
     Kernel("PipelineTmaStore", pipelines, frozenset({"stored"}), _pipe_store),
     Kernel("PipelineOrder", pipelines, frozenset({"ordered"}), _pipe_order),
     Kernel("PipelineCpAsync", pipelines, frozenset({"copied"}), _pipe_cp_async),
-    Kernel("Blackwell GEMM", BLACKWELL, frozenset({"epilogue", "kernel", "next_static"}), _blackwell()),
-    Kernel(
-        "Blackwell GEMM of pairs",
-        BLACKWELL,
-        frozenset({"epilogue", "kernel", "next_dynamic"}),
-        _blackwell(2, (2, 1), True),
-    ),
-    Kernel("Blackwell attention", blackwell_attention, frozenset({"softmax", "leave", "kernel"}), _attention),
     Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
     Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
+    *blackwell.KERNELS,
 ]

@@ -23,7 +23,7 @@ LEFT_OUT = {
 }  # fmt: skip
 """Not a permit to allocate that is given up: a kernel that keeps it is slow, for blocks that share an SM, but right."""
 # Waits whose value is used: with the token 1 ("already complete") they do not wait.
-TOKENS = {"acquire_and_advance", "wait_and_advance"}
+TOKENS = {"acquire_and_advance", "wait_and_advance", "acquire"}
 # (call, number of the argument, or its keyword): its integer is raised and lowered.
 COUNTS = {
     ("mbarrier_init", 1), ("CooperativeGroup", 1), ("NamedBarrier", 1), ("wait_group", 0), ("wgmma_wait_group", "n"),
