@@ -13,8 +13,6 @@ from numba_cute.utils import blockscaled_layout as blockscaled
 
 from .umma_kernels import (
     THREADS,
-    fence_after,
-    fence_before,
     meet,
     parts,
     read_words,
@@ -195,9 +193,7 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
         pipeline.pipeline_init_wait((ctas, 1))
         if warp == 0:
             arch.alloc_tmem(512, slot, ctas == 2)  # both CTAs have started
-            fence_before()
-        arch.sync_threads()
-        fence_after()
+        meet()
         tmem = arch.retrieve_tmem_ptr(cute.Float32, 16, slot)
         got, more = cute.make_rmem_tensor(part, cute.Uint32), cute.make_rmem_tensor(count + a_words, cute.Uint32)
         got.fill(0)
