@@ -29,7 +29,7 @@ from ..dtypes import (
 from ..isa.facts.tensor_memory import REPETITIONS
 from ..layout import ComposedLayout
 from ..nvgpu import tcgen05, warp
-from ..nvgpu.blackwell.smem_layouts import widest_kind
+from ..nvgpu.blackwell.smem_layouts import make_smem_layout_atom, widest_kind
 from ..nvgpu.common import CopyUniversalOp, CtaGroup
 from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, Pack, Repetition, SmemLayoutAtomKind
@@ -47,7 +47,9 @@ __all__ = [
     "get_smem_store_op",
     "get_tmem_load_op",
     "make_blockscaled_trivial_tiled_mma",
+    "make_smem_layout",
     "make_smem_layout_a",
+    "make_smem_layout_atom",
     "make_smem_layout_b",
     "make_smem_layout_epi",
     "make_trivial_tiled_mma",
@@ -108,6 +110,24 @@ def get_smem_layout_atom_epi(
     return _widest(what, "K" if rows else "MN", element_type, extent)
 
 
+@traced
+def make_smem_layout(
+    leading_mode: OperandMajorMode, smem_tile_shape: tuple[int, int], element_type: DType, num_stages: int
+) -> ComposedLayout:
+    """Make the shared memory layout of a tile as TMA and the matrix unit take it, (M or N, K, stages), in the widest
+    swizzle that divides it: `make_smem_layout_a` without an operation.
+
+    leading_mode: the contiguous mode, a member of OperandMajorMode. smem_tile_shape: (M or N, K). element_type: the
+    elements. num_stages: a static count. Raises CuteError where rows are not of whole 16 bytes.
+    """
+    kind = get_smem_layout_atom_ab(leading_mode, element_type, smem_tile_shape)
+    _need(type(num_stages) is int and num_stages > 0, "make_smem_layout",
+          f"num_stages {num_stages!r} must be a static number >= 1")  # fmt: skip
+    order = (0, 1, 2) if leading_mode is OperandMajorMode.K else (1, 0, 2)
+    shape = (*layout.product_each(smem_tile_shape), num_stages)
+    return layout.tile_to_shape(make_smem_layout_atom(kind, element_type), shape, order)  # type: ignore[no-any-return]
+
+
 def _operand(
     what: str, operand: str, tiled_mma: Any, tile: Any, dtype: Any, num_stages: Any, k_major: Any
 ) -> ComposedLayout:
@@ -119,7 +139,8 @@ def _operand(
     _need(k_major in (None, True, False), what, f"is_k_major {k_major!r} must be None, True or False")
     m, n, k = layout.product_each(tile)
     if operand == "A":
-        shape, major = tiled_mma.partition_shape_A((m, k)), tiled_mma.op.a_major_mode
+        stored = k // tiled_mma.atom.traits.sparsity
+        shape, major = tiled_mma.partition_shape_A((m, stored)), tiled_mma.op.a_major_mode
     else:
         shape, major = tiled_mma.partition_shape_B((n, k)), tiled_mma.op.b_major_mode
     if k_major is not None:
@@ -137,7 +158,7 @@ def make_smem_layout_a(
     is_k_major: bool | None = None,
 ) -> ComposedLayout:  # fmt: skip
     """Make the shared memory layout of a CTA's part of A, ((M, K), rest M, rest K, stages), in the widest swizzle that
-    divides it.
+    divides it; of a sparse A its stored half.
 
     tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs. a_dtype: the elements.
     num_stages: a static count. is_k_major: taken in place of the operation's major mode, where given. Allocate it with

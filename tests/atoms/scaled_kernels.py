@@ -77,13 +77,21 @@ def factor_words(op, tile, factors, operand):
     return np.stack(each)
 
 
+def factor_offset(op, tile, operand, i):
+    """Where the factors of the i-th 96 elements of K begin, in factors: not a layout's stride, for they cross words."""
+    chunk, byte = divmod(i * op.shape_mnk[2] // op.sf_vec_size, 4)
+    columns = 4 * -(-tile[1] // 128) if operand == "B" else 4
+    return 4 * columns * chunk + byte
+
+
 def product_of(op, tile, swizzles, lists, more):
     """What one warp does: the products of a tile, block of K by block of K or in one call, and their commit."""
     m, n, k = tile
     mma, group, scaled = cute.make_tiled_mma(op), op.cta_group, is_scaled(op)
     acc_layout = mma.make_fragment_C(mma.partition_shape_C((m, n))).layout
     shape_a, in_tmem = mma.partition_shape_A((m, k // op.sparsity)), op.a_src is OperandSource.TMEM
-    lay_sfa, lay_sfb = factor_layouts(op, tile) if scaled else (None, None)
+    by_layout = scaled and op.shape_mnk[2] != 96
+    lay_sfa, lay_sfb = factor_layouts(op, tile) if by_layout else (cute.make_layout(1), cute.make_layout(1))
     mask, steps = 3 if group.value == 2 else None, k // op.shape_mnk[2]
     (lay_a, type_a, _), (lay_b, type_b, _) = layouts(op, tile, swizzles)
 
@@ -109,8 +117,11 @@ def product_of(op, tile, swizzles, lists, more):
         else:
             for i in range(steps):
                 at = (None, None, i)
-                if scaled:
+                if by_layout:
                     made = made.set(Field.SFA, sfa[at].iterator).set(Field.SFB, sfb[at].iterator)
+                elif scaled:
+                    made = made.set(Field.SFA, sfa.iterator + factor_offset(op, tile, "A", i))
+                    made = made.set(Field.SFB, sfb.iterator + factor_offset(op, tile, "B", i))
                 if op.sparsity == 2:
                     column = META_COLUMN + i * op.metadata_places()[2][2]
                     made = made.set(Field.METADATA, cute.recast_ptr(tmem + column, dtype=cute.Uint32))
@@ -154,8 +165,8 @@ def write_columns(regs, first, count, step, tmem, column, warp):
 
 
 def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
-    """A kernel (a, b, factors, out) of one tile: operands as bytes by `parts`; A in tensor memory, factors, metadata
-    and out as words (CTAs, 128, columns). fields: the atom's."""
+    """A kernel (a, b, factors, out) of one tile: operands as bytes by `parts`; factors, metadata, out, and A in
+    tensor memory, as words (CTAs, 128, columns). fields: the atom's."""
     ctas, in_tmem, words = op.cta_group.value, op.a_src is OperandSource.TMEM, result_words(op, tile)
     (_, _, raw_a), (_, _, raw_b) = layouts(op, tile, swizzles)
     size_a, size_b, part = cute.size(raw_a.outer), cute.size(raw_b.outer), min(words, 64)

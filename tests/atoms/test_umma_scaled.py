@@ -151,6 +151,13 @@ def test_an_operand_is_negated_and_factors_come_with_it(run, rng):
     )
 
 
+@pytest.mark.parametrize(("cls", "types"), [(XNV4, (E4M3,)), pytest.param(X4, (), marks=SLOW)], ids=name_of)
+@pytest.mark.parametrize(("m", "n", "ctas"), [(128, 32, 1), pytest.param(256, 144, 2, marks=SLOW)])
+def test_a_k_of_96(run, rng, cls, types, m, n, ctas):
+    op = operation(cls, types, (m, n), ctas)
+    check_product(run, rng, op, (m, n, 384), ("INTER", "INTER"), arch="sm_103a")
+
+
 @pytest.mark.parametrize(
     ("make", "rule"),
     [

@@ -139,7 +139,7 @@ class MmaMXF4Op(PackedMma):
     cta_group: CtaGroup
     a_src: OperandSource
 
-    fixed = {"kind": "mxf4", "sparse": False, "k": 64, "vec": "block32"}
+    fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 64, "vec": "block32"}
     choices = K_MAJOR_PLACES
 
 
@@ -172,7 +172,7 @@ class SM103MmaMXF4Op(PackedMma):
     cta_group: CtaGroup
     a_src: OperandSource
 
-    fixed = {"kind": "mxf4", "sparse": False, "k": 96, "vec": "block32"}
+    fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 96, "vec": "block32"}
     choices = K_MAJOR_PLACES
 
 

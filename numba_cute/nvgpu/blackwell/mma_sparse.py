@@ -243,7 +243,7 @@ class MmaMXF4SparseOp(SparseScaled, PackedMma):
     cta_group: CtaGroup
     a_src: OperandSource
 
-    fixed = {"kind": "mxf4", "sparse": True, "vec": "block32"}
+    fixed = {"kind": "mxf4nvf4", "sparse": True, "vec": "block32"}
     choices = K_MAJOR_PLACES
 
 
