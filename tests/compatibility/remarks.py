@@ -39,7 +39,7 @@ EXAMPLES = {
     "GridConstant": "tensor maps and layouts are passed as such by themselves",
     "arch.Arch": 'a target is a string: `arch="sm_100a"`',
     "arch.inline_ptx": "text has no meaning in the simulator; `isa` has the rows, and Numba inline PTX",
-    "arch.nvvm_wrappers.prefetch": "`arch.prefetch_global` and the like",
+    "arch.nvvm_wrappers.prefetch": "`cute.prefetch(atom, src)` prefetches what TMA or a bulk copy will load",
     "cpasync.CopyBulkTensorTileG2SNonExecTrait": _COMPILER,
     "cutlass._mlir": _COMPILER,
     "cutlass_dsl.dsl_user_op": _COMPILER,
