@@ -3,6 +3,7 @@
 
 from . import (
     arch as arch,
+    experimental as experimental,
     math as math,
     nvgpu as nvgpu,
     pipeline as pipeline,
@@ -56,4 +57,4 @@ __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, math, nvgpu, pipeline, runtime, tilelang, utils)
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)

@@ -22,6 +22,7 @@ from typing import Any
 PUBLIC = [
     "numba_cute",
     "numba_cute.arch",
+    "numba_cute.experimental",
     "numba_cute.math",
     "numba_cute.nvgpu",
     "numba_cute.nvgpu.cpasync",

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "pipeline": GROUND | {"isa", "tensor", "arch", "atoms"},
     "tilelang": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu"},
     "utils": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "runtime"},
+    "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils", "compiler"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},
@@ -60,6 +61,8 @@ LONG_FUNCTIONS: dict[str, str] = {
     "examples/blackwell_blockscaled_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/blackwell_gemm.py:kernel": "one kernel, shown whole",
     "examples/blackwell_gemm.py:make_kernel": "one kernel, shown whole",
+    "examples/experimental_gemm.py:make_kernel": "one kernel, shown whole",
+    "examples/experimental_gemm.py:gemm": "one kernel, shown whole",
     "examples/hopper_gemm.py:gemm": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
 }

@@ -176,6 +176,8 @@ class Simulated:
         one. deviations: choices other than the seed's, by step. before: is to hold the memory as it is now.
         """
         fn = python_function(self.kernel)
+        takes = getattr(fn, "__cute_arguments__", None)
+        args = args if takes is None else takes.seeking(args, 0)
         if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
             held: Snapshot = [] if before is None else before
             try:
@@ -335,6 +337,8 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
     try:
         with np.errstate(all="ignore"):  # a GPU wraps integers and gives infinities without a word
             body(*values())
+            for at_exit in thread.exits:
+                at_exit()
         return [thread] if together is None else together.members
     except Exception as e:
         said = _in_words(e)

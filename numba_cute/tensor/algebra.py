@@ -49,7 +49,7 @@ def _transform(fn: F) -> F:
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(a, Tensor):
             return fn(a, *args, **kwargs)
-        return Tensor(a.iterator, fn(a.layout, *args, **kwargs))
+        return a._relaid(lambda lay: fn(lay, *args, **kwargs))
 
     return traced(call)  # type: ignore[return-value]
 

@@ -145,6 +145,15 @@ class Tensor:
         for i in range(count):
             element(self, i).store(value)
 
+    def _relaid(self, change: Callable[[Any], Any]) -> Tensor:
+        """The same memory under the layout that `change` makes of this one."""
+        return self._tracked(Tensor(self.iterator, change(self.layout)), lambda other: other._relaid(change))
+
+    def _tracked(self, made: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
+        """`made`, a part or a view of this tensor, with what else is known of it. again: does the same to another
+        tensor of this one's shape. For tensors that know more than memory and a layout (experimental.GlobalTensor)."""
+        return made
+
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """Return the tensor with all extents and strides as run-time values, but for the stride 1 of mode `leading_dim`
         (default: the mode that has it). On the host; one compiled kernel then serves all shapes."""
@@ -304,9 +313,10 @@ def slice_tensor(t: Tensor, coord: IntTuple) -> Tensor:
 def _slice(t: Tensor, lay: Any, coord: Any) -> Tensor:
     if needs_64_bits(t.iterator, lay):
         rest, offset = layout.slice_(t.layout, coord), wide_offset(coord, lay.shape, lay.stride)
-        return Tensor(add(t.iterator, offset), rest)
-    rest, offset = sliced(lay, coord)
-    return Tensor(add(t.iterator, offset), rest if lay is t.layout else layout.slice_(t.layout, coord))
+    else:
+        rest, offset = sliced(lay, coord)
+        rest = rest if lay is t.layout else layout.slice_(t.layout, coord)
+    return t._tracked(Tensor(add(t.iterator, offset), rest), lambda other: slice_tensor(other, coord))
 
 
 # Making tensors
@@ -423,4 +433,4 @@ def domain_offset(coord: IntTuple, tensor: Any) -> Any:
     if isinstance(tensor.layout, ComposedLayout):
         moved, offset = layout.domain_offset(coord, tensor.layout)
         return Tensor(add(tensor.iterator, offset), moved)
-    return Tensor(element(tensor, coord), tensor.layout)
+    return tensor._tracked(Tensor(element(tensor, coord), tensor.layout), lambda other: domain_offset(coord, other))

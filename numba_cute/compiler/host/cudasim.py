@@ -11,6 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from numba import cuda
 from numba.cuda.core import config  # by which numba.cuda itself decides what it is
 
 from ...seam import CuteError
@@ -38,6 +39,12 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
         return other
 
     return marked
+
+
+def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Any:
+    """Make the kernel of a function, as `mapped.taking_tensors` does: `cute.simulate` reads what it is marked with."""
+    py_func.__cute_arguments__ = takes
+    return cuda.jit(**options)(py_func)
 
 
 def _unavailable(name: str) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ from numba.cuda.dispatcher import (
 from ...seam import CuteError
 from .cluster import checked_cluster
 from .facts import facts
+from .mapped import mapped
 from .streams import core_stream
 
 
@@ -112,6 +113,7 @@ class Launch:
         return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
 
     def __call__(self, *args: Any) -> None:
+        args = mapped(self.kernel, args)
         compiled = self._compiled(args)
         launched(compiled, args, self.grid, self.block, self.configuration.stream, self.smem, self.cluster, self.pdl)
 
@@ -120,6 +122,7 @@ class Launch:
 
         args: the kernel's arguments. Arrays must already be on the device (CuteError): nothing is copied back.
         """
+        args = mapped(self.kernel, args)
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()
         smem = _check_smem(compiled, cufunc, self.smem)

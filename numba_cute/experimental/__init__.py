@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of plain tensors: memory of every kind by `allocate`, TMA without atoms, pipelines that keep their states."""
+
+from ..seam import facade as _facade
+from .core import *
+from .kernels import *
+from .math import *
+from .memory import *
+from .operations import *
+from .pipelines import *
+from .tensors import *
+from .tma import *
+
+_facade.publish(globals())
