@@ -196,8 +196,8 @@ def make_kernel(form):
                     i, bar = stage.index, stage.barrier
                     cute.copy(tma_a, tAgA[None, m, k], tAsA[None, i], tma_bar_ptr=bar)
                     cute.copy(tma_b, tBgB[None, n, k], tBsB[None, i], tma_bar_ptr=bar)
-                    cute.copy(tma_sfa, tAgSFA[None, m, k], tAsSFA[None, i], tma_bar_ptr=bar)
-                    cute.copy(tma_sfb, tBgSFB[None, n, k], tBsSFB[None, i], tma_bar_ptr=bar, mcast_mask=share)
+                    cute.copy(tma_sfa, tAgSFA[None, m, k, 0], tAsSFA[None, i], tma_bar_ptr=bar)
+                    cute.copy(tma_sfb, tBgSFB[None, n, k, 0], tBsSFB[None, i], tma_bar_ptr=bar, mcast_mask=share)
                 work = next_static(scheduler, None)
             producer.tail()
 
@@ -276,7 +276,9 @@ def factor_layout(rows, k, vector):
 def quantised(rng, rows, k, kind):
     """A random operand: its bytes, its factors in the order of the hardware, and its values in float64."""
     values = rng.standard_normal((rows, k // kind.vector, kind.vector), dtype=np.float32)
-    factors = (np.abs(values).max(-1) / MOST[kind.element]).astype(kind.factor.numpy)
+    least = np.abs(values).max(-1) / MOST[kind.element]  # with which no element overflows
+    powers = kind.factor is cute.Float8E8M0FNU
+    factors = (np.exp2(np.ceil(np.log2(least))) if powers else least).astype(kind.factor.numpy)
     scales = factors.astype(np.float32)
     elements = (values / np.where(scales == 0, 1, scales)[..., None]).astype(kind.element.numpy)
     lay = factor_layout(rows, k, kind.vector)

@@ -17,6 +17,7 @@ from .atoms.copy import *
 from .atoms.copy_atom import *
 from .atoms.gemm import *
 from .atoms.mma_atom import *
+from .atoms.parts import *
 from .compiler import *
 from .dtypes import *
 from .layout.algebra import *
@@ -25,6 +26,7 @@ from .layout.divides import *
 from .layout.image import *
 from .layout.int_tuple import *
 from .layout.inverses import *
+from .layout.kinds import *
 from .layout.layout import *
 from .layout.leaves import *
 from .layout.mapping import *
@@ -37,6 +39,7 @@ from .layout.swizzle import *
 from .math import *
 from .nvgpu.common import CacheEvictionPriority as CacheEvictionPriority
 from .seam import (
+    Constexpr as Constexpr,
     CuteError as CuteError,
     const_expr as const_expr,
     facade as _facade,
@@ -52,6 +55,7 @@ from .tensor.ssa import *
 from .tensor.storage import *
 from .tensor.symbolic import *
 from .tensor.tensor import *
+from .tensor.whole import *
 
 __version__ = "0.1.0"
 

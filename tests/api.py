@@ -37,6 +37,8 @@ PUBLIC = [
     "numba_cute.utils",
     "numba_cute.utils.sm80",
     "numba_cute.utils.blackwell_helpers",
+    "numba_cute.utils.gemm",
+    "numba_cute.utils.gemm.sm100",
     "numba_cute.utils.sm100",
     "numba_cute.utils.sm90",
 ]

@@ -18,6 +18,7 @@ from ..tensor.ssa import TensorSSA, bitcast
 __all__ = [
     "cvt_f32_tf32", "cvt_f32x2_bf16x2", "cvt_f4e2m1_f16_intrinsic", "cvt_i4_bf16_intrinsic", "cvt_i8_bf16",
     "cvt_i8_bf16_intrinsic", "cvt_i8x2_to_bf16x2", "cvt_i8x2_to_f32x2", "cvt_i8x4_to_bf16x4", "cvt_i8x4_to_f32x4",
+    "sext_unpacked_i4_i8_intrinsic",
 ]  # fmt: skip
 
 
@@ -165,3 +166,20 @@ def cvt_f32_tf32(src_f32: Any) -> Any:
     """Round the Float32 `src_f32` to the 10 digits of tf32, to nearest, ties away from zero: what a register of a tf32
     matrix operand holds (as Float32). Any thread. PTX cvt.rna.tf32.f32, sm_80."""
     return bitcast(isa.cvt_rna_tf32_f32(Float32(src_f32)), Uint32, Float32)
+
+
+@traced
+def sext_unpacked_i4_i8_intrinsic(vec_i4: Any, length: int) -> Any:
+    """Give `length` (static) signed 4-bit integers, each in the low half of a byte, as a vector of Int8. Any thread.
+
+    vec_i4: a vector of Int8 or Uint8; high halves are ignored. Raises CuteError for others. PTX lop3, mad, four at
+    a time, sm_70."""
+    what = "sext_unpacked_i4_i8_intrinsic"
+    count = _length(length, what)
+    if not isinstance(vec_i4, TensorSSA) or vec_i4.dtype not in (Int8, Uint8):
+        raise CuteError(f"{what}: {vec_i4!r} must be a TensorSSA of Int8 or Uint8")
+    words = _words(vec_i4, 8 * count, what)
+    signed = [(w & 0x0F0F0F0F) | (w & 0x08080808) * 30 for w in words]  # 8 * 30 = 0xF0: no carry between bytes
+    b = seam.current()
+    cells = [Uint8(w >> shift) for w in signed for shift in (0, 8, 16, 24)][:count]
+    return TensorSSA(b.bitcast(b.pack(Uint8, cells), Int8), vec_i4.shape, Int8)

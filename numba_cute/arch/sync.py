@@ -12,7 +12,7 @@ from ..seam import CuteError, Int, traced
 __all__ = [
     "barrier", "barrier_arrive", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "fence_acq_rel_cluster",
     "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy", "fence_view_async_shared",
-    "setmaxregister_decrease", "setmaxregister_increase", "sync_threads", "warpgroup_reg_alloc",
+    "nanosleep", "setmaxregister_decrease", "setmaxregister_increase", "sync_threads", "warpgroup_reg_alloc",
     "warpgroup_reg_dealloc",
 ]  # fmt: skip
 
@@ -184,3 +184,10 @@ def warpgroup_reg_alloc(reg_count: int) -> None:
 def warpgroup_reg_dealloc(reg_count: int) -> None:
     """Call `setmaxregister_decrease(reg_count)`: its older name."""
     setmaxregister_decrease(reg_count)
+
+
+@traced
+def nanosleep(sleep_time: Int) -> None:
+    """Suspend the thread for about `sleep_time` nanoseconds, up to twice as long and at most a millisecond: in a loop
+    that polls. Any thread. PTX nanosleep, sm_70."""
+    isa.nanosleep(Uint32(sleep_time))

@@ -11,6 +11,7 @@ from ..tensor.move import move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor
 from .copy_atom import CopyAtom, TiledCopy
+from .hinted import hinted
 from .instructions import truth
 
 __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call", "prefetch"]
@@ -27,13 +28,15 @@ def copy(
     mcast_mask: Any = None,
     cache_policy: Any = None,
     tma_desc_ptr: Pointer | None = None,
+    unroll_factor: int | None = None,
 ) -> None:
     """Copy `src` to `dst` by `atom`, an atom or a tiled copy. Both are (V, rest…), V the values of one instruction.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
     that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
     cache_policy: an L2 policy word (arch.createpolicy_fractional) for TMA, cp.async, CopyG2ROp and CopyR2GOp.
-    tma_desc_ptr: a tensor map in global memory, used in place of the atom's (cpasync.update_tma_descriptor). Executed
+    tma_desc_ptr: a tensor map in global memory, used in place of the atom's (cpasync.update_tma_descriptor).
+    unroll_factor: how many instructions to unroll at once, a positive static int; all are, whatever it is. Executed
     by the threads that the operation names: a TMA copy by a whole converged warp, of which one lane issues. It expects
     no bytes, commits nothing and waits for nothing.
 
@@ -49,6 +52,8 @@ def copy(
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
     check_writable(dst.iterator, "copy")
+    if unroll_factor is not None and (not isinstance(unroll_factor, int) or unroll_factor < 1):
+        raise CuteError(f"copy: unroll_factor {unroll_factor!r} must be a positive static int, or left out")
     if tma_desc_ptr is not None:
         atom = atom.with_tensor_map(tma_desc_ptr)
     atom.op.copy(atom, src, dst, pred, tma_bar_ptr, mcast_mask, cache_policy)
@@ -95,11 +100,16 @@ def _memory(t: Tensor, what: str, name: str) -> Pointer:
 
 
 @traced
-def autovec_copy(src: Tensor, dst: Tensor) -> None:
+def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) -> None:
     """Copy all elements of `src` to `dst` by this thread, in accesses as wide as layouts and alignment prove (16 bytes
-    at most). Raises CuteError unless both lie in memory or registers. PTX ld, st and mov, any target."""
+    at most). l1c_evict_priority: a `nvgpu.CacheEvictionPriority`: how L1 keeps what is in global memory (sm_80).
+    Raises CuteError unless both lie in memory or registers, and for a priority where neither, or both, lie in global
+    memory, or that moves less than a byte. PTX ld, st and mov, any target."""
     a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
-    move(a, src.layout, b, dst.layout)
+    evict = getattr(l1c_evict_priority, "value", l1c_evict_priority)
+    if l1c_evict_priority is not None and not isinstance(evict, str):
+        raise CuteError(f"autovec_copy: l1c_evict_priority {l1c_evict_priority!r} is no CacheEvictionPriority")
+    move(a, src.layout, b, dst.layout, access=hinted(a, b, evict) if evict else None)
 
 
 @traced

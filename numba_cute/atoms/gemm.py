@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import layout
@@ -11,6 +12,7 @@ from ..layout.pure import pure
 from ..seam import CuteError, is_static, traced
 from ..tensor.tensor import Tensor
 from .mma_atom import MmaAtom, TiledMma
+from .op import Field
 
 __all__ = ["gemm", "mma_atom_call"]
 
@@ -25,16 +27,18 @@ def mma_atom_call(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: 
 
 
 @traced
-def gemm(atom: MmaAtom | TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+def gemm(
+    atom: MmaAtom | TiledMma, d: Tensor, a: Tensor | Sequence[Tensor], b: Tensor | Sequence[Tensor], c: Tensor
+) -> None:
     """Multiply fragments by `atom`, an atom or a tiled MMA: d = a @ b.T + c. a, b: (V), (V, M) and (V, N), or (V, M, K)
     and (V, N, K), as make_fragment_A and _B make them; d is (V, M, N).
 
-    c is d, or another accumulator like it, which is copied first (wgmma, which is asynchronous, takes d alone).
-    Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the others always. Executed
-    by all threads of the atom. It does not fence, commit or wait. Raises CuteError for fragments of other shapes,
-    types or memories than the operation takes. PTX and least target: the operation's.
-    """
-    atom = _atom(atom, "gemm")
+    c is d, or another accumulator like it, which is copied first (wgmma, which is asynchronous, takes d alone). Of a
+    block-scaled operation a and b may be lists [a, factors of a] and [b, factors of b], with a tensor of factors as
+    Field.SFA and SFB take it. Over a K mode the first step adds to d only if the atom's Field.ACCUMULATE says so, the
+    others always. Executed by all threads of the atom. It does not fence, commit or wait. Raises CuteError for
+    fragments of other shapes, types or memories than the operation takes. PTX and least target: the operation's."""
+    atom, a, b = _with_factors(_atom(atom, "gemm"), a, b)
     atom.op.begin(d, c, atom.accumulate)
     for at_d, at_a, at_b, first in gemm_steps(d.layout, a.layout, b.layout):
         x, y, z = (d, a, b) if at_d is None else (d[at_d], a[at_a], b[at_b])
@@ -46,6 +50,18 @@ def _atom(atom: Any, what: str) -> MmaAtom:
     if not isinstance(atom, MmaAtom):
         raise CuteError(f"{what}: atom {atom!r} is neither an MmaAtom nor a TiledMma")
     return atom
+
+
+def _with_factors(atom: MmaAtom, a: Any, b: Any) -> tuple[MmaAtom, Tensor, Tensor]:
+    """The atom with the factors that come with a and b, and these alone."""
+    found = []
+    for name, operand, field in (("a", a, Field.SFA), ("b", b, Field.SFB)):
+        if isinstance(operand, (list, tuple)):
+            if len(operand) != 2 or not all(isinstance(t, Tensor) for t in operand):
+                raise CuteError(f"gemm: {name} {operand!r} must be a tensor, or [{name}, its factors], two tensors")
+            atom, operand = atom.set(field, operand[1]), operand[0]
+        found.append(operand)
+    return atom, found[0], found[1]
 
 
 @pure

@@ -227,37 +227,40 @@ class TiledMma:
     def __cute_ir__(self) -> str:
         return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"
 
-    def thrfrg(self, operand: str, lay: Any) -> Any:
-        """Give `lay`, the layout of `operand` "A", "B" or "C", as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …)))."""
+    def thrfrg(self, operand: str, lay: Any, tv: Layout | None = None) -> Any:
+        """Give `lay`, the layout of `operand` "A", "B" or "C", as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …))).
+        tv: from (thread, value) to the elements of one instruction, in place of the operand's own."""
         x, y = OPERAND_MODES[operand]
         thr = self.thr_layout_vmnk
-        tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+        if tv is None:
+            tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
         stored = self.atom.traits.sparsity if operand == "A" else 1
         atom_tile = (self.shape_mnk[x], self.shape_mnk[y] // stored)
         threads = (layout.size(thr, (x + 1,)), layout.size(thr, (y + 1,)))
         return thread_fragments(lay, (self._tile(x), self._tile(y, stored)), atom_tile, tv, threads)
 
-    def _tiled_tv(self, operand: str) -> Layout:
+    def layout_tv(self, operand: str, tv: Layout | None = None) -> Layout:
+        """Give the layout from (thread, value) to the elements of the tile of `operand`. tv: as of `thrfrg`."""
         x, y = OPERAND_MODES[operand]
         stored = self.atom.traits.sparsity if operand == "A" else 1
         ref = layout.make_layout((self.get_tile_size(x), self.get_tile_size(y) // stored))
         other = {"A": 2, "B": 1, "C": None}[operand]
-        return tiled_tv(self.thrfrg(operand, ref), self.thr_layout_vmnk, other)
+        return tiled_tv(self.thrfrg(operand, ref, tv), self.thr_layout_vmnk, other)
 
     @property
     def tv_layout_A_tiled(self) -> Layout:  # noqa: N802
         """From (thread, value) to the elements of the tile of A, (M, K)."""
-        return self._tiled_tv("A")
+        return self.layout_tv("A")
 
     @property
     def tv_layout_B_tiled(self) -> Layout:  # noqa: N802
         """From (thread, value) to the elements of the tile of B, (N, K)."""
-        return self._tiled_tv("B")
+        return self.layout_tv("B")
 
     @property
     def tv_layout_C_tiled(self) -> Layout:  # noqa: N802
         """From (thread, value) to the elements of the tile of C, (M, N)."""
-        return self._tiled_tv("C")
+        return self.layout_tv("C")
 
     def get_slice(self, thr_idx: Any) -> ThrMma:
         """Give the part of thread `thr_idx` (0 to size - 1)."""

@@ -16,6 +16,7 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
+from .host.kernels import jit, kernel
 from .host.result import Compiled, PerformanceWarning
 
 __all__ = [
@@ -25,5 +26,7 @@ __all__ = [
     "compile",
     "inspect",
     "inspect_layouts",
+    "jit",
+    "kernel",
     "launch",
 ]

@@ -55,4 +55,4 @@ def dot_block_scaled(mma_atom: MmaAtom | TiledMma, a: Tensor, sfa: Tensor, b: Te
     tcgen05.mma.block_scale, sm_100a."""
     atom = _atom(mma_atom, "dot_block_scaled")
     x, y = _fragment(atom, "A", a, "dot_block_scaled"), _fragment(atom, "B", b, "dot_block_scaled")
-    gemm(atom, c, [x, sfa], [y, sfb], c)  # type: ignore[arg-type]  # as pairs the operation takes them
+    gemm(atom, c, [x, sfa], [y, sfb], c)  # pairs, as the operation takes them

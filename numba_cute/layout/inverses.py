@@ -236,9 +236,9 @@ def max_common_vector(a: Any, b: Any) -> int:
 
 
 @pure
-def nullspace(input: Any) -> Layout:
-    """Return the layout of the coordinates of `input` that map to where 0 does because their stride is 0."""
-    layout = outer_of(input)
+def nullspace(layout: Any) -> Layout:
+    """Return the layout of the coordinates of `layout` that map to where 0 does because their stride is 0."""
+    layout = outer_of(layout)
     shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     zero = [m for m, d in zip(column_major(shape, 1), stride) if is_zero(d)]
     return flat_layout(zero)

@@ -75,12 +75,13 @@ def known(layout: Any) -> Any:
 
 
 @traced
-def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool]) -> Any:
+def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool], *, hierarchical: bool = True) -> Any:
     """Find the first leaf of `t` for which `pred_fn(leaf, i)` is true, `i` its place in the tuple that holds it: an
-    index, a path of indices where it is nested, None where there is none."""
+    index, a path of indices where it is nested, None where there is none. hierarchical: look into nested tuples too;
+    False: at the modes of `t` alone."""
     for i, x in enumerate(t if isinstance(t, tuple) else (t,)):
         if isinstance(x, tuple):
-            inner = find_if(x, pred_fn)
+            inner = find_if(x, pred_fn) if hierarchical else None
             if inner is not None:
                 return (i, *inner) if isinstance(inner, tuple) else (i, inner)
         elif pred_fn(x, i):
@@ -89,12 +90,16 @@ def find_if(t: IntTuple, pred_fn: Callable[[Any, int], bool]) -> Any:
 
 
 @traced
-def find(t: IntTuple, x: int) -> Any:
+def find(t: IntTuple, x: int, *, hierarchical: bool = True) -> Any:
     """Find where the static integer `x` stands first in `t`, as `find_if` gives it. What is known only at run time is
-    never found."""
+    never found. hierarchical: as for `find_if`."""
     if not is_integer(x) or isinstance(x, Leaf):
         raise CuteError(f"find: x={x!r} must be a static integer")
-    return find_if(t, lambda leaf, i: not isinstance(leaf, Leaf) and is_integer(leaf) and leaf == x)
+
+    def same(leaf: Any, i: int) -> bool:
+        return not isinstance(leaf, Leaf) and is_integer(leaf) and leaf == x
+
+    return find_if(t, same, hierarchical=hierarchical)
 
 
 @traced

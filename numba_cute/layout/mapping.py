@@ -106,20 +106,20 @@ def _split(idx: IntTuple, shape: IntTuple) -> IntTuple:
 
 
 @traced
-def increment_coord(coord: IntTuple, shp: IntTuple, mode: IntTuple = None) -> IntTuple:
-    """Return the coordinate after `coord` in the shape `shp`, the first mode fastest; the last mode is not bounded.
+def increment_coord(coord: IntTuple, shape: IntTuple, mode: IntTuple = None) -> IntTuple:
+    """Return the coordinate after `coord` in `shape`, the first mode fastest; the last mode is not bounded.
 
     mode: count along this mode (an index or a path) only; its last mode is not bounded.
     """
     path = () if mode is None else tuple(mode) if isinstance(mode, (tuple, list)) else (mode,)
-    return _increment(checked(coord, "coord"), checked(shp, "shp"), path)
+    return _increment(checked(coord, "coord"), checked(shape, "shape"), path)
 
 
 def _increment(coord: IntTuple, shape: IntTuple, path: tuple[Any, ...]) -> IntTuple:
     if not path:
         return _carry(coord, shape, 1, True)[0]
     if not isinstance(coord, tuple) or not isinstance(shape, tuple) or len(coord) != len(shape):
-        raise CuteError(f"increment_coord: coord={text(coord)} does not match shp={text(shape)} in rank")
+        raise CuteError(f"increment_coord: coord={text(coord)} does not match shape={text(shape)} in rank")
     first = static_int(path[0], "mode")
     if not 0 <= first < len(shape):
         raise CuteError(f"increment_coord: mode={first}: {text(shape)} has the modes 0 to {len(shape) - 1}")
@@ -130,13 +130,13 @@ def _carry(coord: IntTuple, shape: IntTuple, step: Any, last: bool) -> tuple[Int
     """`coord` plus `step`, and what is carried into the next mode."""
     if not isinstance(shape, tuple):
         if isinstance(coord, tuple):
-            raise CuteError(f"increment_coord: coord={text(coord)} is deeper than shp={text(shape)}")
+            raise CuteError(f"increment_coord: coord={text(coord)} is deeper than shape={text(shape)}")
         total = add(coord, step)
         return (total, 0) if last else (mod(total, shape), div(total, shape))
     if not isinstance(coord, tuple):
         return _carry(_split(coord, shape), shape, step, last)
     if len(coord) != len(shape):
-        raise CuteError(f"increment_coord: coord={text(coord)} does not match shp={text(shape)} in rank")
+        raise CuteError(f"increment_coord: coord={text(coord)} does not match shape={text(shape)} in rank")
     out = []
     for i, (c, s) in enumerate(zip(coord, shape)):
         c, step = _carry(c, s, step, last and i == len(shape) - 1)

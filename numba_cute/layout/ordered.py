@@ -43,12 +43,13 @@ def _ordered_strides(s: IntTuple, o: IntTuple, flat: Sequence[tuple[Any, int]]) 
 
 
 @pure
-def make_layout_like(layout: Any) -> Layout:
-    """Make a compact layout of the shape of `layout`, its modes in the order of the strides there; stride 0 stays 0.
+def make_layout_like(input: Any) -> Layout:
+    """Make a compact layout of the shape of the layout `input`, its modes in the order of the strides there; stride 0
+    stays 0.
 
     Strides known only at run time count as larger than the static ones.
     """
-    layout = outer_of(layout)
+    layout = outer_of(input)
     strides, shapes = flatten_to_tuple(layout.stride), flatten_to_tuple(layout.shape)
     known = sorted({abs(d) for d in strides if type(d) is int})
     order = [known.index(abs(d)) if type(d) is int else len(known) + i for i, d in enumerate(strides)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from typing import Any
 
 from ..seam import CuteError, static, traced
@@ -38,6 +39,35 @@ class Swizzle:
         if abs(self.shift) < self.bits:
             raise CuteError(f"{self}: the two bit fields overlap: |shift| must be at least bits={self.bits}")
 
+    @property
+    def num_bits(self) -> int:
+        """How many bits are xored: the same as `bits`."""
+        return self.bits
+
+    @property
+    def num_base(self) -> int:
+        """The lowest bit that may change: the same as `base`."""
+        return self.base
+
+    @property
+    def num_shift(self) -> int:
+        """How far above the bits that change those lie that are read: the same as `shift`."""
+        return self.shift
+
+    @staticmethod
+    @traced
+    def from_name(name: str) -> Swizzle:
+        """Make the swizzle of a name: "S<3,4,3>" as one is printed, or a mode of shared memory, whose swizzle is of
+        byte addresses: "INTER" (none), "SW32", "SW64" or "SW128", perhaps after "K_" or "MN_". CuteError: another
+        name."""
+        found = _PRINTED.fullmatch(str(name))
+        if found:
+            return Swizzle(*map(int, found.groups()))
+        mode = str(name).removeprefix("MN_").removeprefix("K_")
+        if mode not in _MODES:
+            raise CuteError(f"Swizzle.from_name: name={name!r} is neither like 'S<3,4,3>' nor one of {list(_MODES)}")
+        return make_swizzle(_MODES[mode], 4, 3)
+
     @functools.cached_property
     def y_mask(self) -> int:
         """The bits that are read."""
@@ -70,6 +100,10 @@ class Swizzle:
     def __cute_ir__(self) -> str:
         return f"!cute.swizzle<{self}>"
 
+
+_PRINTED = re.compile(r"S[Ww]?<(\d+),\s*(\d+),\s*(-?\d+)>")
+_MODES = {"INTER": 0, "SW32": 1, "SW64": 2, "SW128": 3}
+"""By the names of SmemLayoutAtomKind, the bits that each xors, from bit 4 on with those 3 above."""
 
 IDENTITY = Swizzle(0, 4, 3)
 

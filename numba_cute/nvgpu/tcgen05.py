@@ -8,7 +8,9 @@ results and overwrite the operands.
 from ..atoms.op import Field as Field
 from ..seam import facade as _facade
 from .blackwell.copies import *
+from .blackwell.copies_shared import *
 from .blackwell.mma import *
+from .blackwell.mma_scaled import *
 from .blackwell.smem_layouts import *
 from .common import CtaGroup as CtaGroup, OperandMajorMode as OperandMajorMode, OperandSource as OperandSource
 

@@ -11,6 +11,7 @@ from .order import *
 from .participants import *
 from .pipelines import *
 from .state import *
+from .tiles import *
 from .umma import *
 
 _facade.publish(globals())

@@ -29,6 +29,7 @@ from numba_cute.seam.backend import (
     current_or as current_or,
     running as running,
 )
+from numba_cute.seam.constexpr import Constexpr as Constexpr
 from numba_cute.seam.error import CuteError as CuteError
 from numba_cute.seam.leaf import (
     Int as Int,

@@ -22,6 +22,7 @@ from ..dtypes import DType, Scalar
 from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
+from ..seam.constexpr import LAUNCHER, Constexpr, static_arguments
 from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .checks import chosen
 from .explore import explore
@@ -106,8 +107,15 @@ class Simulated:
     trace: Trace | None
     clustered: bool = True
 
-    def __call__(self, *args: Any) -> None:
-        """Refuse a call with `args` that gives no launch configuration."""
+    def __call__(self, *args: Any) -> Any:
+        """Run a host function (`cute.jit`) on `args`, with the kernels that it launches in the simulator; gives what it
+        gives. CuteError for a kernel: a call gives no launch configuration."""
+        if getattr(self.kernel, "__cute_host__", False):
+            token = LAUNCHER.set(self._launch_for)
+            try:
+                return self.kernel(*args)
+            finally:
+                LAUNCHER.reset(token)
         raise CuteError(
             "simulate(kernel)(…): give the launch configuration, as for Numba's kernels: "
             "simulate(kernel)[grid, block](…)"
@@ -142,7 +150,16 @@ class Simulated:
                 raise CuteError(f"{what} {dims}: CUDA takes at most {most} along x, y and z")
         return grid, block, smem
 
+    def _launch_for(self, kernel: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """Simulate a kernel that a host function launches."""
+        own = simulate(
+            kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
+            progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
+        )  # fmt: skip
+        own[options["grid"], options["block"], 0, options["smem"]](*args)
+
     def _launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any) -> None:
+        args = static_arguments(self.kernel, args)
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -413,6 +430,8 @@ class Arguments:
         """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
         if type(value) is tuple:
             return tuple(self.number(v, name) for v in value)
+        if isinstance(value, Constexpr):
+            return self.take(value.value, name)
         return from_python(value) if isinstance(value, (int, float)) else self.take(value, name)
 
     def take(self, value: Any, name: str, captured: bool = False) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import layout
-from ..layout import ComposedLayout, IntTuple, Layout
+from ..layout import ComposedLayout, IntTuple, Layout, size_in_bytes as bytes_of
 from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
 from .offsets import check_coord, has_none
@@ -87,9 +87,10 @@ def size(a: Any, mode: Any = ()) -> Any:
 
 
 @traced
-def size_in_bytes(dtype: Any, a: Any) -> Any:
-    """Count the bytes that the layout or tensor `a` spans with `dtype` elements, up to its last element; 0 for None."""
-    return layout.size_in_bytes(dtype, _unwrap(a))
+def size_in_bytes(dtype: Any, layout: Any) -> Any:
+    """Count the bytes that `layout`, a layout or tensor, spans with `dtype` elements, up to its last one; 0 for
+    None."""
+    return bytes_of(dtype, _unwrap(layout))
 
 
 @traced

@@ -212,20 +212,24 @@ def _print(pieces: list[Piece]) -> None:
 
 
 @traced
-def printf(*args: Any) -> None:
+def printf(*args: Any, end: str | None = None) -> None:
     """Print from a kernel, a line for each thread that calls it. Any thread.
 
     args: a format and its values. The format has "{}" for values of any type: numbers, tuples, register vectors, and
     static objects ("{:.3f}" and "{:08x}" state a format), or C's conversions: d i u o x X c of integers, e f g of
     floats, s of what is static, p of pointers. Each must fit its value, which is printed whole whatever its width: h
     and hh cut it. Without a format each value is printed. A newline is added unless it ends with one. A line of more
-    than 32 values is printed in several pieces, between which other threads may print.
+    than 32 values is printed in several pieces, between which other threads may print. end: static text to print after
+    it in place of that newline, "" for nothing.
     """
     if not args or not isinstance(args[0], str):
         args = (" ".join(["{}"] * len(args)), *args)
     fmt, values = args[0], args[1:]
-    fmt = fmt if fmt.endswith("\n") else fmt + "\n"
-    _print((_in_c if _is_c(fmt) else _braced)(fmt, values))
+    if end is not None and not isinstance(end, str):
+        raise CuteError(f"printf: end {end!r} is not a text")
+    if end is None:
+        fmt, end = (fmt if fmt.endswith("\n") else fmt + "\n"), ""
+    _print([*(_in_c if _is_c(fmt) else _braced)(fmt, values), end])
 
 
 @traced

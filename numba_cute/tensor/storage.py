@@ -22,7 +22,7 @@ from ..seam import CuteError, Int, static, traced
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 
-__all__ = ["struct"]
+__all__ = ["struct", "union"]
 
 T = TypeVar("T")
 
@@ -125,8 +125,13 @@ def members_of(cls: Any) -> dict[str, Any] | None:
 
 
 def _laid_out(cls: Any) -> tuple[dict[str, int], int, int]:
-    """The members' offsets, the size and the alignment of a class: as C lays out a struct."""
+    """The members' offsets, the size and the alignment of a class: as C lays out a struct, or a
+    union."""
     offsets, at, widest = {}, 0, 1
+    if cls.__dict__.get("__cute_overlaid__", False):
+        kinds = members_of(cls) or {}
+        widest = max(map(alignment_of, kinds.values()))
+        return dict.fromkeys(kinds, 0), -(-max(map(size_of, kinds.values())) // widest) * widest, widest
     for name, kind in (members_of(cls) or {}).items():
         align = alignment_of(kind)
         at = -(-at // align) * align
@@ -246,6 +251,7 @@ class Storage:
     """The base of storage classes: one object in shared memory at `base`."""
 
     __cute_members__: ClassVar[dict[str, Any]] = {}
+    __cute_overlaid__: ClassVar[bool] = False
     __cute_offsets__: ClassVar[dict[str, int]] = {}
     __cute_size__: ClassVar[tuple[int, int]] = (0, 1)
 
@@ -291,12 +297,13 @@ def _set_member(storage: Any, name: str, value: Any) -> None:
     getattr(storage, name).store(value)
 
 
-def _make(cls: Any, members: dict[str, Any], methods: dict[str, Any]) -> Any:
-    """The storage class of these members, with the name of `cls`."""
+def _make(cls: Any, members: dict[str, Any], methods: dict[str, Any], overlaid: bool = False) -> Any:
+    """The storage class of these members, with the name of `cls`. overlaid: all of them at its first byte."""
     body: dict[str, Any] = {
         "__module__": cls.__module__,
         "__doc__": cls.__doc__,
         "__cute_members__": members,
+        "__cute_overlaid__": overlaid,
         **methods,
     }
     body["__annotations__"] = {"base": Any}
@@ -343,6 +350,11 @@ def _struct(cls: type[T]) -> type[T]:
         if members_of(made) is not None and "size_in_bytes" not in cls.__dict__:
             made.size_in_bytes = staticmethod(traced(lambda: size_of(made)))  # type: ignore[attr-defined]
         return made
+    return _storage(cls, kinds, overlaid=False)  # type: ignore[no-any-return]
+
+
+def _storage(cls: Any, kinds: dict[str, Any], overlaid: bool) -> Any:
+    """Make the storage class that a user's class describes; CuteError says what of it is none."""
     for name, kind in kinds.items():
         if not _is_member(kind):
             raise CuteError(f"{cls.__name__}.{name}: {kind!r}: {_MEMBERS}")
@@ -352,7 +364,23 @@ def _struct(cls: type[T]) -> type[T]:
             raise CuteError(f"{cls.__name__}.{name}: a member of storage cannot have this name")
     if cls.__bases__ != (object,):
         raise CuteError(f"{cls.__name__}: storage cannot be inherited; make {cls.__bases__[0].__name__} a member")
-    return _make(cls, kinds, {k: v for k, v in vars(cls).items() if not k.startswith("__")})  # type: ignore[no-any-return]
+    return _make(cls, kinds, {k: v for k, v in vars(cls).items() if not k.startswith("__")}, overlaid)
+
+
+def union(cls: type[T]) -> type[T]:
+    """Make `cls` a class of shared memory whose members all begin at its first byte, so that it takes the room of the
+    largest: for what is used one after the other, with a barrier between. Its annotations are those of a storage class
+    (see `struct`), and it may be a member of one. CuteError: no members, or what no storage may have.
+
+        @cute.union
+        class Epilogue:
+            operands: cute.struct.MemRange[cute.Float16, 8192]
+            out: cute.struct.Align[cute.struct.MemRange[cute.Float32, 2048], 1024]
+    """
+    kinds = _annotations(cls)
+    if not kinds:
+        raise CuteError(f"{cls.__name__}: a union has members: annotate them, as `a: cute.struct.MemRange[…, …]`")
+    return _storage(cls, kinds, overlaid=True)  # type: ignore[no-any-return]
 
 
 if TYPE_CHECKING:

@@ -3,9 +3,19 @@
 facts about the GPU."""
 
 from ..seam import facade as _facade
-from . import blackwell_helpers as blackwell_helpers, sm80 as sm80, sm90 as sm90, sm100 as sm100
+from . import (
+    blackwell_helpers as blackwell_helpers,
+    blockscaled_layout as blockscaled_layout,
+    distributed as distributed,
+    gemm as gemm,
+    sm80 as sm80,
+    sm90 as sm90,
+    sm100 as sm100,
+    sm120 as sm120,
+)
 from .dynamic_scheduler import *
 from .fp8 import *
+from .gemm.sm100 import epilogue as epilogue, epilogue_tma_store as epilogue_tma_store
 from .grouped_scheduler import *
 from .hardware_info import *
 from .latex import *
@@ -28,11 +38,13 @@ from .sm100 import (
     compute_epilogue_tile_shape as compute_epilogue_tile_shape,
     get_smem_layout_atom_ab as get_smem_layout_atom_ab,
     get_smem_layout_atom_epi as get_smem_layout_atom_epi,
+    get_tmem_load_op as get_tmem_load_op,
 )
+from .sm120 import get_permutation_mnk as get_permutation_mnk
 from .smem_allocator import *
 from .tensormap_manager import *
 from .tile_scheduler import *
 from .tmem_allocator import *
 from .whole_tiles import *
 
-_facade.publish(globals(), blackwell_helpers, sm80, sm90, sm100)
+_facade.publish(globals(), blackwell_helpers, blockscaled_layout, distributed, gemm, sm80, sm90, sm100, sm120)

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes, layout
 from ..dtypes import Int32
-from ..seam import Int, static, struct, traced
-from .tile_scheduler import PersistentTileSchedulerParams
+from ..seam import CuteError, Int, static, struct, traced
+from ..tensor.tensor import Tensor, make_tensor
+from .tile_scheduler import (
+    PersistentTileSchedulerParams,
+    StaticPersistentTileScheduler,
+    WorkTileInfo,
+    check_params,
+    scheduled_work,
+)
 
 __all__ = [
-    "GroupSearchResult", "GroupedGemmGroupSearchState", "GroupedGemmTileSchedulerHelper", "create_initial_search_state",
-    "total_clusters",
+    "GroupSearchResult", "GroupedGemmGroupSearchState", "GroupedGemmTileSchedulerHelper", "GroupedWorkTileInfo",
+    "StaticPersistentGroupTileScheduler", "create_initial_search_state", "total_clusters",
 ]  # fmt: skip
 
 
@@ -123,3 +131,68 @@ def total_clusters(problem_sizes_mnkl: Any, cluster_tile_shape_mnk: tuple[int, i
     """
     tile_m, tile_n, _ = cluster_tile_shape_mnk
     return sum(-(-int(m) // tile_m) * -(-int(n) // tile_n) for m, n, *_ in problem_sizes_mnkl)
+
+
+@static
+class GroupedWorkTileInfo:
+    """A piece of work of many problems: `tile_idx` (m, n, l) of the schedule, whether it is one (`is_valid_tile`), and
+    where it lies in its group, `group_search_result`, a GroupSearchResult."""
+
+    tile_idx: Any
+    is_valid_tile: Any
+    group_search_result: Any
+
+
+@struct
+class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
+    """A static schedule over the tiles of many problems, that knows the group of each. `create` makes one for each warp
+    that follows it."""
+
+    helper: GroupedGemmTileSchedulerHelper
+    problem_shape_mnkl: Tensor
+
+    @staticmethod
+    @traced
+    def create(  # type: ignore[override]  # it has more parameters
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Int, Int, Int],
+        grid_dim: tuple[Int, Int, Int],
+        cluster_tile_shape_mnk: tuple[int, int, int],
+        initial_search_state: GroupedGemmGroupSearchState,
+        group_count: Any,
+        problem_shape_mnkl: Any,
+    ) -> StaticPersistentGroupTileScheduler:
+        """Make the scheduler of this CTA. params: as for `GroupedGemmTileSchedulerHelper`; where the device alone knows
+        the sizes, mode L is at least the clusters of all groups, and what is beyond them is no valid tile. block_idx,
+        grid_dim: as in `StaticPersistentTileScheduler.create`. cluster_tile_shape_mnk: a cluster's tile.
+        initial_search_state: `create_initial_search_state()`. group_count: groups, at least 1. problem_shape_mnkl: a
+        tensor or contiguous array (groups, 4) of 32-bit integers: M, N, K and L = 1 of each group. Raises CuteError for
+        others."""
+        what = "StaticPersistentGroupTileScheduler"
+        check_params(what, params, PersistentTileSchedulerParams)
+        ok = isinstance(cluster_tile_shape_mnk, tuple) and len(cluster_tile_shape_mnk) == 3
+        if not ok or not all(type(x) is int for x in cluster_tile_shape_mnk):
+            raise CuteError(f"{what}: cluster_tile_shape_mnk {cluster_tile_shape_mnk!r} must be static, (M, N, K)")
+        sizes = problem_shape_mnkl
+        if not isinstance(sizes, Tensor):
+            sizes = make_tensor(sizes, layout.make_layout((group_count, 4), stride=(4, 1)))
+        helper = GroupedGemmTileSchedulerHelper(group_count, params, cluster_tile_shape_mnk, initial_search_state)
+        cm, cn, _ = params.cluster_shape_mnk
+        x, y, z = (dtypes.Int32(i) for i in block_idx)
+        clusters = dtypes.Int32(grid_dim[2])
+        return StaticPersistentGroupTileScheduler(params, clusters, z, x % cm, y % cn, 0, helper, sizes)
+
+    @traced
+    def _scheduled(self) -> WorkTileInfo:
+        return scheduled_work(self)
+
+    def get_current_work(self) -> GroupedWorkTileInfo:  # type: ignore[override]
+        """Return the tile to do now, as a GroupedWorkTileInfo. Each thread that follows the schedule."""
+        work = self._scheduled()
+        found = self.helper.delinearize_z(work.tile_idx, self.problem_shape_mnkl)
+        in_groups = self.current_work_linear_idx < self.helper.search_state.tile_count_searched
+        return GroupedWorkTileInfo(work.tile_idx, work.is_valid_tile and in_groups, found)
+
+    def initial_work_tile_info(self) -> GroupedWorkTileInfo:  # type: ignore[override]
+        """Return the first tile, as a GroupedWorkTileInfo."""
+        return self.get_current_work()

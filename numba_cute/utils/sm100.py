@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
+from ..atoms.copy_atom import CopyAtom, TiledCopy, make_copy_atom
 from ..atoms.mma_atom import TiledMma, make_tiled_mma
 from ..dtypes import (
     BFloat16,
@@ -25,14 +26,16 @@ from ..dtypes import (
     TFloat32,
     Uint8,
 )
+from ..isa.facts.tensor_memory import REPETITIONS
 from ..layout import ComposedLayout
-from ..nvgpu import tcgen05
+from ..nvgpu import tcgen05, warp
 from ..nvgpu.blackwell.smem_layouts import widest_kind
-from ..nvgpu.common import CtaGroup
+from ..nvgpu.common import CopyUniversalOp, CtaGroup
 from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp
-from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, SmemLayoutAtomKind
+from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, Pack, Repetition, SmemLayoutAtomKind
 from ..seam import CuteError, traced
 from .layout_enum import LayoutEnum
+from .sm100_blockscaled import make_blockscaled_trivial_tiled_mma
 
 __all__ = [
     "cluster_shape_to_tma_atom_A",
@@ -41,6 +44,9 @@ __all__ = [
     "compute_epilogue_tile_shape",
     "get_smem_layout_atom_ab",
     "get_smem_layout_atom_epi",
+    "get_smem_store_op",
+    "get_tmem_load_op",
+    "make_blockscaled_trivial_tiled_mma",
     "make_smem_layout_a",
     "make_smem_layout_b",
     "make_smem_layout_epi",
@@ -232,6 +238,89 @@ def _blocks(what: str, cluster: Any, atom_thr_id: Any) -> tuple[int, int, int]:
 def _load(multicast: bool, blocks: int) -> Any:
     group = CtaGroup(blocks)
     return CopyBulkTensorTileG2SMulticastOp(cta_group=group) if multicast else CopyBulkTensorTileG2SOp(cta_group=group)
+
+
+_WIDE, _ROWS, _HALVES = tcgen05.Ld16x256bOp, tcgen05.Ld32x32bOp, tcgen05.Ld16x32bx2Op
+_LOADS: dict[tuple[int, int, int, bool], Any] = {
+    (32, 32, 16, True): _WIDE, (32, 32, 16, False): tcgen05.Ld16x128bOp,
+    (32, 32, 32, True): _ROWS, (32, 32, 32, False): _ROWS,
+    (32, 16, 16, True): _WIDE, (32, 16, 16, False): _WIDE, (32, 16, 32, True): _WIDE, (32, 16, 32, False): _ROWS,
+    (32, 8, 16, True): _WIDE, (32, 8, 16, False): _HALVES, (32, 8, 32, True): _WIDE, (32, 8, 32, False): _ROWS,
+    (32, 6, 32, True): _ROWS, (32, 6, 32, False): _ROWS, (32, 4, 32, True): _ROWS, (32, 4, 32, False): _ROWS,
+    (16, 16, 16, True): tcgen05.Ld16x128bOp, (16, 16, 16, False): tcgen05.Ld16x128bOp,
+    (16, 16, 32, True): tcgen05.Ld16x128bOp, (16, 16, 32, False): _ROWS,
+}  # fmt: skip
+"""By the bits of accumulators and of D, a warp's lanes, and whether D is M-major: the load whose threads hold what the
+widest stores to shared memory take: stmatrix by 16 lanes, or 16 bytes of a row."""
+
+
+@traced
+def get_tmem_load_op(
+    cta_tile_shape: tuple[Any, ...],
+    layout_d: LayoutEnum,
+    elem_ty_d: DType,
+    elem_ty_acc: DType,
+    epi_tile: tuple[Any, Any],
+    use_2cta_instrs: bool,
+) -> CopyAtom:
+    """Choose the load of accumulators from tensor memory whose registers suit the stores of D, as long as a part has
+    columns.
+
+    cta_tile_shape: the CTA's tile, (M, N, …). layout_d, elem_ty_d: the order, a LayoutEnum, and type of D. elem_ty_acc:
+    the accumulators' type. epi_tile: the part (M, N) that leaves at once, numbers or layouts. use_2cta_instrs: whether
+    pairs multiply. Raises CuteError for types that do not go together, or columns that no load divides. PTX tcgen05.ld,
+    sm_100f.
+    """
+    what = "get_tmem_load_op"
+    _is(what, "layout_d", layout_d, LayoutEnum)
+    _is(what, "elem_ty_d", elem_ty_d, DType)
+    _is(what, "elem_ty_acc", elem_ty_acc, DType)
+    _need(isinstance(cta_tile_shape, tuple) and len(cta_tile_shape) >= 2, what,
+          f"cta_tile_shape {cta_tile_shape!r} must have at least 2 modes: M, N")  # fmt: skip
+    _need(isinstance(epi_tile, tuple) and len(epi_tile) == 2, what, f"epi_tile {epi_tile!r} must have 2 modes: M, N")
+    m = layout.size(cta_tile_shape[0])
+    _need(m in (64, 128), what, f"cta_tile_shape {cta_tile_shape!r}: M must be 64 or 128, the rows of one CTA")
+    lanes = 16 if m == 64 and not use_2cta_instrs else 32
+    columns = layout.size(layout.shape(epi_tile[1])) // (2 if m == 64 and use_2cta_instrs else 1)
+    op = _LOADS.get((elem_ty_acc.width, elem_ty_d.width, lanes, layout_d.is_m_major_c()))
+    _need(op is not None, what, f"no load of {lanes} lanes of {elem_ty_acc!r} accumulators suits stores of "
+          f"{elem_ty_d!r}: they are of 32 bits, or both types of 16")  # fmt: skip
+    block: Any = op.shape  # type: ignore[union-attr]
+    unit = block.columns * block.halves * 32 // elem_ty_acc.width
+    fits = [n for n in REPETITIONS if n <= block.most and columns % (n * unit) == 0]
+    _need(bool(fits), what, f"epi_tile {epi_tile!r}: {columns} columns for a warp are no multiple of {unit}")
+    pack = Pack.PACK_16b_IN_32b if elem_ty_acc.width == 16 else Pack.NONE
+    return make_copy_atom(op(Repetition(fits[-1]), pack), elem_ty_acc)  # type: ignore[misc]
+
+
+@traced
+def get_smem_store_op(
+    layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType, tiled_tmem_load: TiledCopy
+) -> CopyAtom:
+    """Choose the widest store to shared memory of what a load from tensor memory left in registers: stmatrix where its
+    threads hold such matrices, else the widest plain ones.
+
+    layout_d, elem_ty_d: the order, a LayoutEnum, and type of D in shared memory. elem_ty_acc: the accumulators' type.
+    tiled_tmem_load: the load, as `get_tmem_load_op` chooses it, tiled. `make_tiled_copy_D` of it tiles the store. PTX
+    stmatrix, sm_90; of 8-bit elements sm_100f.
+    """
+    what = "get_smem_store_op"
+    _is(what, "layout_d", layout_d, LayoutEnum)
+    _is(what, "elem_ty_d", elem_ty_d, DType)
+    _is(what, "elem_ty_acc", elem_ty_acc, DType)
+    if tcgen05.is_tmem_load(tiled_tmem_load):
+        lanes, bits, repeat, pack = tcgen05.get_tmem_copy_properties(tiled_tmem_load)
+        columns, rows = layout_d.is_m_major_c(), layout_d.is_n_major_c()
+        case = (elem_ty_acc.width, elem_ty_d.width, lanes, bits, pack)
+        if case in _BY_STMATRIX or (rows and case == (32, 32, 16, 128, Pack.NONE)):
+            return make_copy_atom(warp.StMatrix8x8x16bOp(columns, min(4, 2 * repeat)), elem_ty_d)
+        if columns and case == (32, 8, 16, 256, Pack.NONE):
+            return make_copy_atom(warp.StMatrix16x8x8bOp(True, min(4, repeat)), elem_ty_d)
+    return make_copy_atom(CopyUniversalOp(), elem_ty_d)
+
+
+_BY_STMATRIX = {(32, 16, 16, 256, Pack.NONE), (16, 16, 16, 128, Pack.PACK_16b_IN_32b)}
+"""The bits of accumulators and of D, and the loads, whose registers are matrices of 8 by 8 16-bit elements."""
 
 
 @traced

@@ -95,6 +95,12 @@ def work_at(params: PersistentTileSchedulerParams, index: Int, valid: Any, cta_m
     return WorkTileInfo((at_m * cm + cta_m, at_n * cn + cta_n, at_l), valid)
 
 
+def scheduled_work(scheduler: Any) -> WorkTileInfo:
+    """Return the piece of work that a static schedule stands at."""
+    valid = current().compare("<", scheduler.current_work_linear_idx, scheduler.params.num_clusters)
+    return work_at(scheduler.params, scheduler.current_work_linear_idx, valid, scheduler.cta_m, scheduler.cta_n)
+
+
 def check_params(what: str, params: Any, kind: type) -> None:
     if not isinstance(params, kind):
         raise CuteError(f"{what}: params {params!r} is not a {kind.__name__}")
@@ -146,8 +152,7 @@ class StaticPersistentTileScheduler:
     @traced
     def get_current_work(self) -> WorkTileInfo:
         """Return the tile to do now, as a WorkTileInfo."""
-        valid = current().compare("<", self.current_work_linear_idx, self.params.num_clusters)
-        return work_at(self.params, self.current_work_linear_idx, valid, self.cta_m, self.cta_n)
+        return scheduled_work(self)
 
     @traced
     def initial_work_tile_info(self) -> WorkTileInfo:

@@ -188,6 +188,8 @@ HOPPER = {
     "cvt_i8_bf16_intrinsic": lambda e: arch.cvt_i8_bf16_intrinsic(bytes_of(e), 4),
     "cvt_i4_bf16_intrinsic": lambda e: arch.cvt_i4_bf16_intrinsic(words_of(e), 8, with_shuffle=True),
     "cvt_f4e2m1_f16_intrinsic": lambda e: arch.cvt_f4e2m1_f16_intrinsic(words_of(e), 8),
+    "nanosleep": lambda e: arch.nanosleep(sleep_time=20),
+    "sext_unpacked_i4_i8_intrinsic": lambda e: arch.sext_unpacked_i4_i8_intrinsic(bytes_of(e), 4),
     **each(("setmaxregister_increase", "warpgroup_reg_alloc"), lambda f, e: f(240)),
     **each(("setmaxregister_decrease", "warpgroup_reg_dealloc"), lambda f, e: f(24)),
     "get_max_tmem_alloc_cols": lambda e: arch.get_max_tmem_alloc_cols("sm_100"),

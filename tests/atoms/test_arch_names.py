@@ -234,6 +234,25 @@ def test_small_numbers_are_widened_exactly(run, rng):
 
 
 @cuda.jit
+def extended(packed, got):
+    i, _, _ = arch.thread_idx()
+    got[i, None].store(arch.sext_unpacked_i4_i8_intrinsic(packed[i, None].load(), 6))
+    arch.nanosleep(100)
+
+
+def test_four_bits_in_a_byte_are_extended_by_their_sign(run, rng):
+    values = rng.integers(-8, 8, (32, 6)).astype(np.int8)
+    packed = ((values & 15) | (rng.integers(0, 16, values.shape) << 4)).astype(np.uint8)
+    got = np.empty_like(values)
+
+    def check():
+        np.testing.assert_array_equal(got, values)
+
+    args = [lambda place, a=a: from_dlpack(place(a)) for a in (packed, got)]
+    run(extended, 1, 32, args, outputs=[got], check=check)
+
+
+@cuda.jit
 def shuffled(words, got):
     i, _, _ = arch.thread_idx()
     got[i, None].store(arch.cvt_i4_bf16_intrinsic(words[i, None].load(), 8, True))

@@ -165,7 +165,6 @@ def test_operands_are_negated_and_products_added(run, rng, negate):
         (lambda: operation(tcgen05.MmaF16BF16Op, (F32, F32), (128, 64)), "ab_dtype"),
         (lambda: operation(tcgen05.MmaF16BF16Op, (BF16, F16), (128, 64)), "acc_dtype"),
         (lambda: operation(tcgen05.MmaF16BF16Op, (F16, F32), (128, 8), 2), "n a multiple of 16"),
-        (lambda: operation(tcgen05.MmaF16BF16Op, (F16, F32), (128, 8), 1, TMEM), "a_src"),
         (lambda: operation(tcgen05.MmaF16BF16Op, (F16, F32), (64, 12)), "n a multiple of 8"),
         (lambda: operation(tcgen05.MmaF16BF16Op, (F16, F32), (64, 64), 2), "have m 128 or 256"),
         (lambda: operation(tcgen05.MmaF16BF16Op, (F16, F32), (256, 64)), "have m 64 or 128"),

@@ -48,7 +48,7 @@ def read_words(regs, ptr, warp, num):
 
 @seam.traced
 def write_words(regs, ptr, warp, num):
-    src = seam.Regs(regs.iterator.address, dtypes.Uint32, 0, num)
+    src = seam.Regs(regs.iterator.address, dtypes.Uint32, regs.iterator.offset, num)
     isa.tcgen05_st(taddr=ptr.address + ((warp * 32) << 16), src=src, shape="32x32b", num=num)
     isa.tcgen05_wait_st()
 
@@ -105,8 +105,7 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), negate=(False, False), twice
     lay_a = smem_layout(shape_a, type_a, op.a_major_mode.name, swizzles[0])
     lay_b = smem_layout(shape_b, type_b, op.b_major_mode.name, swizzles[1])
     in_tmem, words, a_words = op.a_src is OperandSource.TMEM, result_words(op, tile), k * op.a_type.width // 32
-    columns, size_a, size_b = 512, cute.size(shape_a), cute.size(shape_b)
-    product = product_of(op, tile, negate, twice)
+    columns, size_a, size_b, product = 512, cute.size(shape_a), cute.size(shape_b), product_of(op, tile, negate, twice)
 
     @cute.cluster_shape(ctas, 1)
     @cuda.jit
@@ -118,9 +117,6 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), negate=(False, False), twice
         s_a = smem.allocate_tensor(type_a, lay_a.outer, 1024, lay_a.inner)
         s_b = smem.allocate_tensor(type_b, lay_b.outer, 1024, lay_b.inner)
         bar, slot = smem.allocate_array(cute.Int64, 1), smem.allocate_array(cute.Int32, 1)
-        if warp == 0:
-            arch.alloc_tmem(columns, slot, ctas == 2)
-            fence_before()
         if tid == 0:
             arch.mbarrier_init(bar, 1)
         arch.mbarrier_init_fence()
@@ -132,6 +128,10 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), negate=(False, False), twice
         arch.fence_proxy("async.shared", space="cta")
         pipeline.pipeline_init_arrive((ctas, 1))
         pipeline.pipeline_init_wait((ctas, 1))
+        if warp == 0:
+            arch.alloc_tmem(columns, slot, ctas == 2)
+            fence_before()
+        arch.sync_threads()
         fence_after()
         tmem = arch.retrieve_tmem_ptr(acc_type, 16, slot)
         got = cute.make_rmem_tensor(words, cute.Uint32)

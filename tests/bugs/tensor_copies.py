@@ -150,6 +150,9 @@ def shift_of_lanes_that_nobody_wrote(mended):
     def body(t, d, out):
         if t == 128:
             copy(d)
+            umma.tcgen05_commit(FREE, cta_group=1)
+            mbarrier.mbarrier_wait_parity(FREE, 0)
+            umma.tcgen05_fence_after()
             tcgen05_shift(d + (0 if mended else 8), cta_group=1)
             umma.tcgen05_commit(DONE, cta_group=1)
         mbarrier.mbarrier_wait_parity(DONE, 0)

@@ -20,6 +20,8 @@ from . import (  # noqa: F401
     tensor_copies,
     tensor_cores,
     tensor_operands,
+    tensor_pairs,
+    tensor_reports,
     threads,
     tiles,
 )

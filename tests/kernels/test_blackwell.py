@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 
 import blackwell_attention as attention  # noqa: E402
+import blackwell_blockscaled_gemm as scaled  # noqa: E402
 import blackwell_gemm as gemm  # noqa: E402
 
 import gemm_host  # noqa: E402
@@ -56,10 +57,12 @@ def run_gemm(run, shape, dtype, plan, majors="kkn", clusters=1, arch="sm_100a"):
 @pytest.mark.parametrize(
     ("dtype", "plan"),
     [
-        (BF16, ONE), (TF32, dynamic(ONE)), (E4M3, PAIR), (S8, dynamic(PAIR)), (F16, dynamic(FOUR)),
-        *(pytest.param(dtype, plan, marks=SLOW) for dtype in (F16, TF32, E4M3, S8) for plan in (ONE, PAIR)),
-        *(pytest.param(dtype, dynamic(plan), marks=SLOW) for dtype in (BF16, E4M3) for plan in (ONE, PAIR)),
-        *(pytest.param(BF16, plan._replace(cluster=(4, 2)), marks=SLOW) for plan in (ONE, PAIR)),
+        (BF16, ONE), (TF32, dynamic(ONE)), (E4M3, PAIR), (S8, ONE), (F16, dynamic(PAIR)),
+        *(pytest.param(*x, marks=SLOW) for x in (
+            (F16, ONE), (TF32, ONE), (E4M3, ONE), (F16, PAIR), (TF32, PAIR), (S8, dynamic(PAIR)), (F16, dynamic(FOUR)),
+            *((dtype, dynamic(plan)) for dtype in (BF16, E4M3) for plan in (ONE, PAIR)),
+            *((BF16, plan._replace(cluster=(4, 2))) for plan in (ONE, PAIR)),
+        )),
     ],
     ids=repr,
 )  # fmt: skip
@@ -114,36 +117,58 @@ def test_output_is_scaled_where_a_maximum_grows(run):
     )  # fmt: skip
 
 
+def run_scaled(run, shape, kind, ctas, arch="sm_100a"):
+    p, a, b = scaled.problem(*shape, scaled.KINDS[kind])
+    how = scaled.KINDS[kind], 1, ctas
+    kernel, _, grid = scaled.arguments(p, *how)
+    args = parameters(lambda place: scaled.arguments(scaled.Problem(*map(place, p)), *how)[1], kernel)
+    run(kernel, grid, scaled.THREADS, args, outputs=[p.c], check=lambda: gemm_host.check(a, b, p.c), arch=arch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ctas"),
+    [
+        ("mxf8", 2), ("mxf4", 1), ("nvf4", 2),
+        *(pytest.param(*x, marks=SLOW) for x in (("mxf8", 1), ("mxf4", 2), ("nvf4", 1))),
+    ],
+)  # fmt: skip
+def test_scaled_gemm_is_right_for_every_kind(run, kind, ctas):
+    run_scaled(run, (128 * ctas + 40, 136, 320), kind, ctas)
+
+
 # ---------------------------------------------------------------- assembly
 
 
 def assembled(name, target):
     if name == "attention":
         kernel, args, _ = attention.arguments(attention.problem(256, 256, 1, 1, 128, BF16), False)
+    elif name in scaled.KINDS:
+        kind = scaled.KINDS[name]
+        kernel, args, _ = scaled.arguments(scaled.problem(256, 256, 512, kind)[0], kind, 1, 1 if name == "mxf8" else 2)
     else:
         plan = {"one": ONE, "pair": PAIR, "dynamic": dynamic(PAIR)}[name]
         kernel, args, _ = gemm.arguments(*gemm_host.problem(256, 256, 256, BF16), BF16, 1, plan)
     return cute.compile(kernel, args, arch=target)
 
 
+WANTED = {
+    "one": ("UTCHMMA", "UTMALDG", "UTMASTG", "LDTM", "UTCBAR", "UTCATOMSWS"),
+    "pair": ("UTCHMMA.2CTA", "UTMALDG", "UTMASTG", "LDTM", "UTCBAR"),
+    "dynamic": ("UTCHMMA.2CTA", "UTMALDG", "UTMASTG", "LDTM", "UGETNEXTWORKID"),
+    "mxf8": ("UTCQMMA", "UTCCP", "UTMALDG", "UTMASTG", "LDTM"),
+    "nvf4": ("UTCOMMA.2CTA", "UTCCP", "UTMALDG", "UTMASTG", "LDTM"),
+    "attention": ("UTCHMMA", "UTMALDG", "UTMASTG", "LDTM", "STTM"),
+}
+
+
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a"])
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        ("one", {"UTCHMMA", "UTMALDG", "UTMASTG", "LDTM", "UTCBAR", "UTCATOMSWS"}),
-        ("pair", {"UTCHMMA.2CTA", "UTMALDG", "UTMASTG", "LDTM", "UTCBAR"}),
-        ("dynamic", {"UTCHMMA.2CTA", "UTMALDG", "UTMASTG", "LDTM", "UGETNEXTWORKID"}),
-        ("attention", {"UTCHMMA", "UTMALDG", "UTMASTG", "LDTM", "STTM"}),
-    ],
-    ids=str,
-)
-def test_examples_are_the_instructions_meant_in_registers_alone(name, wanted, target):
+@pytest.mark.parametrize("name", WANTED)
+def test_examples_are_the_instructions_meant_in_registers_alone(name, target):
     code = assembled(name, target)
     r = code.resources
     assert (r.spill_stores, r.spill_loads, r.local, r.stack) == (0, 0, 0, 0)
     assert code.notes == ()
-    for text in wanted:
-        assert re.search(rf"\b{re.escape(text)}", code.sass), text
+    assert [text for text in WANTED[name] if text not in code.sass] == []
 
 
 def test_the_product_of_the_page_is_right_and_compiles(tmp_path):

@@ -116,7 +116,7 @@ ERRORS = [
     ),
     (
         lambda: cl.increment_coord((1, 2, 3), (4, 8)),
-        "increment_coord: coord=(1,2,3) does not match shp=(4,8) in rank",
+        "increment_coord: coord=(1,2,3) does not match shape=(4,8) in rank",
     ),
     (
         lambda: cl.elem_less((1, 2), (4, (2, 2))),

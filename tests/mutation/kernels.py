@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The project's right kernels, by source, and how each is run on a small problem."""
 
-import inspect
-import linecache
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -27,36 +21,8 @@ import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
 from ..sim import gemm_kernel  # noqa: E402
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A module's kernel. functions: where its synchronisation stands. run(space, options): run it as the module's
-    names in `space` define it, and compare its result."""
-
-    name: str
-    module: Any
-    functions: frozenset[str]
-    run: Callable[[dict, dict], None]
-
-    @property
-    def source(self) -> str:
-        return getattr(self.module, "SOURCE", None) or inspect.getsource(self.module)
-
-
-def small(module: Any, *changes: tuple[str, str]) -> Any:
-    """The module with some constants changed, so that its kernels work on smaller tiles."""
-    text = inspect.getsource(module)
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    made = ModuleType(f"small_{module.__name__}")
-    made.__file__ = f"small_{module.__name__}.py"
-    linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
-    exec(compile(text, made.__file__, "exec"), vars(made))
-    made.SOURCE = text  # type: ignore[attr-defined]
-    return made
-
+from . import blackwell  # noqa: E402
+from .source import Kernel, small  # noqa: E402
 
 HOPPER = small(hopper_gemm, ("TILE_M, TILE_N, ROW = 128, 256, 128", "TILE_M, TILE_N, ROW = 128, 128, 128"),
                ("STAGES = 4\nCLUSTER_M", "STAGES = 2\nCLUSTER_M"))  # fmt: skip
@@ -214,4 +180,5 @@ KERNELS = [
     Kernel("PipelineCpAsync", pipelines, frozenset({"copied"}), _pipe_cp_async),
     Kernel("tensor memory", matrix_unit, frozenset({"rounds"}), _matrix_unit),
     Kernel("multicast", clusters, frozenset({"multicast_ring", "meet"}), _multicast),
+    *blackwell.KERNELS,
 ]

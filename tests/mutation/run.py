@@ -5,8 +5,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .kernels import KERNELS, Kernel
+from .kernels import KERNELS
 from .mutants import Mutant, mutants
+from .source import Kernel
 
 SEEDS = (None, *range(7))
 LEAST = 0.95

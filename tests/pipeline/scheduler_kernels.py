@@ -52,6 +52,20 @@ def grouped(out, sizes, params, groups):
         work = scheduler.get_current_work()
 
 
+@cuda.jit
+def in_groups(out, sizes, params, groups):
+    """A schedule that knows groups; a tile gets its K tiles."""
+    scheduler = utils.StaticPersistentGroupTileScheduler.create(
+        params, arch.block_idx(), arch.grid_dim(), (128, 64, 32), utils.create_initial_search_state(), groups, sizes
+    )
+    work = scheduler.initial_work_tile_info()
+    while work.is_valid_tile:
+        found = work.group_search_result
+        out[found.group_idx, found.cta_tile_idx_m, found.cta_tile_idx_n] += found.cta_tile_count_k
+        scheduler.advance_to_next_work()
+        work = scheduler.get_current_work()
+
+
 def clc_kernel(shape, stages=2, warps=2):
     """Warp 0 of CTA 0 asks for clusters that have not started; all warps follow."""
     m, n = shape

@@ -10,7 +10,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.pipeline import Agent, CooperativeGroup
 from numba_cute.seam import CuteError
 
-from .scheduler_kernels import clc_kernel, counter_kernel, endless, grouped
+from .scheduler_kernels import clc_kernel, counter_kernel, endless, grouped, in_groups
 
 TILES = [((5, 3, 1), 1, True), ((2, 5, 2), 2, False), ((1, 1, 1), 4, True)]
 SLOW = pytest.mark.slow
@@ -121,6 +121,24 @@ def test_a_grouped_schedule_finds_the_group_and_tile_of_each_cluster(run, case, 
     run(
         grouped, params.get_grid_shape(blocks), 1, [out, sizes, params, np.int32(len(sizes))], inouts=[out], check=check
     )
+
+
+@pytest.mark.parametrize("case", SIZES)
+@pytest.mark.parametrize(("blocks", "more"), [(1, 0), (3, 0), (4, 5)])
+def test_a_schedule_of_groups_gives_each_tile_its_group(run, case, blocks, more):
+    """more: clusters of the schedule beyond those of all groups, where the host does not know the sizes."""
+    sizes = np.array(SIZES[case], np.int32)
+    params = utils.PersistentTileSchedulerParams((1, 1, utils.total_clusters(sizes, (128, 64, 32)) + more), (1, 1, 1))
+    out = np.zeros((len(sizes), 8, 8), np.int32)
+    want = np.zeros_like(out)
+    for g, (m, n, k, _) in enumerate(sizes):
+        want[g, : -(-m // 128), : -(-n // 64)] = -(-k // 32)
+
+    def check():
+        np.testing.assert_array_equal(out, want)
+
+    grid = utils.StaticPersistentGroupTileScheduler.get_grid_shape(params, blocks)
+    run(in_groups, grid, 1, [out, sizes, params, np.int32(len(sizes))], inouts=[out], check=check)
 
 
 def test_a_runtime_schedule_goes_on_beyond_the_problem(run):

@@ -11,7 +11,7 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch, dtypes, isa, pipeline, seam, utils
 from numba_cute.isa.facts.bits import encode_address
-from numba_cute.isa.rows import tcgen05_mma as umma
+from numba_cute.isa.rows.tcgen05_cases import decoded
 from numba_cute.isa.rows.tcgen05_mma import SWIZZLE_128B_BASE32B, Tcgen05Descriptor, Tcgen05Instruction
 from numba_cute.pipeline import Agent, CooperativeGroup, MbarrierArray, PipelineOp
 
@@ -183,10 +183,10 @@ def kernel_of(ctas, columns, a_words, b_words, a_descriptor, b_descriptor, word,
         slot = smem.allocate_array(cute.Int32, 1)
         done = MbarrierArray(smem.allocate_array(cute.Int64, 1), 1, (PipelineOp.TCGen05Mma, ONE))
         fragment = cute.make_rmem_tensor(ROW_WORDS, cute.Uint32)
-        if warp == 0:
-            allocate(slot, ctas)
         pipeline.pipeline_init_arrive((ctas, 1))
         pipeline.pipeline_init_wait((ctas, 1))
+        if warp == 0:
+            allocate(slot, ctas)
         arch.sync_threads()
         after()
         for w in range(tidx, b_words * BLOCKS, 128):
@@ -295,8 +295,8 @@ def cases(everything, *quick):
 @pytest.mark.parametrize(
     ("ctas", "m", "n", "source"),
     cases(
-        ((c, c * h, n, s) for c in (1, 2) for h in (64, 128) for n in (8, 16, 48, 128, 256) if n >= 16 or c == 1
-         for s in ("k", "tmem")),
+        ((c, c * h, n, s) for c in (1, 2) for h in (64, 128) for n in (8, 16, 48, 128, 256) for s in ("k", "tmem")
+         if n >= 16 or (c == 1 and (h == 64 or s == "k"))),
         (1, 64, 24, "tmem"), (1, 128, 8, "k"), (2, 128, 48, "tmem"), (2, 256, 16, "k"),
     ),
 )  # fmt: skip
@@ -345,17 +345,22 @@ def test_negation_and_saturation(run, rng):
 @pytest.mark.parametrize(
     ("ctas", "kind", "form", "says"),
     [
-        (1, "f16", {"m": 256}, "m 256 must be 64 or 128 with cta_group 1"),
-        (2, "f16", {"m": 64}, "m 64 must be 128 or 256 with cta_group 2"),
-        (2, "f16", {"m": 128, "n": 24}, "n 24 must be a multiple of 16"),
-        (1, "i8", {"n": 40, "d": 2}, "n 40 must be a multiple of 16"),
-        (1, "f16", {"a": 2}, "a type 2, b type 0 must be of"),
-        (1, "f16", {"a": 1, "b": 1, "d": 0}, "f16 results need f16 operands"),
-        (1, "tf32", {"a": 2, "b": 2, "d": 0}, "result type 0 must be of (1,)"),
+        (1, "f16", {"m": 256}, "m 256 of its instruction descriptor must be 64 or 128 with cta_group 1"),
+        (2, "f16", {"m": 64}, "m 64 of its instruction descriptor must be 128 or 256 with cta_group 2"),
+        (2, "f16", {"m": 128, "n": 24}, "must be a multiple of 16 of 16 to 256"),
+        (1, "i8", {"n": 40, "d": 2}, "must be a multiple of 16 of 8 to 256, or 8, 24"),
+        (2, "i8", {"n": 48, "d": 2}, "must be a multiple of 32 of 32 to 256"),
+        (1, "f8f6f4", {"n": 24, "major_b": 1}, "trans_b 1 of its instruction descriptor must be 0 with"),
+        (1, "f16", {"a": 2}, "a type 2 of its instruction descriptor must be one of 0 (f16), 1 (bf16)"),
+        (1, "f16", {"a": 1, "b": 1, "d": 0}, "d_type f16 of its instruction descriptor must be f32 with"),
+        (1, "tf32", {"a": 2, "b": 2, "d": 0}, "d_type f16 of its instruction descriptor must be f32"),
         (1, "i8", {"d": 2, "negate_a": 1}, "integers cannot be negated"),
+        (1, "f16", {"sparse": 1}, "sparse True of its instruction descriptor must be False"),
     ],
 )
 def test_a_multiply_that_the_hardware_lacks_is_refused(ctas, kind, form, says):
     with pytest.raises(seam.CuteError) as e:
-        umma.checked(Tcgen05Instruction(**({"m": 128 * ctas} | form)).encode(), ctas, kind)
+        word = Tcgen05Instruction(**({"m": 128 * ctas} | form)).encode()
+        given = {"cta_group": ctas, "kind": kind, "sparse": False, "a_src": "smem"}
+        decoded(isa.tcgen05_mma_ss.cases, word, tuple(given.items()))
     assert says in str(e.value)

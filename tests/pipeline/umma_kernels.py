@@ -161,11 +161,12 @@ def threads_kernel(stages, ctas):
         buffers = smem.allocate_tensor(cute.Int32, cute.make_layout((words, stages)), 128)
         slot = smem.allocate_array(cute.Int32, 1)
         mainloop, results = threads_pipelines(smem, stages, ctas)
-        if warp == 1:
-            allocate(slot, 32, ctas)
         pipeline.pipeline_init_arrive((ctas, 1))
         pipeline.pipeline_init_wait((ctas, 1))
-        cute.arch.sync_threads()
+        if warp == 1:
+            allocate(slot, 32, ctas)  # both CTAs have started
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
         tmem = allocated(slot)
         if warp == 2 or warp == 3:
             producer = mainloop.make_producer()

@@ -66,7 +66,7 @@ def table() -> str:
 
 def targets_of(row: Instr) -> set[str]:
     """The targets that its forms and its optional operands need."""
-    return {t for case in row.cases for target in row.needs(case, row.names) for t in target.split("|")}
+    return {t for case in row.spelled for target in row.needs(case, row.names) for t in target.split("|")}
 
 
 def order(target: str) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from numba_cute import nvgpu
+from numba_cute.atoms.op import Field
 from numba_cute.nvgpu.common import CopyOp, MmaOp, by_row
 
 from .instruction_table import PAGE, family, order
@@ -36,7 +37,7 @@ def head(name: str, cls: Any) -> str:
 
 def first_targets(cls: Any) -> set[str]:
     """The target that each form of the operation needs, as its rows say it."""
-    forms = by_row.cases(cls) if issubclass(cls, by_row.ByRow) else [(row, {}) for row in cls.rows]
+    forms = by_row.cases(cls, "target") if issubclass(cls, by_row.ByRow) else [(row, {}) for row in cls.rows]
     gives = cls.gives if issubclass(cls, CopyOp) else ()
     return {max(row.needs(case, gives), key=lambda t: order(t.split("|")[0])) for row, case in forms}
 
@@ -45,8 +46,8 @@ def targets(cls: Any) -> list[str]:
     return sorted({t for target in first_targets(cls) for t in target.split("|")}, key=order)
 
 
-def cases(cls: Any) -> list[Any]:
-    return [case for _, case in by_row.cases(cls)]
+def cases(cls: Any, *names: str) -> list[Any]:
+    return [case for _, case in by_row.cases(cls, *names)]
 
 
 def _distinct(found: Iterable[Any]) -> list[Any]:
@@ -56,8 +57,9 @@ def _distinct(found: Iterable[Any]) -> list[Any]:
 def types(cls: Any) -> str:
     """What is multiplied into what."""
     into: dict[tuple[Any, ...], list[str]] = {}
-    for d in _distinct(c["d_type"] for c in cases(cls)):
-        pairs = _distinct((c["a_type"], c["b_type"]) for c in cases(cls) if c["d_type"] == d)
+    held = cases(cls, "a_type", "b_type", "d_type")
+    for d in _distinct(c["d_type"] for c in held):
+        pairs = _distinct((c["a_type"], c["b_type"]) for c in held if c["d_type"] == d)
         own = any(c.field == "b_dtype" for c in cls.choices)
         into.setdefault(tuple(pairs if own else [(a, b) for a, b in pairs if a == b]), []).append(d)
     out = []
@@ -68,10 +70,11 @@ def types(cls: Any) -> str:
 
 
 def remarks(cls: Any) -> Iterator[str]:
-    some = cases(cls)
-    if any(c.field == "sf_type" for c in cls.choices):
-        (scale,) = {(c["sf"], c["k"] // c["vec"]) for c in some}
-        yield f"a {scale[0]} factor for each {scale[1]} of a row"
+    some = cases(cls, "sf", "k", "vec", "block", "op", "trans_b")
+    if Field.SFA in cls.fields:
+        each = sorted({c["block"] if "block" in c else c["k"] // c["vec"] for c in some}, reverse=True)
+        names = _distinct(c["sf"] for c in some)
+        yield f"a {' or '.join(names)} factor for each {' or '.join(map(str, each))} of a row"
     if "op" in some[0]:
         yield "by " + " or ".join(_distinct(c["op"] for c in some))
     if cls.sparsity > 1:
@@ -81,7 +84,7 @@ def remarks(cls: Any) -> Iterator[str]:
 
 
 def shapes(cls: Any) -> str:
-    found = sorted({(c["m"], c["n"], c["k"]) for c in cases(cls)})
+    found = sorted({(c["m"], c["n"], c["k"]) for c in cases(cls, "m", "n", "k")})
     ns = sorted({n for _, n, _ in found})
     if len(ns) == 1:
         return ", ".join("x".join(map(str, s)) for s in found)

@@ -17,7 +17,7 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
-from ...seam import CuteError
+from ...seam import CuteError, facade
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.target import current_arch
@@ -55,6 +55,15 @@ def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signa
     return sig, sig.replace(parameters=ordered, return_annotation=inspect.Signature.empty)
 
 
+_LOCATIONS = ("loc", "ip")
+
+
+def _with_locations(sig: inspect.Signature) -> inspect.Signature:
+    """Return a signature with the parameters that a facade's functions take and ignore."""
+    added = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for n in _LOCATIONS]
+    return inspect.Signature([*sig.parameters.values(), *added], __validate_parameters__=False)
+
+
 def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types.Type, ...]:
     try:
         pysig.bind(*args, **dict(kws))
@@ -85,6 +94,8 @@ def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]
         with seam.running(typing_tracer):
             fn = find(abstract(receiver, None, typing_tracer))
         real, folded = _signature(fn) if _is_shared(fn) else _signature.__wrapped__(fn)
+        if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
+            folded = _with_locations(folded)
         types_ = _fold(fn, folded, args, kws)
         memo = (key, types_, current_arch())
         result = _results.get(memo)

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.typing.typeof import typeof_impl
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.constexpr import Constexpr
 from . import tree
 from .leaf_types import leaf_type
 from .object_types import Value
@@ -62,7 +64,12 @@ def _extend(cls: type) -> None:
     typeof_impl.register(cls)(typeof_marked)
 
 
+def _of_static_argument(obj: Constexpr, c: Any) -> Any:
+    return types.literal(obj.value) if isinstance(obj.value, (bool, int)) else typeof_impl(obj.value, c)
+
+
 seam.tell_marked(_register_marked)
+typeof_impl.register(Constexpr)(_of_static_argument)
 typeof_impl.register(dtypes.Scalar)(lambda obj, c: leaf_type(obj))
 typeof_impl.register(dtypes.DType)(_of_constant)
 typeof_impl.register(seam.StaticEnum)(_of_constant)

@@ -21,6 +21,9 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     dims = checked_cluster(shape)
 
     def mark(kernel: Any) -> Any:
+        inner = getattr(kernel, "dispatcher", None)
+        if inner is not None:  # of `cute.kernel`
+            return type(kernel)(mark(inner))
         function = getattr(kernel, "py_func", kernel)
         if hasattr(function, "__cute_cluster__"):
             function = _copied(function)

@@ -16,6 +16,7 @@ from numba.cuda.core import config  # by which numba.cuda itself decides what it
 
 from ...seam import CuteError
 from . import cluster
+from .kernels import Kernel
 
 
 def enabled() -> bool:
@@ -44,7 +45,7 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
 def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Any:
     """Make the kernel of a function, as `mapped.taking_tensors` does: `cute.simulate` reads what it is marked with."""
     py_func.__cute_arguments__ = takes
-    return cuda.jit(**options)(py_func)
+    return Kernel(cuda.jit(**options)(py_func))
 
 
 def _unavailable(name: str) -> Callable[..., Any]:

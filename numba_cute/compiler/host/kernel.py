@@ -16,6 +16,7 @@ from numba.cuda.dispatcher import _Kernel
 
 from ... import dtypes
 from ...seam import CuteError
+from ...seam.constexpr import Constexpr
 from ..bridge.object_types import Value
 from ..ground.building import building
 from ..ground.ownership import owns
@@ -42,7 +43,11 @@ class CuteKernel(_Kernel):
         launched(self, args, griddim, blockdim, stream, sharedmem, cluster, pdl)
 
     def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
-        if isinstance(ty, Value):
+        if isinstance(val, Constexpr):
+            val = val.value
+        if isinstance(ty, types.Literal):  # the value is in the type, and the parameter not read
+            kernelargs.append(scalar_argument(types.unliteral(ty), val))
+        elif isinstance(ty, Value):
             kernelargs.extend(value_arguments(ty, val))
         elif isinstance(val, dtypes.Scalar):
             kernelargs.append(scalar_argument(ty, val))

@@ -21,6 +21,7 @@ from numba.cuda.dispatcher import (
 )
 
 from ...seam import CuteError
+from ...seam.constexpr import static_arguments
 from .cluster import checked_cluster
 from .facts import facts
 from .mapped import mapped
@@ -103,6 +104,7 @@ class Launch:
     """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
     def __init__(self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool) -> None:
+        kernel = getattr(kernel, "dispatcher", kernel)
         grid, block = normalize_kernel_dimensions(grid, block)
         self.kernel, self.grid, self.block = kernel, grid, block
         self.cluster = None if cluster is None else checked_cluster(cluster)
@@ -113,7 +115,7 @@ class Launch:
         return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
 
     def __call__(self, *args: Any) -> None:
-        args = mapped(self.kernel, args)
+        args = mapped(self.kernel, static_arguments(self.kernel, args))
         compiled = self._compiled(args)
         launched(compiled, args, self.grid, self.block, self.configuration.stream, self.smem, self.cluster, self.pdl)
 
@@ -122,7 +124,7 @@ class Launch:
 
         args: the kernel's arguments. Arrays must already be on the device (CuteError): nothing is copied back.
         """
-        args = mapped(self.kernel, args)
+        args = mapped(self.kernel, static_arguments(self.kernel, args))
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()
         smem = _check_smem(compiled, cufunc, self.smem)

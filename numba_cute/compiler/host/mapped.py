@@ -22,6 +22,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ...seam import CuteError
 from ..ground.building import building, looking_for_maps
 from ..ground.target import arch_name, compiling_for
+from .kernels import Kernel
 from .lowering import lowered
 
 _serial = itertools.count()
@@ -68,7 +69,7 @@ class TensorDispatcher(CUDADispatcher):
         super().call(tuple(mapped(self, args)), launch_config)
 
 
-def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> TensorDispatcher:
+def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:
     """Make the kernel of a function. options: of `cuda.jit`. takes: what makes its arguments: `seeking(args, serial)`
     those that ask for maps, `bringing(args, forms)` those that bring them."""
     py_func.__cute_arguments__ = takes
@@ -76,4 +77,4 @@ def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> TensorD
     kernel = TensorDispatcher(py_func, targetoptions=plain.targetoptions)
     if options.get("cache"):
         kernel.enable_caching()
-    return kernel
+    return Kernel(kernel)

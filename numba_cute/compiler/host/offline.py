@@ -11,6 +11,7 @@ from numba.cuda.core import sigutils
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
+from ...seam.constexpr import static_arguments
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import ptxas
@@ -48,6 +49,8 @@ def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[type
     py_func = getattr(kernel, "py_func", kernel)
     if not callable(py_func):
         raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
+    if isinstance(args, (tuple, list)):
+        args = type(args)(static_arguments(py_func, args))
     return py_func, _argument_types(mapped(kernel, args, arch)), dict(getattr(kernel, "targetoptions", {}))
 
 

@@ -161,6 +161,16 @@ def mma_sync(m: int, k: int, width: int) -> MmaLayouts:
 
 
 @cache
+def mma_sync_scales(operand: str, k: int) -> Layout:
+    """From (lane, value) to the elements of an operand "A" (16, k) or "B" (8, k) of mma.sync.block_scale whose factors
+    the lane holds (PTX ISA, "mma.sync" with .block_scale: lanes 4 r and 4 r + 1 of row r, where byte-id and thread-id
+    are 0; the others hold copies)."""
+    if operand == "A":
+        return make_layout(((2, 2, 8), k), stride=((8, 0, 1), 16))
+    return make_layout(((4, 8), k), stride=((0, 1), 8))
+
+
+@cache
 def mma_sparse(k: int, width: int) -> MmaLayouts:
     """mma.sp of (16, 8, k), by a warp: A is the stored half of a sparse (16, k), its fragment that of a dense
     (16, k / 2) (PTX ISA, "Matrix fragments for multiply-accumulate operation with sparse matrix A")."""

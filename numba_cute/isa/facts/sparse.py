@@ -61,13 +61,19 @@ def stored(words: Any, rows: int, k: int, width: int, selector: int) -> NDArray[
             f"{int(lane[r, c])}, bit {int(bit[r, c])}) is none of {', '.join(f'{x:#06b}' for x in legal)}; "
             "make it with nvgpu.compress"
         )
+    return columns_of(codes, k, width)
+
+
+def columns_of(codes: Any, k: int, width: int) -> NDArray[np.int64]:
+    """The columns (rows, k / 2) of a dense matrix whose elements are stored, by each chunk's metadata (rows,
+    chunks)."""
     first = np.arange(codes.shape[1])[None, :] * chunk(width)
     if width == 32:
         return np.asarray(first + codes // 14)
     pair = np.stack([codes & 3, codes >> 2], -1)
     if width == 4:
         pair = (2 * pair[..., None] + np.arange(2)).reshape(*codes.shape, 4)
-    return np.asarray((first[..., None] + pair).reshape(rows, k // 2))
+    return np.asarray((first[..., None] + pair).reshape(len(codes), k // 2))
 
 
 def expand(kept: Any, words: Any, k: int, width: int, selector: int) -> Any:

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...layout import Layout, make_layout
+from ...layout.pure import pure
+from .tensor_memory import lane_stride
+
 QUARTER = 32
 """The lanes that one warp of a warpgroup reaches."""
 
@@ -41,6 +45,20 @@ class CopyShape:
         """The 32-bit columns of one row."""
         return self.row_bytes // 4
 
+    @property
+    def groups(self) -> tuple[int, int, int]:
+        """The rows that stay together, how many such there are, and in how many places each lands."""
+        together = self.landings[0].rows
+        count = self.rows // together
+        return together, count, len(self.landings) // count
+
+    def lanes_between(self) -> tuple[int, int]:
+        """Return how many lanes apart groups of rows land, and the places of one group; 0 where there is one."""
+        together, count, places = self.groups
+        groups = [at.lane for at in self.landings if at.row == together] if count > 1 else [0]
+        again = [at.lane for at in self.landings if at.row == 0]
+        return min(groups), again[1] if places > 1 else 0
+
 
 SHAPES = (
     CopyShape("128x256b", 128, 32, None, (Landing(0, 0, 128),)),
@@ -52,6 +70,27 @@ SHAPES = (
     ),
     CopyShape("32x128b", 32, 16, "warpx4", tuple(Landing(QUARTER * w, 0, 32) for w in range(4))),
 )
+
+
+@pure
+def landed(shape: CopyShape, width: int) -> Layout:
+    """Return where the elements of one copy lie in tensor memory, as offsets in elements of `width` bits: (row of a
+    group, element of a row, group, place)."""
+    together, count, places = shape.groups
+    lane, (apart, again) = lane_stride(width), shape.lanes_between()
+    return make_layout(
+        (together, shape.row_bytes * 8 // width, count, places), stride=(lane, 1, apart * lane, again * lane)
+    )
+
+
+@pure
+def source_rows(shape: CopyShape, width: int) -> Layout:
+    """Return which of the elements that `landed` numbers stand in the source: (row, element of a row)."""
+    together, count, _ = shape.groups
+    each = shape.row_bytes * 8 // width
+    return make_layout(((together, count), each), stride=((1, together * each), together))
+
+
 PACKED = {"b6x16_p32": (6, 0), "b4x16_p64": (4, 2)}
 """Of each source format whose elements are below a byte: their bits, and where these begin in the byte of the copy. In
 shared memory 16 elements lie side by side at the beginning of 16 bytes, whose rest is padding."""

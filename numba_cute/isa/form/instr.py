@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
 from ... import seam
 from ...seam import CuteError
 from .assembly import Assembly, assemble, conditions_in, operands_in, statics_in
+from .cases import Cases
 from .kinds import MEMORY, Operand, Role, annotation, pred
 
 THREAD, WARP, WARPGROUP, CTA, CLUSTER = "thread", "warp", "warpgroup", "cta", "cluster"
@@ -78,7 +80,7 @@ class Instr:
     ref: str
     run: Callable[..., Any] = field(compare=False)
     doc: str = field(compare=False)
-    cases: tuple[dict[str, Any], ...] = field(compare=False, repr=False)
+    cases: Cases = field(compare=False, repr=False)
     ranges: dict[str, range] = field(compare=False, repr=False)
     names: tuple[str, ...] = field(init=False, compare=False, repr=False)  # of the operands
     must: tuple[str, ...] = field(init=False, compare=False, repr=False)  # those that are always given
@@ -92,7 +94,7 @@ class Instr:
 
     def __post_init__(self) -> None:
         self._check()
-        sometimes = tuple(o for o in self.operands if o.optional or not all(o.allowed(c) for c in self.cases))
+        sometimes = tuple(o for o in self.operands if o.optional or not all(self._allowing(o)))
         must = [i + 1 for i, o in enumerate(self.operands) if o.reads and o not in sometimes]
         found = {
             "names": tuple(o.name for o in self.operands),
@@ -125,19 +127,22 @@ class Instr:
         statics = (statics_in(self.ptx) | conditions_in(self.ptx) | set(self.statics)) - named
         statics |= {o.count for o in self.operands if isinstance(o.count, str)}
         statics |= {o.by for o in self.operands if o.by is not None}
-        for case in self.cases:
+        for block in self.cases.blocks:
+            case = block.choices
             if not statics <= case.keys():  # (what is wrong with a case is written only then: there are many)
-                need(False, f"case {case} lacks {sorted(statics - set(case))}")
+                need(False, f"case {block.first()} lacks {sorted(statics - set(case))}")
             if not named.isdisjoint(case):
                 need(False, f"{sorted(named & set(case))} is an operand and a static parameter")
-            sem, scope = self.order(case)
-            if sem not in SEMS or scope not in SCOPES:
-                need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
+            for sem in case.get("sem", (self.sem,)):
+                for scope in case.get("scope", (self.scope,)):
+                    if sem not in SEMS or scope not in SCOPES:
+                        need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
             if not self.ranges.keys() <= case.keys():
-                need(False, f"case {case} lacks one of the ranges {sorted(self.ranges)}")
-        empty = [o.name for o in self.operands if not any(o.allowed(c) for c in self.cases)]
+                need(False, f"case {block.first()} lacks one of the ranges {sorted(self.ranges)}")
+        empty = [o.name for o in self.operands if not any(self._allowing(o))]
         need(not empty, f"{empty} is an empty vector in every case, or never allowed")
-        targets = {t for c in self.cases for t in c.get("target", self.target).split("|")}
+        targets = {t for b in self.cases.blocks for some in b.choices.get("target", (self.target,))
+                   for t in some.split("|")}  # fmt: skip
         targets |= {t for o in self.operands if o.target for t in o.target.split("|")}
         wrong = sorted(t for t in targets if not re.fullmatch(r"sm_\d+[af]?", t))
         need(not wrong, f"target {wrong} is not like sm_90a")
@@ -145,6 +150,23 @@ class Instr:
         need(not unwritten, f"predicate {unwritten} cannot be both read and written")
         need(not self.pure or self.issuer == THREAD, "only what a thread issues alone can be pure")
         need(not self.pure or not any(o.role in MEMORY for o in self.operands), "what takes an address is not pure")
+
+    def _allowing(self, o: Operand) -> Iterator[bool]:
+        """Whether a case can have the operand, for the cases that differ in that."""
+        if o.where is None and not isinstance(o.count, str):
+            yield o.allowed({})
+            return
+        names = (*(o.where or ())[:1], *((o.count,) if isinstance(o.count, str) else ()))
+        for block in self.cases.blocks:
+            yield from map(o.allowed, block.over(names))
+
+    @cached_property
+    def spelled(self) -> Sequence[dict[str, Any]]:
+        """The cases that differ in what the assembler sees: text, operands and target."""
+        names = statics_in(self.ptx) | conditions_in(self.ptx) | self.ranges.keys() | {"target"}
+        for o in self.operands:
+            names |= {n for n in (o.count, o.by, *(o.where or ())[:1]) if isinstance(n, str)}
+        return self.cases.differing(sorted(names - {o.name for o in self.operands}))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Issue it: operands by position or name, static parameters by name. None stands for an operand left out."""
@@ -214,7 +236,7 @@ class Instr:
         """If code for `arch` cannot have this form: what it is, in words, and the target that it needs."""
         for target in self.needs(case, given):
             if not supports(arch, target):
-                plain = [c for c in self.cases if c.get("target", self.target) == self.target]
+                plain = [c for c in self.spelled if c.get("target", self.target) == self.target]
                 more = case.get("target", self.target) == target != self.target
                 said = {k: v for k, v in case.items() if k != "target" and all(c.get(k) != v for c in plain)}
                 why = [f"{k}={v!r}" for k, v in said.items()] if more else []
@@ -223,8 +245,9 @@ class Instr:
         return None
 
     def forms(self) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
-        """Each case with each set of operands that it may be given besides those that it must have."""
-        for case in self.cases:
+        """Each case that differs in what the assembler sees, with each set of operands that it may be given besides
+        those that it must have."""
+        for case in self.spelled:
             allowed = [o for o in self.sometimes if o.allowed(case)]
             must = tuple(o.name for o in allowed if not o.optional)
             may = [o for o in allowed if o.optional]
@@ -252,15 +275,15 @@ class Instr:
         return found
 
     def _find(self, statics: dict[str, Any]) -> dict[str, Any]:
-        for case in _cases_by(self, tuple(sorted(statics))).get(tuple(statics[k] for k in sorted(statics)), ()):
+        for case in _cases_with(self, statics):
             return case
         for name in self.ranges.keys() & statics.keys():
             rest = {k: v for k, v in statics.items() if k != name}
-            for case in _cases_by(self, tuple(sorted(rest))).get(tuple(rest[k] for k in sorted(rest)), ()):
+            for case in _cases_with(self, rest):
                 if case[name] is not None and statics[name] in self.ranges[name]:
                     made = {**case, name: statics[name]}
                     return _MADE.setdefault((self.name, *made.items()), made)
-        legal = {k: self._values(k, {}) for k in self.cases[0]}
+        legal = {k: self._values(k, {}) for k in self.cases.blocks[0].choices}
         near = {k: self._values(k, {n: v for n, v in statics.items() if n != k}) for k in statics if len(statics) > 1}
         near = {k: v for k, v in near.items() if v}
         hint = (
@@ -272,7 +295,7 @@ class Instr:
 
     def _values(self, name: str, others: dict[str, Any]) -> list[Any] | str:
         """The values of a static parameter in the cases that have those `others`."""
-        found = {c[name] for c in self.cases if name in c and all(c.get(k) == v for k, v in others.items())}
+        found = set(self.cases.values(name, others))
         numbers = self.ranges.get(name)
         if numbers is not None and found - {None}:
             return f"{numbers[0]} to {numbers[-1]}"
@@ -290,6 +313,14 @@ _MADE: dict[Any, dict[str, Any]] = {}
 """The cases with numbers of `ranges` that callers have named: a case is known by its identity."""
 _RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
+
+
+def _cases_with(instr: Instr, statics: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """The cases with these static parameters; the first alone, of a row that has products of choices."""
+    if not instr.cases.plain:
+        found = instr.cases.find(statics)
+        return () if found is None else (found,)
+    return _cases_by(instr, tuple(sorted(statics))).get(tuple(statics[k] for k in sorted(statics)), ())
 
 
 def _cases_by(instr: Instr, names: tuple[str, ...]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
@@ -330,7 +361,7 @@ def instr(
             operands.append(replace(annotation(p.annotation), name=name))
         row = Instr(
             fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, sem, scope,
-            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", tuple(dict(case) for case in over),
+            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", Cases(over),
             dict(ranges or {}),
         )  # fmt: skip
         if row.name in TABLE:

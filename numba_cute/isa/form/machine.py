@@ -90,10 +90,12 @@ class TensorMemory(Protocol):
         self, effect: Callable[[], None], reads: list[tuple[Any, int]], column: int, columns: int, ctas: list[int],
         *, accumulates: bool = True, uses: Sequence[tuple[int, int]] = (),
         parts: Sequence[tuple[int, int, int, int]] = (), sources: Sequence[tuple[int, int, int, int, int]] = (),
+        what: str = "mma", after_shift: bool = False,
     ) -> None:  # fmt: skip
         """`Machine.later` for what writes these columns of these CTAs, after reading them if it `accumulates`. uses:
         (column, columns) that it reads too. parts: (CTA, lane, lanes, columns) if it does not write all lanes.
-        sources: (CTA, lane, lanes, column, columns) that it reads besides."""
+        sources: (CTA, lane, lanes, column, columns) that it reads besides. what: a multiply, or a "cp" or "shift".
+        after_shift: whether it is a copy that runs after earlier shifts."""
 
     def commit(self, bars: list[Barrier]) -> None:
         """Arrive at each of `bars` once all multiplies, copies and shifts that the thread issued so far are

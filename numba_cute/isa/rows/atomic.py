@@ -35,7 +35,7 @@ _NUMPY = {u16: np.uint16, u32: np.uint32, u64: np.uint64, f32: np.float32, f64: 
 _VALUE = choice("type", _KINDS)
 
 
-def _combined(op: str, type: str, old: Any, given: Any, flush: bool) -> Any:
+def combined(op: str, type: str, old: Any, given: Any, flush: bool) -> Any:
     """The new bytes: `old` and `given` (bytes) combined element by element. flush: f32 subnormals count as zero."""
     half = _HALVES.get(type.removesuffix("x2"))
     if half is not None:
@@ -116,7 +116,7 @@ def _combine(m: Machine, space: str, addr: int, value: Any, op: str, type: str) 
     """Update one element; gives what was there. In shared memory sums of f32 keep subnormals."""
     unit = np.dtype(_NUMPY[_KINDS[type]])
     given = np.array([value], unit).view(np.uint8)
-    old = _update(m, space, addr, unit.itemsize, lambda b: _combined(op, type, b, given, space == "global"))
+    old = _update(m, space, addr, unit.itemsize, lambda b: combined(op, type, b, given, space == "global"))
     return old.view(unit)[0].item()
 
 
@@ -190,7 +190,7 @@ def _vector_cases(name: str) -> Iterator[dict[str, Any]]:
 def _combine_vector(m: Machine, addr: int, values: Any, op: str, type: str) -> Any:
     unit = np.dtype(_NUMPY[_KINDS[type]])
     given = np.array(values, unit).view(np.uint8)
-    return _update(m, "global", addr, given.size, lambda b: _combined(op, type, b, given, True)).view(unit).tolist()
+    return _update(m, "global", addr, given.size, lambda b: combined(op, type, b, given, True)).view(unit).tolist()
 
 
 @instr("atom.{sem}.{scope}.global.{op}<noftz:.noftz>.v{count}.{type} $old, [$addr], $values;",

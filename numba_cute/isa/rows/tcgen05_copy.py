@@ -2,9 +2,9 @@
 # mypy: disable-error-code="valid-type"
 """What the matrix unit of Blackwell does to tensor memory besides multiplying (PTX ISA, "tcgen05.cp", "tcgen05.shift").
 
-One thread issues copies and shifts; `tcgen05_commit` lets an mbarrier track them with its multiplies. They run in order
-with those, without a wait; the PTX ISA ("Pipelined tcgen05 Instructions") promises that of a copy or shift ahead of a
-multiply, a multiply ahead of a shift, and a shift ahead of a "4x256b" copy, and the simulator takes it of all.
+One thread issues copies and shifts; `tcgen05_commit` lets an mbarrier track them with its multiplies. Without a wait a
+copy or shift runs ahead of a later multiply, a multiply ahead of a later shift, what a multiply reads ahead of a later
+copy, and a shift ahead of a later "4x256b" copy; nothing else (PTX ISA, "Pipelined tcgen05 Instructions").
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ def tcgen05_cp(
 
     reads = [(addresses, CHUNK) for addresses, _ in sources.values()]
     parts = [(c, lane + at.lane, at.rows, form.columns) for c in sources for at in form.landings]
-    m.tmem.multiply(effect, reads, column, form.columns, list(sources), accumulates=False, parts=parts)
+    m.tmem.multiply(
+        effect, reads, column, form.columns, list(sources), accumulates=False, parts=parts, what="cp",
+        after_shift=form.rows == 4,
+    )  # fmt: skip
 
 
 @instr("tcgen05.shift.cta_group::{cta_group}.down [$taddr];", target="sm_100a|sm_103a|sm_110a", proxy=ASYNC,
@@ -96,8 +99,8 @@ def tcgen05_cp(
 def tcgen05_shift(m: Machine, taddr: tmem, *, cta_group: int) -> None:
     """Move 32 bytes of each of the 32 lanes from `taddr` on (a multiple of 32) down by one lane, asynchronously: lane i
     gets those of lane i + 1. The last lane keeps its own: a "4x256b" `tcgen05_cp` renews that of each warp. cta_group
-    2: in both CTAs of the pair. One thread; complete when a later `tcgen05_commit` says so; later multiplies and copies
-    of the same thread see it without that."""
+    2: in both CTAs of the pair. One thread; complete when a later `tcgen05_commit` says so; later multiplies, and
+    copies of "4x256b", of the same thread see it without that."""
     lane, column = taddr >> 16, taddr & 0xFFFF
     if lane % QUARTER or lane >= 4 * QUARTER:
         raise CuteError(f"tcgen05.shift: taddr {taddr:#x} is in lane {lane}: it must be 0, 32, 64 or 96")
@@ -109,4 +112,4 @@ def tcgen05_shift(m: Machine, taddr: tmem, *, cta_group: int) -> None:
 
     parts = [(c, lane, QUARTER - 1, _SHIFTED) for c in ctas]
     sources = [(c, lane + 1, QUARTER - 1, column, _SHIFTED) for c in ctas]
-    m.tmem.multiply(effect, [], column, _SHIFTED, ctas, accumulates=False, parts=parts, sources=sources)
+    m.tmem.multiply(effect, [], column, _SHIFTED, ctas, accumulates=False, parts=parts, sources=sources, what="shift")

@@ -15,8 +15,8 @@ from ...dtypes import DType, Float4E2M1FN, Uint8, Uint32
 from ...isa.facts import fragment_layouts
 from ...layout.pure import pure
 from ...seam import CuteError, known_as, static
-from ...tensor.tensor import Tensor, make_rmem_tensor
-from ..common.by_row import Case, Choice, forms
+from ...tensor.tensor import Tensor, make_rmem_tensor, recast_tensor
+from ..common.by_row import Case, Choice, cases
 from ..common.matrix import AB, ACC, SATURATE, SF, SHAPE, A, B, RowMma, mma_traits
 
 __all__ = [
@@ -218,6 +218,20 @@ class BlockScaled(WarpMma):
     the low byte, and the other lanes' words are not used."""
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.SFA, Field.SFB)
+    sf_type: DType
+
+    def word(self, part: Tensor) -> Any:
+        """Give a word of factors: one that is one, or one that those of a fragment make (stride 0 along the elements
+        that share one), the first in the low byte."""
+        if part.element_type.width != 8:
+            return super().word(part)
+        lay = layout.filter_zeros(part.layout)
+        if part.element_type != self.sf_type or not 1 <= layout.size(lay) <= 4:
+            raise CuteError(f"gemm: scale factors {part!r} must be 1 to 4 of {self.sf_type} for each instruction")
+        held, word = recast_tensor(Tensor(part.iterator, lay), Uint8), Uint32(0)
+        for i in range(layout.size(lay)):
+            word = word | Uint32(held[i]) << 8 * i
+        return word
 
     def more_operands(self, words: dict[str, Any]) -> tuple[Any, ...]:
         for name in ("sfa", "sfb"):
@@ -308,5 +322,7 @@ def _mixed(case: Case) -> bool:
     return (a.width, b.width) != (8, 8) and (a, b) != (Float4E2M1FN, Float4E2M1FN)
 
 
-MXF8F6F4_SUPPORTED_PAIRS = frozenset((A.of(case)[0], B.of(case)[0]) for _, case in forms(MmaMXF8F6F4Op) if _mixed(case))
+MXF8F6F4_SUPPORTED_PAIRS = frozenset(
+    (A.of(case)[0], B.of(case)[0]) for _, case in cases(MmaMXF8F6F4Op, "a_type", "b_type") if _mixed(case)
+)
 """The types of A and B that `MmaMXF8F6F4Op` takes: `MmaMXF8Op` and `MmaMXF4Op` have the other two kinds."""

@@ -109,7 +109,7 @@ class TmemCopy(ByRow, CopyOp):
         p, width = t.iterator, atom.value_type.width
         if not isinstance(p, Pointer) or p.space is not AddressSpace.tmem:
             raise CuteError(f"copy: {name} {t!r} must lie in tensor memory for {known_name(self)}")
-        _same_width(atom, t, name)
+        same_width(atom, t, name)
         if not (isinstance(p.offset, int) and p.offset == 0):
             raise CuteError(f"copy: {name} {t!r} begins inside of a 32-bit column")
         want = tmem.block(self.shape, self.repeat.value, width, self.apart)
@@ -121,7 +121,8 @@ class TmemCopy(ByRow, CopyOp):
         return p.address
 
 
-def _same_width(atom: CopyAtom, t: Tensor, name: str) -> None:
+def same_width(atom: CopyAtom | TiledCopy, t: Tensor, name: str) -> None:
+    """Refuse a tensor `t`, called `name`, whose elements are not as wide as those of the copy `atom`."""
     if t.element_type.width != atom.value_type.width:
         raise CuteError(
             f"copy: {name} {t!r} has elements of {t.element_type.width} bits, and the atom's, {atom.value_type}, have "
@@ -150,7 +151,7 @@ def loaded(op: TmemCopy, atom: CopyAtom, dst: Tensor) -> Any:
     """Give the registers of a load's destination. Raises CuteError unless they are consecutive: the load arrives there
     later, so that nothing can be moved."""
     what = f"{known_name(op)}: dst"
-    _same_width(atom, dst, "dst")
+    same_width(atom, dst, "dst")
     spans = words(dst, op.registers, what)
     if len(spans) > 1:
         raise CuteError(
@@ -174,7 +175,7 @@ class _Store(TmemCopy):
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         row, statics = self.row()
-        _same_width(atom, src, "src")
+        same_width(atom, src, "src")
         regs = gathered(src, self.registers, f"{known_name(self)}: src")
         row(taddr=self.place(atom, dst, "dst"), src=regs, **statics)
 
@@ -361,7 +362,8 @@ def get_tmem_copy_properties(atom: CopyAtom | TiledCopy) -> tuple[int, int, int,
     return op.shape.lanes, op.shape.columns * 32, op.repeat.value, op.packing
 
 
-def _in_tensor_memory(t: Any, what: str) -> Tensor:
+def in_tensor_memory(t: Any, what: str) -> Tensor:
+    """Return `t`, which must be a tensor of a static layout in tensor memory. what: the function that says so."""
     if not isinstance(t, Tensor) or t.memspace is not AddressSpace.tmem:
         raise CuteError(f"tcgen05.{what}: tmem_tensor {t!r} must be a tensor in tensor memory")
     if not isinstance(t.layout, Layout) or not is_static((t.layout.shape, t.layout.stride)):
@@ -374,7 +376,7 @@ def _in_tensor_memory(t: Any, what: str) -> Tensor:
 def find_tmem_tensor_col_offset(tmem_tensor: Tensor) -> int:
     """Return how many 32-bit columns the tensor `tmem_tensor` reaches from where it begins: the offset at which another
     may follow. Raises CuteError for other memory, and for a layout that is not static."""
-    t = _in_tensor_memory(tmem_tensor, "find_tmem_tensor_col_offset")
+    t = in_tensor_memory(tmem_tensor, "find_tmem_tensor_col_offset")
     return tmem.column_count(t.layout, t.element_type.width)
 
 
@@ -392,8 +394,8 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
     op = _moving(atom, what)
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"tcgen05.{what}: atom {atom!r} is tiled already; give the CopyAtom")
-    t = _in_tensor_memory(tmem_tensor, what)
-    _same_width(atom, t, "tmem_tensor")
+    t = in_tensor_memory(tmem_tensor, what)
+    same_width(atom, t, "tmem_tensor")
     return _tiled(atom, op, t.layout)
 
 

@@ -16,7 +16,8 @@ from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float32, TFloat32, Uint8
 from ...isa.facts import tensor_memory as tmem
 from ...isa.facts.canonical import SWIZZLE_128B_BASE32B
-from ...isa.rows.tcgen05_mma import Tcgen05Descriptor, instruction
+from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
+from ...isa.rows.tcgen05_cases import instruction
 from ...layout import Layout
 from ...seam import CuteError, known, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer
@@ -65,6 +66,8 @@ class UnitMma(RowMma):
     asynchronous = True
     saturates: ClassVar[bool] = False
     """Whether results are clamped to their range."""
+    packed: ClassVar[bool] = False
+    """Whether elements narrower than a byte lie without gaps."""
     instruction_shape: Any
     cta_group: Any
     a_src: Any
@@ -92,8 +95,9 @@ class UnitMma(RowMma):
         dtype = self.a_type if operand == "A" else self.b_type
         if not isinstance(input, Tensor):
             raise CuteError(f"{what}: {input!r} must be a partitioned tensor in shared memory")
-        if not _reads(input.element_type, dtype):
-            held = "Uint8, 16 elements in the first bytes of each 16," if dtype.width < 8 else dtype
+        if not self._reads(input.element_type, dtype):
+            narrow = dtype.width < 8 and not self.packed
+            held = "Uint8, 16 elements in the first bytes of each 16," if narrow else dtype
             raise CuteError(f"{what}: elements are {input.element_type}, but the operation takes {held}")
         major = self.a_major_mode if operand == "A" else self.b_major_mode
         return descriptor_tensor(input, major, TCGEN05, what)
@@ -110,13 +114,13 @@ class UnitMma(RowMma):
         rows, columns = part
         if operand == "A":
             dtype = self.a_type
-            width = max(dtype.width, 8)
+            width = dtype.width if self.packed else max(dtype.width, 8)
             lay = tmem.repeated(tmem.operand(rows, columns, ctas, width), rest, width)
         else:
             dtype = self.accumulator
             one = tmem.accumulator(rows, columns, ctas, dtype.width)
             lay = tmem.repeated(one, rest, dtype.width, self.a_src is OperandSource.SMEM)
-        held = Float32 if dtype == TFloat32 else Uint8 if dtype.width < 8 else dtype
+        held = Float32 if dtype == TFloat32 else Uint8 if dtype.width < 8 and not self.packed else dtype
         address: Any = 0
         if isinstance(input, Tensor) and isinstance(input.iterator, Pointer):
             if input.iterator.space is AddressSpace.tmem:
@@ -137,19 +141,34 @@ class UnitMma(RowMma):
         **words: Any,
     ) -> None:  # fmt: skip
         row, statics = self.row()
-        to, b_word = _place(d, self.accumulator, "d"), _descriptor(b, "b")
-        first = _descriptor(a, "a") if self.a_src is OperandSource.SMEM else _place(a, self.a_type, "a")
-        signs = _static(negate_a, Field.NEGATE_A), _static(negate_b, Field.NEGATE_B)
-        form = instruction(statics, *signs, self.saturates)
-        seam.current().when(isa.elect_sync(), lambda: row(to, first, b_word, form, accumulate, **statics))
+        operands = self._operands(d, a, b)
+        form = instruction(statics, *signs(negate_a, negate_b), self.saturates)
+        seam.current().when(isa.elect_sync(), lambda: row(*operands, form, accumulate, **statics))
+
+    def _operands(self, d: Tensor, a: Tensor, b: Tensor) -> tuple[Any, Any, Any]:
+        """The words of d, a and b."""
+        first = _descriptor(a, "a") if self.a_src is OperandSource.SMEM else self._place(a, self.a_type, "a")
+        return self._place(d, self.accumulator, "d"), first, _descriptor(b, "b")
+
+    def _place(self, t: Tensor, dtype: DType, name: str) -> Any:
+        """The address of an operand in tensor memory."""
+        p, operand = t.iterator, "C" if name == "d" else "A"
+        right = isinstance(p, Pointer) and p.space is AddressSpace.tmem and self._reads(p.dtype, dtype)
+        if not right or not (isinstance(p.offset, int) and p.offset == 0):
+            raise CuteError(f"gemm: {name} {t!r} must be {dtype} in tensor memory, as make_fragment_{operand} makes it")
+        return p.address
+
+    def _reads(self, element: DType, dtype: DType) -> bool:
+        """Return whether memory of `element`s is what an operand of `dtype` is read from: tf32 are floats, what is
+        narrower than a byte lies in bytes, 16 packed into the first of each 16, unless all lie `packed`."""
+        if dtype.width < 8 and not self.packed:
+            return element == Uint8
+        return element == dtype or (dtype == TFloat32 and element == Float32)
 
 
-def _reads(element: DType, dtype: DType) -> bool:
-    """Return whether memory of `element`s is what an operand of `dtype` is read from: tf32 are floats, what is narrower
-    than a byte lies packed in chunks of bytes."""
-    if dtype.width < 8:
-        return element == Uint8
-    return element == dtype or (dtype == TFloat32 and element == Float32)
+def signs(negate_a: Any, negate_b: Any) -> tuple[bool, bool]:
+    """Give the values of Field.NEGATE_A and NEGATE_B. Raises CuteError for what is not known when it is compiled."""
+    return _static(negate_a, Field.NEGATE_A), _static(negate_b, Field.NEGATE_B)
 
 
 def _static(negate: Any, field: Field) -> bool:
@@ -162,15 +181,6 @@ def _descriptor(t: Tensor, name: str) -> Any:
     if not isinstance(t.iterator, SmemDescriptor):
         raise CuteError(f"gemm: {name} {t!r} is not a fragment; take make_fragment_{name.upper()}(partitioned tensor)")
     return t.iterator.word()
-
-
-def _place(t: Tensor, dtype: DType, name: str) -> Any:
-    """The address of an operand in tensor memory."""
-    p, operand = t.iterator, "C" if name == "d" else "A"
-    right = isinstance(p, Pointer) and p.space is AddressSpace.tmem and _reads(p.dtype, dtype)
-    if not right or not (isinstance(p.offset, int) and p.offset == 0):
-        raise CuteError(f"gemm: {name} {t!r} must be {dtype} in tensor memory, as make_fragment_{operand} makes it")
-    return p.address
 
 
 @static
@@ -190,7 +200,7 @@ class MmaF16BF16Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "f16"}
+    fixed = {"kind": "f16", "sparse": False}
     choices = (AB, ACC, *PLACES)
 
 
@@ -208,7 +218,7 @@ class MmaTF32Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "tf32"}
+    fixed = {"kind": "tf32", "sparse": False}
     choices = PLACES
 
 
@@ -230,7 +240,7 @@ class MmaI8Op(UnitMma):
 
     fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
     saturates = True
-    fixed = {"kind": "i8"}
+    fixed = {"kind": "i8", "sparse": False}
     choices = (AB, *PLACES)
 
 
@@ -250,7 +260,7 @@ class MmaFP8Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "f8f6f4"}
+    fixed = {"kind": "f8f6f4", "sparse": False}
     bits = 8
     choices = (AB, ACC, *PLACES)
 
@@ -274,7 +284,7 @@ class MmaF8F6F4Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fixed = {"kind": "f8f6f4"}
+    fixed = {"kind": "f8f6f4", "sparse": False}
     choices = (A, B, ACC, *PLACES)
 
 

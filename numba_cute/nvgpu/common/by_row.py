@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar
 from ... import dtypes
 from ...dtypes import DType
 from ...isa import Instr
+from ...isa.form.cases import Block
 from ...seam import CuteError, part_of
 
 TYPES: dict[str, DType] = {t.ptx: t for t in vars(dtypes).values() if isinstance(t, DType)}
@@ -81,9 +82,9 @@ class ByRow:
             given |= self._sets(choice)
 
     @classmethod
-    def _takes(cls, case: Case) -> bool:
-        """Return whether a `case` of its rows is one of this operation's."""
-        return all(case.get(k) == v for k, v in cls.fixed.items())
+    def _narrow(cls, block: Block) -> Block | None:
+        """Return those cases of a `block` of its rows that are this operation's."""
+        return block.narrowed(cls.fixed)
 
     def _chosen(self, choice: Choice, legal: tuple[Any, ...]) -> Any:
         """Give the value of a field, a `choice`. legal: those that it may have; so an operation can complete what its
@@ -109,27 +110,48 @@ class ByRow:
         return f"must {_needed(choice, value, legal)}{because}"
 
 
-def cases(cls: type[ByRow]) -> list[tuple[Instr, Case]]:
-    """The cases of its rows that an operation has."""
-    return [(row, case) for row in cls.rows for case in row.cases if cls._takes(case)]
-
-
 @remembered
-def forms(cls: type[ByRow]) -> tuple[tuple[Instr, Case], ...]:
-    """All that an operation can be: its rows' cases, as far as they say what it does."""
-    keys = {"m", "n", "k", "a_type", "b_type", "d_type", *cls.fixed, *(k for c in cls.choices for k in c.keys)}
+def blocks(cls: type[ByRow]) -> tuple[tuple[Instr, Block], ...]:
+    """The cases of its rows that an operation has, as products of choices."""
+    found = ((row, cls._narrow(block)) for row in cls.rows for block in row.cases.blocks)
+    return tuple((row, block) for row, block in found if block is not None)
+
+
+def cases(cls: type[ByRow], *names: str) -> list[tuple[Instr, Case]]:
+    """The cases that an operation has, with the parameters `names` alone, each once."""
     found: dict[Any, tuple[Instr, Case]] = {}
-    for row, case in cases(cls):
-        facts = {k: v for k, v in case.items() if k in keys}
-        found.setdefault((row.name, *facts.values()), (row, facts))
-    return tuple(found.values())
+    for row, block in blocks(cls):
+        for case in block.over(names):
+            found.setdefault((row.name, *case.items()), (row, case))
+    return list(found.values())
+
+
+def _facts(cls: type[ByRow]) -> tuple[str, ...]:
+    """The parameters that say what an operation does."""
+    keys = (
+        "m",
+        "n",
+        "k",
+        "a_type",
+        "b_type",
+        "d_type",
+        "sf",
+        "block",
+        *cls.fixed,
+        *(k for c in cls.choices for k in c.keys),
+    )
+    return tuple(dict.fromkeys(keys))
 
 
 @remembered
 def legal_values(cls: type[ByRow], choice: Choice, given: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
     """The values that a field may have where parameters are `given`, in the order of the rows' cases."""
-    fitting = (case for _, case in forms(cls) if all(case.get(k) == v for k, v in given))
-    return tuple(dict.fromkeys(v for case in fitting for v in choice.of(case)))
+    found: dict[Any, None] = {}
+    for _, block in blocks(cls):
+        left = block.narrowed(dict(given))
+        if left is not None:
+            found.update((value, None) for case in left.over(choice.keys) for value in choice.of(case))
+    return tuple(found)
 
 
 _MOST = 4096
@@ -150,7 +172,9 @@ def form(op: ByRow) -> tuple[Instr, Case]:
 
 @remembered
 def _fitting(cls: type[ByRow], given: tuple[tuple[str, Any], ...]) -> tuple[Instr, Case]:
-    return next((row, case) for row, case in forms(cls) if all(case.get(k) == v for k, v in given))
+    left = ((row, block.narrowed(dict(given))) for row, block in blocks(cls))
+    row, block = next((row, block) for row, block in left if block is not None)
+    return row, {name: values[0] for name, values in block.choices.items() if name in _facts(cls)}
 
 
 def known_name(op: Any) -> str:

@@ -11,15 +11,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ... import isa, seam
+from ... import isa
 from ...atoms.copy_atom import CopyAtom
+from ...atoms.hinted import GLOBAL, loaded, stored
 from ...atoms.op import CopyOp, CopyTraits
-from ...dtypes import DType, Uint8, Uint16, Uint32, Uint64
+from ...dtypes import DType, Uint64
 from ...isa.form.instr import Order
 from ...layout import make_layout
 from ...seam import CuteError, Regs, static
 from ...tensor.move import WIDEST, move
-from ...tensor.pointer import AddressSpace, Pointer, physical
+from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from .by_row import remembered
 from .choices import (
@@ -77,7 +78,6 @@ class CopyUniversalOp(WidthCopy):
         move(src.iterator, src.layout, dst.iterator, dst.layout, bytes_at_once(atom))
 
 
-_GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 _NO_HINT: dict[str, Any] = {"cop": None, "evict": None, "prefetch": None}
 _KINDS: dict[str, Any] = {
     "memory_order": MemoryOrder,
@@ -153,30 +153,18 @@ class _Directed(WidthCopy):
     def _access(self, src: Pointer, dst: Pointer, width: int) -> None:
         """One access of `width` elements."""
         there, here = (src, dst) if self.loads else (dst, src)
-        bits = width * here.dtype.width
-        words = {8: Uint8, 16: Uint16}.get(bits, Uint64 if here.dtype.width == 64 else Uint32)
-        if bits % 8:
-            raise CuteError(f"copy: {width} elements of {here.dtype} are no whole bytes, which {self!r} moves")
         regs = Regs(here.address, here.dtype, here.offset, width)
-        statics: dict[str, Any] = {"width": words.width, "count": bits // words.width, **self._hint(), **self._policy()}
+        statics: dict[str, Any] = {**self._hint(), **self._policy()}
         if not self._nc():
             statics |= {"space": self._space(), **self._order()._asdict()}
-        b = seam.current()
-        held = Regs(b.registers(words, statics["count"]), words, 0, statics["count"])
         if self.loads:
-            got = (isa.ld_global_nc if self._nc() else isa.ld)(physical(there), **statics)
-            for i, word in enumerate(got if isinstance(got, tuple) else (got,)):
-                b.write(Regs(held.file, words, i, 1), words(word))
-            b.unvector(b.bitcast(b.vector(held), here.dtype), regs)
+            loaded(isa.ld_global_nc if self._nc() else isa.ld, there, regs, repr(self), **statics)
         else:
-            b.unvector(b.bitcast(b.vector(regs), words), held)
-            carrier = Uint16 if words is Uint8 else words
-            values = [carrier(b.read(Regs(held.file, words, i, 1))) for i in range(held.count)]
-            isa.st(physical(there), values, **statics)
+            stored(isa.st, regs, there, repr(self), **statics)
 
 
 class _Global(_Directed):
-    memory: ClassVar[tuple[AddressSpace, ...]] = _GLOBAL
+    memory: ClassVar[tuple[AddressSpace, ...]] = GLOBAL
 
     l1c_evict_priority: Any
 

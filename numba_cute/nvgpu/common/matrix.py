@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 from ...atoms.op import MmaOp, MmaTraits
 from ...dtypes import DType, Float8E4M3FN, Float8E8M0FNU, Uint32
 from ...isa.facts.fragment_layouts import MmaLayouts
+from ...isa.form.cases import Block
 from ...layout import make_layout
 from ...seam import CuteError
-from .by_row import TYPES, ByRow, Case, Choice, form, forms, remembered
+from .by_row import TYPES, ByRow, Case, Choice, blocks, form, remembered
 
 AB = Choice("ab_dtype", ("a_type", "b_type"), TYPES)
 A, B = Choice("a_dtype", ("a_type",), TYPES), Choice("b_dtype", ("b_type",), TYPES)
@@ -31,13 +32,17 @@ class RowMma(ByRow, MmaOp):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        tiles = dict.fromkeys(SHAPE.of(case) for _, case in forms(cls)) if cls.rows else ()
-        if len(tiles) == 1 and "shape_mnk" not in cls.__annotations__:
-            cls.shape_mnk = next(iter(tiles))[0]  # the only one there is
+        if "shape_mnk" not in cls.__annotations__:
+            tiles = {tuple(case.get(k) for k in SHAPE.keys) for _, block in blocks(cls) for case in _ends(block)}
+            if len(tiles) == 1:
+                cls.shape_mnk = next(iter(tiles))  # the only one there is
 
     @classmethod
-    def _takes(cls, case: Case) -> bool:
-        return super()._takes(case) and cls.bits in (0, TYPES[case["a_type"]].width)
+    def _narrow(cls, block: Block) -> Block | None:
+        left = super()._narrow(block)
+        if left is None or cls.bits == 0:
+            return left
+        return left.within("a_type", {name for name, dtype in TYPES.items() if dtype.width == cls.bits})
 
     @property
     def a_type(self) -> DType:
@@ -50,6 +55,12 @@ class RowMma(ByRow, MmaOp):
     @property
     def accumulator(self) -> DType:
         return TYPES[form(self)[1]["d_type"]]
+
+
+def _ends(block: Block) -> tuple[Case, ...]:
+    """The first and the last tile of a block's cases: the same where there is one alone."""
+    shapes = {k: block.choices[k] for k in SHAPE.keys if k in block.choices}
+    return tuple({k: values[at] for k, values in shapes.items()} for at in (0, -1))
 
 
 @remembered

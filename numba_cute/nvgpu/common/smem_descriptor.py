@@ -76,35 +76,36 @@ def swizzle_bytes(ptr: Pointer, form: DescriptorForm, what: str) -> int:
 @pure
 def _strides(v: Layout, major: int, swizzle: int, width: int, form: DescriptorForm) -> tuple[int, int]:
     """(leading, stride) byte offsets of a canonical (MN, K) operand tile; an error if `v` is none."""
-    size, per_chunk = width // 8, UNIT_BITS // width
-    down, across = _offsets(v, 0) * size, _offsets(v, 1) * size  # a layout is the sum of its modes
+    per_chunk = UNIT_BITS // width
+    down, across = _offsets(v, 0) * width, _offsets(v, 1) * width  # in bits: a layout is the sum of its modes
     mn, k = len(down), len(across)
 
     def at(i: int, j: int) -> int:
         """The byte offset of (mn, k) = (i, j); 0 where the tile ends before."""
-        return int(down[i] + across[j]) if i < mn and j < k else 0
+        return int(down[i] + across[j]) // 8 if i < mn and j < k else 0
 
-    row = (128 if swizzle == SWIZZLE_128B_BASE32B else max(swizzle, 16)) // size
+    row = (128 if swizzle == SWIZZLE_128B_BASE32B else max(swizzle, 16)) * 8 // width
     if major == K_MAJOR:
         leading, stride = (at(0, row) if k > row else UNIT_BITS // 8), at(8, 0)  # one row's width: not used, 1 unit
     elif swizzle:
         leading, stride = at(row, 0), at(0, 4 if swizzle == SWIZZLE_128B_BASE32B else 8)
     else:
         leading, stride = at(0, 8), at(per_chunk, 0)
-    wanted = chunk_offsets(major, swizzle, leading, stride, mn, k, size)
+    size = max(width // 8, 1)
+    wanted = 8 * chunk_offsets(major, swizzle, leading, stride, mn, k * width // (8 * size), size)
     if major != K_MAJOR:
         wanted = wanted.T  # of (mn, k) as the tile
     along_mn, along_k = (1, per_chunk) if major == K_MAJOR else (per_chunk, 1)
     for e in (0, per_chunk - 1):
         found = down[min(e, along_mn - 1) :: along_mn, None] + across[None, min(e, along_k - 1) :: along_k]
-        bad = np.argwhere(found != wanted + e * size)
+        bad = np.argwhere(found != wanted + e * width)
         if len(bad):
             r, c = bad[0].tolist()
             i, j = r * along_mn + min(e, along_mn - 1), c * along_k + min(e, along_k - 1)
             raise CuteError(
                 f"{form.instruction} operand of layout {v} with a {swizzle}-byte swizzle: element ({i}, {j}) lies at "
                 f"byte {at(i, j)}, but a {'K' if major == K_MAJOR else 'MN'}-major operand has it at "
-                f"{wanted[r, c] + e * size}; tile_to_shape {form.atom}"
+                f"{(wanted[r, c] + e * width) // 8}; tile_to_shape {form.atom}"
             )
     return leading, stride
 

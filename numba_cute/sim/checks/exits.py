@@ -33,6 +33,10 @@ class Exits(Check):
         if m.cta is not bar.cta and not asynchronous:
             self.reaches(m, bar.cta)
 
+    def commits(self, m: Any, bar: Any) -> None:
+        if m.cta is not bar.cta:
+            self._touched(bar.cta, bar.access(m))
+
     def issues(self, m: Any, op: Any) -> None:
         for cta, _, _, access in op.uses:
             if access is not None:

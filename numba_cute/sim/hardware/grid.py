@@ -26,7 +26,7 @@ from .deadlock import deadlock
 from .inflight import Groups, InFlight
 from .schedule import schedule
 from .tma_table import TensorMaps
-from .tmem import check_freed
+from .tmem import check_freed, check_pair
 from .together import NotTogether, Together
 from .watch import Check, Watch
 
@@ -400,8 +400,10 @@ class Cluster:
         self.live.discard(t)
         self._busy = 0
         t.cta.live -= 1
-        for tell in self.run.watch.exits if not t.cta.live else ():
-            tell(t.cta)
+        if not t.cta.live:
+            check_freed(t.cta)
+            for tell in self.run.watch.exits:
+                tell(t.cta)
         self.run.events += 1
         t.cta.named.thread_exited()
         self.barrier.check()
@@ -413,7 +415,7 @@ class Cluster:
             for bar in cta.mbarriers.values():
                 if bar.live and bar.tx:
                     raise BarrierError(f"{bar}: the kernel ended in phase {bar.phase} with {bar.missing()}")
-            check_freed(cta)
+            check_pair(self.run, cta)
 
     def _kill(self) -> None:
         for t in self.threads:

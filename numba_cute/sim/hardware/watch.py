@@ -92,17 +92,21 @@ class Check:
         """`m` acquires a tensor map. changed: who changed it without a release, and where."""
 
     # tensor memory
-    def allocates(self, cta: Any, patch: Any) -> None:
-        """Columns of a CTA's tensor memory were allocated."""
+    def allocates(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
+        """`m` has allocated columns of its CTA's tensor memory. peer: the other CTA of the pair that does, or None."""
 
-    def frees(self, m: Any, cta: Any, patch: Any) -> None:
-        """`m` frees columns."""
+    def frees(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
+        """`m` frees columns. peer: the other CTA of the pair that does, or None."""
 
     def accesses_tensor_memory(self, m: Any, cta: Any, patch: Any, write: bool) -> None:
         """`m` loads from tensor memory, or stores to it."""
 
-    def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool) -> None:
-        """`m` has issued a multiply or copy of the matrix unit. reads, writes: pairs of a CTA and a patch."""
+    def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool, how: Any) -> None:
+        """`m` has issued an operation of the matrix unit (`how`: its `Pipe`). reads, writes: pairs of a CTA and a
+        patch; what is accumulated to is among `writes` alone."""
+
+    def commits(self, m: Any, bar: Any) -> None:
+        """`m` has issued a tcgen05.commit that will arrive at an mbarrier."""
 
     # registers
     def holds(self, m: Any, registers: Any, keeps: bool) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from ... import seam
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
 from ...isa.form.instr import THREAD, Instr
-from ...seam import COMPARISONS, CuteError, Regs
+from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.words import SMEM_TWICE
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
@@ -392,7 +392,7 @@ class SimBackend:
         self.run.thread.cta.note(int(address), int(nbytes), name)
 
     def gave(self, fn: Any, result: Any) -> None:
-        check_used(fn, result, sys._getframe(2))
+        check_used(fn, result, facade.caller(sys._getframe(2)))
 
     def local_array(self, data: Any) -> Any:
         """A fresh `cuda.local.array`, made where the user's code calls."""

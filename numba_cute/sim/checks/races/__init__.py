@@ -83,11 +83,18 @@ class Races(BarrierUse):
             found = self._tensor_memories[cta] = TensorRaces(cta)
         return found
 
-    def allocates(self, cta: Any, patch: Any) -> None:
-        self._of(cta).forget(patch)
+    def allocates(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
+        first = None if peer is None else peer.threads[0].clock.agent
+        if first is not None and not all(t.base.at(INIT, first) or t.base.at(READS, first) for t in m.clocks()):
+            raise RaceError(
+                f"race: tcgen05.alloc of {m.describe()} at {m.place} with cta_group 2 takes columns of CTA {peer.rank} "
+                f"too, but nothing says that this CTA has started; let the whole cluster meet first (cluster_arrive "
+                f"and cluster_wait)"
+            )
+        self._of(cta).allocated(m, patch, None if peer is None else self._of(peer))
 
-    def frees(self, m: Any, cta: Any, patch: Any) -> None:
-        self._of(cta).freed(m, patch)
+    def frees(self, m: Any, cta: Any, patch: Any, peer: Any) -> None:
+        self._of(cta).freed(m, patch, None if peer is None else self._of(peer))
 
     def accesses_tensor_memory(self, m: Any, cta: Any, patch: Any, write: bool) -> None:
         if write:
@@ -95,8 +102,8 @@ class Races(BarrierUse):
         else:
             self._of(cta).load(m, patch)
 
-    def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool) -> None:
-        pipe = in_pipe(m)
+    def multiplies(self, m: Any, reads: list[Any], writes: list[Any], accumulates: bool, how: Any) -> None:
+        pipe = in_pipe(m, how)
         for cta, patch in reads:
             self._of(cta).pipe(m, pipe, patch, reads=True, writes=False)
         for cta, patch in writes:

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tcgen05.cp: rows of shared memory to lanes of tensor memory, by one thread, in order with its multiplies.
+
+The source is a matrix descriptor, K-major rows of 16 or 32 bytes: `get_s2t_smem_desc_tensor` makes it of a partition. A
+warp calls `cute.copy`, converged, and one elected lane issues; the multiplies that it issues later see what was copied,
+and `tcgen05.commit` says when it is complete.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import isa, layout, seam
+from ...atoms.copy_atom import CopyAtom, TiledCopy, make_cotiled_copy
+from ...atoms.op import CopyOp, CopyTraits
+from ...dtypes import DType
+from ...isa.facts.tensor_copies import SHAPES, CopyShape, landed, source_rows
+from ...layout import Layout, make_layout
+from ...layout.pure import pure
+from ...seam import CuteError, known_as, static, traced
+from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.tensor import Tensor
+from ..common.by_row import ByRow, Choice, known_name, remembered
+from ..common.choices import CtaGroup, OperandMajorMode
+from ..common.smem_descriptor import UNIT_BITS, SmemDescriptor, descriptor_tensor
+from .copies import in_tensor_memory, same_width
+from .mma import TCGEN05
+
+__all__ = [
+    "Cp128x128bOp", "Cp128x256bOp", "Cp2x64x128b0123Op", "Cp2x64x128b0213Op", "Cp4x256bOp", "Cp4x32x128bOp",
+    "get_s2t_smem_desc_tensor", "make_s2t_copy", "make_umma_smem_desc",
+]  # fmt: skip
+
+_SHAPES = {(s.name, s.multicast): s for s in SHAPES}
+_GROUP = Choice("cta_group", ("cta_group",), {group.value: group for group in CtaGroup})
+
+
+@remembered
+def _layouts(shape: CopyShape, width: int, ctas: int) -> CopyTraits:
+    """Of one instruction: each CTA's elements in the order of `landed`, the places of a row from the same source."""
+    together, count, places = shape.groups
+    each = shape.row_bytes * 8 // width
+    whole = make_layout((ctas, shape.rows * each * places), stride=(0, 1))
+    source = whole
+    if places > 1:
+        part = together * each // 128, 128, *((count,) if count > 1 else ()), places
+        steps = 1, part[0], *((together * each,) if count > 1 else ()), 0
+        source = make_layout((ctas, part), stride=(0, steps))
+    return CopyTraits(make_layout(ctas), source, whole, whole)
+
+
+@known_as("cute_nvgpu.tcgen05")
+class SharedToTensor(ByRow, CopyOp):
+    """Base of the copies."""
+
+    rows = (isa.tcgen05_cp,)
+    choices = (_GROUP,)
+    cta_group: Any
+
+    @property
+    def shape(self) -> CopyShape:
+        """The rows that one instruction copies, and where they land."""
+        return _SHAPES[self.fixed["shape"], self.fixed["multicast"]]
+
+    def _width(self, dtype: DType) -> int:
+        if dtype.width > 32 or 32 % dtype.width:
+            raise CuteError(f"{known_name(self)}: elements of {dtype} have {dtype.width} bits: they must make up words")
+        return dtype.width
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        return _layouts(self.shape, self._width(dtype), self.cta_group.value)
+
+    def tiling(self) -> CopyOp:
+        """Give the operation whose traits tile tensors."""
+        return self
+
+    def copy(
+        self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None, bar: Any, mask: Any, policy: Any
+    ) -> None:
+        self.refuse(tma_bar_ptr=bar, mcast_mask=mask, cache_policy=policy)
+        if pred is not None:
+            raise CuteError(f"copy: pred is not for {known_name(self)}: put the copy of the whole warp under `if`")
+        row, statics = self.row()
+        counts = [int(layout.size(layout.shape(t.layout)[1:])) for t in (src, dst)]
+        if counts[0] != counts[1]:
+            raise CuteError(
+                f"copy: src of shape {src.shape} makes {counts[0]} instructions, but dst of shape {dst.shape} "
+                f"{counts[1]}"
+            )
+        steps = [(self._word(_part(src, i)), self._place(atom, _part(dst, i))) for i in range(counts[0])]
+
+        def issue() -> None:
+            for word, address in steps:
+                row(address, word, **statics)
+
+        seam.current().when(isa.elect_sync(), issue)
+
+    def _word(self, src: Tensor) -> Any:
+        if not isinstance(src.iterator, SmemDescriptor):
+            raise CuteError(
+                f"copy: src {src!r} must be descriptors of shared memory for {known_name(self)}: take "
+                "tcgen05.get_s2t_smem_desc_tensor(tiled_copy, partition_S of it)"
+            )
+        return src.iterator.word()
+
+    def _place(self, atom: CopyAtom, dst: Tensor) -> Any:
+        p, width = dst.iterator, atom.value_type.width
+        if not isinstance(p, Pointer) or p.space is not AddressSpace.tmem:
+            raise CuteError(f"copy: dst {dst!r} must lie in tensor memory for {known_name(self)}")
+        same_width(atom, dst, "dst")
+        want = landed(self.shape, width)
+        if not (isinstance(p.offset, int) and p.offset == 0) or layout.coalesce(dst.layout) != layout.coalesce(want):
+            raise CuteError(
+                f"copy: dst has layout {dst.layout}, but {self!r} writes {want}, (row, element, group, place): take "
+                "the partition_D of tcgen05.make_s2t_copy"
+            )
+        return p.address
+
+
+def _part(t: Tensor, i: int) -> Tensor:
+    """The `i`-th instruction's part of a tensor (V, rest…)."""
+    rest = layout.shape(t.layout)[1:]
+    return t[(None, *layout.idx2crd(i, rest))] if rest else t
+
+
+@static
+class Cp128x256bOp(SharedToTensor):
+    """Copy 128 rows of 32 bytes from shared memory to 128 lanes of tensor memory. A whole converged warp, of which one
+    lane issues. PTX tcgen05.cp, sm_100f.
+
+    cta_group: CtaGroup.ONE, or TWO: the same in both CTAs of the pair, each from its own shared memory. Raises
+    CuteError for others."""
+
+    cta_group: CtaGroup
+
+    fixed = {"shape": "128x256b", "multicast": None, "source": None}
+
+
+@static
+class Cp128x128bOp(SharedToTensor):
+    """Copy 128 rows of 16 bytes from shared memory to 128 lanes of tensor memory. A whole converged warp, of which one
+    lane issues. PTX tcgen05.cp, sm_100f.
+
+    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+
+    cta_group: CtaGroup
+
+    fixed = {"shape": "128x128b", "multicast": None, "source": None}
+
+
+@static
+class Cp4x32x128bOp(SharedToTensor):
+    """Copy 32 rows of 16 bytes from shared memory to each 32 of 128 lanes of tensor memory, as scale factors lie. A
+    whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
+
+    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+
+    cta_group: CtaGroup
+
+    fixed = {"shape": "32x128b", "multicast": "warpx4", "source": None}
+
+
+@static
+class Cp2x64x128b0213Op(SharedToTensor):
+    """Copy 64 rows of 16 bytes from shared memory to lanes 0 to 63 and 64 to 127 of tensor memory (warps 0 and 2, 1 and
+    3 get the same). A whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
+
+    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+
+    cta_group: CtaGroup
+
+    fixed = {"shape": "64x128b", "multicast": "warpx2::02_13", "source": None}
+
+
+@static
+class Cp2x64x128b0123Op(SharedToTensor):
+    """Copy 64 rows of 16 bytes from shared memory to tensor memory, the first 32 to lanes 0 to 31 and 32 to 63, the
+    others to lanes 64 to 95 and 96 to 127 (warps 0 and 1, 2 and 3 get the same). A whole converged warp, of which one
+    lane issues. PTX tcgen05.cp, sm_100f.
+
+    cta_group: as of Cp128x256bOp. Raises CuteError for others."""
+
+    cta_group: CtaGroup
+
+    fixed = {"shape": "64x128b", "multicast": "warpx2::01_23", "source": None}
+
+
+class _FourRows(SharedToTensor):
+    fixed = {"shape": "4x256b", "multicast": None, "source": None}
+
+
+@static
+class _TiledFourRows(_FourRows):
+    """Four rows as tiles have them."""
+
+    cta_group: CtaGroup
+
+
+@static
+class Cp4x256bOp(_FourRows):
+    """Copy 4 rows of 32 bytes from shared memory to every 32nd lane of tensor memory, such as those that tcgen05.shift
+    left. A whole converged warp, of which one lane issues. PTX tcgen05.cp, sm_100f.
+
+    cta_group: as of Cp128x256bOp. The atom's layouts number the values in units of a tile of 128 rows, as the CuTe DSL
+    does; `make_s2t_copy` tiles (4 lanes, 32 apart) by their rows. Raises CuteError for others."""
+
+    cta_group: CtaGroup
+
+    def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
+        return _of_a_whole_tile(self._width(dtype), self.cta_group.value)
+
+    def tiling(self) -> CopyOp:
+        return _TiledFourRows(self.cta_group)
+
+
+@remembered
+def _of_a_whole_tile(width: int, ctas: int) -> CopyTraits:
+    rows = make_layout((ctas, (4, 256)), stride=(0, (32 // width, 128 // width)))
+    return CopyTraits(make_layout(ctas), rows, rows, rows)
+
+
+def _copying(atom: Any, what: str) -> SharedToTensor:
+    op = atom.op if isinstance(atom, (CopyAtom, TiledCopy)) else None
+    if not isinstance(op, SharedToTensor):
+        raise CuteError(f"tcgen05.{what}: {atom!r} is no copy from shared to tensor memory, such as Cp4x32x128bOp's")
+    return op
+
+
+@traced
+@known_as("cute_nvgpu.tcgen05")
+def make_s2t_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
+    """Tile a copy from shared to tensor memory.
+
+    atom: of a Cp operation, on elements as wide as the tensor's. tmem_tensor: a tensor in tensor memory of a static
+    layout, in which no element stands twice (`cute.filter_zeros`). `get_slice` takes the CTA's place in its pair, or 0.
+    Raises CuteError for a layout that is not made of what the atom writes.
+    """
+    what = "make_s2t_copy"
+    op, t = _copying(atom, what), in_tensor_memory(tmem_tensor, what)
+    if not isinstance(atom, CopyAtom):
+        raise CuteError(f"tcgen05.{what}: atom {atom!r} is tiled already; give the CopyAtom")
+    same_width(atom, t, "tmem_tensor")
+    values = layout.coalesce(landed(op.shape, atom.value_type.width))
+    try:
+        return make_cotiled_copy(
+            atom.with_op(op.tiling()), make_layout((make_layout(op.cta_group.value, stride=0), values)), t.layout
+        )
+    except CuteError as e:
+        raise CuteError(
+            f"tcgen05.{what}: tmem_tensor of layout {t.layout} is not made of what {op!r} writes, {values}: {e}"
+        ) from None
+
+
+@traced
+@known_as("cute_nvgpu.tcgen05")
+def get_s2t_smem_desc_tensor(atom: CopyAtom | TiledCopy, smem_tensor: Tensor) -> Tensor:
+    """Give the source of a copy to tensor memory as matrix descriptors, (1, rest…).
+
+    atom: the copy. smem_tensor: its partition_S ((values of one copy, repetitions), rest…) of a tensor in shared
+    memory, whose rows hold each 16 bytes side by side. Raises CuteError for rows that a descriptor cannot say.
+    """
+    what = "tcgen05.get_s2t_smem_desc_tensor"
+    op = _copying(atom, "get_s2t_smem_desc_tensor")
+    if not isinstance(smem_tensor, Tensor) or not isinstance(smem_tensor.layout, Layout):
+        raise CuteError(f"{what}: smem_tensor {smem_tensor!r} must be a partition of a tensor in shared memory")
+    same_width(atom, smem_tensor, "smem_tensor")
+    t, width = smem_tensor, smem_tensor.element_type.width
+    need = layout.size(landed(op.shape, width))
+    if layout.size(t.layout, (0,)) != need:
+        raise CuteError(
+            f"{what}: mode 0 of {t.layout} has {layout.size(t.layout, (0,))} values, but {op!r} copies {need}: take "
+            "the partition_S of tcgen05.make_s2t_copy"
+        )
+    modes = [_source(t.layout[0], op.shape, width), *(t.layout[i] for i in range(1, layout.rank(t.layout)))]
+    return descriptor_tensor(Tensor(t.iterator, make_layout(tuple(modes))), OperandMajorMode.K, TCGEN05, what)
+
+
+@pure
+def _source(values: Layout, shape: CopyShape, width: int) -> Layout:
+    """The rows (row, element) that the values of one copy come from. Of each 16 bytes only the beginning is asked for:
+    scale factors in shared memory lack the mode of the places, so that what follows in a row is not told by them."""
+    rows = layout.composition(layout.coalesce(values), source_rows(shape, width))
+    chunk = UNIT_BITS // width
+    chunks = shape.row_bytes * 8 // UNIT_BITS
+    apart = int(layout.crd2idx((0, chunk), rows)) if chunks > 1 else 0
+    row = make_layout((chunk, chunks), stride=(1, apart)) if chunks > 1 else make_layout(chunk)
+    return make_layout((rows[0], row))
+
+
+_MAJORS = {"k": OperandMajorMode.K, "mn": OperandMajorMode.MN}
+
+
+@traced
+@known_as("cute_nvgpu.tcgen05")
+def make_umma_smem_desc(src: Pointer, layout: Layout, major: str) -> SmemDescriptor:
+    """Make the matrix descriptor of an operand's tile in shared memory, which tcgen05.mma reads.
+
+    src: a Pointer to it, with its swizzle. layout: the tile (MN, K) of one multiply, static. major: "k" or "mn", the
+    contiguous mode. `cute.make_tensor(descriptor, cute.make_layout(1, stride=0))` is a fragment. Raises CuteError for a
+    tile that no descriptor says.
+    """
+    what = "tcgen05.make_umma_smem_desc"
+    if major not in _MAJORS:
+        raise CuteError(f'{what}: major {major!r} must be "k" or "mn"')
+    if not isinstance(layout, Layout):
+        raise CuteError(f"{what}: layout {layout!r} must be a Layout of the tile (MN, K)")
+    one: SmemDescriptor = descriptor_tensor(Tensor(src, make_layout((layout,))), _MAJORS[major], TCGEN05, what).iterator
+    return one

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The epilogue of a Blackwell GEMM: accumulators from tensor memory to registers, part by part, and from there to
+global memory, by TMA through shared memory or directly.
+
+Four warps call these together, converged: a warpgroup, whose first warp's number is a multiple of 4. They have run in
+the simulator and through the assembler only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import isa, layout, seam
+from ...arch.sync import barrier, fence_proxy
+from ...arch.tmem import fence_view_async_tmem_load
+from ...arch.warp import elect_one, make_warp_uniform, sync_warp
+from ...atoms.copy import copy
+from ...atoms.copy_atom import CopyAtom, TiledCopy, make_copy_atom, make_tiled_copy_D
+from ...dtypes import DType
+from ...layout import Layout
+from ...nvgpu import cpasync, tcgen05
+from ...nvgpu.common import CopyUniversalOp
+from ...seam import CuteError, Int, static, traced
+from ...tensor.algebra import flat_divide, group_modes
+from ...tensor.tensor import Tensor, make_rmem_tensor, slice_tensor
+from ..layout_enum import LayoutEnum
+from ..sm100 import get_smem_store_op, get_tmem_load_op
+
+__all__ = [
+    "EpilogueParams", "epilogue", "epilogue_smem_copy_and_partition", "epilogue_tma_store",
+    "epilogue_tmem_copy_and_partition", "transform_partitioned_tensor_layout",
+]  # fmt: skip
+
+
+@static
+class EpilogueParams:
+    """A GEMM kernel's choices that its epilogue depends on: what `gemm_kernel` is to the functions here, which take any
+    object with these attributes.
+
+    acc_dtype, c_dtype: the accumulators' type and that of what leaves. c_layout: its order, a LayoutEnum.
+    cta_tile_shape_mnk: the CTA's tile. use_2cta_instrs: whether pairs multiply. epilogue_warp_id: the four warps, the
+    first of which issues TMA's stores. epilog_sync_bar_id: a named barrier of theirs. num_c_stage: the buffers of
+    shared memory.
+    """
+
+    acc_dtype: DType
+    c_dtype: DType
+    c_layout: LayoutEnum
+    cta_tile_shape_mnk: tuple[int, int, int]
+    use_2cta_instrs: bool = False
+    epilogue_warp_id: tuple[int, ...] = (0, 1, 2, 3)
+    epilog_sync_bar_id: int = 1
+    num_c_stage: int = 2
+
+
+@traced
+def transform_partitioned_tensor_layout(tensor: Tensor) -> Tensor:
+    """View what a product is made of, ((M, N), rest M, rest N, rest…), as a tile: ((M, rest M), (N, rest N), rest…).
+
+    tensor: an accumulator, or a partition_C, in any memory. Raises CuteError for other modes."""
+    lay = tensor.layout if isinstance(tensor, Tensor) else None
+    if not isinstance(lay, Layout) or layout.rank(lay) < 3 or layout.rank(lay[0]) != 2:
+        raise CuteError(
+            f"transform_partitioned_tensor_layout: {tensor!r} must have modes ((M, N), rest M, rest N, rest…), as "
+            "partition_C and make_fragment_C give them"
+        )
+    (s, *shapes), (d, *strides) = lay.shape, lay.stride
+    shape = (s[0], shapes[0]), (s[1], shapes[1]), *shapes[2:]
+    return Tensor(tensor.iterator, Layout(shape, ((d[0], strides[0]), (d[1], strides[1]), *strides[2:])))
+
+
+@traced
+def epilogue_tmem_copy_and_partition(
+    gemm_kernel: Any,
+    tidx: Int,
+    tAcc: Tensor,
+    tCgC: Tensor,
+    epi_tile: Any,
+    use_2cta_instrs: bool,  # noqa: N803
+) -> tuple[TiledCopy, Tensor, Tensor]:
+    """Make the copy of accumulators to registers: (tiled copy, this thread's part of the accumulators, registers).
+
+    gemm_kernel: as for `EpilogueParams`. tidx: the thread's number in its warpgroup. tAcc, tCgC: accumulators ((M, …),
+    (N, …), stages) and the result ((M, …), (N, …), rest…), as `transform_partitioned_tensor_layout` gives them.
+    epi_tile: the part (M, N) that leaves at once. use_2cta_instrs: whether pairs multiply. The parts are (T2R, T2R_M,
+    T2R_N, parts M, parts N, stages) and (T2R, T2R_M, T2R_N). PTX tcgen05.ld, sm_100f."""
+    k = gemm_kernel
+    atom = get_tmem_load_op(k.cta_tile_shape_mnk, k.c_layout, k.c_dtype, k.acc_dtype, epi_tile, use_2cta_instrs)
+    parts = flat_divide(tAcc, epi_tile)
+    tiled = tcgen05.make_tmem_copy(atom, _first(parts, 2))
+    mine = tiled.get_slice(tidx)
+    here = mine.partition_D(flat_divide(tCgC, epi_tile))
+    return tiled, mine.partition_S(parts), make_rmem_tensor(_first(here, 3).shape, k.acc_dtype)
+
+
+def _first(t: Tensor, modes: int) -> Tensor:
+    """The first `modes` modes of a tensor, at 0 of the others."""
+    return slice_tensor(t, (*(None,) * modes, *(0,) * (layout.rank(t.layout) - modes)))
+
+
+@traced
+def epilogue_smem_copy_and_partition(
+    gemm_kernel: Any,
+    tiled_copy_t2r: TiledCopy,
+    tTR_rC: Tensor,
+    tidx: Int,
+    sC: Tensor,  # noqa: N803
+) -> tuple[TiledCopy, Tensor, Tensor]:
+    """Make the copy of results to shared memory: (tiled copy, the registers as it takes them, this thread's part).
+
+    gemm_kernel: as for `EpilogueParams`. tiled_copy_t2r, tTR_rC: the copy of accumulators to registers, and registers
+    of the results of the same shape. tidx: the thread's number in its warpgroup. sC: shared memory (epi M, epi N,
+    stages). PTX stmatrix, sm_90, or st.shared."""
+    k = gemm_kernel
+    atom = get_smem_store_op(k.c_layout, k.c_dtype, k.acc_dtype, tiled_copy_t2r)
+    tiled = make_tiled_copy_D(atom, tiled_copy_t2r)
+    return tiled, tiled.retile(tTR_rC), tiled.get_slice(tidx).partition_D(sC)
+
+
+def _converted(op: Any, accumulators: Tensor, dtype: DType, to: Tensor) -> None:
+    values = accumulators.load().to(dtype)
+    to.store(values if op is None else op(values))
+
+
+def _release(k: Any, acc_pipeline: Any, state: Any) -> None:
+    """Give the accumulators back: each thread if the pipeline counts them all, else one lane of each warp."""
+    group = acc_pipeline.sync_object_empty.cg
+    threads = 32 * len(k.epilogue_warp_id) * (2 if k.use_2cta_instrs else 1)
+    if isinstance(group.size, int) and group.size * (1 if group.agent.name == "Thread" else 32) == threads:
+        acc_pipeline.consumer_release(state)
+        return
+    isa.tcgen05_fence_before()
+    sync_warp()
+    seam.current().when(elect_one(), lambda: acc_pipeline.consumer_release(state))
+
+
+@traced
+def epilogue_tma_store(
+    gemm_kernel: Any,
+    epi_tidx: Int,
+    warp_idx: Int,
+    tma_atom_c: CopyAtom,
+    tCtAcc_base: Tensor,  # noqa: N803 - CuTe's names
+    sC: Tensor,  # noqa: N803
+    tCgC: Tensor,  # noqa: N803
+    epi_tile: Any,
+    num_tiles_executed: Int,
+    epilogue_op: Any,
+    mma_tile_coord_mnl: tuple[Int, ...],
+    acc_consumer_state: Any,
+    acc_pipeline: Any,
+    c_pipeline: Any,
+) -> Any:
+    """Store one tile of results by TMA: wait for its accumulators, and take them through shared memory part by part.
+    Returns the advanced `acc_consumer_state`.
+
+    gemm_kernel: as for `EpilogueParams`. epi_tidx: the thread's number in its warpgroup. warp_idx: the warp's in the
+    CTA. tma_atom_c: the TMA store. tCtAcc_base: the accumulators, of all stages, as `make_fragment_C` lays them out.
+    sC: shared memory (epi M, epi N, num_c_stage). tCgC: `partition_C` of the TMA tensor's tiles, ((M, N), rest M, rest
+    N, tiles…). epi_tile: the part (M, N) that leaves at once. num_tiles_executed: the tiles before this one, so that
+    buffers go round. epilogue_op: a traced function of the converted values, a TensorSSA; None leaves them.
+    mma_tile_coord_mnl: which tile. acc_consumer_state, acc_pipeline: a consumer's state and the PipelineUmmaAsync.
+    c_pipeline: the PipelineTmaStore, of num_c_stage stages; at the end the first warp calls its `producer_tail`. PTX
+    tcgen05.ld, cp.async.bulk.tensor, sm_100f."""
+    k = gemm_kernel
+    acc, whole = (transform_partitioned_tensor_layout(t) for t in (tCtAcc_base, tCgC))
+    t2r, mine, registers = epilogue_tmem_copy_and_partition(k, epi_tidx, acc, whole, epi_tile, k.use_2cta_instrs)
+    results = make_rmem_tensor(registers.shape, k.c_dtype)
+    r2s, to_store, to_smem = epilogue_smem_copy_and_partition(k, t2r, results, epi_tidx, sC)
+    store = _store_by_tma(k, warp_idx, tma_atom_c, sC, flat_divide(whole, epi_tile), mma_tile_coord_mnl, c_pipeline)
+    acc_pipeline.consumer_wait(acc_consumer_state)
+    accumulators = _grouped(_staged(mine, acc_consumer_state.index), 3)
+    count = int(layout.size(accumulators.shape, (3,)))
+    for part in range(count):
+        copy(t2r, accumulators[None, None, None, part], registers)
+        fence_view_async_tmem_load()
+        if part == count - 1:
+            _release(k, acc_pipeline, acc_consumer_state)
+        _converted(epilogue_op, r2s.retile(registers), k.c_dtype, to_store)
+        buffer = (num_tiles_executed * count + part) % k.num_c_stage
+        copy(r2s, to_store, to_smem[None, None, None, buffer])
+        store(part, buffer)
+    acc_consumer_state.advance()
+    return acc_consumer_state
+
+
+def _store_by_tma(
+    k: Any, warp_idx: Any, atom: CopyAtom, buffers: Tensor, parts: Tensor, coord: Any, c_pipeline: Any
+) -> Callable[[int, Any], None]:
+    """What stores a part from a buffer, once all have written that, and waits until the next buffer is free."""
+    part_of, there = cpasync.tma_partition(
+        atom, 0, layout.make_layout(1), group_modes(buffers, 0, 2), group_modes(parts, 0, 2)
+    )
+    there = _grouped(there[(None, None, None, *coord)], 1)
+    first = seam.current().compare("==", make_warp_uniform(warp_idx), k.epilogue_warp_id[0])
+
+    def meet() -> None:
+        barrier(barrier_id=k.epilog_sync_bar_id, number_of_threads=32 * len(k.epilogue_warp_id))
+
+    def issue(part: int, buffer: Any) -> None:
+        copy(atom, part_of[None, buffer], there[None, part])
+        c_pipeline.producer_commit()
+        c_pipeline.producer_acquire()
+
+    def store(part: int, buffer: Any) -> None:
+        fence_proxy("async.shared", space="cta")
+        meet()
+        seam.current().when(first, lambda: issue(part, buffer))
+        meet()
+
+    return store
+
+
+def _staged(mine: Tensor, stage: Any) -> Tensor:
+    """The accumulators of one stage, (T2R, T2R_M, T2R_N, parts M, parts N); without stages all."""
+    return mine[(*(None,) * 5, stage)] if layout.rank(mine.layout) > 5 else mine
+
+
+def _grouped(t: Tensor, begin: int) -> Tensor:
+    return group_modes(t, begin, layout.rank(t.layout))  # type: ignore[no-any-return]
+
+
+@traced
+def epilogue(
+    gemm_kernel: Any,
+    epi_tidx: Int,
+    tCtAcc_base: Tensor,  # noqa: N803
+    tCgC: Tensor,  # noqa: N803
+    epi_tile: Any,
+    epilogue_op: Any,
+    mma_tile_coord_mnl: tuple[Int, ...],
+    acc_consumer_state: Any,
+    acc_pipeline: Any,
+) -> Any:
+    """Store one tile of results from registers: wait for its accumulators, and write them part by part. Returns the
+    advanced `acc_consumer_state`.
+
+    tCgC: `partition_C` of the result's tiles in global memory, whole ones: nothing is left out. gemm_kernel, epi_tidx,
+    tCtAcc_base, epi_tile, epilogue_op, mma_tile_coord_mnl, acc_consumer_state, acc_pipeline: as for
+    `epilogue_tma_store`. PTX tcgen05.ld, sm_100f."""
+    k = gemm_kernel
+    acc, whole = (transform_partitioned_tensor_layout(t) for t in (tCtAcc_base, tCgC))
+    t2r, mine, registers = epilogue_tmem_copy_and_partition(k, epi_tidx, acc, whole, epi_tile, k.use_2cta_instrs)
+    results = make_rmem_tensor(registers.shape, k.c_dtype)
+    tiles = t2r.get_slice(epi_tidx).partition_D(flat_divide(whole, epi_tile))
+    there = _grouped(tiles[(None,) * 5 + tuple(mma_tile_coord_mnl)], 3)
+    acc_pipeline.consumer_wait(acc_consumer_state)
+    accumulators = _grouped(_staged(mine, acc_consumer_state.index), 3)
+    atom, count = make_copy_atom(CopyUniversalOp(), k.c_dtype), int(layout.size(accumulators.shape, (3,)))
+    for part in range(count):
+        copy(t2r, accumulators[None, None, None, part], registers)
+        fence_view_async_tmem_load()
+        if part == count - 1:
+            _release(k, acc_pipeline, acc_consumer_state)
+        _converted(epilogue_op, registers, k.c_dtype, results)
+        copy(atom, results, there[None, None, None, part])
+    acc_consumer_state.advance()
+    return acc_consumer_state

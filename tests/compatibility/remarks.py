@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs from other systems' names, and why some are absent: the words of docs/compatibility.md."""
+
+from __future__ import annotations
+
+_NUMBA = "Numba's own: `cuda.declare_device(name, signature, link=…)` calls foreign device code"
+_SM107 = "sm_107: no assembler here knows that target"
+
+ABSENT = {
+    "ffi.BitCode": _NUMBA,
+    "ffi.ConstValue": _NUMBA,
+    "ffi.extern": _NUMBA,
+    "ffi.ffi": _NUMBA,
+    "ffi.mangle": _NUMBA,
+    "nvgpu.tcgen05.SM107MmaF16BF16SparseOp": _SM107,
+    "nvgpu.tcgen05.SM107MmaFP8Op": _SM107,
+    "nvgpu.tcgen05.SM107MmaFP8SparseOp": _SM107,
+    "experimental.compile": "`cute.compile`; there is no other compiler here",
+    "experimental.jit": "`cute.jit`",
+    "experimental.kernel": "`cute.kernel`",
+}
+"""Why a name is absent. One that has come to be is not looked up here."""
+
+ABSENT_MODULES = {
+    "experimental": "not yet: Blackwell's part of the experimental interface",
+    "nvgpu": "not yet: Blackwell's operations",
+    "nvgpu.tcgen05": "not yet: Blackwell's operations",
+    "utils": "not yet: Blackwell's helpers",
+}
+"""Why names of a module are absent that have no reason of their own."""
+
+_SIGNED = "`signed=` and `width=` say the operands' type"
+_TUPLES = "vectors are `TensorSSA`, or tuples of the short ones"
+_COPY_TRAITS = "one class of traits for all copies"
+
+DIFFERENCES = {
+    "IntValue": "the class of run-time integers; static ones are ints",
+    "Numeric": "the class of element types, which are objects (`cute.Float32`)",
+    "compile": "takes a kernel, example arguments and a target; needs no GPU",
+    "kernel": "what `cuda.jit` makes; also `k[grid, block](…)`; functions, no methods",
+    "jit": "the host's Python, and a kernel's device function",
+    "struct": "also makes classes of run-time values",
+    "union": "members of shared memory at one place",
+    "is_int_tuple_type": "of Python's types and element types",
+    "assume": "checked on the host, at the launch and in the simulator",
+    "gemm": "the first k-block takes ACCUMULATE, later ones accumulate",
+    "copy": "`unroll_factor` is taken: all instructions are unrolled",
+    "printf": "holds its format against its values; a newline is added unless `end=` says otherwise",
+    "static": "the same as `const_expr`",
+    "autovec_copy": "at most 16 bytes an access",
+    "Swizzle": "fields `bits`, `base`, `shift`, also by `num_bits`, `num_base`, `num_shift`",
+    "round": "halves away from zero",
+    "find": "`hierarchical=False` looks at the modes of the top alone",
+    "arch.load": "`count=` gives a tuple, where there a vector type does",
+    "arch.store": "takes a tuple of values next to each other",
+    "arch.red": "takes a tuple of values next to each other",
+    "arch.elect_one": "`if elect_one():`, as Numba has no `with` for it",
+    "arch.bfe": _SIGNED,
+    "arch.bfind": _SIGNED,
+    "arch.mul_hi": _SIGNED,
+    "arch.popc": _SIGNED,
+    "arch.match_sync": _SIGNED,
+    "arch.add_cc": "the carry is a value of the function that calls",
+    "arch.sub_cc": "the carry is a value of the function that calls",
+    "arch.mad_cc": "the carry is a value of the function that calls",
+    "arch.warp_redux_sync": '"umax" and "umin" are of unsigned numbers',
+    "arch.cvt_i8_bf16_intrinsic": _TUPLES,
+    "arch.cvt_i4_bf16_intrinsic": _TUPLES,
+    "arch.cvt_f4e2m1_f16_intrinsic": _TUPLES,
+    "nvgpu.CopyG2RTrait": _COPY_TRAITS,
+    "nvgpu.CopyR2GTrait": _COPY_TRAITS,
+    "nvgpu.CopyR2STrait": _COPY_TRAITS,
+    "nvgpu.CopyS2RTrait": _COPY_TRAITS,
+    "nvgpu.CopyUniversalTrait": _COPY_TRAITS,
+    "nvgpu.CopyG2ROp": "also takes an L2 policy",
+    "nvgpu.CopyR2GOp": "also takes an L2 policy",
+    "nvgpu.cpasync.CopyG2SOp": "`zfill=False` leaves what is predicated off as it is",
+    "nvgpu.cpasync.CopyBulkS2SOp": "also takes `peer=`",
+    "nvgpu.cpasync.CopyDsmemStoreOp": "also takes `peer=`",
+    "nvgpu.cpasync.make_tiled_tma_atom": "also `element_strides=`, `oob_fill=`, `l2_promotion=`, `interleave=`",
+    "nvgpu.make_im2col_tma_atom_A": "the tensor is (pixels, (C, S, R, T))",
+    "pipeline.compute_k_tile": "(first tile, how many) of a split of K; the reference's is not described",
+    "pipeline.CooperativeGroup": "an agent counts: `Agent.Warp` is 32 threads",
+    "pipeline.make_pipeline_state": "`ProducerConsumer` is refused: two states, one for each side",
+    "pipeline.PipelineTmaMultiConsumersAsync": "has no `force_deprecated_per_lane_signaling`",
+    "utils.HardwareInfo": "asks the driver",
+    "tilelang.cpasync.tma_load": "also of several dimensions, multicast and cache policy, by keywords",
+}
+"""By a name here, in what it differs."""
+
+_SAME_COPY = "issued by `cute.copy` or `cute.copy_atom_call`"
+_SAME_MMA = "issued by `cute.gemm` or `cute.mma_atom_call`"
+
+IR: dict[str, tuple[tuple[str, ...], str]] = {
+    "get_shape": (("get_shape",), "also `x.shape`"),
+    "get_stride": (("get_stride",), "also `x.stride`"),
+    "crd2idx": (("crd2idx",), "a layout is called too: `layout((i, j))`"),
+    "slice_": (("slice_",), "of a tensor also `t[None, j]`"),
+    "make_tensor": (("make_tensor",), "in registers `cute.make_rmem_tensor`"),
+    "load": (("load",), "also `t.load()`; one element is `t[i, j]`"),
+    "store": (("store",), "also `t.store(v)`; one element: `t[i, j] = x`"),
+    "clear": (("clear",), "also `t.fill(0)`"),
+    "fill": (("fill",), "also `t.fill(x)`"),
+    "mma_make_fragment_a": (("mma_make_fragment_a",), "also `mma.make_fragment_A(x)`"),
+    "mma_make_fragment_b": (("mma_make_fragment_b",), "also `mma.make_fragment_B(x)`"),
+    "mma_make_fragment_c": (("mma_make_fragment_c",), "also `mma.make_fragment_C(x)`"),
+    "make_tiled_copy": (("make_tiled_copy",), "also `make_tiled_copy_tv`, `_A`, `_B`, `_C`, `_S`, `_D`"),
+    "partition_s": (("partition_s",), "also `thr_copy.partition_S(x)`"),
+    "partition_d": (("partition_d",), "also `thr_copy.partition_D(x)`"),
+    "copy_atom_call": (("copy_atom_call",), "one instruction"),
+    "make_tma_load": (("nvgpu.cpasync.make_tiled_tma_atom",), "with `CopyBulkTensorTileG2SOp()`, on the host"),
+    "make_tma_store": (("nvgpu.cpasync.make_tiled_tma_atom",), "with `CopyBulkTensorTileS2GOp()`, on the host"),
+    "make_exec_tma_load": (("copy",), "`tma_bar_ptr=`, `mcast_mask=`, `cache_policy=` are given where it is issued"),
+    "make_exec_tma_store": (("copy",), "`cache_policy=` likewise"),
+    "atom_get_value": (("MmaAtom.get",), "also of a `TiledMma`"),
+    "atom_set_value": (("MmaAtom.set",), "it returns the changed atom"),
+    "warp_mma_f16bf16": (("nvgpu.warp.MmaF16BF16Op",), _SAME_MMA),
+    "warp_mma_tf32": (("nvgpu.warp.MmaTF32Op",), _SAME_MMA),
+    "warp_mma_sparse": (
+        ("nvgpu.warp.MmaF16BF16SparseOp",),
+        "and `MmaTF32SparseOp`, `MmaFP8SparseOp`, `MmaI8SparseOp`, `MmaI4SparseOp`, `MmaF8F6F4SparseOp`; block-scaled "
+        "`MmaMXF8F6F4SparseOp`, `MmaMXF4SparseOp`, `MmaMXF4NVF4SparseOp`",
+    ),
+    "warpgroup_mma": (("nvgpu.warpgroup.MmaF16BF16Op",), "and `MmaTF32Op`, `MmaF8Op`, `MmaI8Op`, `MmaB1Op`"),
+    "warpgroup_mma_sparse": (
+        ("nvgpu.warpgroup.MmaF16BF16SparseOp",), "and `MmaTF32SparseOp`, `MmaF8SparseOp`, `MmaI8SparseOp`",
+    ),
+    "tcgen05_mma": (
+        ("nvgpu.tcgen05.MmaF16BF16Op",), "and `MmaTF32Op`, `MmaI8Op`, `MmaFP8Op`, `MmaF8F6F4Op`; " + _SAME_MMA,
+    ),
+    "tcgen05_block_scaled_mma": (("nvgpu.tcgen05.MmaMXF8Op", "nvgpu.tcgen05.MmaMXF4Op"), _SAME_MMA),
+    "copy_universal": (("nvgpu.CopyUniversalOp",), _SAME_COPY),
+    "ldmatrix": (
+        ("nvgpu.warp.LdMatrix8x8x16bOp",), "and `LdMatrix16x16x8bOp`, `LdMatrix16x8x8bOp`, `LdMatrix8x16x8bOp`",
+    ),
+    "cpasync_g2s": (("nvgpu.cpasync.CopyG2SOp",), _SAME_COPY),
+    "tma_load_execute": (("copy",), "of an atom of `CopyBulkTensorTileG2SOp`"),
+    "tma_store_execute": (("copy",), "of an atom of `CopyBulkTensorTileS2GOp`"),
+    "mbarrier_init": (("arch.mbarrier_init",), ""),
+    "mbarrier_arrive": (("arch.mbarrier_arrive",), ""),
+    "mbarrier_wait": (("arch.mbarrier_wait",), ""),
+}  # fmt: skip
+"""By an operation of the CuTe IR, its names here, of which the first that there is counts, and what is to be said."""

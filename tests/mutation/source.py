@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel as its source: what mutants are made of."""
+
+import inspect
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A module's kernel. functions: where its synchronisation stands. run(space, options): run it as the module's
+    names in `space` define it, and compare its result."""
+
+    name: str
+    module: Any
+    functions: frozenset[str]
+    run: Callable[[dict, dict], None]
+
+    @property
+    def source(self) -> str:
+        return getattr(self.module, "SOURCE", None) or inspect.getsource(self.module)
+
+
+def small(module: Any, *changes: tuple[str, str]) -> Any:
+    """The module with some constants changed, so that its kernels work on smaller tiles."""
+    text = inspect.getsource(module)
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    made = ModuleType(f"small_{module.__name__}")
+    made.__file__ = f"small_{module.__name__}.py"
+    linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
+    exec(compile(text, made.__file__, "exec"), vars(made))
+    made.SOURCE = text  # type: ignore[attr-defined]
+    return made
