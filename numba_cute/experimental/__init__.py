@@ -8,6 +8,7 @@ from .math import *
 from .memory import *
 from .operations import *
 from .pipelines import *
+from .tensor_memory import *
 from .tensors import *
 from .tma import *
 

@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any
 
 from .. import layout
+from ..arch.tmem import fence_view_async_tmem_load, fence_view_async_tmem_store
 from ..atoms.copy import autovec_copy, copy as copy_by
 from ..atoms.copy_atom import CopyAtom, ThrCopy, TiledCopy
 from ..dtypes import DType
 from ..layout import Layout
+from ..nvgpu.tcgen05 import get_s2t_smem_desc_tensor
 from ..seam import CuteError, current, divisor, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.storage import static_layout, swizzled_tensor
@@ -91,7 +93,8 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: CopyAtom, pred: Tensor | None =
     """Copy `src` to `dst` by `copy_atom`; of a part of a kernel's tensor argument, what lies outside of the argument is
     left out.
 
-    src, dst: partitioned alike, as `partition` gives them. copy_atom: an atom for both. pred: as of `cute.copy`, in
+    src, dst: partitioned alike, as `partition` gives them; from shared to tensor memory too. copy_atom: an atom for
+    both. pred: as of `cute.copy`, in
     place of the bounds. Executed by the threads that the operation names. Raises CuteError as `cute.copy` does, and
     where one access may be half inside: the extents must then be known to be multiples of its elements
     (mark_compact_shape_dynamic(divisibility=…)). PTX and least target: the operation's."""
@@ -101,7 +104,7 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: CopyAtom, pred: Tensor | None =
     values = int(layout.size(atom.layout_src_tv, (1,)))
     bounded = next((t for t in (src, dst) if isinstance(t, GlobalTensor)), None)
     if pred is not None or bounded is None:
-        copy_by(atom, src, dst, pred=pred)
+        copy_by(atom, _described(atom, src, dst), dst, pred=pred)
         return
     a, b = (t._relaid(lambda lay: _by_instructions(lay, values)) for t in (src, dst))
     where = next(t for t in (a, b) if isinstance(t, GlobalTensor))
@@ -151,8 +154,9 @@ def _always(at: Any, extent: Any) -> bool:
 def partition_and_copy(thr_copy: ThrCopy, src: Tensor, dst: Tensor) -> None:
     """Copy a thread's part of `src` to its part of `dst`, as `thr_copy`, a thread's slice of a tiled copy, says.
 
-    src, dst: the whole tiles; what lies in registers is the thread's own already, and only retiled. Executed by all
-    threads of the tiled copy. Raises CuteError as `cute.copy` does. PTX and least target: the operation's."""
+    src, dst: the whole tiles; what lies in registers is the thread's own already, and only retiled. Copies between
+    registers and tensor memory are complete when it returns. Executed by all threads of the tiled copy. Raises
+    CuteError as `cute.copy` does. PTX and least target: the operation's."""
     if not isinstance(thr_copy, ThrCopy):
         raise CuteError(f"partition_and_copy: {thr_copy!r} is no thread's slice; give tiled_copy.get_slice(thread)")
     for t, name in ((src, "src"), (dst, "dst")):
@@ -160,19 +164,42 @@ def partition_and_copy(thr_copy: ThrCopy, src: Tensor, dst: Tensor) -> None:
             raise CuteError(f"partition_and_copy: {name} {t!r} is not a tensor")
     s = src if _in_registers(src) else thr_copy.partition_S(src)
     d = dst if _in_registers(dst) else thr_copy.partition_D(dst)
-    s, d = (_retiled(thr_copy, t, other) if t is whole else t for t, whole, other in ((s, src, d), (d, dst, s)))
+    traits = thr_copy.tiled_copy.atom.traits
+    if s is src:
+        s = _retiled(thr_copy, s, d, traits.src)
+    if d is dst:
+        d = _retiled(thr_copy, d, s, traits.dst)
+    s = _described(thr_copy.tiled_copy, s, d)
     copy_by(thr_copy.tiled_copy, *_alike(s, d))
+    if _space(src) is AddressSpace.tmem:
+        fence_view_async_tmem_load()
+    if _space(dst) is AddressSpace.tmem and _in_registers(src):
+        fence_view_async_tmem_store()
+
+
+def _space(t: Tensor) -> Any:
+    return t.iterator.space if isinstance(t.iterator, Pointer) else None
+
+
+def _described(atom: CopyAtom | TiledCopy, src: Tensor, dst: Tensor) -> Tensor:
+    """The source as the operation takes it: from shared to tensor memory by descriptors."""
+    if _space(src) is AddressSpace.smem and _space(dst) is AddressSpace.tmem:
+        return get_s2t_smem_desc_tensor(atom, src)
+    return src
 
 
 def _in_registers(t: Tensor) -> bool:
-    return isinstance(t.iterator, Pointer) and t.iterator.space is AddressSpace.rmem
+    return _space(t) is AddressSpace.rmem
 
 
-def _retiled(thr_copy: ThrCopy, t: Tensor, other: Tensor) -> Tensor:
-    """A thread's registers as the copy takes them: of one mode, in the order of the other side's part."""
-    if layout.rank(t.layout) > 1:
-        return thr_copy.retile(t)
-    return t._relaid(lambda lay: layout.composition(lay, layout.make_layout(other.layout.shape)))
+def _retiled(thr_copy: ThrCopy, t: Tensor, other: Tensor, side: Layout) -> Tensor:
+    """A thread's registers as the copy takes them: of one mode, in the order of the other side's part. Where the lanes
+    of a warp copy together (`side` is not what the copy is tiled by), they are as its partition gives them."""
+    if layout.rank(t.layout) == 1:
+        return t._relaid(lambda lay: layout.composition(lay, layout.make_layout(other.layout.shape)))
+    if layout.size(side, (1,)) != layout.size(thr_copy.tiled_copy.atom.traits.ref, (1,)):
+        return t
+    return thr_copy.retile(t)
 
 
 def _alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

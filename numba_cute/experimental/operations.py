@@ -13,7 +13,7 @@ __all__ = ["OperationTypeEnum"]
 
 
 class OperationTypeEnum(StaticEnum):
-    """What copies or multiplies: by which name a pipeline knows who arrives, and a load how TMA does it.
+    """The operations that copy or multiply, by which a pipeline knows who arrives, and a load how TMA does it.
 
     SM90_TMA_LOAD, SM90_TMA_LOAD_MULTICAST: TMA, to this block or to several of a cluster. SM100_TMA_LOAD_2SM,
     SM100_TMA_LOAD_2SM_MULTICAST: the same, completed on the barrier of the first block of a pair. SM90_MMA_SS,

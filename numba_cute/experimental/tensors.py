@@ -11,6 +11,7 @@ from ..isa.facts.tensormap import TensorMapRecord
 from ..layout import Layout
 from ..nvgpu.hopper.tma_tiles import Tile
 from ..seam import CuteError, static
+from ..tensor.offsets import has_none
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, make_identity_tensor
 
@@ -51,6 +52,10 @@ class GlobalTensor(Tensor):
     def coordinates(self) -> Tensor:
         """A tensor of the same shape whose elements are coordinates in the argument."""
         return make_identity_tensor(self.layout.shape) if self.places is None else self.places
+
+    def _ends(self, coord: Any) -> bool:
+        """Whether `coord` is of one element: tiles may lie outside, for TMA and `copy` leave out what does."""
+        return not has_none(coord)
 
     def _tracked(self, made: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
         places = again(self.coordinates)

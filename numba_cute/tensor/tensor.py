@@ -82,7 +82,7 @@ class Tensor:
 
     def __getitem__(self, coord: Any) -> Any:
         lay, coord = _located(self, coord)
-        coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
+        coord = check_coord(coord, lay, self._ends(coord))
         if has_none(coord):
             return _slice(self, lay, coord)
         at = _element(self, lay, coord)
@@ -144,6 +144,10 @@ class Tensor:
             return
         for i in range(count):
             element(self, i).store(value)
+
+    def _ends(self, coord: Any) -> bool:
+        """Whether `coord` must lie within the shape: where memory ends."""
+        return isinstance(self.iterator, Pointer)
 
     def _relaid(self, change: Callable[[Any], Any]) -> Tensor:
         """The same memory under the layout that `change` makes of this one."""

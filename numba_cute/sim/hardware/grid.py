@@ -91,6 +91,12 @@ class Thread:
         self.exits: list[Callable[[], None]] = []  # what it does at the end
         self.states: set[int] = set()  # in which it has paused (see `progress`)
 
+    def run(self, body: Callable[..., Any], args: Iterable[Any]) -> None:
+        """Run a kernel's body, and what is to be done at its end."""
+        body(*args)
+        for at_exit in self.exits:
+            at_exit()
+
     def unit(self, issuer: str, what: str) -> Unit:
         """Those with whom this thread issues an instruction of that issuer."""
         if issuer == WARP:
