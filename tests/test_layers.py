@@ -61,7 +61,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "examples/blackwell_blockscaled_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/blackwell_gemm.py:kernel": "one kernel, shown whole",
     "examples/blackwell_gemm.py:make_kernel": "one kernel, shown whole",
-    "examples/experimental_blackwell_gemm.py:gemm": "one kernel, shown whole",
     "examples/experimental_blackwell_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/experimental_blockscaled_gemm.py:gemm": "one kernel, shown whole",
     "examples/experimental_blockscaled_gemm.py:make_kernel": "one kernel, shown whole",

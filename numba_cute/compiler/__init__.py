@@ -10,8 +10,8 @@ else:
     from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
     from .host.cluster import cluster_shape
     from .host.launching import launch
-    from .host.mapped import taking_tensors as taking_tensors
     from .host.offline import compile
+    from .host.tensor_kernels import taking_tensors as taking_tensors
     from .inspection.report import inspect, inspect_layouts
     from .passes import literals  # noqa: F401  (these register)
 

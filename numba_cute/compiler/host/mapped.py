@@ -13,16 +13,13 @@ import itertools
 import weakref
 from typing import Any
 
-from numba import cuda
 from numba.cuda import types
 from numba.cuda.cudadrv import devices
-from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ..ground.building import building, looking_for_maps
 from ..ground.target import arch_name, compiling_for
-from .kernels import Kernel
 from .lowering import lowered
 
 _serial = itertools.count()
@@ -60,21 +57,3 @@ def _forms(py_func: Any, args: Any, options: dict[str, Any], arch: str) -> dict[
     for argument, form in wanted:
         forms[argument] = (*forms.get(argument, ()), form)
     return forms
-
-
-class TensorDispatcher(CUDADispatcher):
-    """A kernel that takes plain tensors: `cute.experimental.kernel` makes it."""
-
-    def call(self, args: Any, launch_config: Any) -> None:
-        super().call(tuple(mapped(self, args)), launch_config)
-
-
-def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:
-    """Make the kernel of a function. options: of `cuda.jit`. takes: what makes its arguments: `seeking(args, serial)`
-    those that ask for maps, `bringing(args, forms)` those that bring them."""
-    py_func.__cute_arguments__ = takes
-    plain = cuda.jit(**options)(py_func)
-    kernel = TensorDispatcher(py_func, targetoptions=plain.targetoptions)
-    if options.get("cache"):
-        kernel.enable_caching()
-    return Kernel(kernel)
