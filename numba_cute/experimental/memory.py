@@ -37,9 +37,10 @@ def allocate(
     a pair of blocks, which both call. name: for the simulator's reports.
 
     Each call in a kernel gets shared memory of its own, and the launch is given the total; an SmemAllocator gives out
-    the same memory, so a kernel uses one of them. Tensor memory is freed when the kernel ends; for that all threads of
-    the block come to its end. Raises CuteError for other memories and layouts, in a device function, and where memory
-    does not suffice. PTX tcgen05.alloc for tensor memory, sm_100f; any target else."""
+    the same memory, so a kernel uses one of them. Of several tensors in tensor memory the largest comes first; they are
+    freed when the kernel ends, to which all threads of the block must come. Raises CuteError for other memories and
+    layouts, in a device function, and where memory does not suffice. PTX tcgen05.alloc for tensor memory, sm_100f; any
+    target else."""
     what = "allocate"
     if not isinstance(type, DType):
         raise CuteError(f"{what}: type {type!r} is not an element type; use one like cute.Float32")
@@ -195,11 +196,13 @@ def _in_registers(t: Tensor) -> bool:
 def _retiled(thr_copy: ThrCopy, t: Tensor, other: Tensor, side: Layout) -> Tensor:
     """A thread's registers as the copy takes them: of one mode, in the order of the other side's part. Where the lanes
     of a warp copy together (`side` is not what the copy is tiled by), they are as its partition gives them."""
+    values = layout.size(side, (1,))
+    together = values != layout.size(thr_copy.tiled_copy.atom.traits.ref, (1,))
     if layout.rank(t.layout) == 1:
-        return t._relaid(lambda lay: layout.composition(lay, layout.make_layout(other.layout.shape)))
-    if layout.size(side, (1,)) != layout.size(thr_copy.tiled_copy.atom.traits.ref, (1,)):
-        return t
-    return thr_copy.retile(t)
+        shape = other.layout.shape
+        shape = ((values, shape[0][1]), *shape[1:]) if together else shape
+        return t._relaid(lambda lay: layout.composition(lay, layout.make_layout(shape)))
+    return t if together else thr_copy.retile(t)
 
 
 def _alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
