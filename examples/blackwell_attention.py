@@ -286,7 +286,6 @@ def make_kernel(form):
             if query < queries:
                 lse[query, head] = (highest + cute.math.log2(total)) * math.log(2)
             leave(tO, cute.local_tile(sO, (TILE, d), (0, 0, tile)), thread, 1 / total)
-            ready.release()
             arch.fence_proxy("async.shared", space="cta")
             pipeline.NamedBarrier(2 + tile, TILE).arrive_and_wait()
             if warp % 4 == 0:

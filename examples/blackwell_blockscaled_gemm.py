@@ -226,8 +226,6 @@ def make_kernel(form):
                         stage.release()
                     tile.commit()
                 work = next_static(scheduler, None)
-            if leads:
-                full.tail()
 
         if warp < EPILOGUE_WARPS:
             tmem.allocate(512)

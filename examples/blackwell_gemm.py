@@ -111,7 +111,6 @@ def make_epilogue(cta_tile, epi_tile, ctas, acc_type, c_type, next_work):
             work = next_work(scheduler, responses)
         if warp == 0:
             stores.producer_tail()
-        together.arrive_and_wait()
 
     return epilogue
 
@@ -254,8 +253,6 @@ def make_kernel(form):
                         stage.release()
                     tile.commit()
                 work = next_work(scheduler, responses)
-            if leads:
-                full.tail()
 
         if plan.dynamic:
             if warp == SCHEDULER_WARP and rank == 0:

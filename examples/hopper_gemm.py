@@ -94,12 +94,16 @@ def gemm(
             while work.is_valid_tile:
                 m, n, part = work.tile_idx
                 for k in range(part * k_tiles // parts, (part + 1) * k_tiles // parts):
+                    cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
+                    cute.range_pop()
+                    cute.range_push("load", k)
                     cute.copy(tma_a, tAgA[None, m, k], tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     cute.copy(
                         tma_b, tBgB[None, n, k], tBsB[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
                     )
                     stage.commit()
+                    cute.range_pop()
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
@@ -134,7 +138,10 @@ def gemm(
             first_k = part * k_tiles // parts
             previous = consumer.wait()
             for k in range(first_k, (part + 1) * k_tiles // parts):
+                cute.range_push("wait", k)
                 stage = consumer.wait_and_advance()
+                cute.range_pop()
+                cute.range_push("multiply", k)
                 warpgroup.fence()
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
                 cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
@@ -145,9 +152,13 @@ def gemm(
                 if k > first_k:
                     previous.release()
                 previous = stage
+                cute.range_pop()
+            cute.range_push("drain")
             warpgroup.wait_group(0)
             previous.release()
+            cute.range_pop()
 
+            cute.range_push("epilogue", m)
             for piece in cute.range_constexpr(stores_of_tile):
                 tRS_rC.store(pieces[None, piece].load().to(c_dtype))
                 if stores_issuer:
@@ -161,6 +172,7 @@ def gemm(
                         tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, 2 * m + group, stores_of_tile * n + piece]
                     )
                     stores.producer_commit()
+            cute.range_pop()
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         stores.producer_tail()

@@ -12,6 +12,7 @@ from . import (
     tilelang as tilelang,
     utils as utils,
 )
+from .arch.events import *
 from .atoms.atom import *
 from .atoms.copy import *
 from .atoms.copy_atom import *
@@ -56,6 +57,7 @@ from .tensor.storage import *
 from .tensor.symbolic import *
 from .tensor.tensor import *
 from .tensor.whole import *
+from .timelines import *
 
 __version__ = "0.1.0"
 

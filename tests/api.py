@@ -23,6 +23,7 @@ PUBLIC = [
     "numba_cute",
     "numba_cute.arch",
     "numba_cute.experimental",
+    "numba_cute.experimental.iket",
     "numba_cute.math",
     "numba_cute.nvgpu",
     "numba_cute.nvgpu.cpasync",

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "tilelang": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu"},
     "utils": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "runtime"},
     "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils", "compiler"},
+    "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layout
-from ..seam import CuteError, traced
+from ..seam import CuteError, StaticEnum, traced
 from ..tensor.move import move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor
@@ -21,7 +21,7 @@ __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_cal
 def copy(
     atom: CopyAtom | TiledCopy,
     src: Tensor,
-    dst: Tensor,
+    dst: Tensor | tuple[Tensor, ...],
     *,
     pred: Tensor | None = None,
     tma_bar_ptr: Pointer | None = None,
@@ -30,7 +30,8 @@ def copy(
     tma_desc_ptr: Pointer | None = None,
     unroll_factor: int | None = None,
 ) -> None:
-    """Copy `src` to `dst` by `atom`, an atom or a tiled copy. Both are (V, rest…), V the values of one instruction.
+    """Copy `src` to `dst` by `atom`, an atom or a tiled copy. Both are (V, rest…), V the values of one instruction. Of
+    an operation that writes several tensors, such as tcgen05.LdRed32x32bOp, `dst` is a tuple of them.
 
     pred: a tensor of bools of shape (1, rest…) or (rest…): which instructions to issue. tma_bar_ptr: the mbarrier
     that a TMA load completes its bytes on. mcast_mask: the blocks of the cluster that receive it, one bit each.
@@ -48,15 +49,20 @@ def copy(
         atom = atom.atom
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: atom {atom!r} is neither a CopyAtom nor a TiledCopy")
-    for t, name in ((src, "src"), (dst, "dst")):
+    written = dst if isinstance(dst, tuple) else (dst,)
+    if len(written) != atom.op.destinations:
+        raise CuteError(f"copy: dst is {len(written)} tensors, but {atom.op!r} writes {atom.op.destinations}")
+    for t, name in ((src, "src"), *((t, "dst") for t in written)):
         if not isinstance(t, Tensor):
             raise CuteError(f"copy: {name} {t!r} is not a tensor")
-    check_writable(dst.iterator, "copy")
+    for t in written:
+        check_writable(t.iterator, "copy")
     if unroll_factor is not None and (not isinstance(unroll_factor, int) or unroll_factor < 1):
         raise CuteError(f"copy: unroll_factor {unroll_factor!r} must be a positive static int, or left out")
     if tma_desc_ptr is not None:
         atom = atom.with_tensor_map(tma_desc_ptr)
-    atom.op.copy(atom, src, dst, pred, tma_bar_ptr, mcast_mask, cache_policy)
+    to: Any = dst
+    atom.op.copy(atom, src, to, pred, tma_bar_ptr, mcast_mask, cache_policy)
 
 
 @traced
@@ -106,7 +112,7 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
     Raises CuteError unless both lie in memory or registers, and for a priority where neither, or both, lie in global
     memory, or that moves less than a byte. PTX ld, st and mov, any target."""
     a, b = _memory(src, "autovec_copy", "src"), _memory(dst, "autovec_copy", "dst")
-    evict = getattr(l1c_evict_priority, "value", l1c_evict_priority)
+    evict = l1c_evict_priority.value if isinstance(l1c_evict_priority, StaticEnum) else None
     if l1c_evict_priority is not None and not isinstance(evict, str):
         raise CuteError(f"autovec_copy: l1c_evict_priority {l1c_evict_priority!r} is no CacheEvictionPriority")
     move(a, src.layout, b, dst.layout, access=hinted(a, b, evict) if evict else None)

@@ -27,6 +27,9 @@ _FIELDS = {
     Field.SFA: "sfa",
     Field.SFB: "sfb",
     Field.METADATA: "metadata",
+    Field.COLLECTOR: "collector",
+    Field.DISABLED_LANES: "disabled_lanes",
+    Field.SCALE_D: "scale_d",
 }
 """The attribute of `MmaAtom` that each field is."""
 
@@ -38,7 +41,10 @@ class MmaAtom:
     accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
     takes the operand's negative (wgmma of floats). sfa, sfb: the thread's word of scale factors of A and B
     (block-scaled operations). metadata: its word of A's metadata (sparse operations). These words are one for all
-    instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb (1, MMA_N, MMA_K)."""
+    instructions, or a tensor of one for each: (1, MMA_M, MMA_K), of sfb (1, MMA_N, MMA_K). Of tcgen05.mma sfa, sfb and
+    metadata are pointers to tensor memory; collector: a tcgen05.CollectorOp, the use of A's buffer; disabled_lanes: a
+    tuple of 4 words, of a pair 8, with a bit for each lane that keeps what it holds; scale_d: n of 0 to 15, to multiply
+    what is added to by 2 ** -n first (f16, bf16 and tf32)."""
 
     op: MmaOp
     accumulate: Any = True
@@ -47,6 +53,9 @@ class MmaAtom:
     sfa: Any = None
     sfb: Any = None
     metadata: Any = None
+    collector: Any = None
+    disabled_lanes: Any = None
+    scale_d: int | None = None
 
     @property
     def traits(self) -> MmaTraits:
@@ -66,7 +75,7 @@ class MmaAtom:
     @property
     def tv_layout_A(self) -> Layout:  # noqa: N802 - CuTe's name
         """From (thread, value) to the elements of A, (M, K)."""
-        return self.traits.a
+        return self.traits.a if self.traits.dense_a is None else self.traits.dense_a
 
     @property
     def tv_layout_B(self) -> Layout:  # noqa: N802
@@ -233,7 +242,7 @@ class TiledMma:
         x, y = OPERAND_MODES[operand]
         thr = self.thr_layout_vmnk
         if tv is None:
-            tv = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+            tv = {"A": self.atom.traits.a, "B": self.atom.traits.b, "C": self.atom.traits.c}[operand]
         stored = self.atom.traits.sparsity if operand == "A" else 1
         atom_tile = (self.shape_mnk[x], self.shape_mnk[y] // stored)
         threads = (layout.size(thr, (x + 1,)), layout.size(thr, (y + 1,)))
@@ -269,7 +278,7 @@ class TiledMma:
     def _partition_shape(self, operand: str, shape: Any) -> Any:
         """(V, rest…): V as the atom has it, and how often along each mode, however a permutation deals them out."""
         parts = self.thrfrg(operand, layout.make_layout(shape))
-        values = {"A": self.atom.tv_layout_A, "B": self.atom.tv_layout_B, "C": self.atom.tv_layout_C}[operand]
+        values = {"A": self.atom.traits.a, "B": self.atom.traits.b, "C": self.atom.traits.c}[operand]
         return (layout.shape(values)[1], *map(layout.size, layout.shape(parts)[1][1]))
 
     def partition_shape_A(self, shape_mk: Any) -> Any:  # noqa: N802

@@ -48,6 +48,8 @@ class CopyOp:
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
     gives: ClassVar[tuple[str, ...]] = ()
     """The optional operands of its rows that it always gives."""
+    destinations: ClassVar[int] = 1
+    """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     multicast: ClassVar[bool] = False
     """True if several blocks of a cluster receive what one instruction copies."""
 
@@ -105,9 +107,10 @@ class CopyOp:
 
 @dataclass(frozen=True)
 class MmaTraits:
-    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; shape_mnk: its extents; thr_id: logical to
-    real threads; a, b, c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A along K
-    one is stored: tensors and fragments of A are (M, K / sparsity)."""
+    """The tile of one matrix instruction: d (M, N) += a (M, K) @ b (N, K).T; shape_mnk: its extents; thr_id: logical
+    to real threads; a, b, c: thread-value layouts onto (M, K), (N, K), (M, N). sparsity: of how many elements of A
+    along K one is stored: tensors and fragments of A are (M, K / sparsity). dense_a: what is told as the layout of A
+    where that is (M, K)."""
 
     shape_mnk: tuple[int, int, int]
     thr_id: Layout
@@ -115,6 +118,7 @@ class MmaTraits:
     b: Layout
     c: Layout
     sparsity: int = 1
+    dense_a: Layout | None = None
 
 
 OPERAND_MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
@@ -130,6 +134,9 @@ class Field(StaticEnum):
     SFA = "sf_a"
     SFB = "sf_b"
     METADATA = "metadata"
+    COLLECTOR = "collector"
+    DISABLED_LANES = "disabled_lanes"
+    SCALE_D = "scale_d"
 
 
 class MmaOp:

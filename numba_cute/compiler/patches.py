@@ -23,7 +23,7 @@ from ..seam import CuteError
 from . import pipeline
 from .emit import entry
 from .ground import target
-from .host import caching, kernel
+from .host import caching, kernel, recording
 from .passes import inlining, methods
 
 WRITTEN_FOR = ("0.30.4",)
@@ -118,6 +118,11 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         dispatcher.CUDACache, "load_overload", caching.loading, digest="6f8e88a9ad073437",
         why="to give its own kernels from the cache their class",
+    ),
+    Patch(
+        dispatcher.CUDADispatcher, "compile_device", recording.keeping_apart, digest="4b135265017b521f",
+        why="to compile device functions apart while a timeline is recorded",
+        reads=(dispatcher.CUDADispatcher.get_call_template,),
     ),
     Patch(
         dispatcher, "get_current_device", target.naming_the_target, digest="f9da149aedd11c11",

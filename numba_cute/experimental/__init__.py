@@ -2,6 +2,7 @@
 """Kernels of plain tensors: memory of every kind by `allocate`, TMA without atoms, pipelines that keep their states."""
 
 from ..seam import facade as _facade
+from . import iket as iket
 from .core import *
 from .kernels import *
 from .math import *
@@ -12,4 +13,4 @@ from .tensor_memory import *
 from .tensors import *
 from .tma import *
 
-_facade.publish(globals())
+_facade.publish(globals(), iket)

@@ -18,5 +18,6 @@ from .hopper.partition import *
 from .hopper.tensor_map import *
 from .hopper.tma import *
 from .hopper.tma_ops import *
+from .hopper.tma_rows import *
 
 _facade.publish(globals())

@@ -7,11 +7,20 @@ results and overwrite the operands.
 
 from ..atoms.op import Field as Field
 from ..seam import facade as _facade
+from .blackwell import copy as copy
 from .blackwell.copies import *
+from .blackwell.copies_red import *
 from .blackwell.copies_shared import *
 from .blackwell.mma import *
 from .blackwell.mma_scaled import *
+from .blackwell.mma_sparse import *
 from .blackwell.smem_layouts import *
-from .common import CtaGroup as CtaGroup, OperandMajorMode as OperandMajorMode, OperandSource as OperandSource
+from .common import (
+    CollectorBBuffer as CollectorBBuffer,
+    CollectorOp as CollectorOp,
+    CtaGroup as CtaGroup,
+    OperandMajorMode as OperandMajorMode,
+    OperandSource as OperandSource,
+)
 
 _facade.publish(globals())

@@ -166,6 +166,13 @@ class Backend(Protocol):
         """Note that a method that is called `for_result` gave it to who called: the simulator looks whether that drops
         it."""
 
+    def told(self, kind: int, name: str, payload: Any) -> bool:
+        """Note an event of a timeline, if who runs the code can: the simulator. False: the code must write it down."""
+
+    def timeline(self) -> Any:
+        """Return the address, in global memory, of what says where to: the buffer's address (64 bits), the most events
+        of a warp and the number of blocks that are recorded (32 bits each)."""
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         """Print at most 32 values of the types that the format names, as C does: integers of 32 and (ll) 64 bits,
         doubles, and for each %s a Boolean, which prints "True" or "False"."""

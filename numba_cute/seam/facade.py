@@ -32,6 +32,11 @@ def takes_locations(fn: Any) -> bool:
     return getattr(fn, "__cute_located__", False) is True
 
 
+def plain(fn: Any) -> Any:
+    """Return the function as its module defines it, of what a facade shows."""
+    return fn.__wrapped__ if takes_locations(fn) else fn
+
+
 def _shown(value: Any) -> Any:
     """Give what a facade shows for a value of its modules."""
     if isinstance(value, FunctionType):

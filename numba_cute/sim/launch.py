@@ -23,6 +23,7 @@ from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
 from ..seam.constexpr import LAUNCHER, Constexpr, static_arguments
+from ..seam.recording import recording
 from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .checks import chosen
 from .explore import explore
@@ -108,8 +109,7 @@ class Simulated:
     clustered: bool = True
 
     def __call__(self, *args: Any) -> Any:
-        """Run a host function (`cute.jit`) on `args`, with the kernels that it launches in the simulator; gives what it
-        gives. CuteError for a kernel: a call gives no launch configuration."""
+        """Run a host function (`cute.jit`) on `args`, and simulate what it launches. CuteError for a kernel."""
         if getattr(self.kernel, "__cute_host__", False):
             token = LAUNCHER.set(self._launch_for)
             try:
@@ -218,6 +218,7 @@ class Simulated:
         mode = self.mode or ("lazy" if seed is None else "random")
         run = Run(fn.__name__, self.arch, grid, block, self.cluster, smem, seed, mode, memory, maps, self.checks)
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
+        run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
         _check_count(fn, args)
         arguments = Arguments(memory, maps, run)
@@ -311,7 +312,7 @@ def _backend(checks: tuple[type[Check], ...]) -> Any:
 def may_share(s: Simulated, block: tuple[int, int, int], seed: int | None, deviations: dict[int, int] | None) -> bool:
     """Tell whether the lanes of a warp may run together (see `convoy`): nothing is to be known of each lane's accesses
     and steps, the order of threads is the usual one, and nobody looks on (a debugger wants a number to be a number)."""
-    looked_at = s.checks or s.trace is not None or sys.gettrace() is not None
+    looked_at = s.checks or s.trace is not None or recording() is not None or sys.gettrace() is not None
     return not looked_at and seed is None and deviations is None and block[0] * block[1] * block[2] > 1
 
 

@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 
 from .. import layout, seam
-from ..dtypes import Boolean, DType, Float64, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64, from_numpy
+from ..dtypes import (
+    Boolean,
+    DType,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Scalar,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    from_numpy,
+)  # fmt: skip
 from ..layout.int_tuple import text
 from ..seam import CuteError, traced
 from ..seam.driver import DRIVER
@@ -35,6 +49,18 @@ Piece = Any
 """A text, or a (conversion of C's, the value that it prints)."""
 
 
+class Described:
+    """Base of what prints as texts and numbers of its own."""
+
+    def described(self) -> tuple[Any, ...]:
+        """Give the texts and numbers, some of which are known at run time only."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        known = (x.value if isinstance(x, Scalar) else x for x in self.described())
+        return "".join("?" if isinstance(x, seam.Leaf) else str(x) for x in known)
+
+
 def _is_number(x: Any) -> bool:
     return isinstance(x, (int, float, np.number, seam.Leaf)) and not isinstance(x, bool)
 
@@ -48,6 +74,8 @@ def _flat(x: Any) -> list[Any]:
         return [*out, ")"]
     if isinstance(x, TensorSSA):
         return _flat(tuple(x[i] for i in range(int(layout.size(x.shape)))))
+    if isinstance(x, Described):
+        return list(x.described())
     if isinstance(x, (Tensor, Pointer)):
         return [repr(x)]
     return [x] if _is_number(x) else [str(x)]
@@ -259,7 +287,8 @@ def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
         for c in coords:
             x = element(tensor, c)
             for part in _flat(x.load() if isinstance(x, Pointer) else x):
-                pieces += [part] if isinstance(part, str) else [" ", _shown(part)]
+                gap = [] if isinstance(x, Described) else [" "]
+                pieces += [part] if isinstance(part, str) else [*gap, _shown(part)]
             pieces += [f" @{c}"] if verbose else []
         _print([*pieces, "\n"])
 

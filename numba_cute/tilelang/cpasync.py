@@ -3,7 +3,7 @@
 thread that calls (nothing elects a lane), on raw pointers whose alignment is the caller's affair.
 
 tma_desc: a TMA atom (`nvgpu.cpasync.make_tiled_tma_atom`), a Pointer to a tensor map in memory, or a Tensor that begins
-with one. dst, src, smem_ptr: Pointers or Tensors. Signatures are those of TileLang (MIT), without loc and ip.
+with one. dst, src, smem_ptr: Pointers or Tensors. Signatures are those of TileLang (MIT).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from . import (
     blockscaled_layout as blockscaled_layout,
     distributed as distributed,
     gemm as gemm,
+    mixed_input_helpers as mixed_input_helpers,
     sm80 as sm80,
     sm90 as sm90,
     sm100 as sm100,
@@ -47,4 +48,6 @@ from .tile_scheduler import *
 from .tmem_allocator import *
 from .whole_tiles import *
 
-_facade.publish(globals(), blackwell_helpers, blockscaled_layout, distributed, gemm, sm80, sm90, sm100, sm120)
+_facade.publish(
+    globals(), blackwell_helpers, blockscaled_layout, distributed, gemm, mixed_input_helpers, sm80, sm90, sm100, sm120
+)

@@ -36,15 +36,17 @@ def _need(ok: bool, what: str, message: str) -> None:
 class BlockScaledBasicChunk:
     """Describe the factors that lie together: of 128 rows, 4 of each.
 
-    sf_vec_size: the elements along K that have one factor, 16 or 32. major_mode: OperandMajorMode.K, or MN where rows
-    are the second mode. Raises CuteError for others."""
+    sf_vec_size: the elements along K that have one factor, 16 or 32 (sparse: 32 or 64). major_mode:
+    OperandMajorMode.K, or MN where rows are the second mode. Raises CuteError for others."""
 
     sf_vec_size: int
     major_mode: OperandMajorMode = OperandMajorMode.K
 
     def __post_init__(self) -> None:
         _need(
-            self.sf_vec_size in (16, 32), "BlockScaledBasicChunk", f"sf_vec_size {self.sf_vec_size!r} must be 16 or 32"
+            self.sf_vec_size in (16, 32),
+            "BlockScaledBasicChunk",
+            f"sf_vec_size {self.sf_vec_size!r} must be 16, 32 or 64",
         )
         ok = isinstance(self.major_mode, OperandMajorMode)
         _need(ok, "BlockScaledBasicChunk", f"major_mode {self.major_mode!r} is not an OperandMajorMode")
@@ -61,9 +63,8 @@ class BlockScaledBasicChunk:
 def tile_atom_to_shape_SF(Shape: Any, sf_vec_size: int) -> Layout:  # noqa: N802, N803
     """Make the layout of all scale factors of a matrix, from (row, element along K, batch) to the factor.
 
-    Shape: (M or N, K, L) of the matrix, not of its factors. sf_vec_size: 16 or 32. Chunks of 128 rows and 4 factors
-    follow each other along K first. Raises CuteError for a shape of other modes.
-    """
+    Shape: (M or N, K, L) of the matrix, not of its factors. sf_vec_size: 16 or 32 (sparse: 32 or 64). Chunks of 128
+    rows and 4 factors follow each other along K first. Raises CuteError for a shape of other modes."""
     ok = isinstance(Shape, tuple) and len(Shape) == 3
     _need(ok, "tile_atom_to_shape_SF", f"Shape {Shape!r} must have 3 modes: M or N, K, L")
     return layout.tile_to_shape(BlockScaledBasicChunk(sf_vec_size).layout, Shape, (1, 0, 2))  # type: ignore[no-any-return]
@@ -73,7 +74,7 @@ def _checked(what: str, tiled_mma: Any, tile: Any, sf_vec_size: Any) -> tuple[tu
     """(the tile's extents, the factors of a row in one multiply)"""
     _need(isinstance(tiled_mma, TiledMma), what, f"tiled_mma {tiled_mma!r} is not a TiledMma")
     _need(isinstance(tile, tuple) and len(tile) == 3, what, f"tile {tile!r} must have 3 modes: M, N, K")
-    _need(sf_vec_size in (16, 32), what, f"sf_vec_size {sf_vec_size!r} must be 16 or 32")
+    _need(sf_vec_size in (16, 32, 64), what, f"sf_vec_size {sf_vec_size!r} must be 16, 32 or 64")
     m, n, k = layout.product_each(tile)
     one = tiled_mma.shape_mnk[2]
     _need(k % one == 0 and k % (_FACTORS * sf_vec_size) == 0, what,
@@ -194,9 +195,9 @@ def sm120_make_smem_layout_sfa(
 ) -> Layout:  # fmt: skip
     """Make the shared memory layout of A's scale factors for the operations of warps, (M, K, stages).
 
-    tiled_mma: a tiled block-scaled operation of nvgpu.warp. tile_shape_mnk: the tile. sf_vec_size: 16 or 32.
-    num_stages: a static count. Raises CuteError for an M that is no multiple of 128, or a K not of whole chunks of 4
-    factors."""
+    tiled_mma: a tiled block-scaled operation of nvgpu.warp. tile_shape_mnk: the tile. sf_vec_size: 16 or 32 (sparse:
+    32 or 64). num_stages: a static count. Raises CuteError for an M that is no multiple of 128, or a K not of whole
+    chunks of 4 factors."""
     return _of_warps("sm120_make_smem_layout_sfa", tiled_mma, tile_shape_mnk, sf_vec_size, num_stages, 0)
 
 

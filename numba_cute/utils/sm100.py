@@ -29,7 +29,7 @@ from ..dtypes import (
 from ..isa.facts.tensor_memory import REPETITIONS
 from ..layout import ComposedLayout
 from ..nvgpu import tcgen05, warp
-from ..nvgpu.blackwell.smem_layouts import widest_kind
+from ..nvgpu.blackwell.smem_layouts import make_smem_layout_atom, widest_kind
 from ..nvgpu.common import CopyUniversalOp, CtaGroup
 from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, Pack, Repetition, SmemLayoutAtomKind
@@ -47,7 +47,9 @@ __all__ = [
     "get_smem_store_op",
     "get_tmem_load_op",
     "make_blockscaled_trivial_tiled_mma",
+    "make_smem_layout",
     "make_smem_layout_a",
+    "make_smem_layout_atom",
     "make_smem_layout_b",
     "make_smem_layout_epi",
     "make_trivial_tiled_mma",
@@ -106,6 +108,24 @@ def get_smem_layout_atom_epi(
     rows = layout_d.is_n_major_c()
     extent = layout.size(layout.shape(epi_tile[1 if rows else 0]))
     return _widest(what, "K" if rows else "MN", element_type, extent)
+
+
+@traced
+def make_smem_layout(
+    leading_mode: OperandMajorMode, smem_tile_shape: tuple[int, int], element_type: DType, num_stages: int
+) -> ComposedLayout:
+    """Make the shared memory layout of a tile as TMA and the matrix unit take it, (M or N, K, stages), in the widest
+    swizzle that divides it: `make_smem_layout_a` without an operation.
+
+    leading_mode: the contiguous mode, a member of OperandMajorMode. smem_tile_shape: (M or N, K). element_type: the
+    elements. num_stages: a static count. Raises CuteError where rows are not of whole 16 bytes.
+    """
+    kind = get_smem_layout_atom_ab(leading_mode, element_type, smem_tile_shape)
+    _need(type(num_stages) is int and num_stages > 0, "make_smem_layout",
+          f"num_stages {num_stages!r} must be a static number >= 1")  # fmt: skip
+    order = (0, 1, 2) if leading_mode is OperandMajorMode.K else (1, 0, 2)
+    shape = (*layout.product_each(smem_tile_shape), num_stages)
+    return layout.tile_to_shape(make_smem_layout_atom(kind, element_type), shape, order)  # type: ignore[no-any-return]
 
 
 def _operand(

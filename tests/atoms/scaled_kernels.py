@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that multiply one tile by block-scaled tcgen05.mma operations: operands and factors by plain stores,
-results as words."""
+"""Kernels that multiply one tile by block-scaled and by sparse tcgen05.mma operations: operands, factors and metadata
+by plain stores, results as words."""
 
 import numpy as np
 from numba import cuda
@@ -23,12 +23,23 @@ from .umma_kernels import (
     write_words,
 )
 
-A_COLUMN, SFA_COLUMN, SFB_COLUMN = 256, 320, 384
+A_COLUMN, SFA_COLUMN, SFB_COLUMN, META_COLUMN = 256, 320, 384, 448
 
 
 def held(op, dtype):
     """The type of the elements of shared memory that an operand is read from."""
-    return dtype if dtype.width == 8 or op.packed else cute.Uint8
+    if dtype.width < 8 and not op.packed:
+        return cute.Uint8
+    return cute.Float32 if dtype == cute.TFloat32 else dtype
+
+
+def bits_of_a(op):
+    """How many bits an element of A takes in tensor memory."""
+    return op.a_type.width if op.packed else max(op.a_type.width, 8)
+
+
+def is_scaled(op):
+    return Field.SFA in op.fields
 
 
 def factor_layouts(op, tile):
@@ -66,25 +77,35 @@ def factor_words(op, tile, factors, operand):
     return np.stack(each)
 
 
-def product_of(op, tile, swizzles, lists, negate):
+def factor_offset(op, tile, operand, i):
+    """Where the factors of the i-th 96 elements of K begin, in factors: not a layout's stride, for they cross words."""
+    chunk, byte = divmod(i * op.shape_mnk[2] // op.sf_vec_size, 4)
+    columns = 4 * -(-tile[1] // 128) if operand == "B" else 4
+    return 4 * columns * chunk + byte
+
+
+def product_of(op, tile, swizzles, lists, more):
     """What one warp does: the products of a tile, block of K by block of K or in one call, and their commit."""
     m, n, k = tile
-    mma, group = cute.make_tiled_mma(op), op.cta_group
+    mma, group, scaled = cute.make_tiled_mma(op), op.cta_group, is_scaled(op)
     acc_layout = mma.make_fragment_C(mma.partition_shape_C((m, n))).layout
-    shape_a, in_tmem = mma.partition_shape_A((m, k)), op.a_src is OperandSource.TMEM
-    lay_sfa, lay_sfb = factor_layouts(op, tile)
+    shape_a, in_tmem = mma.partition_shape_A((m, k // op.sparsity)), op.a_src is OperandSource.TMEM
+    by_layout = scaled and op.shape_mnk[2] != 96
+    lay_sfa, lay_sfb = factor_layouts(op, tile) if by_layout else (cute.make_layout(1), cute.make_layout(1))
     mask, steps = 3 if group.value == 2 else None, k // op.shape_mnk[2]
-
     (lay_a, type_a, _), (lay_b, type_b, _) = layouts(op, tile, swizzles)
 
     @seam.traced
     def product(tmem, r_a, r_b, bar):
         s_a = cute.make_tensor(cute.recast_ptr(r_a.iterator, lay_a.inner, type_a), lay_a.outer)
         s_b = cute.make_tensor(cute.recast_ptr(r_b.iterator, lay_b.inner, type_b), lay_b.outer)
-        made = mma.set(Field.ACCUMULATE, False).set(Field.NEGATE_A, negate)
-        acc = cute.make_tensor(tmem, acc_layout)
-        sfa = cute.make_tensor(cute.recast_ptr(tmem + SFA_COLUMN, dtype=op.factor_type), lay_sfa)
-        sfb = cute.make_tensor(cute.recast_ptr(tmem + SFB_COLUMN, dtype=op.factor_type), lay_sfb)
+        made = mma.set(Field.ACCUMULATE, False)
+        for name, value in more.items():
+            made = made.set(Field[name], value)
+        acc = cute.make_tensor(cute.recast_ptr(tmem, dtype=op.accumulator), acc_layout)
+        if scaled:
+            sfa = cute.make_tensor(cute.recast_ptr(tmem + SFA_COLUMN, dtype=op.factor_type), lay_sfa)
+            sfb = cute.make_tensor(cute.recast_ptr(tmem + SFB_COLUMN, dtype=op.factor_type), lay_sfb)
         if in_tmem:
             part = made.make_fragment_A(shape_a)
             f_a = cute.make_tensor(cute.recast_ptr(tmem + A_COLUMN, dtype=part.element_type), part.layout)
@@ -96,7 +117,14 @@ def product_of(op, tile, swizzles, lists, negate):
         else:
             for i in range(steps):
                 at = (None, None, i)
-                made = made.set(Field.SFA, sfa[at].iterator).set(Field.SFB, sfb[at].iterator)
+                if by_layout:
+                    made = made.set(Field.SFA, sfa[at].iterator).set(Field.SFB, sfb[at].iterator)
+                elif scaled:
+                    made = made.set(Field.SFA, sfa.iterator + factor_offset(op, tile, "A", i))
+                    made = made.set(Field.SFB, sfb.iterator + factor_offset(op, tile, "B", i))
+                if op.sparsity == 2:
+                    column = META_COLUMN + i * op.metadata_places()[2][2]
+                    made = made.set(Field.METADATA, cute.recast_ptr(tmem + column, dtype=cute.Uint32))
                 cute.gemm(made, acc, f_a[at], f_b[at], acc)
                 made = made.set(Field.ACCUMULATE, True)
         tcgen05.commit(bar, mask, group)
@@ -106,23 +134,26 @@ def product_of(op, tile, swizzles, lists, negate):
 
 def layouts(op, tile, swizzles):
     """Of A and of B in shared memory: the layout and type of their elements, and the layout of their bytes."""
-    mma, shrink, found = cute.make_tiled_mma(op), 2 if op.packed else 1, []
-    shapes = mma.partition_shape_A(tile[::2]), mma.partition_shape_B(tile[1:])
+    mma, (m, n, k), found = cute.make_tiled_mma(op), tile, []
+    shapes = mma.partition_shape_A((m, k // op.sparsity)), mma.partition_shape_B((n, k))
     for shape, dtype, major, swizzle in zip(
         shapes, (op.a_type, op.b_type), (op.a_major_mode.name, op.b_major_mode.name), swizzles
     ):
         (mn, k), *rest = shape
-        raw = smem_layout(((mn, k // shrink), *rest), cute.Uint8, major, swizzle)
+        raw = smem_layout(((mn, k * held(op, dtype).width // 8), *rest), cute.Uint8, major, swizzle)
         found.append((smem_layout(shape, held(op, dtype), major, swizzle), held(op, dtype), raw))
     return found
 
 
-def factor_columns(op, tile):
-    """How many columns of factors a CTA has of A, and of B."""
+def more_columns(op, tile):
+    """How many columns a CTA has of A's factors, of B's, and of metadata."""
     (m, n, k), ctas = tile, op.cta_group.value
+    meta = k // op.shape_mnk[2] * op.metadata_places()[2][2] if op.sparsity == 2 else 0
+    if not is_scaled(op):
+        return 0, 0, meta
     chunks = k // op.sf_vec_size // 4
     paired = (ctas, op.shape_mnk[0]) == (2, 128)
-    return chunks * 4 * -(-m // (128 * ctas)), chunks * 4 * -(-n // 128) // (1 + paired)
+    return chunks * 4 * -(-m // (128 * ctas)), chunks * 4 * -(-n // 128) // (1 + paired), meta
 
 
 @seam.traced
@@ -133,20 +164,19 @@ def write_columns(regs, first, count, step, tmem, column, warp):
         write_words(some, tmem + column + j, warp, step)
 
 
-def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, negate=False):
-    """A kernel (a, b, factors, out) of one tile: a and b as bytes in the order of `parts` (a in tensor memory as words
-    (CTAs, 128, columns)), those of A and then of B of `factor_words`, out (CTAs, 128, words)."""
+def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
+    """A kernel (a, b, factors, out) of one tile: operands as bytes by `parts`; factors, metadata, out, and A in
+    tensor memory, as words (CTAs, 128, columns). fields: the atom's."""
     ctas, in_tmem, words = op.cta_group.value, op.a_src is OperandSource.TMEM, result_words(op, tile)
     (_, _, raw_a), (_, _, raw_b) = layouts(op, tile, swizzles)
     size_a, size_b, part = cute.size(raw_a.outer), cute.size(raw_b.outer), min(words, 64)
-    a_words, (count_a, count_b) = tile[2] * (op.a_type.width if op.packed else 8) // 32, factor_columns(op, tile)
-    product, count = product_of(op, tile, swizzles, lists, negate), count_a + count_b
+    a_words, (count_a, count_b, meta) = tile[2] // op.sparsity * bits_of_a(op) // 32, more_columns(op, tile)
+    product, count = product_of(op, tile, swizzles, lists, fields), count_a + count_b + meta
 
     @cute.cluster_shape(ctas, 1)
     @cuda.jit
     def kernel(a, b, factors, out):
-        tid, _, _ = arch.thread_idx()
-        warp = arch.make_warp_uniform(arch.warp_idx())
+        tid, warp = cuda.threadIdx.x, arch.make_warp_uniform(arch.warp_idx())
         rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
         smem = utils.SmemAllocator()
         r_a = smem.allocate_tensor(cute.Uint8, raw_a.outer, 1024, raw_a.inner)
@@ -176,6 +206,7 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, negate=False):
             more[j] = factors[rank, tid, j]
         write_columns(more, 0, count_a, 4, tmem, SFA_COLUMN, warp)
         write_columns(more, count_a, count_b, 2, tmem, SFB_COLUMN, warp)
+        write_columns(more, count_a + count_b, meta, 1, tmem, META_COLUMN, warp)
         if in_tmem:
             for j in cute.range_constexpr(a_words):
                 more[count + j] = a[rank, tid, j]
@@ -195,7 +226,6 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, negate=False):
     return kernel
 
 
-def parts_in_bytes(op, x, rows, k_of_one):
+def parts_in_bytes(op, x, rows, k_of_one, dtype):
     """A matrix of bytes (MN, K bytes) as the CTAs' threads store it."""
-    shrink = 2 if op.packed else 1
-    return parts(x, rows, k_of_one // shrink, op.cta_group.value)
+    return parts(x, rows, k_of_one * held(op, dtype).width // 8, op.cta_group.value)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
+from numba_cute import seam, utils
 from numba_cute.isa.facts import tensor_memory
 from numba_cute.nvgpu import tcgen05, warpgroup
 from numba_cute.nvgpu.tcgen05 import CtaGroup, Field, OperandMajorMode, OperandSource
@@ -222,3 +224,29 @@ def test_fields_that_an_operation_lacks_are_refused():
     with pytest.raises(CuteError, match="NEGATE_A"):
         mma.set(Field.NEGATE_A, True)
     assert warpgroup.OperandSource is OperandSource
+
+
+def test_a_fragment_of_shared_memory_prints_what_its_descriptors_say(capsys):
+    op = operation(tcgen05.MmaF16BF16Op, (F16, F32), (128, 64))
+    mma = cute.make_tiled_mma(op)
+    lay = kernels.smem_layout(mma.partition_shape_A((128, 128)), F16, "K", "SW128")
+    tensor = Tensor(Pointer(F16, AddressSpace.smem, 2048, 0, 1024, lay.inner), lay.outer)
+    fragment = mma.make_fragment_A(tensor)
+    first = "descriptor<Float16, start 2048, leading 16, stride 1024, swizzle 128>"
+    assert repr(fragment) == f"Tensor({first}, {fragment.layout})"
+    assert repr(fragment[0, 0, 5]) == first.replace("2048", str(2048 + 16384 + 32))
+    cute.print_tensor(fragment)
+    assert capsys.readouterr().out.count("descriptor<Float16, start ") == 1 + 8
+
+    @cuda.jit
+    def kernel():
+        s = utils.SmemAllocator().allocate_tensor(F16, lay.outer, 1024, lay.inner)
+        show(s)
+
+    @seam.traced
+    def show(s):
+        cute.print_tensor(mma.make_fragment_A(s))
+
+    cute.simulate(kernel, arch="sm_100a")[1, 1]()
+    assert capsys.readouterr().out.count("leading 16, stride 1024, swizzle 128>") >= 8
+    assert "vprintf" in cute.compile(kernel, (), arch="sm_100a").ptx

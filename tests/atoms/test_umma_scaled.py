@@ -30,10 +30,10 @@ def operation(cls, types, shape, ctas=1, source=SMEM, majors=(K, K)):
 
 def in_bytes(op, x, dtype):
     """Elements (rows, K) as bytes of shared memory (rows, bytes)."""
-    codes = x.astype(dtype.numpy).view(np.uint8)
+    codes = x.astype(np.float32 if dtype is cute.TFloat32 else dtype.numpy).view(np.uint8)
     if op.packed:
         return codes[:, ::2] | codes[:, 1::2] << 4
-    if dtype.width == 8:
+    if dtype.width >= 8:
         return codes
     bits = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., : dtype.width]
     dense = np.packbits(bits.reshape(len(x), -1, 16 * dtype.width), -1, bitorder="little")
@@ -44,14 +44,19 @@ def in_bytes(op, x, dtype):
 
 def words_in_tmem(op, x):
     """A (M, K) as words of tensor memory (CTAs, 128, columns)."""
-    codes = x.astype(op.a_type.numpy).view(np.uint8)
+    codes = x.astype(np.float32 if op.a_type is cute.TFloat32 else op.a_type.numpy).view(np.uint8)
     if op.packed:
         codes = codes[:, ::2] | codes[:, 1::2] << 4
     elif op.a_type.width == 4:
         codes = codes << 2
     ctas, m = op.cta_group.value, op.shape_mnk[0]
     mine = codes.reshape(ctas, m // ctas, -1)
-    lanes = np.concatenate([mine, mine], 1) if m // ctas == 64 else mine
+    if m // ctas == 64 and (ctas == 1 or op.sparsity == 2):
+        lanes = np.zeros((ctas, 4, 32, mine.shape[2]), np.uint8)
+        lanes[:, :, :16] = mine.reshape(ctas, 4, 16, -1)
+        lanes = lanes.reshape(ctas, 128, -1)
+    else:
+        lanes = np.concatenate([mine, mine], 1) if m // ctas == 64 else mine
     return np.ascontiguousarray(lanes).view(np.uint32)
 
 
@@ -70,13 +75,13 @@ def check_product(run, rng, op, tile, swizzles=("SW128", "SW128"), arch="sm_100a
     ctas, vec = op.cta_group.value, op.sf_vec_size
     a, b = (rng.integers(-2, 3, (rows, k)).astype(np.float64) for rows in (m, n))
     (fa, ca), (fb, cb) = (factors(rng, op, (rows, k // vec)) for rows in (m, n))
-    want = (a * np.repeat(fa, vec, 1)) @ (b * np.repeat(fb, vec, 1)).T * (-1 if options.get("negate") else 1)
+    want = (a * np.repeat(fa, vec, 1)) @ (b * np.repeat(fb, vec, 1)).T * (-1 if options.get("NEGATE_A") else 1)
     one = op.shape_mnk
     if op.a_src is TMEM:
         a_in = words_in_tmem(op, a)
     else:
-        a_in = kernels.parts_in_bytes(op, in_bytes(op, a, op.a_type), one[0], one[2])
-    b_in = kernels.parts_in_bytes(op, in_bytes(op, b, op.b_type), one[1], one[2])
+        a_in = kernels.parts_in_bytes(op, in_bytes(op, a, op.a_type), one[0], one[2], op.a_type)
+    b_in = kernels.parts_in_bytes(op, in_bytes(op, b, op.b_type), one[1], one[2], op.b_type)
     of_both = np.concatenate([kernels.factor_words(op, tile, c, x) for c, x in ((ca, "A"), (cb, "B"))], -1)
     out = np.zeros((ctas, 128, kernels.result_words(op, tile)), np.uint32)
 
@@ -135,7 +140,22 @@ def test_any_swizzle_is_read(run, rng, swizzle):
 
 
 def test_an_operand_is_negated_and_factors_come_with_it(run, rng):
-    check_product(run, rng, operation(MX8, (E5M2,), (128, 16)), (128, 16, 128), negate=True, lists=True)
+    check_product(
+        run,
+        rng,
+        operation(MX8, (E5M2,), (128, 16)),
+        (128, 16, 128),
+        NEGATE_A=True,
+        lists=True,
+        COLLECTOR=tcgen05.CollectorOp.FILL,
+    )
+
+
+@pytest.mark.parametrize(("cls", "types"), [(XNV4, (E4M3,)), pytest.param(X4, (), marks=SLOW)], ids=name_of)
+@pytest.mark.parametrize(("m", "n", "ctas"), [(128, 32, 1), pytest.param(256, 144, 2, marks=SLOW)])
+def test_a_k_of_96(run, rng, cls, types, m, n, ctas):
+    op = operation(cls, types, (m, n), ctas)
+    check_product(run, rng, op, (m, n, 384), ("INTER", "INTER"), arch="sm_103a")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,12 @@ from numba_cute.isa.facts.tensor_memory import lane_stride
 from numba_cute.nvgpu import tcgen05
 
 THREADS = 128
+MMA = cute.make_tiled_mma(
+    tcgen05.MmaF16BF16Op(
+        cute.Float16, cute.Float32, (128, 64), tcgen05.CtaGroup.ONE, tcgen05.OperandSource.SMEM,
+        tcgen05.OperandMajorMode.K, tcgen05.OperandMajorMode.K,
+    )
+)  # fmt: skip
 
 
 def matrix(rows, columns, width, apart):
@@ -99,3 +105,39 @@ def as_matrix(held, lay, dtype):
     lane, element = at // lane_stride(dtype.width), at % lane_stride(dtype.width)
     parts = np.ascontiguousarray(held).view(f"u{dtype.width // 8}").reshape(128, -1, per)
     return parts[lane, element // per, element % per].view(dtype.numpy).reshape(columns, rows).T
+
+
+def reducer(op, dtype, lay, columns):
+    """A kernel (x, out, red) of words x (128, columns): the matrix out, and each thread's `columns` by instructions."""
+    atom = cute.make_copy_atom(op, dtype)
+    shape = tuple(cute.size(lay, (i,)) for i in (0, 1))
+
+    @cuda.jit
+    def kernel(x, out, red):
+        tid, _, _ = arch.thread_idx()
+        warp = arch.make_warp_uniform(arch.warp_idx())
+        slot = utils.SmemAllocator().allocate_array(cute.Int32, 1)
+        if warp == 0:
+            arch.alloc_tmem(columns, slot)
+        after_and_before()
+        ptr = arch.retrieve_tmem_ptr(dtype, 16, slot)
+        there = cute.make_tensor(ptr, lay)
+        raw = cute.make_rmem_tensor(columns, cute.Uint32)
+        for j in cute.range_constexpr(columns):
+            raw[j] = x[tid, j]
+        words(raw, ptr, warp, columns, True)
+        thr = tcgen05.make_tmem_copy(atom, there).get_slice(tid)
+        here = thr.partition_D(cute.make_identity_tensor(shape))
+        regs = cute.make_rmem_tensor(here.shape, dtype)
+        least = cute.make_rmem_tensor((1, here.shape[1], here.shape[2]), dtype)
+        cute.copy(atom, thr.partition_S(there), (regs, least))
+        arch.fence_view_async_tmem_load()
+        for j in cute.range_constexpr(cute.size(here)):
+            out[here[j][0], here[j][1]] = regs[j]
+        for j in cute.range_constexpr(cute.size(least)):
+            red[tid, j] = least[j]
+        after_and_before()
+        if warp == 0:
+            arch.dealloc_tmem(ptr, columns)
+
+    return kernel

@@ -84,7 +84,6 @@ DIFFERENCES = {
     "pipeline.make_pipeline_state": "`ProducerConsumer` is refused: two states, one for each side",
     "pipeline.PipelineTmaMultiConsumersAsync": "has no `force_deprecated_per_lane_signaling`",
     "utils.HardwareInfo": "asks the driver",
-    "tilelang.cpasync.tma_load": "also of several dimensions, multicast and cache policy, by keywords",
 }
 """By a name here, in what it differs."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 
 import ml_dtypes
@@ -11,9 +12,11 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute import nvgpu, pipeline
+from numba_cute import nvgpu, pipeline, seam
 from numba_cute.nvgpu import CacheEvictionPriority
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam import facade
+from tests import api
 
 SHAPE = (4, (8, (2, 4)), 16)
 
@@ -133,6 +136,7 @@ def located(x, out):
     regs = cute.make_rmem_tensor((1,), cute.Float32, ip=None)
     regs.fill(cute.size(tile.layout, loc=None, ip=None), loc=None, ip=None)
     cute.arch.sync_threads(loc=None, ip=None)
+    cute.tilelang.cpasync.fence_proxy_async(loc=None, ip=None)
     out[i] = tile[i] + regs.load(loc=None, ip=None).reduce(cute.ReductionOp.ADD, 0.0, 0, loc=None, ip=None)
 
 
@@ -146,6 +150,16 @@ def test_loc_and_ip_are_taken_and_ignored(run):
     ) == nvgpu.warpgroup.make_smem_layout_atom(nvgpu.warpgroup.SmemLayoutAtomKind.K_SW128, cute.Float16)
     with pytest.raises(TypeError, match="lox"):
         cute.make_layout((4, 2), lox=None)
+
+
+def test_everything_that_facades_show_takes_loc_and_ip():
+    """All traced functions and methods, but for the words of the language itself."""
+    words = {"const_expr", "is_static", "range_constexpr", "static"}
+    shown = [(f"{m}.{n}", v) for m, n, v in api.names() if inspect.isfunction(v) and seam.is_traced(v)]
+    assert len(shown) > 500
+    assert {n.rpartition(".")[2] for n, v in shown if not facade.takes_locations(v)} <= words
+    for method in (cute.Tensor.load, cute.TiledMma.set, pipeline.PipelineTmaAsync.producer_acquire):
+        assert facade.takes_locations(method)
 
 
 def test_copies_take_how_far_to_unroll():

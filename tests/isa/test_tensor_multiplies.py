@@ -278,7 +278,7 @@ def test_rows_of_a_are_shifted(m, rng, ctas):
         (32, ZeroColumnMask(0, 1, 2, 1, 1, 1, 0, 0, enable=1, zeros=2, used=3, shift=2),
          ["00001110000111", "0000111000011", "111000011100", "1110000111000"]),
     ],
-    ids=str,
+    ids=repr,
 )  # fmt: skip
 def test_columns_of_b_count_as_zero(m, rng, rows, mask, zero):
     n, types = 64, ("f16", "f16")
@@ -472,3 +472,12 @@ def test_forbidden_qualifiers_are_refused_with_the_rule(row, statics, says):
     with pytest.raises(CuteError, match=says) as e:
         row.case({"cta_group": 1} | statics)
     assert "the PTX ISA has" in str(e.value)
+
+
+def test_descriptors_say_their_fields():
+    word = Tcgen05ScaledInstruction(id_a=2, n=24, m=256)
+    said = str(word).splitlines()
+    assert said[0] == f"Tcgen05ScaledInstruction {word.encode():#010x}" and len(said) == 14
+    assert "  bits 17 to 22  n        24" in said and "  bits 29 to 30  id_a     2" in said
+    assert "  bit 2          sparse   0" in said
+    assert repr(ZeroColumnMask(shift=3)).endswith("shift=3)")

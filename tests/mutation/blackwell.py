@@ -34,7 +34,7 @@ def _gemm(plan: blackwell_gemm.Plan, shape: tuple[int, int, int], clusters: int)
 
 def _scaled(space: dict, options: dict) -> None:
     kind = space["KINDS"]["mxf8"]
-    p, a, b = space["problem"](256, 256, 384, kind)
+    p, a, b = space["problem"](256, 512, 384, kind)
     space["simulate"](p, kind, 2, **options)
     gemm_host.check(a, b, p.c)
 
@@ -49,7 +49,7 @@ def _attention(space: dict, options: dict) -> None:
 ROLES = frozenset({"kernel", "epilogue", "next_static", "next_dynamic"})
 KERNELS = [
     Kernel("Blackwell GEMM", GEMM, ROLES, _gemm(blackwell_gemm.Plan(1, (1, 1), False), (384, 128, 64), 1)),
-    Kernel("Blackwell GEMM of pairs", GEMM, ROLES, _gemm(blackwell_gemm.Plan(2, (2, 2), True), (256, 256, 64), 1)),
+    Kernel("Blackwell GEMM of pairs", GEMM, ROLES, _gemm(blackwell_gemm.Plan(2, (2, 2), True), (256, 512, 64), 1)),
     Kernel("Blackwell block-scaled GEMM", SCALED, frozenset({"kernel"}), _scaled),
     Kernel("Blackwell attention", ATTENTION, frozenset({"kernel", "softmax", "scale", "leave"}), _attention),
 ]

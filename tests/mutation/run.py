@@ -15,6 +15,8 @@ LEAST = 0.95
 # (kernel, what the mutant's description holds, or ends with if there is a $): why the mutant is no bug.
 OWN = "only its own CTA uses its barriers, and that has not exited"
 NOT_TAKEN = "this branch is not taken"
+STORES = "PipelineTmaStore only checks its type"
+FIRST = "a producer's first wait of a stage passes"
 EQUIVALENT = {
     ("PipelineTmaAsync", "without pipe.producer_tail(fill)"): OWN,
     ("PipelineTmaAsync", "without pipe.sync_object_full.arrive(fill.index)"): NOT_TAKEN,
@@ -23,7 +25,7 @@ EQUIVALENT = {
     ("PipelineAsync", "without producer.tail()"): OWN,
     ("PipelineAsync", "without stage.commit()$"): NOT_TAKEN,
     ("PipelineAsync", "consumer.wait_and_advance(1) does not wait"): NOT_TAKEN,
-    ("PipelineTmaStore", "CooperativeGroup(THREAD, TILE)"): "PipelineTmaStore only checks its type",
+    ("PipelineTmaStore", "CooperativeGroup(THREAD, TILE)"): STORES,
     ("PipelineOrder", "without arch.sync_threads()"): "the first turn is that of the thread that wrote the count",
     ("PipelineCpAsync", "without producer.tail()"): OWN,
     ("PipelineCpAsync", "without arch.mbarrier_arrive(pipe.producer_get_barrier(stage))"): NOT_TAKEN,
@@ -35,12 +37,23 @@ EQUIVALENT = {
     ("raw GEMM", "without sync.bar_sync(1, 256) #2"): "the second of two: nothing uses the tile after it",
     ("TMA store", "without fence.fence_proxy_async(space='shared::cta') #2"): NOT_TAKEN,
     ("TMA store", "cp_async_bulk_wait_group(n=0, read=True)"): NOT_TAKEN,
-    ("Hopper GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): "PipelineTmaStore only checks its type",
+    ("Hopper GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): STORES,
     ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): "waiting for all groups is slower, and right",
     ("mixed GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
-    ("mixed GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): "PipelineTmaStore only checks its type",
+    ("mixed GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): STORES,
     ("Ampere GEMM", "arch.cp_async_wait_group(STAGES - 2): argument 0 -1"): "waiting for more is slower, and right",
     ("Ampere GEMM", "arch.cp_async_wait_group(0)"): "the groups open at the end are empty: all copies were waited for",
+    ("Blackwell GEMM", "without response.release()"): NOT_TAKEN,
+    ("Blackwell GEMM", "responses.wait_and_advance() does not wait"): NOT_TAKEN,
+    ("Blackwell GEMM", "asks.acquire_and_advance() does not wait"): NOT_TAKEN,
+    ("Blackwell GEMM", "without asks.tail()"): NOT_TAKEN,
+    ("Blackwell GEMM", "CooperativeGroup(Agent.Thread, followers)"): NOT_TAKEN,
+    ("Blackwell GEMM", "without producer.tail()"): OWN,
+    ("Blackwell GEMM", "CooperativeGroup(Agent.Thread, 32 * EPILOGUE_WARPS):"): STORES,
+    ("Blackwell GEMM of pairs", "CooperativeGroup(Agent.Thread, 32 * EPILOGUE_WARPS):"): STORES,
+    ("Blackwell attention", "without loads_kv.tail()"): OWN,
+    ("Blackwell attention", "loads_q.acquire_and_advance() does not wait"): FIRST,
+    ("Blackwell attention", "tiles.acquire_and_advance() does not wait"): FIRST,
     ("bulk copies", "mbarrier_wait_parity(BAR + 8 * s, 0)"): "at the end, where all copies have been waited for",
 }
 

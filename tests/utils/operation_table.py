@@ -35,9 +35,17 @@ def head(name: str, cls: Any) -> str:
     return f"| `{name}` | `{ptx}` | {', '.join(targets(cls)) or 'any'} |"
 
 
+def in_mode(cls: Any, row: Any) -> dict[str, Any]:
+    """The form of a row that a TMA operation with a mode of its own issues first."""
+    mode = getattr(cls, "mode", "tile")
+    return next((case for case in row.cases if mode != "tile" and case.get("mode") == mode), {})
+
+
 def first_targets(cls: Any) -> set[str]:
     """The target that each form of the operation needs, as its rows say it."""
-    forms = by_row.cases(cls, "target") if issubclass(cls, by_row.ByRow) else [(row, {}) for row in cls.rows]
+    forms = (
+        by_row.cases(cls, "target") if issubclass(cls, by_row.ByRow) else [(row, in_mode(cls, row)) for row in cls.rows]
+    )
     gives = cls.gives if issubclass(cls, CopyOp) else ()
     return {max(row.needs(case, gives), key=lambda t: order(t.split("|")[0])) for row, case in forms}
 

@@ -68,7 +68,7 @@ def test_a_flag_hands_over_what_was_written_before_it(run):
         (ml_dtypes.float8_e4m3fn, 16, distributed.multimem_ld_reduce_16xe4m3),
         (ml_dtypes.float8_e5m2, 16, distributed.multimem_ld_reduce_16xe5m2),
     ],
-    ids=str,
+    ids=lambda x: getattr(x, "__name__", None) or str(x),
 )
 def test_sixteen_bytes_are_reduced_and_stored(run, rng, dtype, count, load):
     x, y = aligned((32, count), dtype), aligned((32, count), dtype)

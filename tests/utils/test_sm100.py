@@ -136,6 +136,18 @@ def test_the_loads_are_multicast_where_blocks_share():
 
 
 def test_the_names_that_the_cute_dsl_has():
-    assert blackwell_helpers.__all__ == sorted(sm100.__all__)
+    assert blackwell_helpers.__all__ == sorted({*sm100.__all__, *utils.sm120.__all__})
     assert utils.compute_epilogue_tile_shape is sm100.compute_epilogue_tile_shape
     assert tcgen05.OperandSource is OperandSource
+
+
+@pytest.mark.parametrize("major", [K, MN])
+@pytest.mark.parametrize("dtype", [F16, E4M3], ids=str)
+def test_a_tile_lies_in_shared_memory_as_its_multiplies_read_it(major, dtype):
+    m, k, stages = 128, 1024 // dtype.width, 2
+    tiled = sm100.make_trivial_tiled_mma(dtype, dtype, major, K, F32, ONE, (m, 64))
+    lay = sm100.make_smem_layout_a(tiled, (m, 64, k), dtype, stages)
+    step = tiled.shape_mnk[2]
+    whole = sm100.make_smem_layout(major, (m, k), dtype, stages)
+    for at in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (77, 3, 1), (127, k - 1, 1)):
+        assert whole(at) == lay(((at[0], at[1] % step), 0, at[1] // step, at[2]))

@@ -117,6 +117,10 @@ def packed(tracer: Any, elements: Sequence[Any], dtype: dtypes.DType) -> list[An
 def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: int) -> list[Any]:
     """Convert floats of at most 16 bits to LLVM floats."""
     b = tracer.builder
+    if dtype is dtypes.Float8E8M0FNU and _has_powers(tracer):
+        pairs = [Number(types.uint16, b.trunc(b.lshr(w, _I32(shift)), _I16)) for w in src_words for shift in (0, 16)]
+        brain = [rows.cvt_bf16_ue8m0(packed=p).ir for p in pairs[: -(-count // 2)]]
+        return widened(tracer, brain, dtypes.BFloat16, count)
     if dtype.width <= 8 and not _has_rows(tracer, dtype):
         bits = [b.zext(element(tracer, src_words, dtype, i), _I32) for i in range(count)]
         return [minifloat.widened(b, x, dtype) for x in bits]
@@ -137,15 +141,19 @@ def widened(tracer: Any, src_words: Sequence[Any], dtype: dtypes.DType, count: i
 
 def narrowed(tracer: Any, floats: Sequence[Any], dtype: dtypes.DType) -> list[Any]:
     """Convert LLVM floats to packed words of floats of at most 16 bits, rounded to nearest even."""
-    if dtype.width <= 8 and not _has_rows(tracer, dtype):
+    powers = dtype is dtypes.Float8E8M0FNU and _has_powers(tracer)
+    if dtype.width <= 8 and not powers and not _has_rows(tracer, dtype):
         small = [
             tracer.builder.trunc(minifloat.narrowed(tracer.builder, x, dtype), ir.IntType(dtype.width)) for x in floats
         ]
         return packed(tracer, small, dtype)
-    row = rows.cvt_halves_f32 if dtype.width == 16 else rows.cvt_small_f32
+    if powers:
+        row, how = rows.cvt_ue8m0_f32, {"round": "rp", "saturates": True}
+    else:
+        row, how = rows.cvt_halves_f32 if dtype.width == 16 else rows.cvt_small_f32, {"type": dtype.ptx}
     padded = [*floats, *[ir.Constant(_F32, 0.0)] * (len(floats) % 2)]
     f32, b = types.float32, tracer.builder
-    pairs = [row(hi=Number(f32, h), lo=Number(f32, w), type=dtype.ptx).ir for w, h in zip(padded[0::2], padded[1::2])]
+    pairs = [row(hi=Number(f32, h), lo=Number(f32, w), **how).ir for w, h in zip(padded[0::2], padded[1::2])]
     if dtype.width == 16:
         return pairs
     if dtype.width == 4:
@@ -158,3 +166,8 @@ def _has_rows(tracer: Any, dtype: dtypes.DType) -> bool:
     """Say whether the target converts these small floats itself."""
     forms = [case for case in rows.cvt_small_f32.cases if case["type"] == dtype.ptx]
     return any(supports(tracer.arch, target) for case in forms for target in rows.cvt_small_f32.needs(case))
+
+
+def _has_powers(tracer: Any) -> bool:
+    """Say whether the target converts powers of two (ue8m0) itself."""
+    return supports(tracer.arch, rows.cvt_bf16_ue8m0.target)

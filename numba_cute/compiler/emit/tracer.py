@@ -27,6 +27,7 @@ _KIND_TYPES = {"u16": types.uint16, "s32": types.int32, "u64": types.uint64, "f3
 _KIND_TYPES.update({"f64": types.float64, "pred": types.boolean, "gmem": types.uint64, "tmap": types.uint64})
 _I32 = ir.IntType(32)
 SMEM_SYMBOL = "numba_cute_dynamic_smem"
+TIMELINE_SYMBOL = "numba_cute_timeline"
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 
@@ -276,6 +277,24 @@ class Tracer(Vectors):
 
     def gave(self, fn: Any, result: Any) -> None:
         """Do nothing: who drops it is found in the kernel's steps, once all is typed (see `steps.AUDITS`)."""
+
+    def told(self, kind: int, name: str, payload: Any) -> bool:
+        """Leave it to the code."""
+        return False
+
+    def timeline(self) -> Number:
+        """Give the address of a symbol of the module, which a launch that is recorded sets (host/recording.py)."""
+
+        def emit(b: Any) -> Any:
+            symbol = b.module.globals.get(TIMELINE_SYMBOL)
+            if symbol is None:
+                words = ir.ArrayType(ir.IntType(64), 2)
+                symbol = ir.GlobalVariable(b.module, words, TIMELINE_SYMBOL, addrspace=1)
+                symbol.linkage, symbol.align = "weak", 16  # of the kernel and its device functions, linked into one
+                symbol.initializer = ir.Constant(words, [0, 0])
+            return b.ptrtoint(symbol, _LLVM["i64"])
+
+        return self.number(types.uint64, emit)
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:

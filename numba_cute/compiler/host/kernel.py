@@ -32,6 +32,7 @@ class CuteKernel(_Kernel):
     """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
 
     def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
+        self._cute_options = kwargs
         with building(py_func, kwargs.get("launch_bounds")):
             super().__init__(py_func, *args, **kwargs)
         _assemble(self._codelibrary, py_func.__name__)

@@ -22,9 +22,11 @@ from numba.cuda.dispatcher import (
 
 from ...seam import CuteError
 from ...seam.constexpr import static_arguments
+from ...seam.recording import recording
 from .cluster import checked_cluster
 from .facts import facts
 from .mapped import mapped
+from .recording import launch_recorded
 from .streams import core_stream
 
 
@@ -74,7 +76,14 @@ def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
 def launched(
     kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int, cluster: Any, pdl: bool
 ) -> None:
-    """Launch a compiled kernel, this library's or Numba's own."""
+    """Launch a compiled kernel, this library's or Numba's own; while a timeline is recorded, what tells it."""
+    recorder = recording()
+    if recorder is not None and hasattr(kernel, "_cute_options") and not hasattr(kernel, "_cute_records"):
+        launch_recorded(
+            kernel, griddim, blockdim, recorder,
+            lambda twin: launched(twin, args, griddim, blockdim, stream, sharedmem, cluster, pdl),
+        )  # fmt: skip
+        return
     cluster = _own_or_given_cluster(kernel, griddim, cluster)
     cufunc = kernel._codelibrary.get_cufunc()
     sharedmem = _check_smem(kernel, cufunc, sharedmem)
@@ -124,6 +133,8 @@ class Launch:
 
         args: the kernel's arguments. Arrays must already be on the device (CuteError): nothing is copied back.
         """
+        if recording() is not None:
+            raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
         args = mapped(self.kernel, static_arguments(self.kernel, args))
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()

@@ -9,7 +9,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ... import seam
-from ...seam import CuteError, steps
+from ...seam import CuteError, facade, steps
 from ..bridge.object_types import BoundTraced, StructRef, Value
 from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
@@ -81,6 +81,7 @@ def _step(inst: Any, typemap: Any, bound: dict[str, str], region: int) -> steps.
                 return steps.Step("call", target, bound[func], typemap[func].attr, args, named, uses, region, line)
             called = _value(typemap, func)
             if callable(called) and not isinstance(called, StructProxy):
+                called = facade.plain(called)
                 return steps.Step("call", target, None, called, args, named, uses, region, line)
     return steps.Step("other", target, None, None, (), {}, uses, region, line)
 

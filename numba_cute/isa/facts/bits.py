@@ -64,6 +64,17 @@ class Record:
     def __post_init__(self) -> None:
         self.encode()
 
+    def __str__(self) -> str:
+        """The word, and a line for each field: its bits, its name and its value."""
+        fields = sorted(self.fields().items(), key=lambda item: item[1].lo)
+        wide = max(len(name) for name, _ in fields)
+        lines = [f"{type(self).__name__} {self.encode():#0{2 + self.WIDTH // 4}x}"]
+        for name, field in fields:
+            last = field.lo + field.width - 1
+            where = f"bits {field.lo} to {last}" if field.width > 1 else f"bit {field.lo}"
+            lines.append(f"  {where:<14} {name:<{wide}} {getattr(self, name)}")
+        return "\n".join(lines)
+
     def encode(self) -> int:
         """The word."""
         word = 0

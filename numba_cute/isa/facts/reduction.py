@@ -37,6 +37,20 @@ def combine(op: str, old: NDArray[Any], new: NDArray[Any], flush: bool = False) 
     return _canonical(out.astype(old.dtype, copy=False))
 
 
+def across(op: str, values: NDArray[Any], magnitudes: bool, nan: bool) -> NDArray[Any]:
+    """Return the least or greatest of each row of `values` (op "min", "max"). Of floats: of their magnitudes, where
+    that is asked for; NaN if one is and `nan`, else if all are; of zeros +0 is the greater."""
+    if values.dtype.kind in "iu":
+        whole: np.ndarray = _PLAIN[op].reduce(values, axis=1)
+        return whole
+    x = np.abs(values) if magnitudes else values
+    found = x[:, 0]
+    for column in x.T[1:]:
+        found = _extreme(op, np.where(np.isnan(found), column, found), np.where(np.isnan(column), found, column))
+    found = np.where(np.isnan(x).any(axis=1) & nan, np.float32(np.nan), found)
+    return _canonical(np.ascontiguousarray(found, x.dtype))
+
+
 def _extreme(op: str, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     beyond = old < new if op == "min" else old > new
     zero = (old == new) & (np.signbit(old) == (op == "min"))

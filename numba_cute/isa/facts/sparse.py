@@ -84,9 +84,12 @@ def expand(kept: Any, words: Any, k: int, width: int, selector: int) -> Any:
     return dense
 
 
-def compress(dense: Any, rows: int, k: int, width: int, selector: int) -> tuple[Any, NDArray[np.uint32]]:
-    """The stored half (M, K / 2) of a matrix (M, K), and its metadata (M / rows, K / k, threads) for instructions of
-    (rows, k): what `expand` undoes. An error where a chunk has too many that are not zero."""
+def compress(
+    dense: Any, rows: int, k: int, width: int, held: tuple[Any, Any], count: int
+) -> tuple[Any, NDArray[np.uint32]]:
+    """The stored half (M, K / 2) of a matrix (M, K), and its metadata (M / rows, K / k, `count` words) for instructions
+    of (rows, k): what `expand` undoes. held: the word of each row's chunk, and from which bit on it has it, as `places`
+    gives them. An error where a chunk has too many that are not zero."""
     m, total = dense.shape
     split = dense.reshape(m, total // chunk(width), -1, 2 if width == 4 else 1)  # what is stored or left out together
     taken = (split != 0).any(-1)
@@ -104,10 +107,10 @@ def compress(dense: Any, rows: int, k: int, width: int, selector: int) -> tuple[
     order = np.sort(order, axis=-1)
     kept = np.take_along_axis(split, order[..., None], 2).reshape(m, total // 2)
     codes = np.where(order[..., 0] == 1, HALVES[1], HALVES[0]) if width == 32 else order[..., 0] | order[..., 1] << 2
-    lane, bit = places(rows, k, width, selector)
+    lane, bit = held
     chunks = lane.shape[1]
     tiles = codes.reshape(m // rows, rows, total // k, chunks).transpose(0, 2, 1, 3).astype(np.uint32)
-    words = np.zeros((m // rows, total // k, rows * 2), np.uint32)
+    words = np.zeros((m // rows, total // k, count), np.uint32)
     where: Any = (slice(None), slice(None), lane)
     np.bitwise_or.at(words, where, tiles << bit.astype(np.uint32))
     return kept, words

@@ -137,21 +137,23 @@ def metadata_columns(width: int) -> int:
     return 1 if width in SPREAD else 2
 
 
-def expand(stored: Any, words: Any, lanes: Any, k: int, width: int) -> Any:
-    """The dense rows (rows, k) of a sparse A, of its stored half (rows, k / 2). words: (128 lanes, columns) of
-    metadata. lanes: where each row of D lies. width: of an element, as the metadata has it: 32, 16, 8 or (pairs) 4.
+def metadata(lanes: Any, k: int, width: int) -> tuple[Any, Any, Any]:
+    """Where the metadata of rows that lie in these lanes lies: the lane, the column and from which bit on, of each
+    chunk (rows, chunks). width: of an element, as the metadata has it: 32, 16, 8 or (pairs) 4.
 
     Of 16- and 32-bit elements 16 lanes hold 16 rows: lane r % 8, of the second half of K 8 further, has row r in its
     low half, row r + 8 in its high half. Of others each lane has its row's, the first along K lowest."""
-    chunks = k // sparse.chunk(width)
-    chunk = np.arange(chunks)[None, :]
-    if width in SPREAD:
-        row = lanes[:, None] % 16
-        holder: Any = lanes[:, None] - row + row % 8 + 8 * (chunk // 4)
-        bit: Any = 16 * (row // 8) + 4 * (chunk % 4)
-        column: Any = 0 * bit
-    else:
-        holder, bit, column = lanes[:, None] + 0 * chunk, 4 * (chunk % 8) + 0 * lanes[:, None], chunk // 8
+    row, chunk = lanes[:, None] % 16, np.arange(k // sparse.chunk(width))[None, :]
+    if width not in SPREAD:
+        return lanes[:, None] + 0 * chunk, chunk // 8 + 0 * row, 4 * (chunk % 8) + 0 * row
+    bit = 16 * (row // 8) + 4 * (chunk % 4)
+    return lanes[:, None] - row + row % 8 + 8 * (chunk // 4), 0 * bit, bit
+
+
+def expand(stored: Any, words: Any, lanes: Any, k: int, width: int) -> Any:
+    """The dense rows (rows, k) of a sparse A, of its stored half (rows, k / 2). words: (128 lanes, columns) of
+    metadata. lanes: where each row of D lies. width: as for `metadata`."""
+    holder, column, bit = metadata(lanes, k, width)
     codes = np.asarray(words)[holder, column].astype(np.int64) >> bit & 15
     legal: Sequence[int] = sparse.HALVES if width == 32 else (*sparse.LEGAL, 0b0110)
     wrong = np.argwhere(~np.isin(codes, legal))

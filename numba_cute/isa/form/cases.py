@@ -66,22 +66,21 @@ class Block:
 class Cases(Sequence[dict[str, Any]]):
     """All cases of a row, in order. Each is one dict, made when it is first asked for: cases are known by identity.
 
-    blocks: the products that they are. plain: whether each block is one case, as it was given.
+    given: as they were given. blocks: the same as products. plain: whether each is one case.
     """
 
     def __init__(self, over: Iterable[Mapping[str, Any]]) -> None:
-        given = [dict(case) for case in over]
+        self.given = given = [dict(case) for case in over]
         self.plain = not any(isinstance(v, Each) for case in given for v in case.values())
         self._all: tuple[dict[str, Any], ...] | None = tuple(given) if self.plain else None
         self._made: dict[tuple[int, tuple[Any, ...]], dict[str, Any]] = {}
-        self._given = given
         self._blocks: tuple[Block, ...] | None = None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         if self._blocks is None:
             self._blocks = tuple(
-                Block({k: v if isinstance(v, Each) else (v,) for k, v in case.items()}) for case in self._given
+                Block({k: v if isinstance(v, Each) else (v,) for k, v in case.items()}) for case in self.given
             )
         return self._blocks
 
@@ -99,7 +98,7 @@ class Cases(Sequence[dict[str, Any]]):
         return iter(self._every())
 
     def __bool__(self) -> bool:
-        return bool(self._given)
+        return bool(self.given)
 
     def _every(self) -> tuple[dict[str, Any], ...]:
         if self._all is None:

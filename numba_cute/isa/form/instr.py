@@ -127,23 +127,19 @@ class Instr:
         statics = (statics_in(self.ptx) | conditions_in(self.ptx) | set(self.statics)) - named
         statics |= {o.count for o in self.operands if isinstance(o.count, str)}
         statics |= {o.by for o in self.operands if o.by is not None}
-        for block in self.cases.blocks:
-            case = block.choices
+        for case in self.cases.given:
             if not statics <= case.keys():  # (what is wrong with a case is written only then: there are many)
-                need(False, f"case {block.first()} lacks {sorted(statics - set(case))}")
+                need(False, f"case {case} lacks {sorted(statics - set(case))}")
             if not named.isdisjoint(case):
                 need(False, f"{sorted(named & set(case))} is an operand and a static parameter")
-            for sem in case.get("sem", (self.sem,)):
-                for scope in case.get("scope", (self.scope,)):
-                    if sem not in SEMS or scope not in SCOPES:
-                        need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
+            sem, scope = self.order(case)
+            if sem not in SEMS or scope not in SCOPES:
+                need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
             if not self.ranges.keys() <= case.keys():
-                need(False, f"case {block.first()} lacks one of the ranges {sorted(self.ranges)}")
+                need(False, f"case {case} lacks one of the ranges {sorted(self.ranges)}")
         empty = [o.name for o in self.operands if not any(self._allowing(o))]
         need(not empty, f"{empty} is an empty vector in every case, or never allowed")
-        targets = {t for b in self.cases.blocks for some in b.choices.get("target", (self.target,))
-                   for t in some.split("|")}  # fmt: skip
-        targets |= {t for o in self.operands if o.target for t in o.target.split("|")}
+        targets = {t for c in self.cases.given for t in c.get("target", self.target).split("|")}
         wrong = sorted(t for t in targets if not re.fullmatch(r"sm_\d+[af]?", t))
         need(not wrong, f"target {wrong} is not like sm_90a")
         unwritten = [o.name for o in self.operands if o.kind is pred and o.writes and o.reads]
@@ -155,6 +151,9 @@ class Instr:
         """Whether a case can have the operand, for the cases that differ in that."""
         if o.where is None and not isinstance(o.count, str):
             yield o.allowed({})
+            return
+        if self.cases.plain:
+            yield from map(o.allowed, self.cases.given)
             return
         names = (*(o.where or ())[:1], *((o.count,) if isinstance(o.count, str) else ()))
         for block in self.cases.blocks:

@@ -102,3 +102,48 @@ def cvt_f16x2_small(m: Machine, packed: u16, wide: out(u32), *, type: str, nibbl
         bits &= (1 << dtype.width) - 1
     low, high = (_NAN16 if np.isnan(v) else int(v.view(np.uint16)) for v in bits.view(dtype.numpy).astype(np.float16))
     return high << 16 | low
+
+
+_POWERS = [{"round": r, "saturates": s} for r in ("rp", "rz") for s in (True, False)]
+
+
+def _power(x: float, round: str, saturates: bool) -> int:
+    """The exponent code of a power of two that is not less (rp) or not more (rz) than a float's magnitude, 2 ** -127 at
+    least; 255 is NaN, and what is too large without `saturates`."""
+    bits = int(np.float32(x).view(np.uint32)) & 0x7FFFFFFF
+    if bits > 0x7F800000:
+        return 0xFF
+    code, rest = bits >> 23, bits & 0x7FFFFF
+    if round == "rp" and rest > (0x400000 if code == 0 else 0):
+        code += 1
+    return min(code, 0xFE) if saturates else min(code, 0xFF)
+
+
+def _powers(lo: float, hi: float, round: str, saturates: bool) -> int:
+    return _power(hi, round, saturates) << 8 | _power(lo, round, saturates)
+
+
+@instr("cvt.{round}<saturates:.satfinite>.ue8m0x2.f32 $packed, $hi, $lo;", target=_FAMILIES, ref=_REF, pure=True,
+       over=_POWERS)  # fmt: skip
+def cvt_ue8m0_f32(m: Machine, lo: f32, hi: f32, packed: out(u16), *, round: str, saturates: bool) -> int:
+    """The magnitudes of two floats as powers of two (ue8m0), rounded up (rp) or down (rz): `lo` in bits 0 to 7, `hi`
+    above. NaN, and without `saturates` what is too large, becomes 255. Any thread."""
+    return _powers(lo, hi, round, saturates)
+
+
+@instr("cvt.{round}<saturates:.satfinite>.ue8m0x2.bf16x2 $packed, $wide;", target=_FAMILIES, ref=_REF, pure=True,
+       over=_POWERS)  # fmt: skip
+def cvt_ue8m0_bf16(m: Machine, wide: u32, packed: out(u16), *, round: str, saturates: bool) -> int:
+    """Two bf16 as powers of two: `cvt_ue8m0_f32` of them, the first in bits 0 to 15. Any thread."""
+    low, high = np.array([wide << 16 & 0xFFFF0000, wide & 0xFFFF0000], np.uint32).view(np.float32).tolist()
+    return _powers(low, high, round, saturates)
+
+
+@instr("cvt.rn.bf16x2.ue8m0x2 $wide, $packed;", target=_FAMILIES, ref=_REF, pure=True)
+def cvt_bf16_ue8m0(m: Machine, packed: u16, wide: out(u32)) -> int:
+    """Two powers of two (ue8m0, the first in bits 0 to 7) as bf16, which holds them all; 255 is NaN. Any thread."""
+
+    def half(code: int) -> int:
+        return _NAN16 if code == 0xFF else 0x40 if code == 0 else code << 7
+
+    return half(packed >> 8 & 0xFF) << 16 | half(packed & 0xFF)

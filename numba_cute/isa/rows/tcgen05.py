@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ...seam import CuteError
 from ..facts.fragment_layouts import elements
+from ..facts.reduction import across
 from ..facts.tensor_memory import (
     REPETITIONS,
     S16X32BX2,
@@ -134,6 +135,35 @@ def tcgen05_ld(
     if not pack:
         return block.ravel()[_held(shape, num, pack)]
     return np.ascontiguousarray((block & 0xFFFF).astype(np.uint16).ravel()[_held(shape, num, pack)]).view(np.uint32)
+
+
+_RED_SHAPES = (S32X32B, S16X32BX2)
+_RED_TYPES = [{"type": "f32", "abs": a, "nan": n} for a in (False, True) for n in (False, True)]
+_RED_TYPES += [{"type": t, "abs": False, "nan": False} for t in ("s32", "u32")]
+
+
+@instr("tcgen05.ld.red.sync.aligned.{shape}.x{num}.{op}<abs:.abs><nan:.NaN>.{type} $dst, $red, [$taddr]"
+       "<halves:, {split}>;",
+       target="sm_103f|sm_110f", issuer=WARP, done_by=TCGEN05_LOADS, ref=f"{_REF}-ld",
+       over=[{**form, "op": op, **kind} for form in _moves("pack") if not form["pack"] and form["num"] > 1
+             and SHAPES[form["shape"]] in _RED_SHAPES for op in ("min", "max") for kind in _RED_TYPES],
+       ranges={"split": range(512)})  # fmt: skip
+def tcgen05_ld_red(
+    m: Machine, dst: out(_WORDS), red: out(u32[1]), taddr: same(tmem), *, shape: str, num: int, op: str, type: str,
+    abs: bool, nan: bool, split: int | None,
+) -> Any:  # fmt: skip
+    """`tcgen05_ld` without packing, of `num` above 1, and the least or greatest of what each thread loads into its
+    `red`. All 32 lanes.
+
+    shape, num, split: as there. op: "min" or "max". type: "f32", "s32" or "u32". Of floats, with abs of the magnitudes,
+    with nan NaN if any is; without, a NaN counts only where all are (the PTX ISA leaves that, and the order of zeros,
+    open: it is redux.sync's in the simulator)."""
+    parts = [m.tmem.read(*patch) for patch in _patches(m, int(taddr), shape, num, False, split)]
+    words = np.concatenate(parts, axis=1).ravel()[_held(shape, num, False)]
+    return words, across(op, words.view(_RED_DTYPES[type]), abs, nan).view(np.uint32)[:, None]
+
+
+_RED_DTYPES = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
 
 
 @instr("tcgen05.st.sync.aligned.{shape}.x{num}<unpack:.unpack::16b>.b32 [$taddr]<halves:, {split}>, $src;",

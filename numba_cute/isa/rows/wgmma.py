@@ -20,6 +20,7 @@ from ...seam import CuteError
 from ..facts import fragment_layouts, fragments
 from ..facts.bits import WgmmaDescriptor
 from ..facts.canonical import CHUNK, K_MAJOR, MN_MAJOR, chunk_offsets, swizzle_addresses
+from ..form.cases import each
 from ..form.instr import ASYNC, WARPGROUP, WGMMA_GROUP, instr
 from ..form.kinds import accumulate, accumulator, descriptor, f32, s32, same, u32
 from ..form.machine import Machine
@@ -145,16 +146,13 @@ def forms(k: int, d: str, a: str, b: str, a_src: str, over: Iterable[dict[str, A
 
 def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
     """All forms; those with both signs +1 come first, so that they are meant where a caller names no sign."""
-    for scale_a, scale_b in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
-        for n in range(8, 257, 8):
-            for ab in types:
-                for trans_a in (0, 1) if a_src == "smem" else (0,):
-                    for trans_b in (0, 1):
-                        case = {"n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b}
-                        case |= {"scale_a": scale_a, "scale_b": scale_b}
-                        yield from forms(16, d, ab, ab, a_src, [case])
+    for n in range(8, 257, 8):
+        for ab in types:
+            majors = {"trans_a": each(0, 1) if a_src == "smem" else 0, "trans_b": each(0, 1)}
+            yield from forms(16, d, ab, ab, a_src, [{"n": n, "ab": ab, **majors, **_SIGNS}])
 
 
+_SIGNS = {"scale_a": each(1, -1), "scale_b": each(1, -1)}
 _SS = "$acc, $a_desc, $b_desc, $use_acc, {scale_a}, {scale_b}, {trans_a}, {trans_b};"
 _RS = "$acc, $a, $b_desc, $use_acc, {scale_a}, {scale_b}, {trans_b};"
 _MMA: dict[str, Any] = {
@@ -223,11 +221,10 @@ _INTEGER_N = (8, 16, 24, *range(32, 257, 16))
 
 
 def _k_cases(types: list[tuple[str, str]], d: str, a_src: str) -> Iterator[dict[str, Any]]:
-    for scale_a, scale_b in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
-        for n in range(8, 257, 8):
-            for a, b in types:
-                case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": scale_a, "scale_b": scale_b}
-                yield from forms(256 // fragments.WIDTHS[a], d, a, b, a_src, [case])
+    for n in range(8, 257, 8):
+        for a, b in types:
+            case = {"n": n, "trans_a": 0, "trans_b": 0, **_SIGNS}
+            yield from forms(256 // fragments.WIDTHS[a], d, a, b, a_src, [case])
 
 
 def _integer_cases(a_src: str) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..facts import fragments, sparse
+from ..form.cases import each
 from ..form.instr import instr
 from ..form.kinds import metadata
 from ..form.machine import Machine
@@ -60,23 +61,18 @@ def _issue(
 
 
 def _cases(types: tuple[str, ...], d: str, a_src: str) -> Iterator[dict[str, Any]]:
-    for scale_a in (1, -1):
-        for n in range(8, 257, 8):
-            for ab in types:
-                for trans_a in (0, 1) if a_src == "smem" else (0,):
-                    for trans_b in (0, 1):
-                        for selector in (0, 1):
-                            case = {"n": n, "ab": ab, "trans_a": trans_a, "trans_b": trans_b, "scale_a": scale_a}
-                            yield from forms(32, d, ab, ab, a_src, [{**case, "selector": selector}])
+    for n in range(8, 257, 8):
+        for ab in types:
+            case = {"n": n, "ab": ab, "trans_a": each(0, 1) if a_src == "smem" else 0, "trans_b": each(0, 1)}
+            yield from forms(32, d, ab, ab, a_src, [{**case, "scale_a": each(1, -1), "selector": each(0, 1)}])
 
 
 def _k_cases(types: list[tuple[str, str]], d: str, a_src: str) -> Iterator[dict[str, Any]]:
-    for scale_a in (1, -1):
-        for n in range(8, 257, 8):
-            for a, b in types:
-                for selector in (0, 1) if a == "tf32" else (0,):
-                    case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": scale_a, "selector": selector}
-                    yield from forms(512 // fragments.WIDTHS[a], d, a, b, a_src, [case])
+    for n in range(8, 257, 8):
+        for a, b in types:
+            selector = each(0, 1) if a == "tf32" else 0
+            case = {"n": n, "trans_a": 0, "trans_b": 0, "scale_a": each(1, -1), "selector": selector}
+            yield from forms(512 // fragments.WIDTHS[a], d, a, b, a_src, [case])
 
 
 def _integer_cases(a_src: str) -> Iterator[dict[str, Any]]:

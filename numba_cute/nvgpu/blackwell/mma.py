@@ -23,7 +23,7 @@ from ...seam import CuteError, known, known_as, static, traced
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, remembered
-from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
+from ..common.choices import CollectorOp, CtaGroup, OperandMajorMode, OperandSource
 from ..common.matrix import AB, ACC, A, B, RowMma
 from ..common.smem_descriptor import DescriptorForm, SmemDescriptor, descriptor_tensor
 
@@ -45,23 +45,24 @@ TCGEN05 = DescriptorForm(
 
 
 @remembered
-def _traits(m: int, n: int, k: int, ctas: int) -> MmaTraits:
+def _traits(m: int, n: int, k: int, ctas: int, sparsity: int) -> MmaTraits:
     """The tile of a multiply, whose rows of A, B and D are dealt out to its CTAs, one part after the other."""
 
     def part(rows: int, columns: int, whole: int) -> Layout:
         return Layout((ctas, (rows, columns)), (rows, (1, whole)))
 
     mine = m // ctas
-    a, b, c = part(mine, k, m), part(n // ctas, k, n), part(mine, n, m)
-    return MmaTraits((m, n, k), layout.make_layout(ctas), a, b, c)
+    a, b, c = part(mine, k // sparsity, m), part(n // ctas, k, n), part(mine, n, m)
+    return MmaTraits((m, n, k), layout.make_layout(ctas), a, b, c, sparsity, part(mine, k, m))
 
 
 @known_as("cute_nvgpu.tcgen05")
 class UnitMma(RowMma):
-    """Base of the operations of the matrix unit with operands of one scale. negate_a, negate_b: the words of
-    Field.NEGATE_A and NEGATE_B."""
+    """Base of the operations of the matrix unit. negate_a, negate_b: the words of Field.NEGATE_A and NEGATE_B."""
 
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B)
+    fields: ClassVar[tuple[Field, ...]] = (
+        Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B, Field.COLLECTOR, Field.DISABLED_LANES
+    )  # fmt: skip
     rows = (isa.tcgen05_mma_ss, isa.tcgen05_mma_ts)
     asynchronous = True
     saturates: ClassVar[bool] = False
@@ -86,7 +87,7 @@ class UnitMma(RowMma):
         return super()._chosen(choice, legal)
 
     def traits(self) -> MmaTraits:
-        return _traits(*self.shape_mnk, self.cta_group.value)
+        return _traits(*self.shape_mnk, self.cta_group.value, self.sparsity)
 
     def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         what = f"make_fragment_{operand}"
@@ -112,6 +113,7 @@ class UnitMma(RowMma):
             raise CuteError(f"{what}: shape {shape} must be ({part}, rest, rest, …), as partition_{operand} gives it")
         rest = tuple(map(layout.size, shape[1:]))
         rows, columns = part
+        ctas = 1 if self.sparsity > 1 else ctas  # 64 rows of a CTA lie as those of one alone
         if operand == "A":
             dtype = self.a_type
             width = dtype.width if self.packed else max(dtype.width, 8)
@@ -142,8 +144,13 @@ class UnitMma(RowMma):
     ) -> None:  # fmt: skip
         row, statics = self.row()
         operands = self._operands(d, a, b)
-        form = instruction(statics, *signs(negate_a, negate_b), self.saturates)
-        seam.current().when(isa.elect_sync(), lambda: row(*operands, form, accumulate, **statics))
+        form, more = self._told(statics, signs(negate_a, negate_b), words)
+        statics |= _qualifiers(words)
+        seam.current().when(isa.elect_sync(), lambda: row(*operands, form, use_acc=accumulate, **more, **statics))
+
+    def _told(self, statics: dict[str, Any], negated: tuple[bool, bool], words: dict[str, Any]) -> tuple[Any, Any]:
+        """The instruction descriptor, and the operands after it by name, as the `words` of the atom's fields say."""
+        return instruction(statics, *negated, self.saturates), {"disable": words.get("disabled_lanes")}
 
     def _operands(self, d: Tensor, a: Tensor, b: Tensor) -> tuple[Any, Any, Any]:
         """The words of d, a and b."""
@@ -164,6 +171,18 @@ class UnitMma(RowMma):
         if dtype.width < 8 and not self.packed:
             return element == Uint8
         return element == dtype or (dtype == TFloat32 and element == Float32)
+
+
+def _qualifiers(words: dict[str, Any]) -> dict[str, Any]:
+    """The row's static parameters that fields of the atom say."""
+    collector, scale_d, found = words.get("collector"), words.get("scale_d"), {}
+    if collector is not None:
+        if not isinstance(collector, CollectorOp):
+            raise CuteError(f"gemm: Field.COLLECTOR {collector!r} must be a member of tcgen05.CollectorOp")
+        found["collector"] = collector.value
+    if scale_d is not None:
+        found["scale_d"] = scale_d
+    return found
 
 
 def signs(negate_a: Any, negate_b: Any) -> tuple[bool, bool]:
@@ -200,6 +219,7 @@ class MmaF16BF16Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
+    fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
     fixed = {"kind": "f16", "sparse": False}
     choices = (AB, ACC, *PLACES)
 
@@ -218,6 +238,7 @@ class MmaTF32Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
+    fields: ClassVar[tuple[Field, ...]] = (*UnitMma.fields, Field.SCALE_D)
     fixed = {"kind": "tf32", "sparse": False}
     choices = PLACES
 
@@ -238,7 +259,7 @@ class MmaI8Op(UnitMma):
     a_major_mode: OperandMajorMode
     b_major_mode: OperandMajorMode
 
-    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE,)
+    fields: ClassVar[tuple[Field, ...]] = (Field.ACCUMULATE, Field.COLLECTOR, Field.DISABLED_LANES)
     saturates = True
     fixed = {"kind": "i8", "sparse": False}
     choices = (AB, *PLACES)

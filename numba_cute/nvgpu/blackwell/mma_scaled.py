@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ... import isa, seam
+from ... import isa
 from ...atoms.op import Field
 from ...dtypes import DType, Float8E4M3FN, Float8E8M0FNU
 from ...isa.rows.tcgen05_cases import scaled_instruction
@@ -15,7 +15,7 @@ from ...tensor.tensor import Tensor
 from ..common.by_row import Choice, form
 from ..common.choices import CtaGroup, OperandMajorMode, OperandSource
 from ..common.matrix import AB, A, B
-from .mma import A_SRC, GROUP, PLACES, TILE, UnitMma, signs
+from .mma import A_SRC, GROUP, PLACES, TILE, UnitMma
 
 __all__ = [
     "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op", "MmaMXF8Op", "SM103MmaMXF4NVF4Op", "SM103MmaMXF4Op",
@@ -30,18 +30,17 @@ K_MAJOR_PLACES = (TILE, GROUP, A_SRC)
 @known_as("cute_nvgpu.tcgen05")
 class ScaledMma(UnitMma):
     """Base of the operations with scale factors. `tiled_mma.set(Field.SFA, pointer)` and SFB say where those of the
-    first row lie in tensor memory; so does a tensor with a factor's place for each instruction, (V, MMA_M, MMA_K). sfa,
-    sfb: the words of these fields."""
+    first row lie in tensor memory; so does a tensor with a factor's place for each instruction, (V, MMA_M, MMA_K)."""
 
     fields: ClassVar[tuple[Field, ...]] = (
-        Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B, Field.SFA, Field.SFB
+        Field.ACCUMULATE, Field.NEGATE_A, Field.NEGATE_B, Field.SFA, Field.SFB, Field.COLLECTOR
     )  # fmt: skip
     rows = (isa.tcgen05_mma_scaled_ss, isa.tcgen05_mma_scaled_ts)
 
     @property
     def sf_vec_size(self) -> int:
         """The elements along K that have one factor."""
-        return int(form(self)[1]["block"])
+        return int(form(self)[1]["block"]) * self.sparsity
 
     @property
     def factor_type(self) -> DType:
@@ -51,17 +50,12 @@ class ScaledMma(UnitMma):
     def word(self, part: Tensor) -> Any:
         return part.iterator
 
-    def issue(
-        self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, negate_a: Any = False, negate_b: Any = False,
-        sfa: Any = None, sfb: Any = None, **words: Any,
-    ) -> None:  # fmt: skip
-        row, statics = self.row()
-        operands = self._operands(d, a, b)
-        (scale_a, id_a), (scale_b, id_b) = self._factors(sfa, Field.SFA), self._factors(sfb, Field.SFB)
-        word = scaled_instruction(statics, id_a, id_b, *signs(negate_a, negate_b))
-        seam.current().when(
-            isa.elect_sync(), lambda: row(*operands, word, scale_a, scale_b, accumulate, **statics)
-        )  # fmt: skip
+    def _told(self, statics: dict[str, Any], negated: tuple[bool, bool], words: dict[str, Any]) -> tuple[Any, Any]:
+        (scale_a, id_a), (scale_b, id_b) = (
+            self._factors(words["sfa"], Field.SFA),
+            self._factors(words["sfb"], Field.SFB),
+        )
+        return scaled_instruction(statics, id_a, id_b, *negated), {"scale_a": scale_a, "scale_b": scale_b}
 
     def _factors(self, p: Any, field: Field) -> tuple[Any, int]:
         """The address of the scale factors, and the byte of its word at which they begin; the address has it in its
@@ -145,7 +139,7 @@ class MmaMXF4Op(PackedMma):
     cta_group: CtaGroup
     a_src: OperandSource
 
-    fixed = {"kind": "mxf4", "sparse": False, "k": 64, "vec": "block32"}
+    fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 64, "vec": "block32"}
     choices = K_MAJOR_PLACES
 
 
@@ -178,7 +172,7 @@ class SM103MmaMXF4Op(PackedMma):
     cta_group: CtaGroup
     a_src: OperandSource
 
-    fixed = {"kind": "mxf4", "sparse": False, "k": 96, "vec": "block32"}
+    fixed = {"kind": "mxf4nvf4", "sparse": False, "k": 96, "vec": "block32"}
     choices = K_MAJOR_PLACES
 
 

@@ -9,9 +9,9 @@ from ...atoms.op import Field
 from ...seam import CuteError, StaticEnum
 
 __all__ = [
-    "CacheEvictionPriority", "CtaGroup", "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope",
-    "OperandMajorMode", "OperandSource", "OutputMajorMode", "SharedSpace", "StoreCacheMode",
-    "normalize_field_to_ir_name",
+    "CacheEvictionPriority", "CollectorBBuffer", "CollectorOp", "CtaGroup", "L2PrefetchSize", "LoadCacheMode",
+    "MemoryOrder", "MemoryScope", "OperandMajorMode", "OperandSource", "OutputMajorMode", "SharedSpace",
+    "StoreCacheMode", "normalize_field_to_ir_name",
 ]  # fmt: skip
 
 
@@ -28,6 +28,26 @@ class OperandMajorMode(StaticEnum):
 
     MN = "mn"
     K = "k"
+
+
+class CollectorOp(StaticEnum):
+    """The use of a buffer of the matrix unit, in which an operand stays that several multiplies have: FILL it, USE
+    what it holds, that for the last time (LASTUSE), or give it up (DISCARD, the default). The operand may be read
+    again all the same: it must not change before the products are complete."""
+
+    FILL = "fill"
+    USE = "use"
+    LASTUSE = "lastuse"
+    DISCARD = "discard"
+
+
+class CollectorBBuffer(StaticEnum):
+    """The buffer of B that a weight-stationary multiply uses, of four."""
+
+    B0 = "b0"
+    B1 = "b1"
+    B2 = "b2"
+    B3 = "b3"
 
 
 class CtaGroup(StaticEnum):

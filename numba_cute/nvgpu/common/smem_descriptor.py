@@ -11,12 +11,14 @@ import numpy as np
 
 from ... import layout
 from ...dtypes import DType, Int32, Uint32, Uint64
-from ...isa.facts.bits import encode_address
+from ...isa.facts.bits import WgmmaDescriptor, encode_address
 from ...isa.facts.canonical import K_MAJOR, MN_MAJOR, SWIZZLE_128B_BASE32B, chunk_offsets
+from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import ComposedLayout, Layout
 from ...layout.pure import pure
 from ...seam import CuteError, is_exact, known, static
 from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.printing import Described
 from ...tensor.tensor import Tensor
 from .choices import OperandMajorMode
 
@@ -25,7 +27,7 @@ UNIT_BITS = 128
 
 
 @static
-class SmemDescriptor:
+class SmemDescriptor(Described):
     """A matrix descriptor (PTX ISA, "Matrix Descriptor Format") in two words: what varies lies in the low one.
 
     low: start address and leading offset, in 16-byte units. high: stride offset and swizzle; static. Adding to it
@@ -40,6 +42,16 @@ class SmemDescriptor:
         offset = known(offset)
         low = known(self.low) + offset if is_exact(offset) else Uint32(self.low + Int32(offset))
         return SmemDescriptor(low, self.high, self.dtype)
+
+    __repr__ = Described.__repr__  # not that of a dataclass
+
+    def described(self) -> tuple[Any, ...]:
+        low = known(self.low)
+        record = Tcgen05Descriptor if self.high >> 14 & 7 else WgmmaDescriptor  # which alone has a version
+        fixed = record.decode(self.high << 32)
+        start, leading = (low & 0x3FFF) << 4, (low >> 16 & 0x3FFF) << 4
+        fields = f", stride {fixed.stride}, swizzle {fixed.swizzle}>"
+        return f"descriptor<{self.dtype}, start ", start, ", leading ", leading, fields
 
     def word(self) -> Any:
         """Give the 64-bit descriptor."""

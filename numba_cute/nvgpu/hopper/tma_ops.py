@@ -71,6 +71,8 @@ class TmaCopyOp(CopyOp):
     recast: int = field(default=1, kw_only=True, repr=False)
 
     im2col: ClassVar[bool] = False
+    mode: ClassVar[str] = "tile"
+    """Of the instruction; im2col has others."""
     writes: ClassVar[bool] = False
     """True if it writes to the tensor."""
 
@@ -135,7 +137,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
     args = [(_shared(d, "dst"), *op.place(s, "src")) for s, d, _ in pairs]
     _whole_chunks(atom, op, args, "src")
     ctas = None if mask is None else Uint16(mask)
-    how = {"mode": "im2col" if op.im2col else "tile", "pair": op.cta_group is CtaGroup.TWO}
+    how = {"mode": "im2col" if op.im2col else op.mode, "pair": op.cta_group is CtaGroup.TWO}
 
     def issue() -> None:
         for dst, place, rank in args:
@@ -149,7 +151,7 @@ def _issue_loads(op: Any, atom: CopyAtom, pairs: Any, bar: Any, mask: Any, polic
 def _issue_prefetches(op: Any, atom: CopyAtom, tensors: list[Tensor], policy: Any = None) -> None:
     args = [op.place(t, "src") for t in tensors]
     _whole_chunks(atom, op, args, "src")
-    mode = "im2col" if op.im2col else "tile"
+    mode = "im2col" if op.im2col else op.mode
 
     def issue() -> None:
         for place, rank in args:
@@ -168,7 +170,7 @@ def _issue_stores(
     args = [(_shared(s, "src"), *operation.place(d, "dst")) for s, d, _ in pairs]
     _whole_chunks(atom, operation, args, "dst")
     _begins_inside(operation, args)
-    mode = "im2col_no_offs" if operation.im2col else "tile"
+    mode = "im2col_no_offs" if operation.im2col else operation.mode
 
     def issue() -> None:
         for src, place, rank in args:

@@ -17,7 +17,7 @@ class Exits(Check):
     """Follows who uses the shared memory of each CTA: the CTA must know of it before it exits."""
 
     name = "exits"
-    summary = "a CTA that exits while a peer or a copy may still use its shared memory"
+    summary = "a CTA that exits while a peer, a copy or a commit may still use its shared memory"
     needs = (Races,)
 
     def __init__(self, run: Any) -> None:

@@ -16,11 +16,13 @@ from ... import seam
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
 from ...isa.form.instr import THREAD, Instr
 from ...seam import COMPARISONS, CuteError, Regs, facade
+from ...seam.recording import KINDS, Event, recording
 from ...seam.words import SMEM_TWICE
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
 from ..hardware.collective import issue_alone, issue_together, span
 from ..hardware.machine import Machine
+from ..hardware.special import special_register
 from .arithmetic.compute import limits, rounder
 from .arithmetic.elementwise import bits_as, compute, computed_in
 from .arithmetic.number import CLASSES, Number, elements, leaf_type, typed
@@ -393,6 +395,22 @@ class SimBackend:
 
     def gave(self, fn: Any, result: Any) -> None:
         check_used(fn, result, facade.caller(sys._getframe(2)))
+
+    def told(self, kind: int, name: str, payload: Any) -> bool:
+        recorder, t, run = recording(), self.run.thread, self.run
+        if recorder is not None and run.trace is not None:
+            x, y, z = t.cta.index
+            number = None if payload is None else int(seam.known(payload))
+            run.trace.now += 1
+            clock, block = run.trace.now, x + run.grid[0] * (y + run.grid[1] * z)
+            if block < recorder.blocks:
+                sm = special_register(run, t, "smid")
+                event = Event(clock, clock, sm, (x, y, z), t.index // 32, KINDS[kind], name, number, run.kernel)
+                recorder.told(run.serial, t.lane, event)
+        return True
+
+    def timeline(self) -> Any:
+        raise NotImplementedError("the simulator notes events itself")
 
     def local_array(self, data: Any) -> Any:
         """A fresh `cuda.local.array`, made where the user's code calls."""

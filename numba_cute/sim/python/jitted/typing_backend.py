@@ -75,6 +75,9 @@ class TypingBackend(SimBackend):
     def gave(self, fn: Any, result: Any) -> None:
         pass
 
+    def told(self, kind: int, name: str, payload: Any) -> bool:
+        return True
+
     def static_smem(self, nbytes: int, align: int) -> int:
         return SMEM_BASE
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches that are recorded: a kernel's twin that tells its events, and the buffer that they are written to.
+
+A twin is compiled beside the kernel, and so are the device functions that it calls (`keeping_apart`): neither the
+kernel nor what others compile of those functions is ever the recorded one.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver as bindings
+from numba import cuda
+from numba.cuda.cudadrv import devices
+
+from ...seam import CuteError
+from ...seam.recording import KINDS, NAMES, Event, Recorder
+from ..emit.tracer import TIMELINE_SYMBOL
+
+HEADER, RECORD, HAS_PAYLOAD = 16, 32, 8
+"""As arch/events.py writes them."""
+_RECORD = np.dtype([("clock", "<u8"), ("time", "<u8"), ("sm", "<u4"), ("what", "<u4"), ("payload", "<i8")])
+
+_apart: dict[Any, dict[Any, Any]] = {}
+"""By a dispatcher, what of its functions is compiled with events."""
+_swapped: list[dict[Any, Any]] = []
+"""While twins are compiled, innermost last: by a dispatcher, what it held before."""
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """While a twin is compiled: device functions are compiled for it alone."""
+    _swapped.append({})
+    try:
+        yield
+    finally:
+        for dispatcher, held in _swapped.pop().items():
+            dispatcher.overloads = held
+
+
+def keeping_apart(compile_device: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of a dispatcher's `compile_device` one that has other overloads while a twin is compiled."""
+
+    def compiled(self: Any, *args: Any, **named: Any) -> Any:
+        if _swapped and self not in _swapped[-1]:
+            _swapped[-1][self] = self.overloads
+            self.overloads = _apart.setdefault(self, {})
+        return compile_device(self, *args, **named)
+
+    return compiled
+
+
+def _twin(kernel: Any) -> Any:
+    """The kernel compiled to tell its events; it remembers it."""
+    found = getattr(kernel, "_cute_twin", None)
+    if found is None:
+        options = getattr(kernel, "_cute_options", None)
+        if options is None:
+            raise CuteError(
+                f"timeline: kernel {kernel.py_func.__name__} comes from Numba's disk cache, which has none that tells "
+                "events: leave cache=True out while you record"
+            )
+        with apart():
+            found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **options)
+        found._cute_records = True
+    return found
+
+
+def _checked(result: Any) -> Any:
+    error, *values = result
+    if error != bindings.CUresult.CUDA_SUCCESS:
+        raise CuteError(f"timeline: the driver says {error.name}")
+    return values[0] if len(values) == 1 else values
+
+
+def _symbol(kernel: Any) -> int | None:
+    """The address of what tells a compiled kernel where to write; None if it tells nothing."""
+    if TIMELINE_SYMBOL not in kernel._codelibrary.get_asm_str():
+        return None
+    library = _checked(bindings.cuKernelGetLibrary(kernel._codelibrary.get_cufunc().handle))
+    address, _ = _checked(bindings.cuLibraryGetGlobal(library, TIMELINE_SYMBOL.encode()))
+    return int(address)
+
+
+def _set(address: int, buffer: int, most: int, blocks: int) -> None:
+    _checked(bindings.cuMemcpyHtoD(address, struct.pack("<QII", buffer, most, blocks), 16))
+
+
+def launch_recorded(
+    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], recorder: Recorder, launch: Callable[[Any], None]
+) -> None:
+    """Launch a kernel's twin by `launch(twin)` with a buffer of its own, and give the recorder its events."""
+    twin = _twin(kernel)
+    address = _symbol(twin)
+    if address is None:
+        launch(twin)
+        return
+    blocks = min(grid[0] * grid[1] * grid[2], recorder.blocks)
+    warps = (block[0] * block[1] * block[2] + 31) // 32
+    part = HEADER + RECORD * recorder.most
+    buffer = cuda.to_device(np.zeros(blocks * warps * part, np.uint8))
+    devices.get_context().synchronize()
+    _set(address, buffer.device_ctypes_pointer.value, recorder.most, blocks)
+    try:
+        launch(twin)
+        devices.get_context().synchronize()
+    finally:
+        _set(address, 0, 0, 0)
+    name = kernel.py_func.__name__
+    events, lost = decode(buffer.copy_to_host(), grid, warps, recorder.most, name)
+    recorder.events += events
+    recorder.lost += lost
+
+
+def decode(data: Any, grid: tuple[int, ...], warps: int, most: int, kernel: str) -> tuple[list[Event], int]:
+    """Read a buffer: the events in it, in the order of the GPU's timer, and how many had no room.
+
+    data: its bytes. grid: the blocks of the launch along x, y and z. warps: of a block. most: events of a warp that
+    there is room for. kernel: its name."""
+    names = {number: name for name, number in NAMES.items()}
+    parts = np.frombuffer(data, np.uint8).reshape(-1, HEADER + RECORD * most)
+    events, lost = [], 0
+    for at, part in enumerate(parts):
+        told = int(part[:4].view("<u4")[0])
+        lost += max(0, told - most)
+        block, warp = divmod(at, warps)
+        index = (block % grid[0], block // grid[0] % grid[1], block // grid[0] // grid[1])
+        for r in part[HEADER:].view(_RECORD)[: min(told, most)]:
+            what = int(r["what"])
+            payload = int(r["payload"]) if what & HAS_PAYLOAD else None
+            kind, name = KINDS[what & 7], names[what >> 4]
+            times = int(r["clock"]), int(r["time"]), int(r["sm"])
+            events.append(Event(*times, index, warp, kind, name, payload, kernel))
+    return sorted(events, key=lambda e: e.time), lost
