@@ -16,7 +16,7 @@ import math
 import sys
 
 import blackwell_blockscaled_gemm as blockscaled
-from blackwell_blockscaled_gemm import C_TYPE, KINDS, STAGES, TILE_M, TILE_N, one
+from blackwell_blockscaled_gemm import KINDS, STAGES, STORE_STAGES, TILE_M, TILE_N, one
 from experimental_blackwell_gemm import (
     EPILOGUE_WARPS,
     MMA_WARP,
@@ -25,7 +25,6 @@ from experimental_blackwell_gemm import (
     THREADS,
     TMA_WARP,
     TMEM,
-    make_epilogue,
 )
 
 import numba_cute as cute
@@ -43,16 +42,16 @@ FACTORS = cute.Int16  # TMA takes two factors for one element
 
 def make_kernel(form):
     """The kernel of a `blackwell_blockscaled_gemm.Form` of one block: what it holds is static in the kernel."""
-    (element, factor, vector), _, tiled_mma, _, tiler, epi_tile = form
+    (element, factor, vector), _, tiled_mma, _, tiler, _ = form
     layouts = blockscaled.layouts_of(form)
-    a_layout, b_layout, sfa_layout, sfb_layout, c_layout = layouts
+    a_layout, b_layout, sfa_layout, sfb_layout, _ = layouts
     acc_layout = ext.make_tmem_layout_acc(tiled_mma, tiler, 1)
     sfa_tmem = blockscaled_layout.make_tmem_layout_sfa(tiled_mma, tiler, vector, one(sfa_layout))
     sfb_tmem = blockscaled_layout.make_tmem_layout_sfb(tiled_mma, tiler, vector, one(sfb_layout))
     to_tmem = cute.make_copy_atom(tcgen05.Cp4x32x128bOp(CtaGroup.ONE), factor)
     a_tile, b_tile = (tiler[0], tiler[2]), (tiler[1], tiler[2])
     k_blocks = tiler[2] // tiled_mma.shape_mnk[2]
-    epilogue = make_epilogue((TILE_M, *tiler[1:]), epi_tile, 1, cute.Float32, C_TYPE)
+    cta_tile = (TILE_M, *tiler[1:])
 
     @ext.kernel(launch_bounds=(THREADS, 1))
     def gemm(mA, mB, mSFA, mSFB, mC):
@@ -62,7 +61,6 @@ def make_kernel(form):
         sB = ext.allocate(element, SMEM, b_layout, alignment=1024, name="sB")
         sSFA = ext.allocate(factor, SMEM, sfa_layout, alignment=1024, name="sSFA")
         sSFB = ext.allocate(factor, SMEM, sfb_layout, alignment=1024, name="sSFB")
-        sC = ext.allocate(C_TYPE, SMEM, c_layout, alignment=1024, name="sC")
         acc = ext.allocate(cute.Float32, TMEM, acc_layout)
         tSFA, tSFB = ext.allocate(factor, TMEM, sfa_tmem), ext.allocate(factor, TMEM, sfb_tmem)
         mainloop = ext.TMAToUMMAPipeline.create(
@@ -113,8 +111,11 @@ def make_kernel(form):
 
         if warp < EPILOGUE_WARPS:
             _, tile = results.consumer_wait_and_get_stage()
-            gC = cute.zipped_divide(mC, (TILE_M, TILE_N))
-            epilogue(acc[(None, None), 0, 0, tile], sC, gC[(None, None), (m, n)])
+            stores = ext.TMAStorePipeline(
+                stages=STORE_STAGES, arv_count=32 * EPILOGUE_WARPS, barrier_id=1, tma_warp_id=0
+            )
+            ext.epilogue_tma_store(cta_tile, False, acc[(None, None), 0, 0, tile], mC, (m, n), stores, 0)
+            stores.tail()
             results.consumer_release_and_advance()
 
     return gemm

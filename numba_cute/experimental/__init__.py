@@ -4,6 +4,7 @@
 from ..seam import facade as _facade
 from . import iket as iket
 from .core import *
+from .epilogue import *
 from .kernels import *
 from .math import *
 from .memory import *

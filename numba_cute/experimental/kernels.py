@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiler import taking_tensors
+from ..compiler import compile as compile, jit as jit, taking_tensors
 from .tensors import ARGUMENTS
 
-__all__ = ["kernel"]
+__all__ = ["compile", "jit", "kernel"]
 
 
 def kernel(function: Any = None, **options: Any) -> Any:

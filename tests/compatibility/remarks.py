@@ -15,14 +15,15 @@ ABSENT = {
     "nvgpu.tcgen05.SM107MmaF16BF16SparseOp": _SM107,
     "nvgpu.tcgen05.SM107MmaFP8Op": _SM107,
     "nvgpu.tcgen05.SM107MmaFP8SparseOp": _SM107,
-    "experimental.compile": "`cute.compile`; there is no other compiler here",
-    "experimental.jit": "`cute.jit`",
-    "experimental.kernel": "`cute.kernel`",
+    "experimental.mainloop_mma": "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`",
+    "experimental.mainloop_mma_sm120": "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`",
+    "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
+    "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
 }
 """Why a name is absent. One that has come to be is not looked up here."""
 
 ABSENT_MODULES = {
-    "experimental": "not yet: Blackwell's part of the experimental interface",
+    "experimental": "no public kernel shows what it does",
     "nvgpu": "not yet: Blackwell's operations",
     "nvgpu.tcgen05": "not yet: Blackwell's operations",
     "utils": "not yet: Blackwell's helpers",
@@ -34,6 +35,17 @@ _TUPLES = "vectors are `TensorSSA`, or tuples of the short ones"
 _COPY_TRAITS = "one class of traits for all copies"
 
 DIFFERENCES = {
+    "experimental.kernel": "what `cuda.jit` makes; functions, no methods",
+    "experimental.compile": "`cute.compile`",
+    "experimental.jit": "`cute.jit`",
+    "experimental.create_pipeline": "its parameters are those of `GenericPipeline.create`",
+    "experimental.create_pipeline_with_mask": "the mask follows from `cluster_layout_vmnk`",
+    "experimental.allocate": "one in a line of a kernel, not in a device function; of tensor memory the largest first",
+    "experimental.tma_load": "of tensors that a kernel takes as arguments, not of those that it makes of pointers",
+    "experimental.dot": "`atom = atom.set(…)`, as atoms are immutable",
+    "experimental.dot_block_scaled": "`atom = atom.set(…)`, as atoms are immutable",
+    "experimental.consumer_tail": "for the producing threads, with their state",
+    "experimental.OperationTypeEnum": "the operations that have a pipeline or are TMA loads",
     "IntValue": "the class of run-time integers; static ones are ints",
     "Numeric": "the class of element types, which are objects (`cute.Float32`)",
     "compile": "takes a kernel, example arguments and a target; needs no GPU",
