@@ -31,7 +31,8 @@ from .tma import StageBarrier
 __all__ = [
     "PipelineState", "consumer_release", "consumer_release_elect_one_sync", "consumer_tail", "consumer_try_wait",
     "consumer_wait", "create_pipeline", "create_pipeline_state_at", "create_pipeline_with_mask", "elect_sync",
-    "get_arrival_count", "get_mbarrier", "get_pipeline_consume_phase", "get_pipeline_consume_stage", "get_pipeline_produce_phase",
+    "get_arrival_count", "get_mbarrier", "get_pipeline_consume_phase", "get_pipeline_consume_stage",
+    "get_pipeline_produce_phase",
     "get_pipeline_produce_stage", "mbarrier_expect_tx", "pipeline_advance_iterator", "pipeline_tail",
     "producer_acquire", "producer_commit", "producer_try_acquire",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 _NUMBA = "Numba's own: `cuda.declare_device(name, signature, link=…)` calls foreign device code"
 _SM107 = "sm_107: no assembler here knows that target"
+_MAINLOOP = "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`"
 
 ABSENT = {
     "ffi.BitCode": _NUMBA,
@@ -15,8 +16,8 @@ ABSENT = {
     "nvgpu.tcgen05.SM107MmaF16BF16SparseOp": _SM107,
     "nvgpu.tcgen05.SM107MmaFP8Op": _SM107,
     "nvgpu.tcgen05.SM107MmaFP8SparseOp": _SM107,
-    "experimental.mainloop_mma": "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`",
-    "experimental.mainloop_mma_sm120": "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`",
+    "experimental.mainloop_mma": _MAINLOOP,
+    "experimental.mainloop_mma_sm120": _MAINLOOP,
     "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
     "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
 }
