@@ -9,7 +9,7 @@ from typing import Any
 from .. import layout
 from ..arch.index import block_idx_in_cluster
 from ..arch.mbarrier import mbarrier_expect_tx
-from ..arch.warp import elect_one, make_warp_uniform
+from ..arch.warp import elect_one
 from ..atoms.mma_atom import TiledMma
 from ..atoms.op import OPERAND_MODES
 from ..layout import Layout
@@ -94,7 +94,7 @@ def tma_load_multicast(
     tile, smem = tile_of(src, what, "src", cta_v_map), shared_tile(dst, what, "dst")
     _announce(mbar, tile_bytes(smem), kind)
     parts = int(layout.size(vmnk_layout, (multicast_mode,)))
-    place = vmnk_layout.get_flat_coord(make_warp_uniform(block_idx_in_cluster()))
+    place = vmnk_layout.get_flat_coord(block_idx_in_cluster())
     copy_tile(
         what, load_op(kind), tile, smem, bar=mbar, policy=cache_policy, part=place[multicast_mode], parts=parts,
         mask=create_tma_multicast_mask(vmnk_layout, place, multicast_mode), internal_type=internal_type,
