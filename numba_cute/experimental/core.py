@@ -121,14 +121,19 @@ def _pipeline(
 @traced
 def create_pipeline_with_mask(
     num_stages: int, producer: OperationTypeEnum, consumer: OperationTypeEnum, producer_arv_count: int = 1,
-    consumer_arv_count: int = 1, *, cluster_layout_vmnk: Layout, mcast_mode_mn: tuple[int, int] = (1, 1),
+    consumer_arv_count: int = 1, *, cluster_layout_vmnk: Layout | None = None, mcast_mode_mn: tuple[int, int] = (1, 1),
     name: str = "pipeline",
 ) -> tuple[Any, PipelineState, PipelineState]:  # fmt: skip
     """Make a pipeline whose consumers let all blocks of the cluster know whose TMA loads reach them: the mask of these
     follows from `cluster_layout_vmnk` and `mcast_mode_mn`. num_stages, producer, consumer, producer_arv_count,
     consumer_arv_count, name: as of `create_pipeline`, whose threads it has too; producer is a multicast TMA load.
-    Raises CuteError for another. PTX mbarrier, sm_90."""
-    one_of(producer, MULTICASTS, "create_pipeline_with_mask", "producer")
+    Raises CuteError for another, or without a cluster. PTX mbarrier, sm_90."""
+    what = "create_pipeline_with_mask"
+    one_of(producer, MULTICASTS, what, "producer")
+    if cluster_layout_vmnk is None:
+        raise CuteError(
+            f"{what}: cluster_layout_vmnk None: give the cluster whose blocks share the loads, (V, M, N, K)"
+        )
     return create_pipeline(
         num_stages, producer, consumer, producer_arv_count, consumer_arv_count,
         cluster_layout_vmnk=cluster_layout_vmnk, mcast_mode_mn=mcast_mode_mn, name=name,

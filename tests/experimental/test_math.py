@@ -9,7 +9,7 @@ import pytest
 import numba_cute as cute
 from numba_cute import arch, experimental as ext, utils
 from numba_cute.nvgpu import OperandMajorMode, OperandSource, tcgen05, warp, warpgroup
-from numba_cute.seam import CuteError
+from numba_cute.seam import CuteError, traced
 from numba_cute.utils import sm100
 
 from .kernels import RMEM, SMEM, TMEM, aligned, tensor
@@ -137,6 +137,59 @@ def from_tensor_memory(a, b, c):
     s = ext.allocate(F32, RMEM, ext.make_t2r_rmem_layout(get, cute.flat_divide(c, (128, 64)), tidx))
     ext.partition_and_copy(get.get_slice(tidx), columns, s)
     ext.simt_auto_vec_copy(cute.make_tensor(s.iterator, cute.make_layout(64)), c[tidx, None])
+
+
+@traced
+def doubled(values):
+    return values + values
+
+
+@ext.kernel(launch_bounds=(128, 1))
+def stored_doubled(a, b, c):
+    """The same, but TMA stores the results, twice what they are."""
+    tidx, _, _ = arch.thread_idx()
+    sB = ext.allocate(F16, SMEM, B_STAGES, alignment=1024)
+    tC, tA = ext.allocate(F32, TMEM, ACC), ext.allocate(F16, TMEM, A_TMEM)  # the larger first
+    filled = ext.AsyncToUMMAPipeline.create(
+        num_stages=1, producer_arv_count=128, mma_operation_type=KINDS.SM100_MMA_1SM_TS, producer=KINDS.SM100_COPY_R2T
+    )
+    done = ext.UMMAtoAsyncPipeline.create(
+        num_stages=1, mma_operation_type=KINDS.SM100_MMA_1SM_TS, consumer_arv_count=128, consumer=KINDS.SIMT
+    )
+    filled.producer_acquire()
+    rows = cute.make_tensor(tA.iterator, cute.make_layout((128, 32), stride=(131072, 1)))
+    put = tcgen05.make_tmem_copy(STORE, rows)
+    r = ext.allocate(F16, RMEM, 32)
+    ext.simt_auto_vec_copy(a[tidx, None], r)
+    ext.partition_and_copy(put.get_slice(tidx), r, rows)
+    if tidx < 64:
+        for j in range(32):
+            sB[(tidx, j % 16), 0, j // 16, 0] = b[tidx, j]
+    arch.fence_proxy("async.shared", space="cta")
+    arch.tcgen05_fence_before_thread_sync()
+    filled.producer_commit()
+    if arch.make_warp_uniform(arch.warp_idx()) == 0:
+        filled.consumer_wait()
+        arch.tcgen05_fence_after_thread_sync()
+        for k in cute.range_constexpr(2):
+            atom = TS.set(tcgen05.Field.ACCUMULATE, k > 0)
+            ext.dot(atom, tA[None, None, k, 0], sB[None, None, k, 0], tC[None, None, None, 0])
+        done.producer_commit()
+    done.consumer_wait()
+    stores = ext.TMAStorePipeline(stages=2, arv_count=128, barrier_id=1, tma_warp_id=1)
+    ext.epilogue_tma_store(TILER, False, tC[(None, None), 0, 0, 0], c, (0, 0), stores, 1, doubled).tail()
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "run-time"])
+def test_an_epilogue_stores_what_its_operation_makes_of_results(run, dynamic):
+    """Of a tile that ends within the tensor too."""
+    a, b, c, want = operands(128, 64, 32)
+    c = aligned((120, 60) if dynamic else (128, 64), np.float32)
+    arguments = [tensor(a, False), tensor(b, False), tensor(c, dynamic)]
+    run(
+        stored_doubled, 1, 128, arguments, outputs=[c], arch="sm_100a",
+        check=lambda: np.testing.assert_array_equal(c, 2 * want[: c.shape[0], : c.shape[1]]),
+    )  # fmt: skip
 
 
 def test_tcgen05_multiplies_tensor_memory_that_threads_filled(run):

@@ -303,3 +303,116 @@ def test_a_producer_must_wait_for_its_consumers():
     t = from_dlpack(aligned((32, 2), np.int32, "F"), assumed_align=16)
     with pytest.raises(cute.sim.RaceError):
         cute.simulate(hasty)[1, 32](t)
+
+
+def ending_by(tail):
+    """A producer that reads, once all is released, what the consumers left: only the tail orders that."""
+
+    @ext.kernel
+    def ends(out):
+        tidx, _, _ = arch.thread_idx()
+        ring, left = ext.allocate(cute.Int32, SMEM, 2), ext.allocate(cute.Int32, SMEM, 32)
+        pipe = ext.GenericPipeline.create(
+            num_stages=2, producer=KINDS.SIMT, consumer=KINDS.SIMT, producer_arv_count=32, consumer_arv_count=32
+        )
+        if tidx < 32:
+            for i in range(3):
+                _, at = pipe.producer_acquire_and_get_stage()
+                if tidx == 0:
+                    ring[at] = 7 * i
+                pipe.producer_commit_and_advance()
+            tail(pipe)
+            out[tidx] = left[31 - tidx]
+        else:
+            for _ in range(3):
+                _, at = pipe.consumer_wait_and_get_stage()
+                left[tidx - 32] = ring[at] + tidx
+                pipe.consumer_release_and_advance()
+
+    return ends
+
+
+@cuda.jit
+def by_producer_tail(pipe):
+    pipe.producer_tail()
+
+
+@cuda.jit
+def by_consumer_tail(pipe):
+    pipe.consumer_tail()
+
+
+@cuda.jit
+def by_pipeline_tail(pipe):
+    ext.pipeline_tail(pipe.raw_pipeline, pipe.producer_state)
+
+
+@cuda.jit
+def by_function(pipe):
+    ext.consumer_tail(pipe.raw_pipeline, pipe.producer_state)
+
+
+@cuda.jit
+def by_nothing(pipe):
+    pass
+
+
+TAILS = (by_producer_tail, by_consumer_tail, by_pipeline_tail, by_function)
+
+
+@pytest.mark.parametrize("tail", TAILS, ids=lambda t: t.py_func.__name__)
+def test_a_tail_waits_for_all_releases(run, tail):
+    out = np.zeros(32, np.int32)
+    want = 14 + 32 + np.arange(32)[::-1]
+    run(ending_by(tail), 1, 64, [out], outputs=[out], check=lambda: np.testing.assert_array_equal(out, want))
+
+
+def test_without_a_tail_the_end_is_a_race():
+    with pytest.raises(cute.sim.RaceError):
+        cute.simulate(ending_by(by_nothing))[1, 64](np.zeros(32, np.int32))
+
+
+CLUSTER = cute.make_layout((1, 2, 1, 1))
+
+
+@cute.cluster_shape(2)
+@ext.kernel
+def masked(src, dst):
+    """Both blocks of a cluster load half of each row for both, through a ring of two stages."""
+    tidx, _, _ = arch.thread_idx()
+    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    s = ext.allocate(cute.Int32, SMEM, (64, 2), alignment=128)
+    pipe, producer, consumer = ext.create_pipeline_with_mask(
+        2, KINDS.SM90_TMA_LOAD_MULTICAST, KINDS.SIMT, 1, 32, cluster_layout_vmnk=CLUSTER, mcast_mode_mn=(0, 1)
+    )
+    if tidx < 32:
+        for i in range(ROUNDS):
+            ext.producer_acquire(pipe, producer)
+            stage, at = ext.get_pipeline_produce_stage(pipe, producer)
+            tile = cute.local_tile(src, (64, 1), (0, i))
+            ext.tma_load_multicast(tile, s[None, at], ext.get_mbarrier(stage), vmnk_layout=CLUSTER, multicast_mode=1)
+            ext.producer_commit(pipe, producer)
+            producer = ext.pipeline_advance_iterator(pipe, producer)
+        ext.pipeline_tail(pipe, producer)
+    else:
+        for i in range(ROUNDS):
+            ext.consumer_wait(pipe, consumer)
+            _, at = ext.get_pipeline_consume_stage(pipe, consumer)
+            dst[tidx - 32 + 32 * rank, i] = s[tidx - 32, at] + s[tidx, at]
+            arch.sync_warp()
+            ext.consumer_release(pipe, consumer)
+            consumer = ext.pipeline_advance_iterator(pipe, consumer)
+
+
+def test_a_masked_pipeline_waits_for_all_blocks_that_its_loads_reach(run):
+    src, dst = aligned((64, ROUNDS), np.int32, "F"), aligned((64, ROUNDS), np.int32, "F")
+    want = np.tile(src[:32] + src[32:], (2, 1))
+    run(
+        masked, 2, 64, [tensor(src), tensor(dst)], inouts=[dst],
+        check=lambda: np.testing.assert_array_equal(dst, want),
+    )  # fmt: skip
+
+
+def test_what_is_elsewhere_too_is_the_same():
+    assert ext.PipelineState is pipeline.PipelineState
+    assert ext.compile is cute.compile and ext.jit is cute.jit

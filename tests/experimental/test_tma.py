@@ -273,3 +273,38 @@ def test_a_tensor_argument_is_memory_as_any_other(run):
         np.testing.assert_array_equal(dst[:, 7], src[:, 0])
 
     run(ordinary, 1, 32, [tensor(src, False), tensor(dst, False)], outputs=[dst], check=right)
+
+
+# ------------------------------------------------------------------------------------------------------------- on a GPU
+
+
+def whole_tile(src, dst):
+    s = ext.allocate(F16, SMEM, K128, alignment=1024)
+    pipe = ext.TMAToAsyncPipeline.create(num_stages=1, consumer_arv_count=32)
+    stage, _ = pipe.producer_acquire_and_get_stage()
+    ext.tma_load(cute.local_tile(src, (64, 64), (0, 0)), s, ext.get_mbarrier(stage))
+    pipe.producer_commit()
+    pipe.consumer_wait()
+    ext.tma_store(s, cute.local_tile(dst, (64, 64), (0, 0)))
+    arch.cp_async_bulk_commit_group()
+    arch.cp_async_bulk_wait_group(0)
+
+
+@pytest.mark.gpu
+def test_launches_of_all_kinds_bring_maps_and_numbas_disk_cache_keeps_kernels():
+    torch = pytest.importorskip("torch")
+    if not cuda.is_available() or cuda.get_current_device().compute_capability < (9, 0):
+        pytest.skip("needs a GPU with TMA")
+    src = torch.arange(64 * 64, dtype=torch.float16, device="cuda").reshape(64, 64) % 251
+    kernels = [ext.kernel(cache=True)(whole_tile) for _ in range(2)]
+    for kernel in kernels:
+        for launch in (
+            lambda k, *a: k[1, 32](*a), lambda k, *a: cute.launch(k, grid=1, block=32)(*a),
+            lambda k, *a: cute.launch(k, grid=1, block=32).prepare(*a)(),
+        ):  # fmt: skip
+            for _ in range(2):
+                dst = torch.zeros_like(src)
+                launch(kernel, *(from_dlpack(x, assumed_align=16) for x in (src, dst)))
+                torch.cuda.synchronize()
+                assert bool((dst == src).all())
+    assert sum(kernels[1].dispatcher._cache_hits.values()) == 1
