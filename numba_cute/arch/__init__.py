@@ -10,7 +10,6 @@ from .cache import *
 from .carry import *
 from .clc import *
 from .convert import *
-from .events import *
 from .floats import *
 from .index import *
 from .mbarrier import *

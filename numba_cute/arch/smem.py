@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from .. import seam
-from ..dtypes import DType, Int32
-from ..seam import CuteError, traced
-from ..tensor.pointer import AddressSpace, Pointer
+from .. import isa, seam
+from ..dtypes import DType, Int32, Uint32
+from ..seam import CuteError, Int, traced
+from ..tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from .index import dynamic_smem_size
 
-__all__ = ["alloc_smem", "get_dyn_smem", "get_dyn_smem_size"]
+__all__ = ["alloc_smem", "get_dyn_smem", "get_dyn_smem_size", "map_dsmem_ptr"]
 
 
 @traced
@@ -52,3 +52,18 @@ def get_dyn_smem(element_type: DType, alignment: int | None = None) -> Pointer:
 def get_dyn_smem_size() -> Int32:
     """Return the bytes of dynamic shared memory of the launch (Int32). Any thread. PTX %dynamic_smem_size, sm_70."""
     return Int32(dynamic_smem_size())
+
+
+@traced
+def map_dsmem_ptr(smem_ptr: Pointer, peer_cta_rank: Int) -> Pointer:
+    """Give the pointer to the same place in the shared memory of another block of the cluster: for `arch.load` and
+    `arch.store` with ss="cluster", for copies with SharedSpace.CLUSTER, and for CopyDsmemStoreOp and its barrier. Any
+    thread.
+
+    smem_ptr: a Pointer to this block's shared memory. peer_cta_rank: the block's rank in the cluster. Raises CuteError
+    for other pointers. PTX mapa.shared::cluster, sm_90.
+    """
+    if not isinstance(smem_ptr, Pointer) or smem_ptr.space is not AddressSpace.smem:
+        raise CuteError(f"map_dsmem_ptr: smem_ptr {smem_ptr!r} must be a Pointer to shared memory")
+    address = isa.mapa(physical(smem_ptr), Uint32(peer_cta_rank))
+    return Pointer(smem_ptr.dtype, AddressSpace.smem, address, 0, access_alignment(smem_ptr))

@@ -10,7 +10,7 @@ from .. import dtypes
 from ..dtypes import Int32
 from ..layout import make_layout
 from ..seam import CuteError, Int, current, static, struct, traced
-from ..tensor.tensor import Tensor, make_tensor
+from ..tensor.tensor import Tensor, make_rmem_tensor, make_tensor
 
 __all__ = [
     "ContiguousGroupSearchState", "ContiguousGroupWorkTileInfo", "contiguous_group_search",
@@ -69,11 +69,12 @@ def contiguous_group_search(
     state, index = search_state, dtypes.Int32(cluster_tile_coord)
     state.cur_group_idx = dtypes.Int32(group_count) + 1
     state.cur_start, state.cur_boundary = dtypes.Int32(0), dtypes.Int32(0)
-    seen = ContiguousGroupSearchState(0, 0, 0)  # cur_start: the tiles of the groups before
+    seen = make_rmem_tensor(1, Int32)  # the tiles of the groups before
+    seen[0] = Int32(0)
 
     def look(group: Any) -> None:
         begin, end = (dtypes.Int32(offsets[group + i]) for i in (0, 1))
-        before = seen.cur_start
+        before = dtypes.Int32(seen[0])
         after = before + (end - begin + (tile - 1)) // tile
 
         def found() -> None:
@@ -83,7 +84,7 @@ def contiguous_group_search(
 
         inside = b.compare("<", index, after)
         b.when(inside, lambda: b.when(b.compare(">=", index, before), found))
-        seen.cur_start = after
+        seen[0] = after
 
     b.loop(0, group_count, look)
     return state

@@ -139,7 +139,8 @@ def _operand(
     _need(k_major in (None, True, False), what, f"is_k_major {k_major!r} must be None, True or False")
     m, n, k = layout.product_each(tile)
     if operand == "A":
-        shape, major = tiled_mma.partition_shape_A((m, k)), tiled_mma.op.a_major_mode
+        stored = k // tiled_mma.atom.traits.sparsity
+        shape, major = tiled_mma.partition_shape_A((m, stored)), tiled_mma.op.a_major_mode
     else:
         shape, major = tiled_mma.partition_shape_B((n, k)), tiled_mma.op.b_major_mode
     if k_major is not None:
@@ -157,7 +158,7 @@ def make_smem_layout_a(
     is_k_major: bool | None = None,
 ) -> ComposedLayout:  # fmt: skip
     """Make the shared memory layout of a CTA's part of A, ((M, K), rest M, rest K, stages), in the widest swizzle that
-    divides it.
+    divides it; of a sparse A its stored half.
 
     tiled_mma: a tiled tcgen05 operation. mma_tiler_mnk: the tile (M, N, K) of all its CTAs. a_dtype: the elements.
     num_stages: a static count. is_k_major: taken in place of the operation's major mode, where given. Allocate it with

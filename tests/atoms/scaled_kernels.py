@@ -13,8 +13,6 @@ from numba_cute.utils import blockscaled_layout as blockscaled
 
 from .umma_kernels import (
     THREADS,
-    fence_after,
-    fence_before,
     meet,
     parts,
     read_words,
@@ -182,9 +180,6 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
         r_a = smem.allocate_tensor(cute.Uint8, raw_a.outer, 1024, raw_a.inner)
         r_b = smem.allocate_tensor(cute.Uint8, raw_b.outer, 1024, raw_b.inner)
         bar, slot = smem.allocate_array(cute.Int64, 1), smem.allocate_array(cute.Int32, 1)
-        if warp == 0:
-            arch.alloc_tmem(512, slot, ctas == 2)
-            fence_before()
         if tid == 0:
             arch.mbarrier_init(bar, 1)
         arch.mbarrier_init_fence()
@@ -196,7 +191,9 @@ def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
         arch.fence_proxy("async.shared", space="cta")
         pipeline.pipeline_init_arrive((ctas, 1))
         pipeline.pipeline_init_wait((ctas, 1))
-        fence_after()
+        if warp == 0:
+            arch.alloc_tmem(512, slot, ctas == 2)  # both CTAs have started
+        meet()
         tmem = arch.retrieve_tmem_ptr(cute.Float32, 16, slot)
         got, more = cute.make_rmem_tensor(part, cute.Uint32), cute.make_rmem_tensor(count + a_words, cute.Uint32)
         got.fill(0)

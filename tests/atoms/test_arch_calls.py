@@ -188,6 +188,7 @@ HOPPER = {
     "cvt_i8_bf16_intrinsic": lambda e: arch.cvt_i8_bf16_intrinsic(bytes_of(e), 4),
     "cvt_i4_bf16_intrinsic": lambda e: arch.cvt_i4_bf16_intrinsic(words_of(e), 8, with_shuffle=True),
     "cvt_f4e2m1_f16_intrinsic": lambda e: arch.cvt_f4e2m1_f16_intrinsic(words_of(e), 8),
+    "map_dsmem_ptr": lambda e: arch.map_dsmem_ptr(e.bars, peer_cta_rank=0),
     "nanosleep": lambda e: arch.nanosleep(sleep_time=20),
     "sext_unpacked_i4_i8_intrinsic": lambda e: arch.sext_unpacked_i4_i8_intrinsic(bytes_of(e), 4),
     **each(("setmaxregister_increase", "warpgroup_reg_alloc"), lambda f, e: f(240)),
@@ -200,10 +201,14 @@ HOPPER = {
 def tensor_memory(e):
     arch.alloc_tmem(64, e.words, is_two_cta=False)
     arch.relinquish_tmem_alloc_permit()
+    arch.tcgen05_fence_before_thread_sync()
     arch.sync_warp()
+    arch.tcgen05_fence_after_thread_sync()
     p = arch.retrieve_tmem_ptr(F32, alignment=16, ptr_to_buffer_holding_addr=e.words)
     arch.fence_view_async_tmem_load()
     arch.fence_view_async_tmem_store()
+    arch.tcgen05_fence_before_thread_sync()
+    arch.tcgen05_fence_after_thread_sync()
     arch.dealloc_tmem(p, 64, is_two_cta=None)
 
 
@@ -220,7 +225,13 @@ def cancelled(e):
 BLACKWELL = {
     **dict.fromkeys(
         ("alloc_tmem", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr", "fence_view_async_tmem_load",
-         "fence_view_async_tmem_store", "dealloc_tmem"), tensor_memory),
+<<<<<<< HEAD
+         "fence_view_async_tmem_store", "dealloc_tmem", "tcgen05_fence_after_thread_sync",
+         "tcgen05_fence_before_thread_sync"), tensor_memory),
+=======
+         "fence_view_async_tmem_store", "tcgen05_fence_before_thread_sync", "tcgen05_fence_after_thread_sync",
+         "dealloc_tmem"), tensor_memory),
+>>>>>>> names
     **dict.fromkeys(("issue_clc_query", "clc_response"), cancelled),
     **each([f"{op}_packed_f32x2" for op in ("add", "sub", "mul")],
            lambda f, e: (f(PAIR, PAIR), f(PAIR, PAIR, rnd="rz", ftz=True))),

@@ -397,3 +397,36 @@ def test_what_the_target_has_not_is_refused(kernel, target, why):
         cute.simulate(kernel, arch=target)[1, 1](x)
     with pytest.raises(CuteError, match=why):
         cute.compile(kernel, (x,), arch=target)
+
+
+@cuda.jit
+def swapped(got):
+    """Each of two blocks writes to the other's memory, and reads what lies in it."""
+    i, _, _ = arch.thread_idx()
+    rank = arch.block_idx_in_cluster()
+    smem = cute.utils.SmemAllocator()
+    mine = smem.allocate_tensor(cute.Int32, cute.make_layout(32), 16)
+    theirs = smem.allocate_tensor(cute.Int32, cute.make_layout(32), 16)
+    mine[i] = 100 * rank + i
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    peer = rank ^ 1
+    seen = arch.load(arch.map_dsmem_ptr(mine.iterator + i, peer), cute.Int32, ss="cluster")
+    arch.store(arch.map_dsmem_ptr(theirs.iterator + i, peer), seen + 1, ss="cluster")
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    got[rank, i] = theirs[i]
+
+
+def test_a_pointer_is_mapped_to_another_blocks_memory(run):
+    got = np.zeros((2, 32), np.int32)
+
+    def check():
+        np.testing.assert_array_equal(got, np.arange(32) + 1 + np.array([[0], [100]]))
+
+    run(swapped, 2, 32, [given(got)], outputs=[got], check=check, cluster=2)
+
+
+def test_only_shared_memory_is_mapped():
+    with pytest.raises(CuteError, match="must be a Pointer to shared memory"):
+        arch.map_dsmem_ptr(from_dlpack(np.zeros(1, np.int32)).iterator, 1)

@@ -147,7 +147,7 @@ def within(out):
     thr_store = tiled_store.get_slice(tid)
     here = thr_store.partition_S(where)
     regs = cute.make_rmem_tensor(here.shape, cute.Float32)
-    for i in cute.range_constexpr(cute.size(regs)):
+    for i in cute.range_constexpr(64):
         regs[i] = here[i][0] * 100 + here[i][1]
     cute.copy(tiled_store, regs, thr_store.partition_D(acc)[None, None, None, None, 1])
     cute.arch.fence_view_async_tmem_store()
@@ -157,7 +157,7 @@ def within(out):
     got = cute.make_rmem_tensor(there.shape, cute.Float32)
     cute.copy(tiled_load, thr_load.partition_S(acc[(None, None), 0, 0, 1]), got)
     cute.arch.fence_view_async_tmem_load()
-    for i in cute.range_constexpr(cute.size(got)):
+    for i in cute.range_constexpr(64):
         out[there[i][0], there[i][1]] = got[i]
     tmem.wait_for_alloc()
     tmem.relinquish_alloc_permit()

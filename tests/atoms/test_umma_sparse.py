@@ -104,3 +104,12 @@ def test_rows_lie_in_the_lanes_of_each_data_path(run, rng, cls, types, m, ctas, 
 def test_what_the_hardware_lacks_is_refused_with_the_rule(make, rule):
     with pytest.raises(CuteError, match=rule):
         make()
+
+
+def test_shared_memory_has_the_stored_half_of_a():
+    op = operation(tcgen05.MmaF16BF16SparseOp, (F16, F32), (128, 64))
+    mma = cute.make_tiled_mma(op)
+    a = cute.utils.sm100.make_smem_layout_a(mma, (128, 64, 128), F16, 2)
+    b = cute.utils.sm100.make_smem_layout_b(mma, (128, 64, 128), F16, 2)
+    assert cute.size(a) == 128 * 64 * 2 and cute.size(b) == 64 * 128 * 2
+    assert a.outer.shape == ((128, 16), 1, 4, 2) and b.outer.shape == ((64, 32), 1, (2, 2), 2)

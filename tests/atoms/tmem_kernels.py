@@ -50,6 +50,7 @@ def mover(op, dtype, lay, columns):
     the words out."""
     atom, loads = cute.make_copy_atom(op, dtype), isinstance(op, LOADS)
     shape = tuple(cute.size(lay, (i,)) for i in (0, 1))
+    each = shape[0] * shape[1] // THREADS  # of a thread; bounds that only types tell are slow to unroll
 
     @cuda.jit
     def kernel(x, out):
@@ -74,12 +75,12 @@ def mover(op, dtype, lay, columns):
             regs = cute.make_rmem_tensor(here.shape, dtype)
             cute.copy(atom, thr.partition_S(there), regs)
             arch.fence_view_async_tmem_load()
-            for j in cute.range_constexpr(cute.size(here)):
+            for j in cute.range_constexpr(each):
                 out[here[j][0], here[j][1]] = regs[j]
         else:
             here = thr.partition_S(where)
             regs = cute.make_rmem_tensor(here.shape, dtype)
-            for j in cute.range_constexpr(cute.size(here)):
+            for j in cute.range_constexpr(each):
                 regs[j] = x[here[j][0], here[j][1]]
             cute.copy(atom, regs, thr.partition_D(there))
             arch.fence_view_async_tmem_store()
@@ -109,8 +110,9 @@ def as_matrix(held, lay, dtype):
 
 def reducer(op, dtype, lay, columns):
     """A kernel (x, out, red) of words x (128, columns): the matrix out, and each thread's `columns` by instructions."""
-    atom = cute.make_copy_atom(op, dtype)
+    atom, least_of = cute.make_copy_atom(op, dtype), columns // op.repeat.value // op.shape.halves
     shape = tuple(cute.size(lay, (i,)) for i in (0, 1))
+    each = shape[0] * shape[1] // THREADS  # of a thread; bounds that only types tell are slow to unroll
 
     @cuda.jit
     def kernel(x, out, red):
@@ -132,9 +134,9 @@ def reducer(op, dtype, lay, columns):
         least = cute.make_rmem_tensor((1, here.shape[1], here.shape[2]), dtype)
         cute.copy(atom, thr.partition_S(there), (regs, least))
         arch.fence_view_async_tmem_load()
-        for j in cute.range_constexpr(cute.size(here)):
+        for j in cute.range_constexpr(each):
             out[here[j][0], here[j][1]] = regs[j]
-        for j in cute.range_constexpr(cute.size(least)):
+        for j in cute.range_constexpr(least_of):
             red[tid, j] = least[j]
         after_and_before()
         if warp == 0:

@@ -132,6 +132,7 @@ def gemm(op, tile, cluster):
         bars, bar = smem.allocate_array(cute.Int64, 2 * STAGES), smem.allocate_array(cute.Int64, 1)
         slot = smem.allocate_array(cute.Int32, 1)
         mainloop = make_mainloop(bars, lay_cluster, expected)
+        meet()  # a pair's allocation takes columns of both CTAs, which must have started
         if warp == 0:
             arch.alloc_tmem(512, slot, v == 2)
             fence_before()

@@ -7,6 +7,7 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -292,3 +293,59 @@ def test_what_cannot_be_recorded_is_refused(call, says):
 
 def test_kinds_and_names_are_numbers_that_fit():
     assert len(KINDS) <= 7 and NAMES[""] == 0 and len(NAMES) < 1 << 28
+
+
+class Placed(np.ndarray):
+    """An array of the host in the place of one of a device."""
+
+    def copy_to_host(self):
+        return np.asarray(self)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.ctypes.data, False)}
+
+
+def of_kernel(**held):
+    return SimpleNamespace(py_func=steps.py_func, argtypes=(), **held)
+
+
+def test_a_recorded_launch_has_a_buffer_of_its_own(monkeypatch):
+    """With a driver that does nothing: what is set before the launch, and read and unset after it."""
+    told, buffers, twin = [], [], object()
+    monkeypatch.setattr(host, "_symbol", lambda kernel: 64 if kernel is twin else None)
+    monkeypatch.setattr(host, "_set", lambda *words: told.append(words))
+    monkeypatch.setattr(host.devices, "get_context", lambda: SimpleNamespace(synchronize=lambda: told.append("wait")))
+
+    def to_device(array):
+        buffers.append(array.view(Placed))
+        return buffers[-1]
+
+    monkeypatch.setattr(host.cuda, "to_device", to_device)
+
+    def launch(kernel):
+        assert kernel is twin
+        told.append("launch")
+        part = buffers[-1].view(np.ndarray)[3 * (host.HEADER + 2 * host.RECORD) :]  # block 1, warp 1
+        part[:4].view(np.uint32)[0] = 3
+        record = part[host.HEADER :][: host.RECORD].view(host._RECORD)
+        record[0] = (11, 22, 5, 2 | host.HAS_PAYLOAD | NAMES["middle"] << 4, -7)
+        part[host.HEADER + host.RECORD :][: host.RECORD].view(host._RECORD)[0] = (12, 23, 5, 1, 0)
+
+    cute.timeline(cute.simulate(steps)[1, 32], np.zeros(32, np.int64), 1)  # which gives "middle" its number
+    recorder = Recorder(2, 3)
+    host.launch_recorded(of_kernel(_cute_twin=twin), (2, 2, 1), (33, 1, 1), recorder, launch)
+    address = buffers[0].ctypes.data
+    assert told == ["wait", (64, address, 2, 3), "launch", "wait", (64, 0, 0, 0)]
+    assert buffers[0].nbytes == 3 * 2 * (host.HEADER + 2 * host.RECORD)
+    assert recorder.lost == 1 and recorder.events == [
+        Event(11, 22, 5, (1, 0, 0), 1, "mark", "middle", -7, "steps"),
+        Event(12, 23, 5, (1, 0, 0), 1, "pop", "", None, "steps"),
+    ]
+    host.launch_recorded(of_kernel(_cute_twin=object()), (1, 1, 1), (32, 1, 1), recorder, told.append)
+    assert len(buffers) == 1, "a kernel that tells nothing needs no buffer"
+
+
+def test_a_kernel_from_the_disk_cache_is_not_recorded():
+    with pytest.raises(cute.CuteError, match="disk cache"):
+        host.launch_recorded(of_kernel(), (1, 1, 1), (32, 1, 1), Recorder(1, 1), lambda k: None)

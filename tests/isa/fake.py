@@ -60,7 +60,7 @@ class TensorMemory:
 
     def multiply(
         self, effect: Any, reads: list, column: int, columns: int, ctas: list[int], *, accumulates: bool, parts: Any,
-        sources: Any = (), uses: Any = (),
+        sources: Any = (), uses: Any = (), what: str = "mma", after_shift: bool = False,
     ) -> None:  # fmt: skip
         self.issued.append((reads, parts, sources))
         effect()

@@ -99,7 +99,7 @@ def test_a_sparse_wgmma_takes_b_of_twice_the_k_in_every_canonical_layout(rng, sw
     m, n = Machine(lanes=128), 64
     a, b = small(rng, (64, 32), np.float16), small(rng, (n, 32), np.float16)
     a.reshape(64, 8, 4)[..., rng.permutation(4)[:2]] = 0
-    kept, e = sparse.compress(a, 64, 32, 16, selector)
+    kept, e = sparse.compress(a, 64, 32, 16, sparse.places(64, 32, 16, selector), 128)
     words = np.ascontiguousarray(kept.ravel(order="F")[elements(wgmma_m64k16(n, True).a)]).view(np.uint32)
     acc = np.zeros((128, n // 2), np.float32)
     db = np.full(128, place(m, 0, b, swizzle, trans_b))

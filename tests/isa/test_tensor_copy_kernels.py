@@ -107,10 +107,10 @@ def kernel_of(ctas, steps, later, first, columns):
         slot = smem.allocate_array(cute.Int32, 1)
         done = MbarrierArray(smem.allocate_array(cute.Int64, 2), 2, (PipelineOp.TCGen05Mma, ONE))
         fragment = cute.make_rmem_tensor(columns, cute.Uint32)
-        if warp == 0:
-            allocate(slot, ctas)
         pipeline.pipeline_init_arrive((ctas, 1))
         pipeline.pipeline_init_wait((ctas, 1))
+        if warp == 0:
+            allocate(slot, ctas)  # both CTAs have started
         arch.sync_threads()
         after()
         for w in range(tidx, 2 * WORDS, 128):

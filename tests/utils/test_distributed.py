@@ -26,6 +26,10 @@ def aligned(shape, dtype):
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
+NO_GPU = pytest.mark.parametrize("run", ["simulator", "assembler"], indirect=True)
+"""multimem takes addresses of memory that several GPUs share, which one of its own has not."""
+
+
 @cuda.jit
 def handed_over(flags, data, out):
     """The first warp writes and counts up a flag, the second waits for it and reads."""
@@ -48,6 +52,7 @@ def handed_over(flags, data, out):
         out[t - 32] = data[t - 32]
 
 
+@NO_GPU
 def test_a_flag_hands_over_what_was_written_before_it(run):
     flags, data, out = np.zeros(3, np.int32), np.zeros(32, np.int32), np.zeros(32, np.int32)
 
@@ -59,6 +64,7 @@ def test_a_flag_hands_over_what_was_written_before_it(run):
     run(handed_over, 1, 64, args, inouts=[flags, data], outputs=[out], check=check)
 
 
+@NO_GPU
 @pytest.mark.parametrize(
     "dtype, count, load",
     [
@@ -87,6 +93,7 @@ def test_sixteen_bytes_are_reduced_and_stored(run, rng, dtype, count, load):
     run(kernel, 1, 32, [tensor(x), tensor(y)], inouts=[y], check=check, arch="sm_100a")
 
 
+@NO_GPU
 def test_fewer_bytes_are_reduced_and_stored(run, rng):
     x, y = aligned((32, 4), np.float16), aligned((32, 4), np.float16)
     x[...] = rng.integers(-4, 5, x.shape)

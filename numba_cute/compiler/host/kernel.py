@@ -31,6 +31,8 @@ from .streams import core_stream
 class CuteKernel(_Kernel):
     """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
 
+    _cute_options: Any = None  # one from the disk cache does not know them
+
     def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
         self._cute_options = kwargs
         with building(py_func, kwargs.get("launch_bounds")):

@@ -7,7 +7,6 @@ kernel nor what others compile of those functions is ever the recorded one.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -71,6 +70,7 @@ def _twin(kernel: Any) -> Any:
 
 
 def _checked(result: Any) -> Any:
+    """What a call of the driver gives; CuteError with the driver's word if it failed."""
     error, *values = result
     if error != bindings.CUresult.CUDA_SUCCESS:
         raise CuteError(f"timeline: the driver says {error.name}")
@@ -87,7 +87,8 @@ def _symbol(kernel: Any) -> int | None:
 
 
 def _set(address: int, buffer: int, most: int, blocks: int) -> None:
-    _checked(bindings.cuMemcpyHtoD(address, struct.pack("<QII", buffer, most, blocks), 16))
+    words = np.array([buffer, most | blocks << 32], np.uint64)
+    _checked(bindings.cuMemcpyHtoD(address, words.ctypes.data, words.nbytes))
 
 
 def launch_recorded(
@@ -104,7 +105,7 @@ def launch_recorded(
     part = HEADER + RECORD * recorder.most
     buffer = cuda.to_device(np.zeros(blocks * warps * part, np.uint8))
     devices.get_context().synchronize()
-    _set(address, buffer.device_ctypes_pointer.value, recorder.most, blocks)
+    _set(address, buffer.__cuda_array_interface__["data"][0], recorder.most, blocks)
     try:
         launch(twin)
         devices.get_context().synchronize()
