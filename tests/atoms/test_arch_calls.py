@@ -201,9 +201,7 @@ HOPPER = {
 def tensor_memory(e):
     arch.alloc_tmem(64, e.words, is_two_cta=False)
     arch.relinquish_tmem_alloc_permit()
-    arch.tcgen05_fence_before_thread_sync()
     arch.sync_warp()
-    arch.tcgen05_fence_after_thread_sync()
     p = arch.retrieve_tmem_ptr(F32, alignment=16, ptr_to_buffer_holding_addr=e.words)
     arch.fence_view_async_tmem_load()
     arch.fence_view_async_tmem_store()
@@ -225,13 +223,8 @@ def cancelled(e):
 BLACKWELL = {
     **dict.fromkeys(
         ("alloc_tmem", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr", "fence_view_async_tmem_load",
-<<<<<<< HEAD
-         "fence_view_async_tmem_store", "dealloc_tmem", "tcgen05_fence_after_thread_sync",
-         "tcgen05_fence_before_thread_sync"), tensor_memory),
-=======
          "fence_view_async_tmem_store", "tcgen05_fence_before_thread_sync", "tcgen05_fence_after_thread_sync",
          "dealloc_tmem"), tensor_memory),
->>>>>>> names
     **dict.fromkeys(("issue_clc_query", "clc_response"), cancelled),
     **each([f"{op}_packed_f32x2" for op in ("add", "sub", "mul")],
            lambda f, e: (f(PAIR, PAIR), f(PAIR, PAIR, rnd="rz", ftz=True))),
