@@ -195,7 +195,7 @@ class ThrCopy:
         tiler = self.tiled_copy.tiler_mn
         if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
             raise CuteError(f"partition_{side}: {tensor!r} must be a tensor of at least {len(tiler)} modes")
-        parts = Tensor(tensor.iterator, self.tiled_copy._side(side, layout.zipped_divide(tensor.layout, tiler)))
+        parts = tensor._relaid(lambda lay: self.tiled_copy._side(side, layout.zipped_divide(lay, tiler)))
         rest = layout.shape(parts.layout)[2]
         nones = (None,) * len(rest) if isinstance(rest, tuple) else None
         return slice_tensor(parts, (self.thr_idx, None, nones))

@@ -333,7 +333,7 @@ class ThrMma:
                 f"partition_{operand}: {tensor!r} is not a tensor; use partition_shape_{operand} for shapes"
             )
         x, y = OPERAND_MODES[operand]
-        parts = Tensor(tensor.iterator, self.tiled_mma.thrfrg(operand, tensor.layout))
+        parts = tensor._relaid(lambda lay: self.tiled_mma.thrfrg(operand, lay))
         coord = self.tiled_mma.thr_layout_vmnk.get_flat_coord(self.thr_idx)
         rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])
         return slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))

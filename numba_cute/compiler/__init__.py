@@ -4,13 +4,14 @@
 from .host import cudasim
 
 if cudasim.enabled():
-    from .host.cudasim import cluster_shape, compile, inspect, inspect_layouts, launch
+    from .host.cudasim import cluster_shape, compile, inspect, inspect_layouts, launch, taking_tensors as taking_tensors
 else:
     from . import patches
     from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
     from .host.cluster import cluster_shape
     from .host.launching import launch
     from .host.offline import compile
+    from .host.tensor_kernels import taking_tensors as taking_tensors
     from .inspection.report import inspect, inspect_layouts
     from .passes import literals  # noqa: F401  (these register)
 

@@ -19,6 +19,7 @@ from ..seam import CuteError, is_static
 from ..seam.steps import AUDITS, Step
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
+from .pipelines import PipelineAsync
 
 _COPIES = (copy, copy_atom_call)
 _ACQUIRE = ("acquire", "acquire_and_advance")
@@ -90,7 +91,7 @@ def check_bytes(steps: list[Step], value: Callable[[str], Any]) -> None:
 
 
 def _stage(pipe: Any, s: Step) -> Stage | None:
-    full: Any = getattr(pipe, "sync_object_full", None)
+    full: Any = getattr(pipe, "sync_object_full", None) if isinstance(pipe, PipelineAsync) else None
     tx_count = getattr(full, "tx_count", None)
     if not isinstance(tx_count, int) or full.op_type is not PipelineOp.TmaLoad:
         return None

@@ -63,7 +63,8 @@ class MbarrierArray(SyncObject):
 
     barrier_storage: a pointer to `num_stages` 64-bit words of shared memory, 8-byte aligned. num_stages: a static
     count. agent: a pair of the PipelineOp by which threads arrive and the CooperativeGroup of those who do, once each,
-    to complete a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad. name: for the simulator's
+    to complete a phase. tx_count: bytes that each phase delivers, for PipelineOp.TmaLoad; None: who issues the copies
+    announces them (arch.mbarrier_expect_tx) before the arrival. name: for the simulator's
     reports. cluster_scope: peers publish with their arrivals what they wrote (and not only that they have read), so
     that arrivals release and waits acquire at cluster scope, which costs a GPU-wide fence (see
     isa.mbarrier_arrive). A fence and a CTA or cluster barrier must follow, before any other use:
@@ -75,7 +76,7 @@ class MbarrierArray(SyncObject):
     barrier_storage: Pointer
     num_stages: int
     agent: tuple[PipelineOp, CooperativeGroup]
-    tx_count: int = 0
+    tx_count: int | None = 0
     name: str = "mbarrier"
     cluster_scope: bool = False
 
@@ -158,10 +159,12 @@ class MbarrierArray(SyncObject):
             self.arrive_mbarrier(index, dst)
         elif self.op_type is PipelineOp.AsyncLoad:
             self.arrive_cp_async_mbarrier(index)
+        elif self.op_type is PipelineOp.TmaLoad and self.tx_count is None:
+            current().when(isa_sync.elect_sync(), lambda: self.arrive_mbarrier(index, dst))
         elif self.op_type is PipelineOp.TmaLoad:
-            self.arrive_and_expect_tx(index, self.tx_count)
+            self.arrive_and_expect_tx(index, self.tx_count or 0)
         elif self.op_type is PipelineOp.ClcLoad:
-            self.arrive_and_expect_tx_with_dst(index, self.tx_count, dst)
+            self.arrive_and_expect_tx_with_dst(index, self.tx_count or 0, dst)
         elif self.op_type is PipelineOp.TCGen05Mma:
             self.arrive_tcgen05mma(index, dst, cta_group)
         else:
@@ -241,7 +244,7 @@ class MbarrierArray(SyncObject):
         isa.mbarrier_arrive_drop(self._address(index))
 
 
-def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: int) -> None:
+def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: int | None) -> None:
     """Refuse an MbarrierArray's way to arrive that cannot be."""
     op, group = agent if isinstance(agent, tuple) and len(agent) == 2 else (None, None)
     if not isinstance(op, PipelineOp) or not isinstance(group, CooperativeGroup):
@@ -252,7 +255,7 @@ def check_agent(agent: tuple[PipelineOp, CooperativeGroup], tx_count: int) -> No
         check_tx_count("MbarrierArray", tx_count)
 
 
-def check_tx_count(what: str, tx_count: int) -> None:
+def check_tx_count(what: str, tx_count: int | None) -> None:
     """Refuse a static `tx_count` that is not a number of bytes that a phase can wait for."""
     if isinstance(tx_count, int) and not 0 < tx_count <= MAX_TX_BYTES:
         raise CuteError(

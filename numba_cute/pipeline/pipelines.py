@@ -221,7 +221,7 @@ class PipelineTmaAsync(PipelineAsync):
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
-        tx_count: int,
+        tx_count: int | None,
         barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Layout | None = None,
         tidx: Int | None = None,
@@ -235,7 +235,8 @@ class PipelineTmaAsync(PipelineAsync):
 
         num_stages: 1 or more. producer_group: size 1, the elected lane. consumer_group: its size is the number of
         consumer warps times the CTAs whose copies meet here: n of the cluster if A is multicast, m if B is, n + m - 1
-        if both. tx_count: bytes delivered to this CTA for each stage. barrier_storage: as in `PipelineAsync.create`.
+        if both. tx_count: bytes delivered to this CTA for each stage; None: who issues the copies announces them, and
+        `producer_commit` is called. barrier_storage: as in `PipelineAsync.create`.
         cta_layout_vmnk: the cluster. tidx: this thread's index in the CTA. mcast_mode_mn: whether A is multicast, and
         B. enable_multicast_signaling: consumer_group is the consuming threads of one CTA instead, and their arrivals
         are counted here. defer_sync: the caller calls `pipeline_init_arrive` and `pipeline_init_wait`.
@@ -265,13 +266,17 @@ class PipelineTmaAsync(PipelineAsync):
 
     def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
-        lane, how many bytes it will receive. A whole warp."""
+        lane, how many bytes it will receive (if the pipeline knows). A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
-        self.sync_object_full.arrive(state.index)
+        if self.sync_object_full.tx_count is not None:
+            self.sync_object_full.arrive(state.index)
 
     def producer_commit(self, state: State) -> None:
-        """Do nothing: the copies themselves complete the stage of `state`."""
+        """Do nothing: the copies themselves complete the stage of `state`; only where the pipeline does not know how
+        many bytes they bring (tx_count None), a whole warp says by it that all are announced."""
         check_owner(self, "producer_commit", state)
+        if self.sync_object_full.tx_count is None:
+            self.sync_object_full.arrive(state.index)
 
     def consumer_release(self, state: State) -> None:
         """Announce, to every CTA that fills it, that this warp has finished with the stage of `state`. All lanes of
@@ -331,8 +336,8 @@ class PipelineTmaStore:
 
 
 def make_barriers(
-    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: int, publishes: bool = False,
-    gives_back: bool = False,
+    name: str, num_stages: int, storage: Any, producer: Any, consumer: Any, tx_count: int | None,
+    publishes: bool = False, gives_back: bool = False,
 ) -> tuple[MbarrierArray, MbarrierArray]:  # fmt: skip
     """Make the full and the empty barriers of a pipeline.
 

@@ -47,7 +47,7 @@ class PipelineTmaUmma(PipelineAsync):
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
-        tx_count: int,
+        tx_count: int | None,
         barrier_storage: Pointer | None = None,
         cta_layout_vmnk: Layout | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
@@ -59,9 +59,10 @@ class PipelineTmaUmma(PipelineAsync):
 
         producer_group: size 1, the elected lane. consumer_group: its size is the number of commits that empty a stage:
         n of the cluster if A is multicast, m if B is, n + m - 1 if both (pairs count once). tx_count: bytes delivered
-        for each stage to this CTA, or to both of a pair. enable_multicast_signaling: consumer_group is the warp that
-        multiplies instead, and the commits are counted here. num_stages, barrier_storage, cta_layout_vmnk,
-        mcast_mode_mn, defer_sync, name: as in `PipelineTmaAsync.create`.
+        for each stage to this CTA, or to both of a pair; None: as in `PipelineTmaAsync.create`.
+        enable_multicast_signaling: consumer_group is the warp that multiplies instead, and the commits are counted
+        here. num_stages, barrier_storage, cta_layout_vmnk, mcast_mode_mn, defer_sync, name: as in
+        `PipelineTmaAsync.create`.
         """
         what = "PipelineTmaUmma.create"
         check_tx_count(what, tx_count)
@@ -80,13 +81,17 @@ class PipelineTmaUmma(PipelineAsync):
 
     def producer_acquire(self, state: State, try_acquire_token: Int | None = None) -> None:
         """Wait until the stage of `state` is empty, unless `try_acquire_token` is true; then announce, in one elected
-        lane of the leading CTA, how many bytes will arrive. A whole warp."""
+        lane of the leading CTA, how many bytes will arrive (if the pipeline knows). A whole warp."""
         wait_unless(try_acquire_token, self.sync_object_empty, state)
-        current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
+        if self.sync_object_full.tx_count is not None:
+            current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
     def producer_commit(self, state: State) -> None:
-        """Do nothing: the copies themselves complete the stage of `state`."""
+        """Do nothing: the copies themselves complete the stage of `state`; only where the pipeline does not know how
+        many bytes they bring (tx_count None), a whole warp says by it that all are announced."""
         check_owner(self, "producer_commit", state)
+        if self.sync_object_full.tx_count is None:
+            current().when(self.is_leader_cta, lambda: self.sync_object_full.arrive(state.index))
 
     def consumer_release(self, state: State) -> None:
         """Let every CTA that fills the stage of `state` know when the multiplies issued so far are complete. The

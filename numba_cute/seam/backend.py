@@ -151,6 +151,17 @@ class Backend(Protocol):
     def smem_needs(self, total_bytes: Any) -> None:
         """Record that the kernel uses the first `total_bytes` of dynamic shared memory."""
 
+    def allocate_smem(self, nbytes: int, align: int) -> int:
+        """Give out `nbytes` of dynamic shared memory for the calling line of the kernel: their place from `smem_base`,
+        a multiple of `align`."""
+
+    def at_exit(self, what: Callable[[], None]) -> None:
+        """Have all threads do `what`, which uses nothing known at run time, at the end of the kernel."""
+
+    def tensor_map(self, maps: Any, form: Any, tensor: Any) -> Any:
+        """Return the address of the tensor map that `form` makes of `tensor` (`form.record(tensor)`): one of those that
+        the kernel's argument brought, `maps`."""
+
     def gave(self, fn: Any, result: Any) -> None:
         """Note that a method that is called `for_result` gave it to who called: the simulator looks whether that drops
         it."""

@@ -66,3 +66,9 @@ def dropped(fn: Any) -> str:
 def no_array(atomic: str, x: Any) -> str:
     """Write the message for `cuda.atomic.<atomic>(x, …)` where `x` is an object without elements in memory."""
     return f"cuda.atomic.{atomic}: {x!r} is neither an array nor a tensor"
+
+
+SMEM_TWICE = (
+    "experimental.allocate gives out the dynamic shared memory from its beginning on, and so does SmemAllocator: use "
+    "one of them in a kernel"
+)

@@ -43,7 +43,7 @@ from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, tracked
 from .python.backend import SimBackend, cast
-from .python.jitted.rebuild import Rebuilder, python_function
+from .python.jitted.rebuild import Rebuilder, python_function, taken
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
 
@@ -192,7 +192,7 @@ class Simulated:
         grid, block, smem: the launch configuration. args: the kernel's arguments. seed: of the order, None: the usual
         one. deviations: choices other than the seed's, by step. before: is to hold the memory as it is now.
         """
-        fn = python_function(self.kernel)
+        fn, args = taken(self.kernel, args)
         if may_share(self, block, seed, deviations) and uses_library(fn) and replayable(fn, args):
             held: Snapshot = [] if before is None else before
             try:
@@ -352,7 +352,7 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
     together = thread.convoy
     try:
         with np.errstate(all="ignore"):  # a GPU wraps integers and gives infinities without a word
-            body(*values())
+            thread.run(body, values())
         return [thread] if together is None else together.members
     except Exception as e:
         said = _in_words(e)

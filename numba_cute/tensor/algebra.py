@@ -16,9 +16,10 @@ from .offsets import check_coord, has_none
 from .tensor import Tensor, slice_tensor
 
 __all__ = [
-    "coalesce", "composition", "cosize", "depth", "filter", "filter_zeros", "flat_divide", "flatten", "front",
-    "group_modes", "is_static", "leading_dim", "local_partition", "local_tile", "logical_divide", "rank", "select",
-    "shape", "size", "size_in_bytes", "slice_", "stride", "tiled_divide", "zipped_divide",
+    "append_ones", "coalesce", "composition", "cosize", "depth", "filter", "filter_zeros", "flat_divide", "flatten",
+    "front", "group_modes", "is_static", "leading_dim", "local_partition", "local_tile", "logical_divide",
+    "prepend_ones", "rank", "select", "shape", "size", "size_in_bytes", "slice_", "stride", "tiled_divide",
+    "zipped_divide",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,7 +50,7 @@ def _transform(fn: F) -> F:
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(a, Tensor):
             return fn(a, *args, **kwargs)
-        return Tensor(a.iterator, fn(a.layout, *args, **kwargs))
+        return a._relaid(lambda lay: fn(lay, *args, **kwargs))
 
     return traced(call)  # type: ignore[return-value]
 
@@ -63,6 +64,8 @@ front = _query(layout.front)
 is_static = _query(layout.is_static)
 leading_dim = _query(layout.leading_dim)
 
+append_ones = _transform(layout.append_ones)
+prepend_ones = _transform(layout.prepend_ones)
 flatten = _transform(layout.flatten)
 coalesce = _transform(layout.coalesce)
 group_modes = _transform(layout.group_modes)

@@ -82,7 +82,7 @@ class Tensor:
 
     def __getitem__(self, coord: Any) -> Any:
         lay, coord = _located(self, coord)
-        coord = check_coord(coord, lay, isinstance(self.iterator, Pointer))
+        coord = check_coord(coord, lay, self._ends(coord))
         if has_none(coord):
             return _slice(self, lay, coord)
         at = _element(self, lay, coord)
@@ -144,6 +144,19 @@ class Tensor:
             return
         for i in range(count):
             element(self, i).store(value)
+
+    def _ends(self, coord: Any) -> bool:
+        """Whether `coord` must lie within the shape: where memory ends."""
+        return isinstance(self.iterator, Pointer)
+
+    def _relaid(self, change: Callable[[Any], Any]) -> Tensor:
+        """The same memory under the layout that `change` makes of this one."""
+        return self._tracked(Tensor(self.iterator, change(self.layout)), lambda other: other._relaid(change))
+
+    def _tracked(self, made: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
+        """`made`, a part or a view of this tensor, with what else is known of it. again: does the same to another
+        tensor of this one's shape. For tensors that know more than memory and a layout (experimental.GlobalTensor)."""
+        return made
 
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """Return the tensor with all extents and strides as run-time values, but for the stride 1 of mode `leading_dim`
@@ -304,9 +317,10 @@ def slice_tensor(t: Tensor, coord: IntTuple) -> Tensor:
 def _slice(t: Tensor, lay: Any, coord: Any) -> Tensor:
     if needs_64_bits(t.iterator, lay):
         rest, offset = layout.slice_(t.layout, coord), wide_offset(coord, lay.shape, lay.stride)
-        return Tensor(add(t.iterator, offset), rest)
-    rest, offset = sliced(lay, coord)
-    return Tensor(add(t.iterator, offset), rest if lay is t.layout else layout.slice_(t.layout, coord))
+    else:
+        rest, offset = sliced(lay, coord)
+        rest = rest if lay is t.layout else layout.slice_(t.layout, coord)
+    return t._tracked(Tensor(add(t.iterator, offset), rest), lambda other: slice_tensor(other, coord))
 
 
 # Making tensors
@@ -423,4 +437,4 @@ def domain_offset(coord: IntTuple, tensor: Any) -> Any:
     if isinstance(tensor.layout, ComposedLayout):
         moved, offset = layout.domain_offset(coord, tensor.layout)
         return Tensor(add(tensor.iterator, offset), moved)
-    return Tensor(element(tensor, coord), tensor.layout)
+    return tensor._tracked(Tensor(element(tensor, coord), tensor.layout), lambda other: domain_offset(coord, other))

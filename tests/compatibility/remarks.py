@@ -5,6 +5,7 @@ from __future__ import annotations
 
 _NUMBA = "Numba's own: `cuda.declare_device(name, signature, link=…)` calls foreign device code"
 _SM107 = "sm_107: no assembler here knows that target"
+_MAINLOOP = "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`"
 
 ABSENT = {
     "ffi.BitCode": _NUMBA,
@@ -18,14 +19,15 @@ ABSENT = {
     "nvgpu.tcgen05.append_s2t_broadcast_mode": "nothing public says what it does",
     "utils.Band": "undocumented",
     "utils.create_tensor_a": "a test's torch tensors: `runtime.from_dlpack` takes any array",
-    "experimental.compile": "`cute.compile`; there is no other compiler here",
-    "experimental.jit": "`cute.jit`",
-    "experimental.kernel": "`cute.kernel`",
+    "experimental.mainloop_mma": _MAINLOOP,
+    "experimental.mainloop_mma_sm120": _MAINLOOP,
+    "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
+    "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
 }
 """Why a name is absent. One that has come to be is not looked up here."""
 
 ABSENT_MODULES = {
-    "experimental": "not yet: Blackwell's part of the experimental interface",
+    "experimental": "no public kernel shows what it does",
     "nvgpu": "not yet",
 }
 """Why names of a module are absent that have no reason of their own."""
@@ -66,6 +68,17 @@ _TUPLES = "vectors are `TensorSSA`, or tuples of the short ones"
 _COPY_TRAITS = "one class of traits for all copies"
 
 DIFFERENCES = {
+    "experimental.kernel": "what `cuda.jit` makes; functions, no methods",
+    "experimental.compile": "`cute.compile`",
+    "experimental.jit": "`cute.jit`",
+    "experimental.create_pipeline": "its parameters are those of `GenericPipeline.create`",
+    "experimental.create_pipeline_with_mask": "the mask follows from `cluster_layout_vmnk`",
+    "experimental.allocate": "one in a line of a kernel, not in a device function; of tensor memory the largest first",
+    "experimental.tma_load": "of tensors that a kernel takes as arguments, not of those that it makes of pointers",
+    "experimental.dot": "`atom = atom.set(…)`, as atoms are immutable",
+    "experimental.dot_block_scaled": "`atom = atom.set(…)`, as atoms are immutable",
+    "experimental.consumer_tail": "for the producing threads, with their state",
+    "experimental.OperationTypeEnum": "the operations that have a pipeline or are TMA loads",
     "IntValue": "the class of run-time integers; static ones are ints",
     "Numeric": "the class of element types, which are objects (`cute.Float32`)",
     "compile": "takes a kernel, example arguments and a target; needs no GPU",

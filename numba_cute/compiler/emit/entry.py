@@ -9,8 +9,10 @@ from typing import Any
 from llvmlite import ir
 from numba.cuda import cgutils
 
-from ..ground.building import known_launch
+from ... import seam
+from ..ground.building import building_kernel, kernel, known_launch
 from ..ground.target import current_arch
+from .tracer import Tracer
 
 _I32 = ir.IntType(32)
 TENSOR_MAP_BYTES = ir.ArrayType(ir.IntType(8), 128)
@@ -47,6 +49,20 @@ def _mark_tensor_maps(function: Any) -> None:
     _annotate(function, "grid_constant", module.add_metadata([_I32(i + 1) for i in at]))
 
 
+def _add_exits(function: Any) -> None:
+    """Put what a kernel's threads do at its end before each of its returns."""
+    exits = kernel().exits if building_kernel() else []
+    for block in list(function.blocks) if exits else []:
+        if isinstance(block.terminator, ir.Ret):
+            block.instructions.pop()
+            block.terminator = None
+            builder = ir.IRBuilder(block)
+            for context, what in exits:
+                with seam.running(Tracer(context, builder)):
+                    what()
+            builder.ret_void()
+
+
 def marking(set_cuda_kernel: Callable[[Any], None]) -> Callable[[Any], None]:
     """Make of Numba's `set_cuda_kernel`, which marks a function as a kernel, one that says the rest of it too; of a
     kernel that is not this library's there is nothing to say."""
@@ -54,6 +70,7 @@ def marking(set_cuda_kernel: Callable[[Any], None]) -> Callable[[Any], None]:
     def mark(function: Any) -> None:
         set_cuda_kernel(function)
         _mark_tensor_maps(function)
+        _add_exits(function)
         cluster, _ = known_launch()
         if cluster is not None:
             for axis, n in zip("xyz", cluster):

@@ -14,7 +14,8 @@ from ... import dtypes
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
 from ...seam import CuteError, Regs
-from ..ground.building import known_launch
+from ...seam.words import SMEM_TWICE
+from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
 from .vectors import Vectors
@@ -220,11 +221,57 @@ class Tracer(Vectors):
         """Leave the number in the PTX, where the launcher reads it (see host.facts.required_smem)."""
         if self.builder is None:
             return
+        if building_kernel():
+            if kernel().smem:
+                raise CuteError(SMEM_TWICE)
+            kernel().allocator = True
+        self._mark_smem(total_bytes)
+
+    def _mark_smem(self, total_bytes: Any) -> None:
         value = self.ir(total_bytes, types.uint32)
         fn = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [_I32]), SMEM_MARK + " $0", "n", side_effect=True)
         self.builder.call(fn, [value])
 
+    def allocate_smem(self, nbytes: int, align: int) -> int:
+        if self.builder is None:
+            return 0
+        of = self._kernel("allocate")
+        if of.allocator:
+            raise CuteError(SMEM_TWICE)
+        start = -(-of.smem // align) * align
+        of.smem = start + nbytes
+        self._mark_smem(of.smem)
+        return start
+
+    def _kernel(self, what: str) -> Kernel:
+        """The kernel that is compiled; only it has memory of its own."""
+        of = kernel()
+        if of.lowered is not of.function:
+            raise CuteError(
+                f"{what}: called in a device function, {of.lowered.__name__}, which several kernels may share: "
+                "allocate in the kernel itself, and pass the tensor"
+            )
+        return of
+
     # ------------------------------------------------------------------ the kernel
+    def at_exit(self, what: Callable[[], None]) -> None:
+        if self.builder is not None:
+            self._kernel("allocate").exits.append((self.context, what))
+
+    def tensor_map(self, maps: Any, form: Any, tensor: Any) -> Any:
+        """Return the one of the argument's maps that has the form. While they are looked for (host/mapped.py) it is
+        noted, and its place taken by none."""
+        for have, record in zip(maps.forms, maps.records):
+            if have == form:
+                return record
+        if maps.wanted is None:
+            raise CuteError(
+                f"the tensor has no tensor map for {form}: it must be, or be a part of, a tensor that is an argument "
+                "of a kernel of cute.experimental.kernel"
+            )
+        want_map(maps.wanted[0], form)
+        return self.number(types.uint64, lambda b: ir.IntType(64)(0))
+
     def known_launch(self) -> Any:
         return known_launch()
 

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from ...seam import CuteError
 from . import errors
 
 Cluster = tuple[int, int, int]
@@ -17,6 +21,62 @@ def known_launch() -> tuple[Cluster | None, int | None]:
     """Give the cluster shape and the most threads of a block of the kernel that is being compiled (see
     `seam.Backend.known_launch`); None for each that is not known."""
     return _LAUNCHES[-1] if _LAUNCHES else (None, None)
+
+
+@dataclass
+class Kernel:
+    """What is known, while a kernel is compiled, of what it has been lowered to.
+
+    function: the kernel's. lowered: the function that is lowered now, it or one that it calls. smem: bytes of dynamic
+    shared memory that `allocate` gave out; allocator: whether an SmemAllocator gives out the same. exits: what its
+    threads do at its end."""
+
+    function: Any
+    lowered: Any = None
+    smem: int = 0
+    allocator: bool = False
+    exits: list[Any] = field(default_factory=list)
+
+
+_KERNELS: list[Kernel] = []
+
+
+def kernel() -> Kernel:
+    """Give the kernel that is being compiled. Raises CuteError where a function alone is."""
+    if not _KERNELS:
+        raise CuteError("this needs the kernel that is compiled: it is no part of a function that is compiled alone")
+    return _KERNELS[-1]
+
+
+def building_kernel() -> bool:
+    """Say whether a kernel is being compiled."""
+    return bool(_KERNELS)
+
+
+def lowering(function: Any) -> None:
+    """Note that a function is lowered from now on: its types are known, and so all that it calls is compiled."""
+    if _KERNELS:
+        _KERNELS[-1].lowered = function
+
+
+_WANTED: list[list[tuple[Any, Any]]] = []
+"""Of the kernels whose tensor maps are looked for, innermost last: which argument wants a map, and of which form."""
+
+
+@contextmanager
+def looking_for_maps() -> Iterator[list[tuple[Any, Any]]]:
+    """Collect which tensor maps a kernel asks for while it is compiled (see `want_map`)."""
+    _WANTED.append([])
+    try:
+        yield _WANTED[-1]
+    finally:
+        _WANTED.pop()
+
+
+def want_map(argument: Any, form: Any) -> None:
+    """Note that the kernel being compiled asks for a tensor map of `form` for `argument`."""
+    if _WANTED and (argument, form) not in _WANTED[-1]:
+        _WANTED[-1].append((argument, form))
 
 
 class building:
@@ -33,8 +93,10 @@ class building:
         if not _LAUNCHES:
             errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
+        _KERNELS.append(Kernel(self.py_func))
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         _LAUNCHES.pop()
+        _KERNELS.pop()
         if error is not None:
             errors.explain(error, self.py_func)

@@ -83,7 +83,10 @@ def _typed(error: BaseException) -> tuple[Any, int]:
     found: tuple[Any, int] = (None, 0)
     at = error.__traceback__
     while at is not None:
-        loc = getattr(at.tb_frame.f_locals.get("self"), "loc", None)
+        try:
+            loc = getattr(at.tb_frame.f_locals.get("self"), "loc", None)
+        except CuteError:  # of a struct's method, whose fields nobody can be asked for any more
+            loc = None
         if isinstance(loc, Loc):
             found = (loc.filename, loc.line)
         at = at.tb_next

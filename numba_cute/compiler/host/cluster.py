@@ -37,6 +37,7 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
 def _copied(f: Any) -> Any:
     copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     copy.__kwdefaults__, copy.__qualname__, copy.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
+    copy.__dict__.update(f.__dict__)
     return copy
 
 

@@ -11,10 +11,12 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from numba import cuda
 from numba.cuda.core import config  # by which numba.cuda itself decides what it is
 
 from ...seam import CuteError
 from . import cluster
+from .kernels import Kernel
 
 
 def enabled() -> bool:
@@ -38,6 +40,12 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
         return other
 
     return marked
+
+
+def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Any:
+    """Make the kernel of a function, as `mapped.taking_tensors` does: `cute.simulate` reads what it is marked with."""
+    py_func.__cute_arguments__ = takes
+    return Kernel(cuda.jit(**options)(py_func))
 
 
 def _unavailable(name: str) -> Callable[..., Any]:

@@ -25,6 +25,7 @@ from ...seam.constexpr import static_arguments
 from ...seam.recording import recording
 from .cluster import checked_cluster
 from .facts import facts
+from .mapped import mapped
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -123,7 +124,7 @@ class Launch:
         return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
 
     def __call__(self, *args: Any) -> None:
-        args = static_arguments(self.kernel, args)
+        args = mapped(self.kernel, static_arguments(self.kernel, args))
         compiled = self._compiled(args)
         launched(compiled, args, self.grid, self.block, self.configuration.stream, self.smem, self.cluster, self.pdl)
 
@@ -134,7 +135,7 @@ class Launch:
         """
         if recording() is not None:
             raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
-        args = static_arguments(self.kernel, args)
+        args = mapped(self.kernel, static_arguments(self.kernel, args))
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()
         smem = _check_smem(compiled, cufunc, self.smem)

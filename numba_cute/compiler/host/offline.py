@@ -16,6 +16,8 @@ from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import ptxas
 from .facts import required_smem
+from .lowering import lowered
+from .mapped import mapped
 from .result import Compiled, warn_if_slow
 
 
@@ -38,7 +40,7 @@ def frontend(kernel: Any, args: Any, arch: str) -> Any:
     """Return Numba's result for a kernel, typed and lowered to LLVM IR; arguments as for `compile`."""
     py_func, argtypes, options = taken(kernel, args, arch, "inspect_layouts")
     with compiling_for(arch) as cc, building(py_func):
-        return _lowered(py_func, argtypes, options, cc)
+        return lowered(py_func, argtypes, options, cc)
 
 
 def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[types.Type, ...], dict[str, Any]]:
@@ -49,7 +51,7 @@ def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[type
         raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
     if isinstance(args, (tuple, list)):
         args = type(args)(static_arguments(py_func, args))
-    return py_func, _argument_types(args), dict(getattr(kernel, "targetoptions", {}))
+    return py_func, _argument_types(mapped(kernel, args, arch)), dict(getattr(kernel, "targetoptions", {}))
 
 
 def _argument_types(args: Any) -> tuple[types.Type, ...]:
@@ -61,24 +63,10 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
     return tuple(typeof(a, Purpose.argument) for a in args)
 
 
-def _lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
-    debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
-    nvvm_options: dict[str, Any] = {
-        "fastmath": options.get("fastmath", False),
-        "opt": 3 if options.get("opt", True) else 0,
-    }
-    if debug:
-        nvvm_options["g"] = None
-    return cuda_dispatcher.compile_cuda(
-        py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
-        fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
-    )  # fmt: skip
-
-
 def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
     """Compile a kernel; gives its symbol and its PTX."""
     with building(py_func, options.get("launch_bounds")):
-        cres = _lowered(py_func, argtypes, options, cc)
+        cres = lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
         cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))

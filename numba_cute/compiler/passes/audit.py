@@ -13,6 +13,7 @@ from ...seam import CuteError, facade, steps
 from ..bridge.object_types import BoundTraced, StructRef, Value
 from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
+from ..ground.building import lowering
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -23,6 +24,7 @@ class Audit(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
+        lowering(state.func_id.func)
         if any(isinstance(t, Value) for t in state.typemap.values()):
             try:
                 with seam.running(Tracer()):

@@ -21,11 +21,17 @@ _SHARED_ALONG = {"A": 2, "B": 1}
 """The mode of (V, M, N, K) along which blocks need the same tile."""
 
 
+def thread_tile(tiled_mma: TiledMma, operand: str, tile: Layout) -> Layout:
+    """Give the coordinates of an operand's tile as the first thread of `tiled_mma` takes it apart, (MMA, MMA_X,
+    MMA_Y)."""
+    frg = tiled_mma.thrfrg(operand, tile)[1]
+    return layout.make_layout((frg[0], *(frg[1][i] for i in range(layout.rank(frg[1])))))
+
+
 def mma_tile(tiled_mma: TiledMma, operand: str, tile: Layout, smem: Layout) -> tuple[Layout, Layout]:
     """Give the coordinates of an operand's tile in the order of shared memory, and that layout without its stages:
     whole, (X, Y), or as the first thread of `tiled_mma` takes it apart, (MMA, MMA_X, MMA_Y)."""
-    frg = tiled_mma.thrfrg(operand, tile)[1]
-    parts = layout.make_layout((frg[0], *(frg[1][i] for i in range(layout.rank(frg[1])))))
+    parts = thread_tile(tiled_mma, operand, tile)
     for coords in (parts, tile):
         plain = one_stage(smem, layout.rank(coords))
         if layout.rank(plain) == layout.rank(coords) and layout.size(plain) == layout.size(coords):

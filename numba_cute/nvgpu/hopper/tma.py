@@ -124,7 +124,7 @@ def tma_info(
     need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
     reduction = None if op.reduction is None else op.reduction.value
     dtype = internal_type or (ptr.dtype if reduction is None else reduced_as(reduction, ptr.dtype))
-    unpacked, ratio = _internal(dtype, ptr.dtype)
+    unpacked, ratio = internal_of(dtype, ptr.dtype)
     need(
         _WHAT,
         type(num_multicast) is int and 1 <= num_multicast <= 16,
@@ -155,7 +155,7 @@ def tma_info(
     if sliced:
         record, scale, order = slices.record(ptr, dtype, gmem, modes, part, steps, options), 1, None
     else:
-        record, scale = _record(ptr, dtype, unpacked, gmem, dims, part, steps, options)
+        record, scale = record_of(ptr, dtype, unpacked, gmem, dims, part, steps, options)
         order = orders(gmem, dims)
     source = record if isinstance(record, RefusedTensorMap) else gmem_tensor
     held = (internal_type or Uint8) if unpacked else ptr.dtype
@@ -166,7 +166,7 @@ def tma_info(
     return TmaInfo(atom, coords, smem_layout)
 
 
-def _internal(dtype: DType, stored: DType) -> tuple[bool, int]:
+def internal_of(dtype: DType, stored: DType) -> tuple[bool, int]:
     """Whether elements below a byte are unpacked into a byte each, and how many elements of gmem_tensor TMA takes as
     one."""
     if stored.width < 8:
@@ -251,7 +251,7 @@ def _steps(gmem: Layout, dims: list[Dim], given: tuple[int, ...] | None) -> list
     return [of[0] if of else 1 for of in of_modes]
 
 
-def _record(
+def record_of(
     ptr: Pointer, dtype: DType, unpacked: bool, gmem: Layout, dims: list[Dim], box: list[int], steps: list[int],
     options: dict[str, Any],
 ) -> tuple[Any, int]:  # fmt: skip

@@ -66,7 +66,7 @@ class Thread:
 
     __slots__ = ("cta", "index", "tid", "lane", "warp", "warpgroup", "greenlet", "wait", "groups", "clock",
                  "cluster_phase", "files", "polls", "convoy", "carry", "statics",
-                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states")  # fmt: skip
+                 "gave_up", "polled", "unwritten", "undefined", "received", "locals", "states", "exits")  # fmt: skip
 
     def __init__(self, cta: Cta, index: int, tid: tuple[int, int, int]) -> None:
         self.cta, self.index, self.tid, self.lane = cta, index, tid, index % 32
@@ -88,7 +88,14 @@ class Thread:
         self.undefined: Any = None  # why operands of the instruction that it comes to are (see `spread`)
         self.received: Any = None  # the same of what it gave
         self.locals: list[Any] = []  # local arrays of which tensors were made
+        self.exits: list[Callable[[], None]] = []  # what it does at the end
         self.states: set[int] = set()  # in which it has paused (see `progress`)
+
+    def run(self, body: Callable[..., Any], args: Iterable[Any]) -> None:
+        """Run a kernel's body, and what is to be done at its end."""
+        body(*args)
+        for at_exit in self.exits:
+            at_exit()
 
     def unit(self, issuer: str, what: str) -> Unit:
         """Those with whom this thread issues an instruction of that issuer."""
@@ -212,6 +219,8 @@ class Run:
         self.noted = 1  # the number of the next access that a check notes
         self.suspicions: list[str] = []  # what to warn of, if the launch ends without an error
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
+        self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
+        self.smem_allocator = False  # whether an allocator gives out the same
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
 
     @property

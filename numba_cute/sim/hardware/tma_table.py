@@ -14,7 +14,7 @@ import numpy as np
 from ...isa.facts.tensormap import TensorMapRecord
 from ...isa.facts.tensormap_bits import BYTES, pack, unpack
 from ...seam import CuteError
-from ..ground.report import SimError
+from ..ground.report import OutOfBoundsError, SimError
 from .address_spaces import GlobalMemory
 from .tma_box import BoundTensorMap, SimTensorMap
 
@@ -23,6 +23,7 @@ class TensorMaps:
     def __init__(self, memory: GlobalMemory) -> None:
         self.memory = memory
         self._arguments: dict[int, SimTensorMap] = {}
+        self._of_tensors: dict[Any, int] = {}
         self._decoded: dict[tuple[int, bytes], SimTensorMap] = {}
         self._acquired: dict[tuple[Any, int], bytes] = {}
         self._changed: dict[int, str] = {}
@@ -37,6 +38,22 @@ class TensorMaps:
         self.memory.add(address, BYTES, f"the tensor map of {name}", raw)
         self._arguments[address] = SimTensorMap(record, self.memory, name)
         return address
+
+    def of_tensor(self, form: Any, tensor: Any, numbers: Any) -> int:
+        """The address of the map that `form` makes of a tensor of the kernel, whose address, shape and strides are
+        `numbers`."""
+        key = form, tensor.iterator.dtype, numbers
+        found = self._of_tensors.get(key)
+        if found is None:
+            record = form.record(tensor)
+            held = self.memory.find(record.address)
+            if held is not None and record.address + record.extent_bytes > held.end:
+                raise OutOfBoundsError(
+                    f"the tensor map of a part of {held.label} (dims {record.dims}, strides {record.strides_bytes} "
+                    f"bytes) reaches {record.address + record.extent_bytes - held.end} bytes beyond its end"
+                )
+            found = self._of_tensors[key] = self.add(record, "a tensor" if held is None else held.label)
+        return found
 
     def bind(self, address: int, machine: Any) -> BoundTensorMap:
         """The map at an address, for an instruction that uses it."""

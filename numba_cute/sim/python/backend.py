@@ -17,6 +17,7 @@ from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, c
 from ...isa.form.instr import THREAD, Instr
 from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.recording import KINDS, Event, recording
+from ...seam.words import SMEM_TWICE
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
 from ..hardware.collective import issue_alone, issue_together, span
@@ -339,15 +340,37 @@ class SimBackend:
         return t.carry  # type: ignore[no-any-return]
 
     # shared memory
-    def static_smem(self, nbytes: int, align: int) -> int:
-        t, frame, called = self.run.thread, sys._getframe(1), None
+    def _calling_line(self) -> Any:
+        """The place in the kernel, or in a device function, whose traced call asks for memory; and which time."""
+        t, frame, called = self.run.thread, sys._getframe(2), None
         while frame.f_back is not None and frame.f_builtins is vars(builtins):  # until the kernel's own, or a device's
             called, frame = frame, frame.f_back
         t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
-        key, smem = (frame.f_code, frame.f_lasti, t.statics[1], align), t.cta.smem
+        return frame.f_code, frame.f_lasti, t.statics[1]
+
+    def static_smem(self, nbytes: int, align: int) -> int:
+        key, smem = (*self._calling_line(), align), self.run.thread.cta.smem
         room = smem.static_array(key, nbytes + align - 1, np.uint8)
         start: int = int(room.ctypes.data) - smem.start
         return -(-start // align) * align
+
+    def tensor_map(self, maps: Any, form: Any, tensor: Any) -> int:
+        numbers = tensor.iterator.address, tensor.shape, tensor.stride
+        return self.run.maps.of_tensor(form, tensor, seam.known(numbers))  # type: ignore[no-any-return]
+
+    def allocate_smem(self, nbytes: int, align: int) -> int:
+        places, key = self.run.smem_places, self._calling_line()
+        if self.run.smem_allocator:
+            raise CuteError(SMEM_TWICE)
+        if key not in places:
+            end = max((start + size for start, size in places.values()), default=0)
+            places[key] = -(-end // align) * align, nbytes
+        start, size = places[key]
+        self._needs(start + size)
+        return start  # type: ignore[no-any-return]
+
+    def at_exit(self, what: Callable[[], None]) -> None:
+        self.run.thread.exits.append(what)
 
     def known_launch(self) -> Any:
         x, y, z = self.run.block
@@ -357,6 +380,12 @@ class SimBackend:
         return SMEM_BASE
 
     def smem_needs(self, total_bytes: int) -> None:
+        if self.run.smem_places:
+            raise CuteError(SMEM_TWICE)
+        self.run.smem_allocator = True
+        self._needs(total_bytes)
+
+    def _needs(self, total_bytes: int) -> None:
         for cta in self.run.thread.cta.cluster.ctas:  # a launch gives every CTA the same
             cta.smem.needs(int(total_bytes))
 

@@ -34,6 +34,13 @@ _STUBS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "s
           "selp")  # fmt: skip
 
 
+def taken(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A kernel's own Python, and its arguments as the kernel takes them."""
+    fn = python_function(kernel)
+    takes = getattr(fn, "__cute_arguments__", None)
+    return fn, args if takes is None else takes.seeking(args, 0)
+
+
 def python_function(kernel: Any) -> FunctionType:
     """The Python function of a dispatcher (`py_func`), of numba's simulated kernel (`fn`), or itself."""
     for name in ("py_func", "fn"):

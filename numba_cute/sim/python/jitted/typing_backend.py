@@ -81,6 +81,15 @@ class TypingBackend(SimBackend):
     def static_smem(self, nbytes: int, align: int) -> int:
         return SMEM_BASE
 
+    def allocate_smem(self, nbytes: int, align: int) -> int:
+        return 0
+
+    def at_exit(self, what: Callable[[], None]) -> None:
+        pass
+
+    def tensor_map(self, maps: Any, form: Any, tensor: Any) -> int:
+        return 0
+
     def smem_needs(self, total_bytes: int) -> None:
         pass
 

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel typed and lowered to LLVM IR, by Numba, for a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba.cuda.dispatcher as cuda_dispatcher
+from numba.cuda import types
+
+
+def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
+    """Return Numba's result for a kernel's function and arguments' types. options: those of `cuda.jit`. cc: the
+    target."""
+    debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
+    nvvm_options: dict[str, Any] = {
+        "fastmath": options.get("fastmath", False),
+        "opt": 3 if options.get("opt", True) else 0,
+    }
+    if debug:
+        nvvm_options["g"] = None
+    return cuda_dispatcher.compile_cuda(
+        py_func, types.void, argtypes, debug=debug, lineinfo=lineinfo, nvvm_options=nvvm_options, cc=cc,
+        fastmath=options.get("fastmath", False), max_registers=options.get("max_registers"),
+    )  # fmt: skip

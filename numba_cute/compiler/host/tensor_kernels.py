@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of plain tensors as Numba holds them: their launches bring tensor maps (see mapped.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cuda
+from numba.cuda.dispatcher import CUDADispatcher
+
+from .kernels import Kernel
+from .mapped import mapped
+
+
+class TensorDispatcher(CUDADispatcher):
+    """A kernel that takes plain tensors: `cute.experimental.kernel` makes it."""
+
+    def call(self, args: Any, launch_config: Any) -> None:
+        super().call(tuple(mapped(self, args)), launch_config)
+
+
+def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:
+    """Make the kernel of a function. options: of `cuda.jit`. takes: what makes its arguments: `seeking(args, serial)`
+    those that ask for maps, `bringing(args, forms)` those that bring them."""
+    py_func.__cute_arguments__ = takes
+    plain = cuda.jit(**options)(py_func)
+    kernel = TensorDispatcher(py_func, targetoptions=plain.targetoptions)
+    if options.get("cache"):
+        kernel.enable_caching()
+    return Kernel(kernel)

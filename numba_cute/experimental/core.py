@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines as a value and two states: who produces and who consumes is told by operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arch.mbarrier import mbarrier_expect_tx as expect_tx
+from ..arch.warp import elect_one
+from ..layout import Layout
+from ..pipeline import (
+    Agent,
+    ConsumerHandle,
+    CooperativeGroup,
+    PipelineAsync,
+    PipelineAsyncUmma,
+    PipelineCpAsync,
+    PipelineState,
+    PipelineTmaAsync,
+    PipelineTmaUmma,
+    PipelineUmmaAsync,
+    PipelineUserType,
+    ProducerHandle,
+    make_pipeline_state,
+)
+from ..seam import CuteError, Int, current, traced
+from ..tensor.pointer import Pointer
+from .operations import MULTICASTS, PAIRS, TMA_LOADS, UMMAS, WGMMAS, OperationTypeEnum, one_of
+from .tma import StageBarrier
+
+__all__ = [
+    "PipelineState", "consumer_release", "consumer_release_elect_one_sync", "consumer_tail", "consumer_try_wait",
+    "consumer_wait", "create_pipeline", "create_pipeline_state_at", "create_pipeline_with_mask", "elect_sync",
+    "get_arrival_count", "get_mbarrier", "get_pipeline_consume_phase", "get_pipeline_consume_stage",
+    "get_pipeline_produce_phase",
+    "get_pipeline_produce_stage", "mbarrier_expect_tx", "pipeline_advance_iterator", "pipeline_tail",
+    "producer_acquire", "producer_commit", "producer_try_acquire",
+]  # fmt: skip
+
+_T = OperationTypeEnum
+_THREADS = (_T.SIMT, _T.SM100_COPY_T2R, _T.SM100_COPY_R2T)
+PRODUCERS = (*TMA_LOADS, *UMMAS, _T.SM80_CP_ASYNC, *_THREADS)
+CONSUMERS = (*UMMAS, *WGMMAS, *_THREADS)
+
+
+@traced
+def elect_sync() -> Any:
+    """Elect one lane of the warp, as `cute.arch.elect_one` does. All 32 lanes, converged. PTX elect.sync, sm_90."""
+    return elect_one()
+
+
+@traced
+def mbarrier_expect_tx(mbar: Pointer, bytes: Int) -> None:
+    """Add `bytes` to what the current phase of `mbar`, a Pointer to an mbarrier, waits for. One thread. For copies that
+    do not announce their own: tma_load does, on a barrier that `get_mbarrier` gave. PTX mbarrier.expect_tx, sm_90."""
+    expect_tx(mbar, bytes)
+
+
+def threads(count: Any) -> CooperativeGroup:
+    return CooperativeGroup(Agent.Thread, count)
+
+
+@traced
+def create_pipeline(
+    num_stages: int, producer: OperationTypeEnum, consumer: OperationTypeEnum, producer_arv_count: int = 1,
+    consumer_arv_count: int = 1, *, cluster_layout_vmnk: Layout | None = None, mcast_mode_mn: tuple[int, int] = (1, 1),
+    name: str = "pipeline",
+) -> tuple[Any, PipelineState, PipelineState]:  # fmt: skip
+    """Make a circular buffer's barriers; gives (the pipeline, the producer's state, the consumer's state). All threads.
+
+    num_stages: 1 or more. producer, consumer: what fills a stage, and what empties it: TMA, tcgen05.mma, cp.async or
+    threads; tcgen05.mma, wgmma or threads. producer_arv_count, consumer_arv_count: the threads on each side, of both
+    blocks of a pair; not looked at for TMA and tcgen05.mma, which arrive by themselves. cluster_layout_vmnk: the
+    cluster, where blocks multiply together or TMA multicasts. mcast_mode_mn: whether A, and B, are multicast, for
+    TMA that does. name: for the simulator's reports.
+
+    The pipeline is one of numba_cute.pipeline: PipelineTmaAsync, PipelineTmaUmma, PipelineUmmaAsync, PipelineAsyncUmma,
+    PipelineCpAsync or PipelineAsync. Of TMA it is not told how many bytes a stage takes: `tma_load` says it. Raises
+    CuteError for operations between which there is no pipeline. PTX mbarrier, sm_90; with tcgen05, sm_100f."""
+    what = "create_pipeline"
+    one_of(producer, PRODUCERS, what, "producer")
+    one_of(consumer, CONSUMERS, what, "consumer")
+    cluster = cluster_layout_vmnk
+    if producer not in MULTICASTS and producer not in PAIRS and consumer not in PAIRS:
+        cluster = None
+    given: dict[str, Any] = {"num_stages": num_stages, "name": name}
+    pipe = _pipeline(what, producer, consumer, producer_arv_count, consumer_arv_count, cluster, mcast_mode_mn, given)
+    states = (make_pipeline_state(kind, num_stages) for kind in (PipelineUserType.Producer, PipelineUserType.Consumer))
+    return (pipe, *states)
+
+
+def _pipeline(
+    what: str, producer: OperationTypeEnum, consumer: OperationTypeEnum, producers: Any, consumers: Any, cluster: Any,
+    modes: tuple[int, int], given: dict[str, Any],
+) -> Any:  # fmt: skip
+    one = threads(1)
+    if producer in TMA_LOADS:
+        given |= {"producer_group": one, "tx_count": None, "cta_layout_vmnk": cluster, "mcast_mode_mn": modes}
+        if consumer in UMMAS:
+            return PipelineTmaUmma.create(**given, consumer_group=threads(32), enable_multicast_signaling=True)
+        return PipelineTmaAsync.create(**given, consumer_group=threads(consumers), enable_multicast_signaling=True)
+    if producer in UMMAS and consumer not in UMMAS:
+        return PipelineUmmaAsync.create(
+            **given, producer_group=one, consumer_group=threads(consumers), cta_layout_vmnk=cluster
+        )
+    if producer in UMMAS:
+        raise CuteError(f"{what}: between producer {producer.name} and consumer {consumer.name} there is no pipeline")
+    if consumer in UMMAS:
+        if producer is _T.SM80_CP_ASYNC:
+            raise CuteError(
+                f"{what}: between producer SM80_CP_ASYNC and consumer {consumer.name} there is no pipeline: wait for "
+                "the copies, fence (arch.fence_proxy), and produce as SIMT"
+            )
+        return PipelineAsyncUmma.create(
+            **given, producer_group=threads(producers), consumer_group=one, cta_layout_vmnk=cluster
+        )
+    cls = PipelineCpAsync if producer is _T.SM80_CP_ASYNC else PipelineAsync
+    return cls.create(**given, producer_group=threads(producers), consumer_group=threads(consumers))
+
+
+@traced
+def create_pipeline_with_mask(
+    num_stages: int, producer: OperationTypeEnum, consumer: OperationTypeEnum, producer_arv_count: int = 1,
+    consumer_arv_count: int = 1, *, cluster_layout_vmnk: Layout | None = None, mcast_mode_mn: tuple[int, int] = (1, 1),
+    name: str = "pipeline",
+) -> tuple[Any, PipelineState, PipelineState]:  # fmt: skip
+    """Make a pipeline whose consumers let all blocks of the cluster know whose TMA loads reach them: the mask of these
+    follows from `cluster_layout_vmnk` and `mcast_mode_mn`. num_stages, producer, consumer, producer_arv_count,
+    consumer_arv_count, name: as of `create_pipeline`, whose threads it has too; producer is a multicast TMA load.
+    Raises CuteError for another, or without a cluster. PTX mbarrier, sm_90."""
+    what = "create_pipeline_with_mask"
+    one_of(producer, MULTICASTS, what, "producer")
+    if cluster_layout_vmnk is None:
+        raise CuteError(
+            f"{what}: cluster_layout_vmnk None: give the cluster whose blocks share the loads, (V, M, N, K)"
+        )
+    return create_pipeline(
+        num_stages, producer, consumer, producer_arv_count, consumer_arv_count,
+        cluster_layout_vmnk=cluster_layout_vmnk, mcast_mode_mn=mcast_mode_mn, name=name,
+    )  # fmt: skip
+
+
+@traced
+def create_pipeline_state_at(pipeline: Any, user_type: PipelineUserType, count: Int) -> PipelineState:
+    """Make the state of a side of `pipeline` that has gone through `count` stages. user_type:
+    PipelineUserType.Producer or Consumer. Any thread."""
+    state = make_pipeline_state(user_type, pipeline.num_stages)
+    stages = pipeline.num_stages
+    return PipelineState(stages, count, count % stages, (count // stages & 1) ^ state.phase)
+
+
+@traced
+def pipeline_advance_iterator(pipeline: Any, state: PipelineState) -> PipelineState:
+    """Give the state after `state`, a side's place in `pipeline`; that itself stays. Any thread."""
+    following = state.clone()
+    following.advance()
+    return following
+
+
+@traced
+def producer_acquire(pipeline: Any, state: PipelineState, token: Any = None) -> None:
+    """Wait until the stage of the producer's `state` in `pipeline` is empty, unless `token`, of an earlier try, is
+    true. The producing threads: a whole warp for TMA and tcgen05.mma."""
+    pipeline.producer_acquire(state, token)
+
+
+@traced
+def producer_try_acquire(pipeline: Any, state: PipelineState) -> Any:
+    """Give a token for `producer_acquire`: whether the stage of `state` in `pipeline` is empty already. Any thread."""
+    return pipeline.producer_try_acquire(state)
+
+
+@traced
+def producer_commit(pipeline: Any, state: PipelineState) -> None:
+    """Announce that the stage of the producer's `state` in `pipeline` is filled, or will be by what was issued. The
+    producing threads: a whole warp for TMA and tcgen05.mma."""
+    pipeline.producer_commit(state)
+
+
+@traced
+def consumer_wait(pipeline: Any, state: PipelineState, token: Any = None) -> None:
+    """Wait until the stage of the consumer's `state` in `pipeline` is full, unless `token`, of an earlier try, is true.
+    Any consuming thread."""
+    pipeline.consumer_wait(state, token)
+
+
+@traced
+def consumer_try_wait(pipeline: Any, state: PipelineState) -> Any:
+    """Give a token for `consumer_wait`: whether the stage of `state` in `pipeline` is full already. Any thread."""
+    return pipeline.consumer_try_wait(state)
+
+
+@traced
+def consumer_release(pipeline: Any, state: PipelineState) -> None:
+    """Announce that the stage of the consumer's `state` in `pipeline` may be filled again. The consuming threads: whole
+    warps for what TMA fills and for tcgen05.mma."""
+    pipeline.consumer_release(state)
+
+
+@traced
+def consumer_release_elect_one_sync(pipeline: Any, state: PipelineState) -> None:
+    """Announce, by one lane of the warp for all of it, that the stage of the consumer's `state` in `pipeline` may be
+    filled again: for a pipeline whose consumer_arv_count counts warps. A whole converged warp. PTX elect.sync,
+    sm_90."""
+    current().when(elect_one(), lambda: pipeline.consumer_release(state))
+
+
+@traced
+def pipeline_tail(pipeline: Any, state: PipelineState) -> None:
+    """Wait until all stages of `pipeline` that were filled have been released: the producing threads' last call, with
+    their `state`, before the block may exit."""
+    pipeline.producer_tail(state)
+
+
+@traced
+def consumer_tail(pipeline: Any, state: PipelineState) -> None:
+    """Wait until the consumers have released all stages of `pipeline`: `pipeline_tail` by its other name, for the
+    producing threads, with their `state`."""
+    pipeline.producer_tail(state)
+
+
+@traced
+def get_pipeline_produce_stage(pipeline: Any, state: PipelineState) -> tuple[ProducerHandle, Any]:
+    """Give (the stage's token, its index) of the stage of the producer's `state` in `pipeline`. Any thread."""
+    return ProducerHandle(pipeline, state.index, state.phase, state.count), state.index
+
+
+@traced
+def get_pipeline_consume_stage(pipeline: Any, state: PipelineState) -> tuple[ConsumerHandle, Any]:
+    """Give (the stage's token, its index) of the stage of the consumer's `state` in `pipeline`. Any thread."""
+    return ConsumerHandle(pipeline, state.index, state.phase, state.count), state.index
+
+
+@traced
+def get_pipeline_produce_phase(pipeline: Any, state: PipelineState) -> Any:
+    """Give the parity that the producer's `state` in `pipeline` waits for. Any thread."""
+    return state.phase
+
+
+@traced
+def get_pipeline_consume_phase(pipeline: Any, state: PipelineState) -> Any:
+    """Give the parity that the consumer's `state` in `pipeline` waits for. Any thread."""
+    return state.phase
+
+
+@traced
+def get_arrival_count(pipeline: Any) -> tuple[Any, Any]:
+    """Give how many arrivals fill, and empty, a stage of `pipeline`: (the full barriers', the empty ones')."""
+    return pipeline.sync_object_full.cg.size, pipeline.sync_object_empty.cg.size
+
+
+@traced
+def get_mbarrier(stage: ProducerHandle | ConsumerHandle) -> StageBarrier:
+    """Give the full barrier of a stage, on which loads complete: `tma_load` announces there what it brings.
+
+    stage: a token, as producer_acquire_and_get_stage or get_pipeline_produce_stage gives it. Raises CuteError for
+    anything else."""
+    if not isinstance(stage, (ProducerHandle, ConsumerHandle)):
+        raise CuteError(f"get_mbarrier: stage {stage!r} is no stage of a pipeline; give the token of a stage")
+    p = stage.pipeline.sync_object_full.get_barrier(stage.index)
+    return StageBarrier(p.dtype, p.space, p.address, p.offset, p.alignment)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of a kernel that know of which argument they are a part, and where: what TMA and bounds ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import layout
+from ..isa.facts.tensormap import TensorMapRecord
+from ..layout import Layout
+from ..nvgpu.hopper.tma_tiles import Tile
+from ..seam import CuteError, static
+from ..tensor.offsets import has_none
+from ..tensor.pointer import AddressSpace, Pointer
+from ..tensor.tensor import Tensor, make_identity_tensor
+
+__all__ = ["GlobalTensor"]
+
+
+@static
+class Maps:
+    """The tensor maps of an argument. forms: what each says; records: the maps themselves, in a kernel their addresses.
+    wanted: while it is not known which maps a kernel asks for, which argument this is, and which search."""
+
+    forms: tuple[Any, ...] = ()
+    records: tuple[Any, ...] = ()
+    wanted: Any = None
+
+
+@static
+class GlobalTensor(Tensor):
+    """A tensor that is an argument of a kernel of `cute.experimental.kernel`, or a part of it.
+
+    It is memory as any other tensor. What slices, divides and partitions give of it keeps the coordinates of its
+    elements in the argument, so that `tma_load` and `tma_store` take it, and `copy` leaves out what lies outside.
+
+    iterator, layout: as of a Tensor. maps: the argument's tensor maps. base: the argument as a Tensor, and places: a
+    tensor of this one's shape, of the coordinates in it; None of both: this is the argument itself.
+    """
+
+    maps: Maps = Maps()
+    base: Any = None
+    places: Any = None
+
+    @property
+    def whole(self) -> Tensor:
+        """The argument that it is a part of."""
+        return Tensor(self.iterator, self.layout) if self.base is None else self.base
+
+    @property
+    def coordinates(self) -> Tensor:
+        """A tensor of the same shape whose elements are coordinates in the argument."""
+        return make_identity_tensor(self.layout.shape) if self.places is None else self.places
+
+    def _ends(self, coord: Any) -> bool:
+        """Whether `coord` is of one element: tiles may lie outside, for TMA and `copy` leave out what does."""
+        return not has_none(coord)
+
+    def _tracked(self, made: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
+        places = again(self.coordinates)
+        if not _alike(layout.shape(places.layout), layout.shape(made.layout)):
+            return made  # as coalesce may make it, whose modes follow the strides
+        return GlobalTensor(made.iterator, made.layout, self.maps, self.whole, places)
+
+    def __repr__(self) -> str:
+        return f"GlobalTensor({self.iterator!r}, {self.layout})"
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two shapes have the same modes."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return False
+    return not (type(a) is int and type(b) is int) or a == b
+
+
+def tile_of(t: Any, what: str, name: str, by_value: Any) -> Tile:
+    """Give the part of an argument that TMA is to copy. Raises CuteError for any other tensor."""
+    if not isinstance(t, GlobalTensor):
+        raise CuteError(
+            f"{what}: {name} {t!r} is no part of a tensor that is an argument of a kernel of cute.experimental.kernel; "
+            "take it by slices, divides or partitions of the argument itself"
+        )
+    if by_value is not None and not isinstance(by_value, Layout):
+        raise CuteError(
+            f"{what}: cta_v_map {by_value!r} is no layout of coordinates; make it by get_cta_v_map_ab or "
+            "get_cta_v_map_c"
+        )
+    return Tile(t.whole, t.coordinates, by_value, t.maps)
+
+
+class Arguments:
+    """How a launch's arguments become those of the kernel: its tensors in global memory become GlobalTensors."""
+
+    def seeking(self, args: Any, serial: int) -> Any:
+        """Give arguments that say who asks for a map. serial: of the search."""
+        return tuple(
+            _each(a, (i,), lambda t, place: _made(t, Maps(wanted=(place, serial)))) for i, a in enumerate(args)
+        )
+
+    def bringing(self, args: Any, forms: dict[Any, tuple[Any, ...]]) -> Any:
+        """Give arguments that bring maps. forms: of each argument, by its place."""
+        return tuple(_each(a, (i,), lambda t, place: _bringing(t, forms.get(place, ()))) for i, a in enumerate(args))
+
+
+def _each(arg: Any, place: tuple[int, ...], change: Callable[[Tensor, tuple[int, ...]], Any]) -> Any:
+    """The argument with its tensors of global memory changed, those in tuples too."""
+    if type(arg) is tuple:
+        return tuple(_each(a, (*place, i), change) for i, a in enumerate(arg))
+    if type(arg) is not Tensor or not isinstance(arg.iterator, Pointer) or not isinstance(arg.layout, Layout):
+        return arg
+    if arg.iterator.space not in (AddressSpace.gmem, AddressSpace.generic):
+        return arg
+    return change(arg, place)
+
+
+def _made(t: Tensor, maps: Maps) -> GlobalTensor:
+    return GlobalTensor(t.iterator, t.layout, maps)
+
+
+def _bringing(t: Tensor, forms: tuple[Any, ...]) -> GlobalTensor:
+    """The tensor with its maps; a tensor remembers them, so that each is made once."""
+    known: dict[Any, GlobalTensor] = t.__dict__.setdefault("_cute_bringing", {})
+    if forms not in known:
+        records: tuple[TensorMapRecord, ...] = tuple(form.record(t) for form in forms)
+        known[forms] = _made(t, Maps(forms, records))
+    return known[forms]
+
+
+ARGUMENTS = Arguments()

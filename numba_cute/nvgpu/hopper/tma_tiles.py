@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TMA of tiles of a tensor whose map is made for the kernel: what the map must say follows from the tile in shared
+memory, which the kernel alone knows; the host makes it of the tensor that the launch passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ... import layout, seam
+from ...atoms.copy import copy
+from ...atoms.copy_atom import CopyAtom
+from ...dtypes import DType, Uint8
+from ...isa.facts.tensormap import TensorMapRecord
+from ...layout import Layout, ScaledBasis, make_layout
+from ...seam import CuteError
+from ...tensor.algebra import filter_zeros, group_modes
+from ...tensor.pointer import AddressSpace, Pointer, check_writable
+from ...tensor.tensor import Tensor
+from .partition import tma_partition
+from .tma import global_pointer, internal_of, multicast_slice, record_of, split_swizzle
+from .tma_dims import Dim, coordinate_strides, dims_of, orders
+from .tma_ops import TmaCopyOp
+
+_MOST = 5
+"""Dimensions of a tensor map."""
+
+
+@dataclass(frozen=True)
+class MapForm:
+    """What a tensor map says beside its tensor: known when a kernel is compiled.
+
+    dtype: the type that TMA takes the elements for. unpacked: elements below a byte take a byte each in shared memory.
+    dims: which modes of the tensor each dimension is made of. box: elements of a copy along each. swizzle: of shared
+    memory, as TMA names it."""
+
+    dtype: DType
+    unpacked: bool
+    dims: tuple[Dim, ...]
+    box: tuple[int, ...]
+    swizzle: str
+
+    def record(self, tensor: Tensor) -> TensorMapRecord:
+        """Make the map of `tensor`, whose address, extents and strides are known. Raises CuteError for a tensor that
+        TMA cannot copy."""
+        ptr = global_pointer(tensor)
+        steps = [1] * len(self.dims)
+        made, _ = record_of(
+            ptr, self.dtype, self.unpacked, tensor.layout, list(self.dims), list(self.box), steps,
+            {"swizzle": self.swizzle},
+        )  # fmt: skip
+        if not isinstance(made, TensorMapRecord):
+            raise CuteError(made.why)
+        return made
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile of a tensor, as TMA copies it.
+
+    base: the whole tensor. coordinates: where the tile begins, and its modes: a tensor of coordinates of `base`.
+    by_value: from the coordinates of shared memory's layout to those of the tile, as layouts of coordinates of `base`;
+    None: both have the same order. maps: what the backend knows the maps of `base` by."""
+
+    base: Tensor
+    coordinates: Tensor
+    by_value: Any
+    maps: Any
+
+
+def shared_tile(t: Any, what: str, name: str) -> Tensor:
+    """Refuse anything but a static tile of shared memory."""
+    ok = isinstance(t, Tensor) and isinstance(t.iterator, Pointer) and t.iterator.space is AddressSpace.smem
+    if not ok or not isinstance(t.layout, Layout) or not seam.is_static((t.layout.shape, t.layout.stride)):
+        raise CuteError(
+            f"{what}: {name} {t!r} must be a static tile of shared memory, as allocate gives it, with its stage chosen"
+        )
+    return t  # type: ignore[no-any-return]
+
+
+def tile_bytes(smem: Tensor) -> int:
+    """Count the bytes that a copy of a whole tile brings to shared memory."""
+    lay = layout.filter_zeros(smem.layout)
+    return int(layout.size(lay)) * smem.element_type.width // 8
+
+
+def copy_tile(
+    what: str, op: TmaCopyOp, tile: Tile, smem: Tensor, *, bar: Any = None, mask: Any = None, policy: Any = None,
+    part: Any = 0, parts: int = 1, internal_type: DType | None = None,
+) -> None:  # fmt: skip
+    """Copy a whole tile between shared memory and a tensor by TMA. A whole converged warp, of which one lane issues.
+
+    op: a TMA operation. bar: the mbarrier of a load. mask: the blocks that a multicast reaches. policy: an L2 policy
+    word. part, parts: which of so many parts of the tile this block copies. internal_type: the type that TMA takes the
+    elements for. Raises CuteError for what TMA cannot copy."""
+    if op.writes:
+        check_writable(tile.base.iterator, what)
+    coords = tile.coordinates
+    by_value = coords.layout if tile.by_value is None else tile.by_value
+    if not seam.is_static(by_value.shape) or layout.size(by_value) != layout.size(smem.layout):
+        raise CuteError(
+            f"{what}: the tile {by_value.shape} has not as many elements as shared memory has, {smem.layout}: take "
+            "tiles of the shape that the shared memory was laid out for"
+        )
+    try:
+        atom, strides = _atom(op, tile, by_value, smem, parts, internal_type)
+    except CuteError as e:
+        raise CuteError(f"{what}: {str(e).removeprefix('make_tiled_tma_atom: ')}") from None
+    shape = tile.base.shape
+    start = layout.crd2idx(coords.iterator, Layout(shape, strides))
+    begins = layout.add_coord((0,) * len(atom.tma_modes or ()), start)
+    source = Tensor(begins, Layout(by_value.shape, _in_dims(by_value.stride, strides)))
+    tiles = _whole(smem), _whole(source)
+    s, g = tma_partition(atom, part, make_layout(parts), *tiles)
+    if layout.size(layout.filter_zeros(smem.layout)) != layout.size(smem.layout):
+        s, g = filter_zeros(s), filter_zeros(g)
+    if op.writes:
+        copy(atom, s, g, cache_policy=policy)
+    else:
+        copy(atom, g, s, tma_bar_ptr=bar, mcast_mask=mask, cache_policy=policy)
+
+
+def _whole(t: Tensor) -> Tensor:
+    return group_modes(t, 0, layout.rank(t.layout))  # type: ignore[no-any-return]
+
+
+def _atom(
+    op: TmaCopyOp, tile: Tile, by_value: Layout, smem: Tensor, parts: int, internal_type: DType | None
+) -> tuple[CopyAtom, Any]:
+    """The atom that copies a tile, and the strides by which coordinates of the tensor are those of its map."""
+    ptr, gmem = tile.base.iterator, tile.base.layout
+    dtype = internal_type or ptr.dtype
+    unpacked, ratio = internal_of(dtype, ptr.dtype)
+    swizzle = smem.iterator.swizzle
+    name, plain = split_swizzle(
+        smem.layout if swizzle is None else layout.make_composed_layout(swizzle, 0, smem.layout)
+    )
+    dims = dims_of(gmem, plain, by_value, _MOST, ratio, ptr.dtype.width)
+    _check_contiguous(gmem, dims[0])
+    box = [dim.box for dim in dims]
+    form = MapForm(dtype, unpacked, tuple(dims), tuple(multicast_slice(box, parts)), name)
+    held = (internal_type or Uint8) if unpacked else ptr.dtype
+    elements = layout.product(tuple(box)) * ratio
+    address = seam.current().tensor_map(tile.maps, form, tile.base)
+    op = op if ratio == 1 else replace(op, recast=ratio)
+    atom = CopyAtom(op, held, elements * held.width, address, orders(gmem, dims))
+    return atom, coordinate_strides(gmem, dims, [1] * len(dims), 1)
+
+
+def _check_contiguous(gmem: Layout, dim: Dim) -> None:
+    """An error unless the innermost mode is known to be contiguous."""
+    first = dim.modes[0]
+    stride, extent = layout.basis_get(first, gmem.stride), layout.basis_get(first, gmem.shape)
+    if not (type(stride) is int and stride == 1) and not (type(extent) is int and extent == 1):
+        raise CuteError(
+            f"the tensor {gmem} has stride {stride} along the mode that is contiguous in shared memory; it must be a "
+            "static 1: both must have the same major mode; mark_layout_dynamic(leading_dim=…) keeps it static"
+        )
+
+
+def _in_dims(stride: Any, by: Any) -> Any:
+    """Strides of coordinates of a tensor as strides of coordinates of its map."""
+    if isinstance(stride, tuple):
+        return tuple(_in_dims(d, by) for d in stride)
+    if not isinstance(stride, ScaledBasis):
+        return stride
+    unit = layout.basis_get(ScaledBasis(1, stride.mode), by)
+    return unit * stride.value if isinstance(unit, ScaledBasis) else 0
