@@ -11,7 +11,7 @@ import numba_cute as cute
 
 from . import page, remarks
 
-LEAST = 651
+LEAST = 701
 """Names of the CuTe DSL's 740 that must be here: never fewer than there were."""
 
 
