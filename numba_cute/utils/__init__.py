@@ -21,6 +21,20 @@ from .grouped_scheduler import *
 from .hardware_info import *
 from .latex import *
 from .layout_enum import *
+from .mixed_input_helpers import (
+    TransformMode as TransformMode,
+    compute_smem_layout as compute_smem_layout,
+    get_copy_atom_a_transform as get_copy_atom_a_transform,
+    get_divisibility as get_divisibility,
+    get_gmem_layout_scale as get_gmem_layout_scale,
+    get_smem_layout_scale as get_smem_layout_scale,
+    get_tma_atom_kind as get_tma_atom_kind,
+    get_transform_a_source as get_transform_a_source,
+    is_valid_scale_granularity as is_valid_scale_granularity,
+    scale_partition as scale_partition,
+    scale_tma_partition as scale_tma_partition,
+    transform_partition as transform_partition,
+)
 from .sm90 import (
     compute_tile_shape_or_override as compute_tile_shape_or_override,
     get_smem_store_op as get_smem_store_op,
@@ -40,6 +54,8 @@ from .sm100 import (
     get_smem_layout_atom_ab as get_smem_layout_atom_ab,
     get_smem_layout_atom_epi as get_smem_layout_atom_epi,
     get_tmem_load_op as get_tmem_load_op,
+    make_blockscaled_trivial_tiled_mma as make_blockscaled_trivial_tiled_mma,
+    make_smem_layout as make_smem_layout,
 )
 from .sm120 import get_permutation_mnk as get_permutation_mnk
 from .smem_allocator import *

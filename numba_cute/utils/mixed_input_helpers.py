@@ -51,7 +51,7 @@ _THREADS = 128
 
 
 class TransformMode(StaticEnum):
-    """What is done to A: its elements are converted (ConvertOnly), or converted and scaled (ConvertScale)."""
+    """The work on A: its elements are converted (ConvertOnly), or converted and scaled (ConvertScale)."""
 
     ConvertOnly = 1
     ConvertScale = 2
@@ -383,8 +383,9 @@ def is_valid_mma_tiler_and_cluster_shape(
 def is_valid_scale_granularity(
     scale_granularity_m: int, scale_granularity_k: int, a_dtype: DType, k: int, mma_tiler_k: int
 ) -> bool:
-    """Tell whether A can be scaled so: not at all (both 0), or with a scale for each row and `scale_granularity_k`
-    elements along K, a multiple of the tile's (`mma_tiler_k`) that divides `k`. a_dtype: the elements of A."""
+    """Tell whether A can be scaled so: not at all (both 0), or with a scale for each row (scale_granularity_m 1) and
+    `scale_granularity_k` elements along K, a multiple of the tile's (`mma_tiler_k`) that divides `k`. a_dtype: the
+    elements of A."""
     if (scale_granularity_m, scale_granularity_k) == (0, 0):
         return True
     ok = scale_granularity_m == 1 and scale_granularity_k > 0 and a_dtype.width <= 8

@@ -18,7 +18,7 @@ from typing import Any
 
 import numba_cute as cute
 
-from .remarks import ABSENT, ABSENT_MODULES, DIFFERENCES, IR
+from .remarks import ABSENT, ABSENT_MODULES, DIFFERENCES, EXAMPLES, IR
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "compatibility.md"
@@ -131,6 +131,10 @@ No Blackwell GPU was available: what needs one has run in the simulator and thro
 """
 
 
+INTRODUCTION_TO_EXAMPLES = """What these public examples use beside the names above, and is not here.
+"""
+
+
 def counted(system: str) -> tuple[int, int]:
     """How many names of a system are here, and how many it has."""
     rows = [r for _, part in SYSTEMS[system]() for r in part]
@@ -156,6 +160,8 @@ def text() -> str:
             lines += ["", f"{title or 'Names'}: {here} of {len(rows)}", "", "| name | here | difference |"]
             lines.append("| --- | --- | --- |")
             lines += [f"| `{r.name}` | {f'`{r.here}`' if r.here else '—'} | {r.remark} |" for r in rows]
+    lines += ["", "## The examples for Blackwell", "", INTRODUCTION_TO_EXAMPLES, "| name | why it is absent |"]
+    lines += ["| --- | --- |", *(f"| `{name}` | {why} |" for name, why in EXAMPLES.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ import numba_cute as cute
 
 from . import page, remarks
 
-LEAST = 638
+LEAST = 651
 """Names of the CuTe DSL's 740 that must be here: never fewer than there were."""
 
 
@@ -27,7 +27,7 @@ def test_every_listed_name_has_its_row():
         for names in (seed.get("names", ()), seed.get("nvgpu", ()), *seed.get("methods", {}).values(),
                       *seed.get("names_by_module", {}).values()):  # fmt: skip
             listed += names
-    assert set(listed) == set(rows)
+    assert {*listed, *remarks.EXAMPLES} == set(rows)
 
 
 def test_the_cute_dsl_loses_no_name():
