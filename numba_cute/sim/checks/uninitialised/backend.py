@@ -136,7 +136,7 @@ class CheckedBackend(SimBackend):
         layout, frame = None, sys._getframe(2)
         while frame.f_back is not None and in_library(frame.f_code):
             if frame.f_code.co_name == "make_rmem_tensor":
-                layout = frame.f_locals.get("lay")
+                layout = frame.f_locals.get("lay", layout)  # a facade's own frame of that name has none
             frame = frame.f_back
         back = frame.f_back
         key = (frame.f_code, frame.f_lasti, back and back.f_code, back and back.f_lasti)
