@@ -64,7 +64,8 @@ def _twin(kernel: Any) -> Any:
                 "events: leave cache=True out while you record"
             )
         with apart():
-            found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **options)
+            # link-time optimisation keeps no symbol for the host to find
+            found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
         found._cute_records = True
     return found
 
