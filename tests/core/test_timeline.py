@@ -99,7 +99,7 @@ def test_a_gpu_records_warps():
     assert len(cute.timeline(steps[2, 64], out, 5, blocks=1)) == 2 * 27
     assert cute.timeline(steps[2, 64], out, 5, events=4).lost == 4 * 23
     ptx = next(iter(steps.overloads.values()))._codelibrary.get_asm_str()
-    assert "timeline" not in ptx and "clock64" not in ptx, "the kernel itself tells nothing"
+    assert "numba_cute_timeline" not in ptx and "clock64" not in ptx, "the kernel itself tells nothing"
 
 
 def test_lanes_that_part_tell_each_for_themselves():
