@@ -25,7 +25,6 @@ from .mixed_input_helpers import (
     TransformMode as TransformMode,
     compute_smem_layout as compute_smem_layout,
     get_copy_atom_a_transform as get_copy_atom_a_transform,
-    get_divisibility as get_divisibility,
     get_gmem_layout_scale as get_gmem_layout_scale,
     get_smem_layout_scale as get_smem_layout_scale,
     get_tma_atom_kind as get_tma_atom_kind,

@@ -32,6 +32,7 @@ from .contiguous_groups import (
     create_initial_contiguous_group_search_state as create_initial_contiguous_group_search_state,
     make_contiguous_group_work_tile_info as make_contiguous_group_work_tile_info,
 )
+from .fp8 import get_divisibility
 from .gemm import sm100 as gemm
 from .layout_enum import LayoutEnum
 from .sm100 import make_smem_layout_a, make_smem_layout_b
@@ -356,11 +357,6 @@ def epilog_gmem_copy_and_partition(
 
 
 # ---------------------------------------------------------------- what can be done, on the host
-
-
-def get_divisibility(contiguous_dim_size: int, upper_bound: int = 128) -> int:
-    """Give the largest power of two that divides `contiguous_dim_size`, at most `upper_bound`."""
-    return min(contiguous_dim_size & -contiguous_dim_size, upper_bound) if contiguous_dim_size else upper_bound
 
 
 def is_shuffle_a(a_major: str, k: int, a_dtype: DType, b_dtype: DType, scale_granularity_k: int) -> bool:

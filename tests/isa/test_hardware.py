@@ -30,7 +30,11 @@ _UPDATES = (
 
 ELSEWHERE = {"trap": "it ends the launch with an error, after which a GPU's context is lost"}
 """Rows of sm_90a without a program here, and why."""
-FAMILIES = {"tensormap_update": _UPDATES}
+FAMILIES = {
+    "tensormap_update": _UPDATES,
+    "multimem": "its addresses stand for the memory of several GPUs, which one of them alone has not",
+    "spin": "it waits for another thread to write: tests/utils/test_distributed.py",
+}
 """The same by a module's name."""
 
 

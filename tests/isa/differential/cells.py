@@ -13,7 +13,7 @@ from numba_cute import arch, isa, seam
 from numba_cute.isa import TABLE
 from numba_cute.isa.form.instr import THREAD, Instr
 from numba_cute.isa.form.kinds import Role
-from numba_cute.isa.rows import multimem
+from numba_cute.isa.rows import multimem, spin
 
 from . import inputs
 from .program import Issue, Program, Uint32, Uint64, agreement, forms_for, result_kinds, words_of
@@ -25,8 +25,8 @@ VARIED = ("sem", "scope", "cop", "evict", "prefetch", "target")
 """Static parameters that change no result of a single access: every other combination is run with some of them."""
 
 
-OF_SEVERAL_GPUS = tuple(row for row in vars(multimem).values() if isinstance(row, Instr))
-"""Rows whose addresses stand for the memory of several GPUs."""
+NOT_OF_CELLS = tuple(row for rows in (multimem, spin) for row in vars(rows).values() if isinstance(row, Instr))
+"""Rows whose addresses stand for the memory of several GPUs, or that wait for another thread to write."""
 
 
 def of_cells(row: Instr) -> bool:
@@ -34,7 +34,7 @@ def of_cells(row: Instr) -> bool:
     first = row.operands[0] if row.operands else None
     if first is None or row.issuer != THREAD or row.done_by is not None or first.kind.name not in SPACES:
         return False
-    return first.name == "addr" and first.role is Role.ADDRESS and row not in OF_SEVERAL_GPUS
+    return first.name == "addr" and first.role is Role.ADDRESS and row not in NOT_OF_CELLS
 
 
 def space_of(row: Instr, case: dict[str, Any]) -> str:
