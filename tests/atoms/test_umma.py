@@ -106,18 +106,25 @@ FORMS = [
 ]  # fmt: skip
 
 
+def some(*first):
+    """All forms, of which these are run by default."""
+    return [pytest.param(*form, marks=() if i in first else SLOW) for i, form in enumerate(FORMS)]
+
+
 def name_of(value):
     return getattr(value, "__name__", None) or str(value)
 
 
-@pytest.mark.parametrize(("cls", "types"), FORMS, ids=name_of)
+@pytest.mark.parametrize(("cls", "types"), some(0, 3, 6, 7), ids=name_of)
 @pytest.mark.parametrize("ctas", [1, pytest.param(2, marks=SLOW)])
 def test_each_type_multiplies_what_numpy_does(run, rng, cls, types, ctas):
     op = operation(cls, types, (128 * ctas, 32), ctas)
     check_product(run, rng, op, (128 * ctas, 32, 2 * 128 // kernels.held(op.a_type).width * 8))
 
 
-@pytest.mark.parametrize(("cls", "types"), [FORMS[0], FORMS[3], FORMS[4]], ids=name_of)
+@pytest.mark.parametrize(
+    ("cls", "types"), [FORMS[0], *(pytest.param(*FORMS[i], marks=SLOW) for i in (3, 4))], ids=name_of
+)  # fmt: skip
 @pytest.mark.parametrize("majors", [(MN, MN), *(pytest.param(m, marks=SLOW) for m in ((MN, K), (K, MN)))], ids=name_of)
 def test_either_operand_may_be_mn_major(run, rng, cls, types, majors):
     op = operation(cls, types, (128, 128), 1, SMEM, majors)

@@ -71,7 +71,7 @@ def check_product(run, rng, op, tile, arch="sm_100a", **options):
 
 
 @pytest.mark.parametrize(
-    ("cls", "types"), [pytest.param(*f, marks=() if i in (0, 2, 3, 8) else SLOW) for i, f in enumerate(FORMS)],
+    ("cls", "types"), [pytest.param(*f, marks=() if i in (0, 3) else SLOW) for i, f in enumerate(FORMS)],
     ids=name_of,
 )  # fmt: skip
 def test_each_type_multiplies_what_numpy_does(run, rng, cls, types):
@@ -81,7 +81,7 @@ def test_each_type_multiplies_what_numpy_does(run, rng, cls, types):
 
 
 @pytest.mark.parametrize(("cls", "types"), [FORMS[0], pytest.param(*FORMS[3], marks=SLOW)], ids=name_of)
-@pytest.mark.parametrize(("m", "ctas"), [(64, 1), (128, 2), pytest.param(256, 2, marks=SLOW)])
+@pytest.mark.parametrize(("m", "ctas"), [(64, 1), *(pytest.param(m, 2, marks=SLOW) for m in (128, 256))])
 @pytest.mark.parametrize("source", [SMEM, TMEM], ids=name_of)
 def test_rows_lie_in_the_lanes_of_each_data_path(run, rng, cls, types, m, ctas, source):
     op = operation(cls, types, (m, 32), ctas, source)

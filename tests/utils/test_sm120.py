@@ -85,7 +85,7 @@ def words(x, dtype):
     ],
     ids=lambda v: type(v).__name__,
 )
-@pytest.mark.parametrize("tile", [(64, 32, 128), (128, 64, 128)], ids=str)
+@pytest.mark.parametrize("tile", [(64, 32, 128), pytest.param((128, 64, 128), marks=pytest.mark.slow)], ids=str)
 def test_factors_go_with_the_elements_that_they_scale(run, rng, op, vec, sf_numpy, tile):
     m, n, k = tile
     permutation = helpers.get_permutation_mnk(tile, vec, op.shape_mnk[2] == 32)
