@@ -199,7 +199,10 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("a_dtype, major, granule, shuffle", CASES, ids=str)
+@pytest.mark.parametrize(
+    "a_dtype, major, granule, shuffle",
+    [pytest.param(*c, marks=() if i in (1, 3) else pytest.mark.slow) for i, c in enumerate(CASES)], ids=str,
+)  # fmt: skip
 def test_a_is_converted_and_scaled_on_its_way(run, rng, a_dtype, major, granule, shuffle):
     m, n, k = TILE
     mma = tiled(major)
