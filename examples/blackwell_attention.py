@@ -84,9 +84,8 @@ def make_kernel(form):
     rows, part = cute.get(p_fragment, mode=[0, 0]), cute.get(p_fragment, mode=[0, 1])
     p_layout = cute.make_layout((rows.shape, TILE), stride=(rows.stride, part.stride))  # the same, row by row
     acc_layout = values.make_fragment_C(values.partition_shape_C((TILE, d))).layout
-    load_s = cute.make_copy_atom(tcgen05.Ld32x32bOp(Repetition.x32), cute.Float32)
+    load_words = cute.make_copy_atom(tcgen05.Ld32x32bOp(Repetition.x32), cute.Float32)
     store_p = cute.make_copy_atom(tcgen05.St32x32bOp(Repetition.x16), dtype)
-    load_o = cute.make_copy_atom(tcgen05.Ld32x32bOp(Repetition.x32), cute.Float32)
     store_o = cute.make_copy_atom(tcgen05.St32x32bOp(Repetition.x32), cute.Float32)
     to_smem = cute.make_copy_atom(CopyUniversalOp(), dtype, 128)
     stage_bytes = TILE * d * dtype.width // 8
@@ -108,7 +107,7 @@ def make_kernel(form):
     @cuda.jit
     def scale(tO, thread, factor):
         """Multiply this thread's row of O."""
-        load, store = tcgen05.make_tmem_copy(load_o, tO), tcgen05.make_tmem_copy(store_o, tO)
+        load, store = tcgen05.make_tmem_copy(load_words, tO), tcgen05.make_tmem_copy(store_o, tO)
         source, target = load.get_slice(thread).partition_S(tO), store.get_slice(thread).partition_D(tO)
         rO = cute.make_rmem_tensor(PIECE, cute.Float32)
         for piece in cute.range_constexpr(d // PIECE):
@@ -120,7 +119,7 @@ def make_kernel(form):
     @cuda.jit
     def leave(tO, sO, thread, factor):
         """Multiply this thread's row of O and write it to shared memory."""
-        load = tcgen05.make_tmem_copy(load_o, tO)
+        load = tcgen05.make_tmem_copy(load_words, tO)
         store = cute.make_tiled_copy_D(to_smem, load)
         shape = load.get_slice(thread).partition_D(cute.make_identity_tensor((TILE, d))).shape
         rO, rounded = cute.make_rmem_tensor(shape, cute.Float32), cute.make_rmem_tensor(shape, dtype)
@@ -133,7 +132,7 @@ def make_kernel(form):
     def softmax(ready, tS, tP, tO, thread, query, keys, blocks, scale_log2):
         """Turn S into P, block by block, and scale O where a maximum has grown. Gives the maximum of this thread's row
         (that P was made with) and the sum of its P."""
-        load, store = tcgen05.make_tmem_copy(load_s, tS), tcgen05.make_tmem_copy(store_p, tP)
+        load, store = tcgen05.make_tmem_copy(load_words, tS), tcgen05.make_tmem_copy(store_p, tP)
         coords = load.get_slice(thread).partition_D(cute.make_identity_tensor((TILE, TILE)))
         source, target = load.get_slice(thread).partition_S(tS), store.get_slice(thread).partition_D(tP)
         rS, rP = cute.make_rmem_tensor(coords.shape, cute.Float32), cute.make_rmem_tensor(PIECE, dtype)

@@ -82,8 +82,7 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, plan):
     run_gemm(run, shape, BF16, plan)
 
 
-def run_attention(run, shape, dtype, causal):
-    p = attention.problem(*shape, dtype)
+def run_attention(run, p, causal):
     kernel, _, grid = attention.arguments(p, causal)
     args = parameters(lambda place: attention.arguments(attention.Problem(*map(place, p)), causal)[1], kernel)
     run(
@@ -103,19 +102,14 @@ def run_attention(run, shape, dtype, causal):
     ids=str,
 )
 def test_attention_is_right(run, shape, dtype, causal):
-    run_attention(run, shape, dtype, causal)
+    run_attention(run, attention.problem(*shape, dtype), causal)
 
 
 def test_output_is_scaled_where_a_maximum_grows(run):
     """Keys that fit better and better: every block's maximum grows by more than `GROWN`."""
     p = attention.problem(128, 384, 1, 1, 64, BF16)
     p.k[...] = (p.k.astype(np.float32) * np.repeat([0.1, 4.0, 16.0], 128)[:, None, None]).astype(p.k.dtype)
-    kernel, _, grid = attention.arguments(p, False)
-    args = parameters(lambda place: attention.arguments(attention.Problem(*map(place, p)), False)[1], kernel)
-    run(
-        kernel, grid, attention.THREADS, args, outputs=[p.o, p.lse], check=lambda: attention.check(p, False),
-        arch="sm_100a",
-    )  # fmt: skip
+    run_attention(run, p, False)
 
 
 def run_scaled(run, shape, kind, ctas, arch="sm_100a"):
