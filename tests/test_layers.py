@@ -36,16 +36,18 @@ MAY_IMPORT = {
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},
 }
+MAY_IMPORT["ir"] = set(MAY_IMPORT) - {"sim"}
 # What hands a kernel to the compiler or the simulator: `numba_cute` itself, which imports every room.
 FACADE = "__init__"
 MAY_IMPORT[FACADE] = set(MAY_IMPORT)
-CORE = set(MAY_IMPORT) - {"compiler", "sim"}
+CORE = set(MAY_IMPORT) - {"compiler", "sim", "ir"}
 
 THIRD_PARTY = {
     "numba": "compiler",
     "llvmlite": "compiler",
     "cuda": "compiler",
     "greenlet": "sim",
+    "xdsl": "ir",
 }
 
 ALLOWED = {
