@@ -33,14 +33,17 @@ MAY_IMPORT = {
     "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils", "compiler"},
     "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
+    "inspecting": {"seam"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},
 }
-MAY_IMPORT["ir"] = set(MAY_IMPORT) - {"sim"}
 # What hands a kernel to the compiler or the simulator: `numba_cute` itself, which imports every room.
 FACADE = "__init__"
 MAY_IMPORT[FACADE] = set(MAY_IMPORT)
-CORE = set(MAY_IMPORT) - {"compiler", "sim", "ir"}
+CORE = set(MAY_IMPORT) - {"compiler", "sim"}
+# Beside it: the IR speaks of all that the package shows, and is loaded on demand.
+MAY_IMPORT["ir"] = set(MAY_IMPORT)
+MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting"}
 
 THIRD_PARTY = {
     "numba": "compiler",
