@@ -34,7 +34,9 @@ def dialects() -> tuple[Dialect, ...]:
 
 def _dialect(name: str, operations: Iterable[type[Operation]]) -> Dialect:
     """Make a dialect of those operations that are its own, and of its types."""
-    attributes: list[type[Attribute]] = [*types_of(name), *([Arguments] if Arguments.name.startswith(f"{name}.") else [])]
+    attributes: list[type[Attribute]] = types_of(name)
+    if Arguments.name.startswith(f"{name}."):
+        attributes.append(Arguments)
     return Dialect(name, [op for op in operations if op.name.startswith(f"{name}.")], attributes)
 
 
