@@ -4,17 +4,19 @@ types as text (`spelling`) stand without."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+try:
+    import xdsl  # noqa: F401
+except ModuleNotFoundError:
+    from ..seam import CuteError
 
-if TYPE_CHECKING:
-    from .module import Module as Module, parse as parse
-
-_SHOWN = {"Module": "module", "parse": "module"}
-"""What the IR shows, and the file that it is of, which needs xDSL and is imported when somebody asks."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _SHOWN:
+    def __getattr__(name: str) -> object:
+        if name in ("Module", "inspect", "parse", "to_kernel"):
+            raise CuteError(
+                'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or '
+                "newer); cute.inspect_ptx lists a kernel's operations without it"
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_SHOWN[name]}", __name__), name)
+
+else:
+    from .module import Module as Module, parse as parse
+    from .to_kernel import to_kernel as to_kernel

@@ -113,6 +113,14 @@ class Reader(Scanner):
         self.word()
         return self._made(ComposedLayout, {"inner": found, "offset": offset, "outer": self._layout()}, start)
 
+    def constant(self) -> Any:
+        """Read a value that is written whole: a number, a string, `_`, an element type, a member, a symbol."""
+        start = self.position
+        found = self._primary()
+        if not isinstance(found, Constant):
+            self.fail("an operand or a constant stands here: a number, a string, _, !type, #Enumeration.MEMBER", start)
+        return found.value
+
     def whole(self) -> Description:
         """Read one item, after which the text ends."""
         found = self.item()

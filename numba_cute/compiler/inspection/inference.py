@@ -11,6 +11,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ..bridge import contexts, tree
@@ -62,6 +63,8 @@ def _asked(ask: Any, *args: Any) -> Any:
         while cause is not None and not isinstance(cause, CuteError):
             cause = cause.__cause__ or cause.__context__
         raise CuteError(str(cause or e)) from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:  # of the callee's own Python
+        raise CuteError(f"it does not take these: {type(e).__name__}: {e}") from e
 
 
 def _context() -> contexts.CuteTypingContext:
@@ -163,3 +166,8 @@ def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
             if found is None:
                 raise CuteError(f"{symbol}: a kernel has no such value")
     return described(found)
+
+
+def description_of_argument(value: Any) -> Description:
+    """Describe a kernel's argument: an array, a tensor, a number, any object that a kernel takes."""
+    return described(typeof(value, Purpose.argument))
