@@ -10,7 +10,7 @@ from io import StringIO
 from typing import Any
 
 from xdsl.context import Context as XdslContext
-from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf
+from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf, ub
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.parser import Parser
@@ -23,7 +23,7 @@ from .calls import Arguments
 from .types import types_of
 
 OWN = ("cute", "cute_nvgpu", "numba")
-_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf)
+_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf, ub.UB)
 
 
 def dialects() -> tuple[Dialect, ...]:
@@ -73,6 +73,7 @@ class _Parser(Parser):
     def __init__(self, context: XdslContext, text: str, name: str) -> None:
         super().__init__(context, text, name)
         self.lines: dict[Operation, int] = {}
+        self.names: dict[SSAValue, str] = {}
         named = _TARGET.search(text)
         if named is not None:
             self.target = named[1]
@@ -84,8 +85,12 @@ class _Parser(Parser):
         self.lines[op] = line
         return op
 
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Any) -> None:
+        super()._register_ssa_definition(name, values, span)
+        self.names.update((v, name if len(values) == 1 else f"{name}_{i}") for i, v in enumerate(values))
 
-class _Printer(Printer):
+
+class ModulePrinter(Printer):
     """MLIR's printer, which prints the source locations that there are."""
 
     def print_op(self, op: Operation) -> None:
@@ -99,18 +104,19 @@ class Module:
     """A module of the IR: kernels, and the device functions that they call.
 
     op: the operation `builtin.module`. text, file: what it was read from ("" and None if it was made). lines: the line
-    of each operation in that text.
+    of each operation in that text. names: what it calls each value, without the `%`.
     """
 
     op: ModuleOp
     text: str = ""
     file: str | None = None
     lines: dict[Operation, int] = field(default_factory=dict, repr=False)
+    names: dict[SSAValue, str] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         """Print it, with the source locations, as `parse` reads it."""
         stream = StringIO()
-        _Printer(stream).print_op(self.op)
+        ModulePrinter(stream).print_op(self.op)
         return stream.getvalue() + "\n"
 
     def __iter__(self) -> Iterator[Operation]:
@@ -149,6 +155,6 @@ def parse(text: str, file: str | None = None) -> Module:
         op = parser.parse_module()
     except ParseError as e:
         raise CuteError(str(e)) from e
-    module = Module(op, text, file, parser.lines)
+    module = Module(op, text, file, parser.lines, parser.names)
     module.verify()
     return module
