@@ -20,7 +20,7 @@ from .module import Module
 from .options import DEVICE, KERNEL, options_of
 from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say how operations are written
 from .python.numbers import number_of
-from .python.text import Text, text_of
+from .python.text import Text, printed
 from .python.writer import Line, Names, Writer, identifier
 
 
@@ -29,7 +29,8 @@ def to_kernel(module: Module, name: str | None = None) -> Any:
 
     module: its kernel is the function with the attribute `cute.kernel`, or else the only one that is not private.
     name: of the kernel, of a module with several. Errors and reports show the lines of the text that the module was
-    read from, or of the one that it prints. CuteError: an operation, a type or a region that kernels have no Python for.
+    read from, or of the one that it prints. CuteError: an operation, a type or a region that kernels have no Python
+    for.
     """
     made = _Functions(module)
     kernel = made.kernel(name)
@@ -68,7 +69,7 @@ class _Functions:
     """The functions of a module as Python."""
 
     def __init__(self, module: Module) -> None:
-        text = self.text = text_of(module)
+        text = self.text = module.text or printed(module.op)
         found = [op for op in module if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
         self.names = Names(_locals(found, text))
         self.functions = [
