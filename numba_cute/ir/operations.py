@@ -19,6 +19,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     opt_result_def,
     prop_def,
+    result_def,
     var_operand_def,
 )  # fmt: skip
 from xdsl.parser import Parser
@@ -125,8 +126,9 @@ class Inferred(IRDLOperation):
             if has_value(found):
                 raise VerifyException(f"{self.name} gives {type_of(found)}, and the operation has no result for it")
         elif declared != found:
-            raise VerifyException(f"{self.name} gives {type_of(found)} for these operands, not {self.result_type()}")
+            raise VerifyException(f"{self.name} gives {type_of(found)} for these operands, not {self.result_type}")
 
+    @property
     def result_type(self) -> Attribute:
         """Return the type of the result, which there is."""
         assert self.result is not None
@@ -367,11 +369,15 @@ class StaticOp(IRDLOperation):
     """A value that its type says whole, as a layout without run-time parts: `cute.static : !cute.layout<…>`."""
 
     name = "cute.static"
-    result = opt_result_def()
+    result = result_def()
     assembly_format = "attr-dict `:` type($result)"
 
+    @property
+    def result_type(self) -> Attribute:
+        """Return the type, which says the value."""
+        return self.result.type
+
     def verify_(self) -> None:
-        assert self.result is not None
         if not inference.is_whole(description_of(self.result.type)):
             raise VerifyException(f"cute.static: parts of {self.result.type} are known only at run time")
 
@@ -394,7 +400,7 @@ class CastOp(Inferred):
             printer.print_string(" : ")
             printer.print_attribute(self.values[0].type)
         printer.print_string(" -> ")
-        printer.print_attribute(self.result_type())
+        printer.print_attribute(self.result_type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Any:
@@ -411,7 +417,7 @@ class CastOp(Inferred):
 
     def verify_(self) -> None:
         (given, *_), _ = self.described()
-        wanted = description_of(self.result_type())
+        wanted = description_of(self.result_type)
         if not inference.converts(given, wanted):
             raise VerifyException(f"cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")
 

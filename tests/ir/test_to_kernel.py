@@ -101,7 +101,6 @@ def by(f, a, b, dtype):
 INTEGERS = ["i8", "i16", "i32", "i64", "index"]
 
 
-
 @pytest.mark.parametrize("t", INTEGERS)
 def test_integers(t):
     a, b = integers(t)
