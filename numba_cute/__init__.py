@@ -4,6 +4,7 @@
 from . import (
     arch as arch,
     experimental as experimental,
+    inspecting as _inspecting,
     math as math,
     nvgpu as nvgpu,
     pipeline as pipeline,
@@ -21,6 +22,7 @@ from .atoms.mma_atom import *
 from .atoms.parts import *
 from .compiler import *
 from .dtypes import *
+from .inspecting import *
 from .layout.algebra import *
 from .layout.basis import *
 from .layout.divides import *
@@ -64,3 +66,9 @@ __version__ = "0.1.0"
 static = const_expr
 
 _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)
+
+
+def __getattr__(name: str) -> object:
+    if name == "ir":  # on demand: it needs xDSL
+        return _inspecting.load()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
