@@ -78,15 +78,16 @@ def make_mma_atom(
 
     a_type, b_type, acc_type: the types of A, B and the accumulator. shape_mnk: its tile (M, N, K). gpu: the first GPUs
     that have it, "SM80" (a warp's), "SM90" (a warpgroup's), "SM100" (the matrix unit's) and the like; "": one thread's
-    multiplication. sparse: whether half of A along K is stored. sf_type: the type of the scale factors of a
-    block-scaled one; sf_block: how many stored elements of a row share one, where that leaves a choice (SM100). a_src: where A lies, of SM90 and SM100. a_major_mode, b_major_mode: theirs. cta_group: of SM100.
-    saturate, selector, bit_op: as the operations that have them take them; None: their defaults. Of several operations
-    with these types the first that the facades show is meant. Raises CuteError if there is none. PTX: none, any
+    multiplication. sparse: whether half of A along K is stored. sf_type: the type of the scale factors of a block-
+    scaled one; sf_block: how many stored elements of a row share one, where that leaves a choice (SM100). a_src: where
+    A lies, of SM90 and SM100. a_major_mode, b_major_mode: theirs. cta_group: of SM100. saturate, selector, bit_op: as
+    the operations that have them take them; None: their defaults. Of several operations with these types the first that
+    the facades show is meant. Raises CuteError if there is none. PTX: none, any
     target; the instruction's own are those of `gpu`."""
     given = {
         "a": a_type, "b": b_type, "acc": acc_type, "shape": shape_mnk, "sf": sf_type, "block": sf_block,
-        "a_src": a_src, "a_major_mode": a_major_mode, "b_major_mode": b_major_mode, "cta_group": cta_group, "saturate": saturate,
-        "selector": selector, "bit_op": bit_op,
+        "a_src": a_src, "a_major_mode": a_major_mode, "b_major_mode": b_major_mode, "cta_group": cta_group,
+        "saturate": saturate, "selector": selector, "bit_op": bit_op,
     }  # fmt: skip
     for name in ("a", "b", "acc"):
         if not isinstance(given[name], DType):
@@ -229,8 +230,8 @@ def make_copy_atom(
 def _named(name: str, options: dict[str, Any]) -> CopyOp:
     cls: Any = next((c for c in operations(CopyOp) if c.__name__ == name), None)
     if cls is None:
-        names = ", ".join(c.__name__ for c in operations(CopyOp))
-        raise CuteError(f"make_copy_atom: op {name!r} is no copy operation; these are: {names}")
+        known = ", ".join(c.__name__ for c in operations(CopyOp))
+        raise CuteError(f"make_copy_atom: op {name!r} is no copy operation; these are: {known}")
     names = [f.name for f in dataclasses.fields(cls)]
     unknown = [n for n in options if n not in names]
     if unknown:
@@ -260,7 +261,11 @@ def make_tma_load(
     `CopyBulkTensorTileG2SMulticastOp`. Raises CuteError for others. PTX: none; its loads are cp.async.bulk.tensor,
     sm_90."""
     if isinstance(tma, Pointer):
-        op = CopyBulkTensorTileG2SMulticastOp(cta_group) if multicast else CopyBulkTensorTileG2SOp(cta_group)
+        op = (
+            CopyBulkTensorTileG2SMulticastOp(cta_group=cta_group)
+            if multicast
+            else CopyBulkTensorTileG2SOp(cta_group=cta_group)
+        )
         return _by_map("make_tma_load", op, tma, value_type, box)
     return _tma(tma, "make_tma_load", False, value_type, box)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The instructions of the dialect `cute_nvgpu` for which the API has no function of that name.
 
-Each issues one instruction of an atom of its kind, on the fragments of one instruction (one mode, V). `KINDS` says which
-operations of the API each is for; `atoms` has what makes the atoms. Kernels may call them like the API's.
+Each issues one instruction of an atom of its kind, on the fragments of one instruction (one mode, V). `KINDS` says
+which operations of the API each is for; `atoms` has what makes the atoms. Kernels may call them like the API's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..atoms.copy import copy
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..atoms.instructions import instructions
 from ..atoms.mma_atom import MmaAtom, TiledMma
+from ..atoms.op import CopyOp
 from ..nvgpu import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp, MmaUniversalOp, cpasync, warp
 from ..nvgpu.ampere.warp_mma import BlockScaled, WarpMma
 from ..nvgpu.ampere.warp_sparse import SparseWarpMma
@@ -32,7 +33,8 @@ from ..seam import CuteError, known_as, traced
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor, element
 from . import atoms
-from .atoms import *
+from .atoms import *  # noqa: F403 - what its `__all__` lists
+from .atoms import ExecTma
 
 __all__ = [
     *atoms.__all__, "bulk_copy", "copy_ordered", "copy_universal", "cpasync_g2s", "dsmem_store", "ldmatrix",
@@ -58,8 +60,8 @@ class Kind:
         return isinstance(op, self.classes) and self.where(op)
 
 
-_LOAD_MATRIX = tuple(c for c in atoms.operations(atoms.CopyOp) if c.__name__.startswith("LdMatrix"))
-_STORE_MATRIX = tuple(c for c in atoms.operations(atoms.CopyOp) if c.__name__.startswith("StMatrix"))
+_LOAD_MATRIX = tuple(c for c in atoms.operations(CopyOp) if c.__name__.startswith("LdMatrix"))
+_STORE_MATRIX = tuple(c for c in atoms.operations(CopyOp) if c.__name__.startswith("StMatrix"))
 
 KINDS: tuple[Kind, ...] = (
     Kind("universal_mma", (MmaUniversalOp,), "MmaUniversalOp"),
@@ -142,8 +144,8 @@ def mma_begin(atom: MmaAtom | TiledMma, d: Tensor, c: Tensor) -> None:
 def universal_mma(a: Tensor, b: Tensor, c: Tensor, atom: MmaAtom | TiledMma) -> Tensor:
     """Multiply and add one element each by one thread: c = a * b + c, which it gives.
 
-    a, b, c: registers of one element. atom: of `MmaUniversalOp`. Raises CuteError for another atom, and for fragments of
-    more elements. PTX fma, mul and add, any target."""
+    a, b, c: registers of one element. atom: of `MmaUniversalOp`. Raises CuteError for another atom, and for fragments
+    of more elements. PTX fma, mul and add, any target."""
     return _multiply("universal_mma", a, b, c, atom)  # type: ignore[no-any-return]
 
 
@@ -173,8 +175,8 @@ def warp_mma(a: Tensor, b: Tensor, c: Tensor, atom: MmaAtom | TiledMma) -> Tenso
     """Multiply fragments of other types by a whole converged warp: c = a @ b.T + c in place, which it gives.
 
     a, b, c: the fragments of one instruction, in registers. atom: of an operation of `nvgpu.warp` on integers, bits,
-    f64, or floats of 8 bits and less. Raises CuteError for another atom, and for fragments of other sizes. PTX mma.sync,
-    sm_80; of floats of 8 bits sm_89, of fewer sm_120a."""
+    f64, or floats of 8 bits and less. Raises CuteError for another atom, and for fragments of other sizes. PTX
+    mma.sync, sm_80; of floats of 8 bits sm_89, of fewer sm_120a."""
     return _multiply("warp_mma", a, b, c, atom)  # type: ignore[no-any-return]
 
 
@@ -314,9 +316,9 @@ def copy_ordered(
 def ldmatrix(atom: CopyAtom | TiledCopy, src: Tensor, dst: Tensor) -> None:
     """Load matrices of 8 or 16 rows from shared memory to the registers of a whole converged warp.
 
-    atom: of an LdMatrix operation. src: the row whose address this lane gives. dst: registers of one instruction. Raises
-    CuteError for another atom, and for tensors of several instructions. PTX ldmatrix, sm_75; of 16 rows sm_100f or
-    sm_120f."""
+    atom: of an LdMatrix operation. src: the row whose address this lane gives. dst: registers of one instruction.
+    Raises CuteError for another atom, and for tensors of several instructions. PTX ldmatrix, sm_75; of 16 rows sm_100f
+    or sm_120f."""
     _one("ldmatrix", atom, src, dst)
 
 
@@ -325,9 +327,9 @@ def ldmatrix(atom: CopyAtom | TiledCopy, src: Tensor, dst: Tensor) -> None:
 def stmatrix(atom: CopyAtom | TiledCopy, src: Tensor, dst: Tensor) -> None:
     """Store matrices of 8 or 16 rows from the registers of a whole converged warp to shared memory.
 
-    atom: of an StMatrix operation. src: registers of one instruction. dst: the row whose address this lane gives. Raises
-    CuteError for another atom, and for tensors of several instructions. PTX stmatrix, sm_90; of 16 rows sm_100f or
-    sm_120f."""
+    atom: of an StMatrix operation. src: registers of one instruction. dst: the row whose address this lane gives.
+    Raises CuteError for another atom, and for tensors of several instructions. PTX stmatrix, sm_90; of 16 rows sm_100f
+    or sm_120f."""
     _one("stmatrix", atom, src, dst)
 
 

