@@ -285,8 +285,8 @@ def make_copy_atom(
 @traced
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | tuple[int | Layout, ...]) -> TiledCopy:
     """Tile `atom` as `layout_tv` says: from (thread, value) to elements of the tile `tiler_mn`, a number or layout for
-    each mode. A tile that is not made of whole atoms is refused by `copy`. Raises CuteError for what is no CopyAtom, and
-    for a `layout_tv` that has not two modes."""
+    each mode. A tile that is not made of whole atoms is refused by `copy`. Raises CuteError for what is no CopyAtom,
+    and for a `layout_tv` that has not two modes."""
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"make_tiled_copy: atom {atom!r} is not a CopyAtom: make one with make_copy_atom")
     if not isinstance(layout_tv, Layout) or layout.rank(layout_tv) != 2:

@@ -2,3 +2,4 @@
 """The CuTe IR: the dialects `cute` and `cute_nvgpu` on xDSL, from kernels and to kernels. Needs `numba-cute[ir]`."""
 
 from .module import Module as Module, parse as parse
+from .to_kernel import to_kernel as to_kernel

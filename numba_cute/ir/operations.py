@@ -36,10 +36,10 @@ from .calls import Arguments, Operand, described_pattern, operand_parser, parse_
 from .definitions import Definition
 from .effects import CallEffects
 from .names import object_of, symbol_of
+from .python.text import TARGET
 from .types import TYPES, description_of, type_of
 
 DEFAULT_TARGET = "sm_90a"
-TARGET = "cute.target"
 
 
 def target_of(op: Operation) -> str:
@@ -169,7 +169,7 @@ def _with_result(parser: Parser, op: Inferred) -> Inferred:
 
 
 def _parsed_target(parser: Parser) -> str:
-    return getattr(parser, "target", DEFAULT_TARGET)
+    return getattr(parser, "target", None) or DEFAULT_TARGET
 
 
 # ------------------------------------------------------------------ calls of the API

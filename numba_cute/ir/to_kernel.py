@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, BlockArgument
 
 from ..compiler.host import kernels
 from ..seam import CuteError
+from .module import Module
 from .options import DEVICE, KERNEL, options_of
 from .python import arithmetic, arrays, control  # noqa: F401 - they say how operations are written
 from .python.numbers import number_of
@@ -24,13 +25,15 @@ from .python.text import Text, printed
 from .python.writer import Line, Names, Writer, identifier
 
 
-def to_kernel(module: ModuleOp, name: str | None = None, *, text: Text | None = None) -> Any:
+def to_kernel(module: Module | ModuleOp, name: str | None = None, *, text: Text | None = None) -> Any:
     """Make of a module what `@cuda.jit` makes of a function.
 
     module: its kernel is the function with the attribute `cute.kernel`, or else the only one that is not private.
     name: of the kernel, of a module with several. text: of the module as it was written; None prints it. Errors and
     reports show the lines of that text. CuteError: an operation, a type or a region that kernels have no Python for.
     """
+    if isinstance(module, Module):
+        module, text = module.op, text or module.text
     made = _Module(module, text or printed(module))
     kernel = made.kernel(name)
     space = made.compiled()
@@ -156,5 +159,3 @@ def _taken(w: Writer, argument: BlockArgument) -> None:
     if dtype is not None:
         name = w.variable(argument)
         w.line(f"{name} = {w.cast(name, dtype)}")
-
-

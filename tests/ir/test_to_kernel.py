@@ -31,7 +31,17 @@ NUMPY = {
 
 def context() -> Context:
     found = Context()
-    for dialect in (arith.Arith, scf.Scf, func.Func, gpu.GPU, xdsl_math.Math, cf.Cf, builtin.Builtin, memref.MemRef, ub.UB):
+    for dialect in (
+        arith.Arith,
+        scf.Scf,
+        func.Func,
+        gpu.GPU,
+        xdsl_math.Math,
+        cf.Cf,
+        builtin.Builtin,
+        memref.MemRef,
+        ub.UB,
+    ):
         found.load_dialect(dialect)
     return found
 
@@ -112,7 +122,6 @@ def by(f, a, b, dtype):
 
 
 INTEGERS = ["i8", "i16", "i32", "i64", "index"]
-
 
 
 @pytest.mark.parametrize("t", INTEGERS)

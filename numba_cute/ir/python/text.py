@@ -6,13 +6,14 @@ from __future__ import annotations
 import bisect
 import hashlib
 import linecache
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -46,7 +47,7 @@ class Text:
 
 
 class _Locating(Printer):
-    """A printer that notes where it prints each operation."""
+    """A printer that notes where it prints each operation, and prints the source locations that there are."""
 
     def __init__(self, stream: StringIO) -> None:
         super().__init__(stream=stream)
@@ -54,7 +55,9 @@ class _Locating(Printer):
 
     def print_op(self, op: Operation) -> None:
         self.at[op] = (self._current_line + 1, self._current_column)
+        outside, self.print_debuginfo = self.print_debuginfo, not isinstance(op.location, UnknownLoc)
         super().print_op(op)
+        self.print_debuginfo = outside
 
 
 def printed(module: Operation, file: str | None = None) -> Text:
@@ -70,17 +73,28 @@ def _name(source: str) -> str:
     return f"<cute.ir {hashlib.sha256(source.encode()).hexdigest()[:8]}>"
 
 
+TARGET = "cute.target"
+"""The attribute of a module that names the target."""
+_TARGET = re.compile(rf'{re.escape(TARGET)} = "(\w+)"')
+
+
 class _Noting(Parser):
-    """A parser that notes where each operation begins, and what the text calls each value."""
+    """A parser that notes where each operation begins, and what the text calls each value. operation_at: where the
+    operation begins that is being parsed. target: what the module is for, if it says so."""
+
+    operation_at = 0
+    target: str | None = None
 
     def __init__(self, context: Context, source: str, file: str) -> None:
         super().__init__(context, source, file)
         self.at: dict[Operation, Position] = {}
         self.names: dict[SSAValue, str] = {}
+        named = _TARGET.search(source)
+        self.target = None if named is None else named[1]
         self._starts = [0, *(i + 1 for i, c in enumerate(source) if c == "\n")]
 
     def parse_operation(self) -> Operation:
-        start = self._current_token.span.start
+        start = self.operation_at = self._current_token.span.start
         op = super().parse_operation()
         line = bisect.bisect_right(self._starts, start)
         self.at[op] = (line, start - self._starts[line - 1])

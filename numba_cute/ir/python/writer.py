@@ -140,7 +140,7 @@ class Writer:
 
     @contextmanager
     def at(self, op: Operation) -> Iterator[None]:
-        """Let the lines that are written meanwhile have the place of `op`; an operation without one has its parent's."""
+        """Let the lines that are written meanwhile have the place of `op`; one without a place has its parent's."""
         before = self._position
         self._position = self.text.at.get(op, before)
         yield
@@ -223,4 +223,3 @@ class Writer:
                 pairs[i] = (pairs[i][0], kept)
         for target, value in pairs:
             self.line(f"{target} = {value}")
-
