@@ -22,7 +22,7 @@ class ToStatic(RewritePattern):
         if not isinstance(op, Inferred) or op.result is None or not only_gives(op):
             return
         if inference.is_whole(description_of(op.result.type)):
-            rewriter.replace_matched_op(placed(StaticOp.create(result_types=[op.result.type]), op))
+            rewriter.replace(op, placed(StaticOp.create(result_types=[op.result.type]), op))
 
 
 class ToConstants(RewritePattern):
@@ -36,7 +36,7 @@ class ToConstants(RewritePattern):
             found = _constant(value)
             return value if found is None else found[0]
 
-        rewriter.replace_matched_op(with_values(op, constant))
+        rewriter.replace(op, with_values(op, constant))
 
 
 def _constant(value: SSAValue) -> tuple[object, ...] | None:
@@ -48,7 +48,7 @@ class UnusedStatic(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if isinstance(op, StaticOp) and all(r.first_use is None for r in op.results):
-            rewriter.erase_matched_op()
+            rewriter.erase(op)
 
 
 class Fold(ModulePass):

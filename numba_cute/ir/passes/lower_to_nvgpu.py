@@ -49,7 +49,7 @@ class _Lower(RewritePattern):
         with inference.abstractly(target_of(op)):
             done = lower(_Steps(rewriter, op), *_bound(op))
         if done:
-            rewriter.erase_matched_op()
+            rewriter.erase(op)
 
 
 def _bound(op: ApiOp) -> tuple[Any, ...]:
