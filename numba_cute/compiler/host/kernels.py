@@ -5,23 +5,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from numba import cuda
 
-from ...seam import CuteError
-from ...seam.constexpr import LAUNCHER, static_arguments
+from ...seam.constexpr import LAUNCHER, in_order, static_arguments
 
 
 class Kernel:
     """A kernel that `cute.kernel` made: `k(*args).launch(grid=…, block=…)`, or as any kernel of Numba
-    `k[grid, block](*args)`. All that takes a kernel here takes it.
+    `k[grid, block](*args)`. All that takes a kernel here takes it. As a method of an object it takes that as its first
+    argument, as it is when the kernel is launched.
 
-    dispatcher: what `cuda.jit` made of the function. py_func, targetoptions: its.
+    dispatcher: what `cuda.jit` made of the function. this: the object whose method it is. py_func, targetoptions: the
+    dispatcher's.
     """
 
-    def __init__(self, dispatcher: Any) -> None:
-        self.dispatcher = dispatcher
+    __cute_kernel__ = True
+
+    def __init__(self, dispatcher: Any, this: Any = None) -> None:
+        self.dispatcher, self.__self__ = dispatcher, this
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)
 
@@ -30,33 +34,23 @@ class Kernel:
         """The options that `cuda.jit` was given."""
         return getattr(self.dispatcher, "targetoptions", {})
 
+    def __get__(self, obj: Any, owner: Any = None) -> Kernel:
+        return self if obj is None else Kernel(self.dispatcher, obj)
+
     def __call__(self, *args: Any, **named: Any) -> Call:
         """Bind the kernel's arguments, `args` in order and `named` by name; `.launch(…)` of the result runs it."""
-        return Call(self, _in_order(self.py_func, args, named))
+        own = () if self.__self__ is None else (self.__self__,)
+        return Call(self, in_order(self.py_func, (*own, *args), named)[len(own) :])
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
         launch = self.dispatcher[configuration]
-        return lambda *args: launch(*static_arguments(self.py_func, args))
-
-
-def _in_order(fn: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
-    given = dict(zip(names, args))
-    if len(args) > len(names) or set(named) - set(names) or set(named) & set(given):
-        raise CuteError(
-            f"kernel {fn.__name__}({', '.join(names)}) was called with {len(args)} values and {list(named)}"
-        )
-    given |= named
-    missing = [n for n in names[: len(names) - len(fn.__defaults__ or ())] if n not in given]
-    if missing:
-        raise CuteError(f"kernel {fn.__name__}({', '.join(names)}): there is no value for {', '.join(missing)}")
-    defaults = dict(zip(reversed(names), reversed(fn.__defaults__ or ())))
-    return tuple(given.get(n, defaults.get(n)) for n in names)
+        return lambda *args, **named: launch(*static_arguments(self, args, named))
 
 
 class Call:
-    """A kernel with its arguments, to be launched. kernel: a `Kernel`. args: all of its arguments, in order."""
+    """A kernel with its arguments, to be launched. kernel: a `Kernel`. args: all of its arguments, in order, but for a
+    method's object."""
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
         self.kernel, self.args = kernel, args
@@ -91,16 +85,14 @@ def kernel(function: Any = None, **options: Any) -> Any:
         scale(x, 4).launch(grid=8, block=128)
 
     function: the kernel's Python; its annotations are not read, but for `cute.Constexpr`, which makes a parameter
-    static. options: those of `cuda.jit`, as in `@cute.kernel(lineinfo=True)`. A method is none: a kernel takes all
-    that it uses as arguments, globals or closure variables (CuteError).
+    static. options: those of `cuda.jit`, as in `@cute.kernel(lineinfo=True)`.
+
+    In a class it is a method: `self.k(x).launch(…)`. Of its `self` a kernel reads the fields as they are at the launch
+    (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
+    static in them compiles anew), and calls the methods. It cannot set them.
     """
     if function is None:
         return functools.partial(kernel, **options)
-    if "." in function.__qualname__.rpartition("<locals>.")[2] and function.__code__.co_varnames[:1] == ("self",):
-        raise CuteError(
-            f"@cute.kernel: {function.__qualname__} is a method, and Numba has no kernels with a `self`: make it a "
-            "function in __init__ or __call__, which closes over what it needs"
-        )
     return Kernel(cuda.jit(**options)(function))
 
 
@@ -108,8 +100,9 @@ def jit(function: Any = None, **options: Any) -> Any:
     """Mark a function as one of the host, which launches kernels, or of a kernel, which calls it: on the host it runs
     as the Python that it is, and a kernel compiles it as a device function of Numba's.
 
-    function: the Python. options: those of `cuda.jit(device=True)`. `cute.simulate(f)(*args)` runs a host function
-    with the kernels that it launches in the simulator.
+    function: the Python, also of a method, such as `__call__`. options: those of `cuda.jit(device=True)`.
+    `cute.simulate(f)(*args)` runs a host function with the kernels that it launches in the simulator, and
+    `cute.compile(f, *args)` compiles these.
     """
     if function is None:
         return functools.partial(jit, **options)
@@ -130,6 +123,9 @@ def _both(kind: Any) -> Any:
         def _taking(cls, made: Any) -> Any:
             made.__class__ = cls
             return made
+
+        def __get__(self, obj: Any, owner: Any = None) -> Any:
+            return self if obj is None else MethodType(self, obj)
 
         def __call__(self, *args: Any, **named: Any) -> Any:
             """Run the function's Python on `args` and `named`."""

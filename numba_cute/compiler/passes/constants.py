@@ -7,6 +7,7 @@ A variable is constant where every assignment that reaches the place gives one v
 from __future__ import annotations
 
 import contextlib
+import enum
 import itertools
 import operator
 from collections.abc import Callable
@@ -25,6 +26,7 @@ FOLDABLE = {
     operator.and_, operator.or_, operator.xor, operator.pow, operator.lt, operator.le, operator.gt, operator.ge,
     operator.eq, operator.ne,
 }  # fmt: skip
+_SAME = {operator.is_: True, operator.eq: True, operator.is_not: False, operator.ne: False}
 _UNARY = {operator.neg, operator.pos, operator.invert}
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
@@ -130,9 +132,19 @@ def _binop(node: Any, of: Any) -> Any:
     """Compute `x + y` of integers; `x += y` makes a new one as well."""
     fn = node.immutable_fn if node.op == "inplace_binop" else node.fn
     lhs, rhs = of(node.lhs), of(node.rhs)
+    if fn in _SAME and _are_singular(lhs, rhs):
+        return (lhs is rhs) is _SAME[fn]
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))
+
+
+def _are_singular(a: Any, b: Any) -> bool:
+    """Say whether two values are one only where they are the same object: one of them is None, or both are members of
+    enumerations with no equality of their own. What is known only at run time is no None."""
+    if a is None or b is None:
+        return not isinstance(a, _Unknown) and not isinstance(b, _Unknown)
+    return all(isinstance(x, enum.Enum) and type(x).__eq__ is object.__eq__ for x in (a, b))
 
 
 def _unary(node: Any, of: Any) -> Any:
