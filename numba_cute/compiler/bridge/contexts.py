@@ -12,11 +12,16 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaNotImplementedError
+from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
 from ..ground.ownership import is_own_type
+
+try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
+    from numba.core.errors import TypingError as _OtherTypingError
+except ImportError:
+    _OtherTypingError = TypingError  # type: ignore[misc]
 
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
@@ -84,7 +89,12 @@ class CuteTypingContext(CUDATypingContext):
             found = rule(func, args)
             if found is not None:
                 return found
-        return super().resolve_function_type(func, args, kws)
+        try:
+            return super().resolve_function_type(func, args, kws)
+        except _OtherTypingError as e:
+            if isinstance(e, TypingError):
+                raise
+            raise TypingError(str(e)) from e
 
     def resolve_setattr(self, target: Any, attr: str, value: Any) -> Any:
         for rule in _SETATTR:

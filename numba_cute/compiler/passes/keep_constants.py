@@ -4,6 +4,7 @@
 * Lists become tuples; constant tuples, nested and global ones too, become `build_tuple` of literals (Numba keeps
   literals only in flat tuples written in place).
 * Arithmetic on constant ints is folded, where every path to it agrees.
+* Branches on constants are taken: what the other way holds is gone.
 * `range_constexpr` loops are unrolled: each copy of the body sees a literal index.
 """
 
@@ -16,7 +17,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions
 
-from . import unroll
+from . import branches, unroll
 from .constants import Constants, NotConstant
 from .definitions import statements
 from .typed_constants import TypedConstants
@@ -35,15 +36,32 @@ class KeepConstants(FunctionPass):
         func_ir = state.func_ir
         changed = _tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
-        changed |= _fold(func_ir, state.args)
-        while unroll.unroll_one(func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state)):
+        changed |= _settle(func_ir, state.args)
+        while _take_static_branches(state) or unroll.unroll_one(
+            func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state)
+        ):
             changed = True
-            _fold(func_ir, state.args)  # arithmetic on the indices, tuples that they index
+            _settle(func_ir, state.args)  # arithmetic on the indices, tuples that they index, branches on them
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
             postproc.PostProcessor(func_ir).run()
         return changed
+
+
+def _settle(func_ir: Any, args: Any) -> bool:
+    """Fold constants and leave out what is not reached because of them, until nothing changes."""
+    changed = _fold(func_ir, args)
+    while branches.prune_known(func_ir, Constants(func_ir.blocks, args)):
+        changed = True
+        _fold(func_ir, args)  # of a variable that is set on one way alone
+    return changed
+
+
+def _take_static_branches(state: Any) -> bool:
+    """Leave out what is not reached because of conditions that only types tell."""
+    known = Constants(state.func_ir.blocks, state.args)
+    return branches.prune_typed(state.func_ir, known, TypedConstants(state), unroll.pending(state.func_ir, known))
 
 
 def _tuples_for_lists(func_ir: Any) -> bool:

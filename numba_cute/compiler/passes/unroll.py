@@ -38,6 +38,24 @@ def unroll_one(func_ir: Any, known: Constants, typed: TypedConstants) -> bool:
     return False
 
 
+def pending(func_ir: Any, known: Constants) -> set[int]:
+    """Return the labels of the blocks in loops that are yet to be unrolled."""
+    found: set[int] = set()
+    loops = None
+    for label, block in func_ir.blocks.items():
+        places = (Place(label, at) for at in range(len(block.body)))
+        calls = ((p, block.body[p.index]) for p in places if isinstance(block.body[p.index], ir.Assign))
+        ranges = (
+            isinstance(i.value, ir.Expr) and i.value.op == "call" and _is_range(i.value, p, known) for p, i in calls
+        )
+        if isinstance(block.terminator, ir.Jump) and any(ranges):
+            if loops is None:
+                loops = compute_cfg_from_blocks(func_ir.blocks).loops()
+            loop = loops.get(block.terminator.target)
+            found |= set() if loop is None else set(loop.body)
+    return found
+
+
 def tidy(func_ir: Any) -> None:
     """Make one block of copies that follow each other: Numba's analyses are quadratic in the number of blocks."""
     merge_adjacent_blocks(func_ir.blocks)
