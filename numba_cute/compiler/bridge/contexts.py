@@ -7,7 +7,8 @@ than registered with Numba, where they would be tried, and named in errors, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.cuda import types
@@ -64,6 +65,17 @@ def setattr_rule(rule: Callable[[Any, str, Any], Any]) -> Callable[[Any, str, An
     return rule
 
 
+@contextmanager
+def _of_one_class() -> Iterator[None]:
+    """Raise a typing error of either class as one that numba-cuda's inference holds back."""
+    try:
+        yield
+    except _OtherTypingError as e:
+        if isinstance(e, TypingError):
+            raise
+        raise TypingError(str(e)) from e
+
+
 class CuteTypingContext(CUDATypingContext):
     """A view of Numba's typing context: the same state, with this library's templates before Numba's own."""
 
@@ -89,12 +101,24 @@ class CuteTypingContext(CUDATypingContext):
             found = rule(func, args)
             if found is not None:
                 return found
-        try:
+        with _of_one_class():
             return super().resolve_function_type(func, args, kws)
-        except _OtherTypingError as e:
-            if isinstance(e, TypingError):
-                raise
-            raise TypingError(str(e)) from e
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        with _of_one_class():
+            return super().resolve_setitem(target, index, value)
+
+    def resolve_static_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        with _of_one_class():
+            return super().resolve_static_setitem(target, index, value)
+
+    def resolve_static_getitem(self, value: Any, index: Any) -> Any:
+        with _of_one_class():
+            return super().resolve_static_getitem(value, index)
+
+    def resolve_getattr(self, typ: Any, attr: str) -> Any:
+        with _of_one_class():
+            return super().resolve_getattr(typ, attr)
 
     def resolve_setattr(self, target: Any, attr: str, value: Any) -> Any:
         for rule in _SETATTR:

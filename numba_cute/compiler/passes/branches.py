@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Branches whose condition is known while a kernel is compiled: the way that is not taken is left out, so that it need
 not even have types. What is known before typing is asked first (`flag`, `x is None`, `kind is Kind.A`); what only types
-tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`."""
+tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`, or for identity, as `x[1] is None`."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ _JUDGED = (bool, int, float, str, tuple, type(None))
 
 class Condition(NamedTuple):
     """A branch on `bool(x)`. label: of its block. place: of that call. asked: the variable x. constexpr: whether x is
-    what `const_expr` gave."""
+    what `const_expr` gave, or what `is` says."""
 
     label: int
     place: Place
@@ -88,8 +89,11 @@ def _calls(expr: Any, function: Any, place: Place, known: Constants) -> bool:
 
 
 def _is_constexpr(var: Any, place: Place, known: Constants) -> bool:
-    made = known.assignment(var, place)
-    return made is not None and _calls(made[0], seam.const_expr, made[1], known)
+    made, at = known.assignment(var, place) or (None, place)
+    if isinstance(made, ir.Expr) and made.op == "unary" and made.fn is operator.not_:
+        return _is_constexpr(made.value, at, known)
+    identity = isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.is_, operator.is_not)
+    return identity or _calls(made, seam.const_expr, at, known)
 
 
 def _truth(known: Constants, condition: Condition) -> bool | None:

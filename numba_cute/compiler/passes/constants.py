@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import itertools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,8 @@ _IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
     operator.ne: lambda a, b: bool(a != b),
 }
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
+_MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
+"""Of numbers of the source: `int(math.log2(32))` is static."""
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
@@ -164,6 +167,8 @@ def _binop(node: Any, of: Any) -> Any:
     if fn in _IDENTITY and any(_is_name(x) for x in (lhs, rhs)) and _Unknown not in (type(lhs), type(rhs)):
         if fn in (operator.is_, operator.is_not) or all(map(_is_name, (lhs, rhs))):
             return _IDENTITY[fn](lhs, rhs)
+    if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
+        return _IDENTITY[fn](lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))
@@ -185,6 +190,10 @@ def _call(node: Any, of: Any) -> Any:
     function = of(node.func)
     if function is seam.const_expr and len(node.args) == 1:
         return of(node.args[0])
+    if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
+        number = of(node.args[0])
+        if isinstance(number, float) or (function is not int and isinstance(number, int)):
+            return function(number)
     if not any(function is f for f in _PURE):
         raise NotConstant
     args = [of(a) for a in node.args]

@@ -5,7 +5,7 @@
   literals only in flat tuples written in place).
 * Arithmetic on constant ints is folded, where every path to it agrees.
 * Branches on constants are taken: what the other way holds is gone.
-* `range_constexpr` loops are unrolled: each copy of the body sees a literal index.
+* `range_constexpr` loops, and those over tuples, are unrolled: each copy of the body sees a literal index, or its item.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions
 
-from . import branches, unroll
+from . import branches, ranges, sequences, unroll
 from .constants import Constants, NotConstant
-from .definitions import statements
+from .definitions import Place, statements
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -34,13 +34,13 @@ class KeepConstants(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir = state.func_ir
-        changed = _tuples_for_lists(func_ir)
+        changed = ranges.plain_ranges(func_ir, state.args)
+        changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= _settle(func_ir, state.args)
-        while _take_static_branches(state) or unroll.unroll_one(
-            func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state)
-        ):
+        while _take_static_branches(state) or _unroll_one(state):
             changed = True
+            sequences.tuples_for_lists(func_ir)
             _settle(func_ir, state.args)  # arithmetic on the indices, tuples that they index, branches on them
         if changed:
             unroll.tidy(func_ir)
@@ -64,16 +64,24 @@ def _take_static_branches(state: Any) -> bool:
     return branches.prune_typed(state.func_ir, known, TypedConstants(state), unroll.pending(state.func_ir, known))
 
 
-def _tuples_for_lists(func_ir: Any) -> bool:
-    """Make tuples of literal lists, as in `mode=[1]`, the CuTe DSL's idiom: a kernel has no lists of its own."""
-    changed = False
-    for _, inst in statements(func_ir.blocks):
-        if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "build_list":
-            inst.value = ir.Expr.build_tuple(inst.value.items, inst.loc)
-            changed = True
-    if changed:
-        func_ir._definitions = build_definitions(func_ir.blocks)
-    return changed
+def _unroll_one(state: Any) -> bool:
+    """Unroll the outermost `range_constexpr` loop or loop over a tuple, so that an inner bound may be an outer index's
+    copy; False if there is none."""
+    func_ir = state.func_ir
+    known, typed = Constants(func_ir.blocks, state.args), TypedConstants(state)
+    loops = sequences.Sequences(func_ir, known, typed)
+    for label in sorted(func_ir.blocks):
+        for at, inst in enumerate(func_ir.blocks[label].body):
+            expr, place = inst.value if isinstance(inst, ir.Assign) else None, Place(label, at)
+            if not isinstance(expr, ir.Expr):
+                continue
+            if expr.op == "call" and unroll.is_range(expr, place, known):
+                items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
+                unroll.unroll(func_ir, label, at, items)
+                return True
+            if expr.op == "getiter" and loops.unroll_at(place):
+                return True
+    return False
 
 
 def _constant_slices(func_ir: Any) -> bool:

@@ -37,14 +37,19 @@ class TypedConstants:
     def of(self, var: Any, use: Place) -> Any:
         """Return the value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
         mistake before it stopped typing, Refused with that."""
-        if use not in self._found:
-            self._found.update(self._values([use]))
-        found = self._found[use].get(var.name)
-        if isinstance(found, Refused):
-            raise found
+        found = _literal(self.type_of(var, use))
         if found is None or not isinstance(found[0], int):
             raise NotConstant
         return found[0]
+
+    def type_of(self, var: Any, use: Place) -> Any:
+        """Return the type of a variable that the statement at `use` reads, None if it has none yet. Refused as `of`."""
+        if use not in self._found:
+            self._found.update(self._types([use]))
+        found = self._found[use].get(var.name)
+        if isinstance(found, Refused):
+            raise found
+        return found
 
     def literals(self, reads: list[tuple[Any, Place]]) -> list[tuple[Any] | None]:
         """Return the value, in a tuple, of each variable that the statement at a place reads, an int, a bool, a string
@@ -52,15 +57,14 @@ class TypedConstants:
         missing = list(dict.fromkeys(use for _, use in reads if use not in self._found))
         if missing:
             try:
-                self._found.update(self._values(missing))
+                self._found.update(self._types(missing))
             except Refused:
                 return [None] * len(reads)
         found = [self._found[use].get(var.name) for var, use in reads]
-        return [None if isinstance(x, Refused) else x for x in found]
+        return [_literal(x) for x in found]
 
-    def _values(self, uses: list[Place]) -> dict[Place, dict[str, Any]]:
-        """Return the values of what some statements read: each in a tuple, None where there is none, or what is wrong
-        before it."""
+    def _types(self, uses: list[Place]) -> dict[Place, dict[str, Any]]:
+        """Return the types of what some statements read: None where there is none, or what is wrong before it."""
         func_ir = _copied(self._state.func_ir)
         read = {
             use: _name_what_is_read(func_ir.blocks[use.label], use.index)
@@ -71,7 +75,7 @@ class TypedConstants:
         func_ir = reconstruct_ssa(func_ir)
         assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
         typed = self._typed(func_ir)
-        return {use: {n: _value(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
+        return {use: {n: _type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
 
     def _typed(self, func_ir: Any) -> Any:
         state = self._state
@@ -83,15 +87,21 @@ class TypedConstants:
             raise Refused(CuteError(str(e) or type(e).__name__)) from e
 
 
-def _value(alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
-    """Return the value of a variable in a typed function: in a tuple, None if its type tells none, or what is wrong
-    before it."""
+def _type(alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
+    """Return the type of a variable in a typed function: None if it has none, or what is wrong before it."""
     ty = typed.typemap.get(alias.name)
-    if isinstance(ty, (types.Literal, types.NoneType)) and _is_settled(alias.name, typed.typemap, assigned):
-        return (None if isinstance(ty, types.NoneType) else ty.literal_value,)
+    if ty not in (None, types.unknown):
+        return ty if _is_settled(alias.name, typed.typemap, assigned) else None
     # it may be that typing came no further than to a mistake
     before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
-    return Refused(before[0]) if before and ty in (None, types.unknown) else None
+    return Refused(before[0]) if before else None
+
+
+def _literal(ty: Any) -> tuple[Any] | None:
+    """Return the value that a type says, in a tuple; None if it says none."""
+    if isinstance(ty, types.NoneType):
+        return (None,)
+    return (ty.literal_value,) if isinstance(ty, types.Literal) else None
 
 
 def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
