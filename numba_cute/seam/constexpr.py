@@ -43,7 +43,14 @@ def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] 
         args = (held(kernel.__self__), *args)
     args = in_order(fn, args, named or {})
     marked = _marked(fn)
-    return tuple(Constexpr(a) if i in marked else a for i, a in enumerate(args)) if marked else tuple(args)
+    return tuple(Constexpr(a) if i in marked else _without_lists(a) for i, a in enumerate(args))
+
+
+def _without_lists(value: Any) -> Any:
+    """Return an argument with tuples for the lists in it: to a kernel they are the same."""
+    if type(value) not in (list, tuple) or not any(type(x) is list for x in (value, *value)):
+        return value
+    return tuple(map(_without_lists, value))
 
 
 def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -296,6 +296,9 @@ class Tracer(Vectors):
 
         return self.number(types.uint64, emit)
 
+    def tells(self) -> bool:
+        return self.builder is not None
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:
             return

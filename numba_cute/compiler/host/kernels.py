@@ -10,7 +10,10 @@ from typing import Any
 
 from numba import cuda
 
+from ... import seam
+from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, in_order, static_arguments
+from ...seam.prints import printing
 
 
 class Kernel:
@@ -29,6 +32,10 @@ class Kernel:
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)
 
+    def set_name_prefix(self, prefix: str) -> None:
+        """Begin the kernel's name, in PTX and in what profilers show, with `prefix`: before it is compiled."""
+        _rename(self.py_func, prefix)
+
     @property
     def targetoptions(self) -> Any:
         """The options that `cuda.jit` was given."""
@@ -46,6 +53,16 @@ class Kernel:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
         launch = self.dispatcher[configuration]
         return lambda *args, **named: launch(*static_arguments(self, args, named))
+
+
+def _rename(function: Any, prefix: str) -> None:
+    if not isinstance(prefix, str) or not prefix.isidentifier():
+        raise CuteError(
+            f"set_name_prefix({prefix!r}): a name has letters, digits and _ alone, and begins with no digit"
+        )
+    own = getattr(function, "__cute_name__", function.__name__)
+    function.__cute_name__ = own
+    function.__name__ = function.__qualname__ = f"{prefix}_{own}"
 
 
 class Call:
@@ -93,7 +110,16 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
-    return Kernel(cuda.jit(**options)(function))
+    return Kernel(cuda.jit(**options)(printing(function)))
+
+
+def dsl_user_op(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as an operation of the user's: Python that runs while a kernel that calls it is compiled, on what
+    is static, and on numbers, tensors and vectors whose values are known only at run time.
+
+    function: the Python. It has no branch or loop over what is known only at run time (CuteError there).
+    """
+    return seam.traced(function)
 
 
 def jit(function: Any = None, **options: Any) -> Any:
@@ -106,7 +132,7 @@ def jit(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(jit, **options)
-    made = cuda.jit(**{"device": True, **options})(function)
+    made = cuda.jit(**{"device": True, **options})(printing(function))
     return _both(type(made))._taking(made)  # type: ignore[arg-type]
 
 
@@ -123,6 +149,10 @@ def _both(kind: Any) -> Any:
         def _taking(cls, made: Any) -> Any:
             made.__class__ = cls
             return made
+
+        def set_name_prefix(self, prefix: str) -> None:
+            """Begin the function's name with `prefix`: before it is compiled."""
+            _rename(getattr(self, "py_func", None) or self.fn, prefix)
 
         def __get__(self, obj: Any, owner: Any = None) -> Any:
             return self if obj is None else MethodType(self, obj)

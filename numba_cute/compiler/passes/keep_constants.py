@@ -4,6 +4,7 @@
 * Lists become tuples; constant tuples, nested and global ones too, become `build_tuple` of literals (Numba keeps
   literals only in flat tuples written in place).
 * Arithmetic on constant ints is folded, where every path to it agrees.
+* `print` and f-strings of the CuTe DSL's kernels are of what is known now (see `prints`).
 * Branches on constants are taken: what the other way holds is gone.
 * `range_constexpr` loops, and those over tuples, are unrolled: each copy of the body sees a literal index, or its item.
 """
@@ -17,7 +18,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions
 
-from . import branches, ranges, sequences, unroll
+from . import branches, prints, ranges, sequences, unroll
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .typed_constants import TypedConstants
@@ -34,7 +35,8 @@ class KeepConstants(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir = state.func_ir
-        changed = ranges.plain_ranges(func_ir, state.args)
+        changed = prints.print_compiling(func_ir)
+        changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= _settle(func_ir, state.args)

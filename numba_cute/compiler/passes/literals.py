@@ -74,7 +74,7 @@ class _TupleConstructor(TupleConstructor):
     prefer_literal = True
 
 
-# ---------------------------------------------------------------- identity and texts
+# ---------------------------------------------------------------- identity
 
 
 def _identical(args: Any) -> bool | None:
@@ -105,5 +105,3 @@ def _register_identity(op: Callable[..., Any], same: bool) -> None:
 
 _register_identity(operator.is_, True)
 _register_identity(operator.is_not, False)
-for _name in ("eq", "ne"):
-    _register(getattr(operator, _name), (types.StringLiteral, types.StringLiteral))

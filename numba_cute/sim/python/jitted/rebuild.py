@@ -15,6 +15,7 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import DType
+from ....seam import prints
 from ....seam.held import is_held, python_of
 from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
@@ -93,7 +94,7 @@ class Rebuilder:
         self._builtins = python_functions()
         self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
         self._functions: dict[int, Any] = {}
-        self._globals: dict[int, dict[str, Any]] = {}
+        self._globals: dict[tuple[int, bool], dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
@@ -130,10 +131,10 @@ class Rebuilder:
             return found
         self._keep.append(fn)
         names = _names(fn.__code__)
-        space = self._globals.get(id(fn.__globals__))
+        space = self._globals.get((id(fn.__globals__), prints.prints(fn)))
         if space is None:
-            space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
-            space["__builtins__"] = self._builtins
+            space = self._globals[id(fn.__globals__), prints.prints(fn)] = dict(fn.__globals__)
+            space["__builtins__"] = self._builtins | ({"print": prints.print} if prints.prints(fn) else {})
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
         new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
