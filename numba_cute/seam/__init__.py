@@ -43,6 +43,7 @@ from numba_cute.seam.leaf import (
 from numba_cute.seam.marks import (
     ArrayView as ArrayView,
     StaticEnum as StaticEnum,
+    after_set as after_set,
     bind_fields as bind_fields,
     const_expr as const_expr,
     dataclass_transform as dataclass_transform,

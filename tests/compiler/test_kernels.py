@@ -344,3 +344,29 @@ def test_a_compiled_host_function_remembers_what_is_static():
     compiled(5, 6)
     compiled(5, y=7)
     assert calls == [(1, 2, 3), (5, 2, 3), (5, 2, 6), (5, 2, 7)]
+
+
+def test_a_launch_says_how_large_blocks_are():
+    @cute.kernel
+    def plain(out):
+        out[cuda.threadIdx.x] = 1
+
+    @cute.kernel(launch_bounds=(64,))
+    def bounded(out):
+        out[cuda.threadIdx.x] = 1
+
+    @cute.jit
+    def run(out):
+        plain(out).launch(grid=1, block=[32, 2, 1], min_blocks_per_mp=3)
+        plain(out).launch(grid=1, block=32)
+        bounded(out).launch(grid=1, block=32)
+
+    out = np.zeros(64)
+    first, second, third = (k.ptx for k in cute.compile(run, out).kernels)
+    assert ".maxntid 64" in first and ".minnctapersm 3" in first
+    assert ".maxntid 32" in second and ".minnctapersm" not in second
+    assert ".maxntid 64" in third
+    cute.simulate(run)(out)
+    assert out.all()
+    with pytest.raises(cute.CuteError, match="min_blocks_per_mp 0 must be an int from 1 on"):
+        plain(out).launch(grid=1, block=32, min_blocks_per_mp=0)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -27,8 +28,9 @@ class Kernel:
 
     __cute_kernel__ = True
 
-    def __init__(self, dispatcher: Any, this: Any = None) -> None:
+    def __init__(self, dispatcher: Any, this: Any = None, bounded: dict[Any, Any] | None = None) -> None:
         self.dispatcher, self.__self__ = dispatcher, this
+        self._bounded: dict[Any, Any] = {} if bounded is None else bounded
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)
 
@@ -42,12 +44,25 @@ class Kernel:
         return getattr(self.dispatcher, "targetoptions", {})
 
     def __get__(self, obj: Any, owner: Any = None) -> Kernel:
-        return self if obj is None else Kernel(self.dispatcher, obj)
+        return self if obj is None else Kernel(self.dispatcher, obj, self._bounded)
 
     def __call__(self, *args: Any, **named: Any) -> Call:
         """Bind the kernel's arguments, `args` in order and `named` by name; `.launch(…)` of the result runs it."""
         own = () if self.__self__ is None else (self.__self__,)
         return Call(self, in_order(self.py_func, (*own, *args), named)[len(own) :])
+
+    def bounded(self, threads: int, blocks: int | None) -> Kernel:
+        """Return the kernel as it is compiled for blocks of so many threads, of which at least so many `blocks` are to
+        be on an SM at once; itself, where its own options say `launch_bounds`."""
+        if self.targetoptions.get("launch_bounds") is not None or not hasattr(self.dispatcher, "targetoptions"):
+            return self
+        bounds = (threads,) if blocks is None else (threads, blocks)
+        if bounds not in self._bounded:
+            options = {**self.targetoptions, "launch_bounds": bounds}
+            self._bounded[bounds] = made = type(self.dispatcher)(self.py_func, targetoptions=options)
+            if self.dispatcher._cache.cache_path is not None:
+                made.enable_caching()
+        return Kernel(self._bounded[bounds], self.__self__)
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
@@ -73,24 +88,30 @@ class Call:
         self.kernel, self.args = kernel, args
 
     def launch(
-        self, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0, use_pdl: bool = False
-    ) -> None:
+        self, *, grid: Any, block: Any, cluster: Any = None, smem: int | None = None, stream: Any = 0,
+        min_blocks_per_mp: int | None = None, use_pdl: bool = False,
+    ) -> None:  # fmt: skip
         """Launch the kernel on its arguments: on the GPU, or in the simulator where `cute.simulate` runs the host
         function that calls this.
 
         grid: CTAs, an int or up to three. block: threads of a CTA, likewise. cluster: CTAs of a cluster, likewise; None
         for the kernel's own shape. smem: bytes of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs.
-        stream: as for `cute.launch`. use_pdl: programmatic dependent launch (sm_90). CuteError: as `cute.launch`.
+        stream: as for `cute.launch`. min_blocks_per_mp: blocks that are to be on an SM at once. use_pdl: programmatic
+        dependent launch (sm_90). The kernel is compiled for blocks of this size (PTX .maxntid, .minnctapersm), unless
+        it was made with `launch_bounds=`. CuteError: as `cute.launch`.
         """
-        grid, block = (d if isinstance(d, int) else tuple(d) for d in (grid, block))
+        grid, block = (d if isinstance(d, int) else tuple(map(int, d)) for d in (grid, block))
+        if min_blocks_per_mp is not None and (type(min_blocks_per_mp) is not int or min_blocks_per_mp < 1):
+            raise CuteError(f"launch: min_blocks_per_mp {min_blocks_per_mp!r} must be an int from 1 on, or None")
         options = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
+        kernel = self.kernel.bounded(math.prod((block,) if isinstance(block, int) else block), min_blocks_per_mp)
         launcher = LAUNCHER.get()
         if launcher is not None:
-            launcher(self.kernel, self.args, options)
+            launcher(kernel, self.args, options)
             return
         from .launching import launch  # Numba's own simulator has no launches
 
-        launch(self.kernel, **options, stream=stream or 0, pdl=use_pdl)(*self.args)
+        launch(kernel, **options, stream=stream or 0, pdl=use_pdl)(*self.args)
 
 
 def kernel(function: Any = None, **options: Any) -> Any:
