@@ -357,7 +357,7 @@ def test_a_launch_says_how_large_blocks_are():
 
     @cute.jit
     def run(out):
-        plain(out).launch(grid=1, block=[32, 2, 1], min_blocks_per_mp=3)
+        plain(out).launch(grid=1, block=[64, 1, 1], min_blocks_per_mp=3)
         plain(out).launch(grid=1, block=32)
         bounded(out).launch(grid=1, block=32)
 

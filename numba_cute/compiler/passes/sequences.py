@@ -86,6 +86,8 @@ class Sequences:
     def _is_plain(self, over: Any, place: Place) -> bool:
         """Say whether a loop is one of Numba's: over numbers, or over what is no tuple."""
         function, call = self._called(over, place)
+        if function is builtins.range:  # asked first: types take long to find
+            return True
         if function in (enumerate, zip, reversed):
             return all(self._is_plain(a, call[1]) for a in call[0].args[:1] if function is not zip) and (
                 function is not zip or all(self._is_plain(a, call[1]) for a in call[0].args)
