@@ -37,11 +37,14 @@ class Constexpr:
 
 def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
     """Return all of a kernel's arguments, in order, of those that a launch gives: a method's object first, then `args`,
-    those in `named`, and defaults; those of the parameters that are marked Constexpr as Constexpr objects."""
+    those in `named`, and defaults; those of the parameters that are marked Constexpr as Constexpr objects, and numbers
+    as the element types that parameters of a `cute.kernel` are annotated with."""
     fn = python_of(kernel) or kernel
     if getattr(kernel, "__self__", None) is not None:
         args = (held(kernel.__self__), *args)
     args = in_order(fn, args, named or {})
+    if getattr(kernel, "__cute_kernel__", False):
+        args = as_annotated(fn, args)
     marked = _marked(fn)
     return tuple(Constexpr(a) if i in marked else _without_lists(a) for i, a in enumerate(args))
 
@@ -51,6 +54,31 @@ def _without_lists(value: Any) -> Any:
     if type(value) not in (list, tuple) or not any(type(x) is list for x in (value, *value)):
         return value
     return tuple(map(_without_lists, value))
+
+
+def as_annotated(fn: Any, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a call's values in the order of a function's parameters, numbers of Python's as the element types that the
+    parameters are annotated with: 0.5 for a `cute.Float32` is one."""
+    types = _annotated(fn)
+    if not types:
+        return tuple(args)
+    return tuple(types[i](a) if i in types and type(a) in (bool, int, float) else a for i, a in enumerate(args))
+
+
+def _annotated(fn: Any) -> dict[int, Any]:
+    """The element types that a function's parameters are annotated with, by position."""
+    found: dict[int, Any] | None = getattr(fn, "__cute_annotated__", None)
+    if found is None:
+        try:
+            notes = inspect.get_annotations(fn, eval_str=True)
+        except Exception:  # names that only type checkers know
+            notes = getattr(fn, "__annotations__", None) or {}
+        code = getattr(fn, "__code__", None)
+        names = code.co_varnames[: code.co_argcount] if code is not None else ()
+        found = {i: notes[n] for i, n in enumerate(names) if getattr(notes.get(n), "__cute_element__", False)}
+        if hasattr(fn, "__dict__"):
+            fn.__cute_annotated__ = found
+    return found
 
 
 def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:

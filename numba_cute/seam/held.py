@@ -50,12 +50,12 @@ class Held:
         if isinstance(raw, property):
             return raw.fget(self)  # type: ignore[misc]
         if isinstance(raw, staticmethod):
-            return function_of(raw)
+            return raw.__func__
         if isinstance(raw, classmethod):
             return functools.partial(raw.__func__, cls.cute_of)
         fn = function_of(raw)
         if fn is not None:
-            return functools.partial(fn, self)
+            return functools.partial(raw if getattr(raw, "__cute_host__", False) else fn, self)
         kept = _kept(raw)
         if kept is _ABSENT:
             raise CuteError(f"{cls.__name__}.{name} is of type {type(raw).__name__}, which a kernel cannot hold")

@@ -17,7 +17,7 @@ from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
-from ...seam import CuteError
+from ...seam import CuteError, plain
 from ...seam.held import function_of, is_held, python_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -29,23 +29,25 @@ from .values import abstract, concrete, numba_type
 def _is_method(obj: Any, attr: str) -> bool:
     if isinstance(obj, type):
         return False
+    if is_held(obj) and attr not in vars(obj) and inspect.isfunction(inspect.getattr_static(obj.cute_of, attr, None)):
+        return True
     return inspect.isfunction(inspect.getattr_static(type(obj), attr, None))
 
 
 def _own_function(obj: Any, attr: str) -> Any:
-    """Return the Python of an attribute that is a method of the host's object that `obj` stands for; None for any
-    other, and for what is traced."""
+    """Return the Python of an attribute that is a method of the host's object that `obj` stands for and that Numba
+    compiles; None for any other, and for what is traced."""
     if not is_held(obj) or attr in vars(obj):
         return None
     raw = inspect.getattr_static(obj.cute_of, attr, None)
-    fn = None if isinstance(raw, staticmethod) else function_of(raw)
+    fn = None if isinstance(raw, staticmethod) or inspect.isfunction(raw) else function_of(raw)
     return None if fn is None or seam.is_traced(fn) else fn
 
 
 def _type_of(value: Any) -> types.Type:
     """Return the Numba type of an attribute: a function that a field holds is one of the kernel's."""
     fn = python_of(value)
-    if fn is None or seam.is_traced(value):
+    if fn is None or seam.is_traced(value) or plain.is_plain_function(value):
         return numba_type(value)
     return types.Dispatcher(struct_operators.dispatcher_of(fn))
 

@@ -17,7 +17,9 @@ from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
+from ...seam import plain
 from ..ground.ownership import is_own_type
+from .object_types import Value
 
 try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
     from numba.core.errors import TypingError as _OtherTypingError
@@ -119,6 +121,15 @@ class CuteTypingContext(CUDATypingContext):
     def resolve_getattr(self, typ: Any, attr: str) -> Any:
         with _of_one_class():
             return super().resolve_getattr(typ, attr)
+
+    def resolve_value_type(self, val: Any) -> Any:
+        if (
+            plain.is_plain_function(val)
+            or isinstance(val, plain.Maker)
+            or (isinstance(val, type) and plain.is_plain_class(val))
+        ):
+            return Value(("const", type(val), val))
+        return super().resolve_value_type(val)
 
     def resolve_setattr(self, target: Any, attr: str, value: Any) -> Any:
         for rule in _SETATTR:

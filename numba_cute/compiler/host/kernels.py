@@ -12,8 +12,9 @@ from typing import Any
 from numba import cuda
 
 from ... import seam
-from ...seam import CuteError
-from ...seam.constexpr import LAUNCHER, in_order, static_arguments
+from ...seam import CuteError, current_or
+from ...seam.constexpr import LAUNCHER, as_annotated, in_order, static_arguments
+from ...seam.plain import with_ordinary_parameters
 from ...seam.prints import printing
 
 
@@ -122,8 +123,9 @@ def kernel(function: Any = None, **options: Any) -> Any:
 
         scale(x, 4).launch(grid=8, block=128)
 
-    function: the kernel's Python; its annotations are not read, but for `cute.Constexpr`, which makes a parameter
-    static. options: those of `cuda.jit`, as in `@cute.kernel(lineinfo=True)`.
+    function: the kernel's Python; of its annotations `cute.Constexpr` makes a parameter static, and an element type, as
+    `cute.Float32`, makes such a number of a Python number that is given for it. Others are not read. options: those of
+    `cuda.jit`, as in `@cute.kernel(lineinfo=True)`.
 
     In a class it is a method: `self.k(x).launch(…)`. Of its `self` a kernel reads the fields as they are at the launch
     (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
@@ -131,7 +133,7 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
-    return Kernel(cuda.jit(**options)(printing(function)))
+    return Kernel(cuda.jit(**options)(_own(printing(function))))
 
 
 def dsl_user_op(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,14 +149,23 @@ def jit(function: Any = None, **options: Any) -> Any:
     """Mark a function as one of the host, which launches kernels, or of a kernel, which calls it: on the host it runs
     as the Python that it is, and a kernel compiles it as a device function of Numba's.
 
-    function: the Python, also of a method, such as `__call__`. options: those of `cuda.jit(device=True)`.
+    function: the Python, also of a method, such as `__call__`; a number that the host gives for a parameter annotated
+    with an element type becomes one. options: those of `cuda.jit(device=True)`.
     `cute.simulate(f)(*args)` runs a host function with the kernels that it launches in the simulator, and
     `cute.compile(f, *args)` compiles these.
     """
     if function is None:
         return functools.partial(jit, **options)
-    made = cuda.jit(**{"device": True, **options})(printing(function))
+    made = cuda.jit(**{"device": True, "forceinline": "inline" not in options, **options})(
+        with_ordinary_parameters(_own(printing(function)))
+    )
     return _both(type(made))._taking(made)  # type: ignore[arg-type]
+
+
+def _own(function: Any) -> Any:
+    """Mark a function as one that this library compiles, whatever it names."""
+    function.__cute_own__ = True
+    return function
 
 
 @functools.cache
@@ -179,8 +190,12 @@ def _both(kind: Any) -> Any:
             return self if obj is None else MethodType(self, obj)
 
         def __call__(self, *args: Any, **named: Any) -> Any:
-            """Run the function's Python on `args` and `named`."""
-            return (getattr(self, "py_func", None) or self.fn)(*args, **named)
+            """Run the function's Python on `args` and `named`; in traced code, call what Numba makes of it."""
+            call = getattr(current_or(None), "call_function", None)
+            if call is not None:
+                return call(self, args, named)
+            function = getattr(self, "py_func", None) or self.fn
+            return function(*as_annotated(function, args), **named)
 
     Function.__name__ = Function.__qualname__ = kind.__name__
     return Function

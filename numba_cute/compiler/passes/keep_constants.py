@@ -21,6 +21,7 @@ from numba.cuda.core.ir_utils import build_definitions
 from . import branches, prints, ranges, sequences, unroll
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
+from .fields import keep_varying
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -40,6 +41,7 @@ class KeepConstants(FunctionPass):
         changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= _settle(func_ir, state.args)
+        changed |= keep_varying(func_ir, Constants(func_ir.blocks, state.args))
         while _take_static_branches(state) or _unroll_one(state):
             changed = True
             sequences.tuples_for_lists(func_ir)
