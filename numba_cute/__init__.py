@@ -46,6 +46,7 @@ from .seam import (
     CuteError as CuteError,
     const_expr as const_expr,
     facade as _facade,
+    range as range,
     range_constexpr as range_constexpr,
 )
 from .sim import simulate as simulate

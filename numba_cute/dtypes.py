@@ -45,6 +45,7 @@ class DType(_Base):
     width: int
     kind: str
     numpy: Any
+    __cute_element__ = True
 
     @property
     def is_float(self) -> bool:

@@ -15,7 +15,7 @@ from .seam import CuteError
 from .tensor.address import Address
 from .tensor.dlpack import inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr
-from .tensor.tensor import Tensor
+from .tensor.tensor import Tensor, extent
 
 __all__ = ["from_dlpack", "make_fake_compact_tensor", "make_fake_tensor", "make_ptr", "pack", "unpack"]
 
@@ -35,7 +35,10 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
     address = Address(info.address, info.owner)
     pointer = _pointer(info.dtype, address, AddressSpace.gmem, assumed_align, "from_dlpack")
-    return Tensor(dataclasses.replace(pointer, readonly=info.readonly), Layout(info.shape, info.strides))
+    made = Tensor(dataclasses.replace(pointer, readonly=info.readonly), Layout(info.shape, info.strides))
+    first, nbytes = extent(made)
+    address.memory = (first, first + nbytes)
+    return made
 
 
 def _pointer(dtype: DType, address: Scalar, space: AddressSpace, assumed_align: int | None, what: str) -> Pointer:

@@ -14,7 +14,7 @@ from ..dtypes import DType
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..layout.recast import upcast
-from ..seam import CuteError, StaticEnum, static, traced
+from ..seam import CuteError, InIR, StaticEnum, static, traced
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .mma_atom import TiledMma
@@ -28,7 +28,7 @@ __all__ = [
 
 
 @static
-class CopyAtom:
+class CopyAtom(InIR):
     """One copy instruction on elements of `value_type`: an operation `op` with its types, as make_copy_atom makes it.
 
     num_bits: of one copy (0: the operation decides). tensor_map: a TMA operation's map, else None; in a kernel its
@@ -107,7 +107,7 @@ def _unfold(lay: Any) -> Any:
 
 
 @static
-class TiledCopy:
+class TiledCopy(InIR):
     """A copy instruction, `atom`, tiled over threads and values, as make_tiled_copy and its like make it.
 
     layout_tv_tiled: from (thread, value) to the tile's elements, counted column-major. tiler_mn: the tile, a number or
@@ -182,7 +182,7 @@ class TiledCopy:
 
 
 @static
-class ThrCopy:
+class ThrCopy(InIR):
     """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0."""
 
     tiled_copy: TiledCopy

@@ -13,7 +13,7 @@ from typing import Any
 from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
-from ..seam import CuteError, is_static, static, traced
+from ..seam import CuteError, InIR, is_static, static, traced
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
 
@@ -35,7 +35,7 @@ _FIELDS = {
 
 
 @static
-class MmaAtom:
+class MmaAtom(InIR):
     """One matrix instruction: an operation `op`, with what can be set at each use, as make_mma_atom makes it.
 
     accumulate: whether it adds to what the accumulator holds; may be a run-time bool. negate_a, negate_b: whether it
@@ -175,7 +175,7 @@ def tiled_tv(tiled: Any, thr: Layout, other: int | None) -> Layout:
 
 
 @static
-class TiledMma:
+class TiledMma(InIR):
     """A matrix instruction, `atom`, tiled over warps or warpgroups, and over the values of each, as make_tiled_mma
     makes it.
 
@@ -318,7 +318,7 @@ class TiledMma:
 
 
 @static
-class ThrMma:
+class ThrMma(InIR):
     """One thread's part of a tiled MMA. tiled_mma: that one; thr_idx: the thread, counted from 0."""
 
     tiled_mma: TiledMma

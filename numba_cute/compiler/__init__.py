@@ -23,7 +23,7 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
-from .host.kernels import jit, kernel
+from .host.kernels import dsl_user_op, jit, kernel
 from .host.result import Compiled, PerformanceWarning
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "PerformanceWarning",
     "cluster_shape",
     "compile",
+    "dsl_user_op",
     "inspect_layouts",
     "inspect_ptx",
     "jit",

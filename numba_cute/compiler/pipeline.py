@@ -20,6 +20,7 @@ from .passes.audit import Audit
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
 from .passes.methods import Methods
+from .passes.settings import Settings
 from .passes.statements import Statements
 
 
@@ -45,6 +46,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
         manager.add_pass_after(KeepConstants, InlineClosures)
         manager.add_pass_after(Methods, InlineClosures)
+        manager.add_pass_after(Settings, InlineClosures)
         manager.add_pass_after(Audit, NopythonTypeInference)
         manager.add_pass_after(Statements, NopythonTypeInference)
         manager.finalize()

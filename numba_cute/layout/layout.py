@@ -8,7 +8,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, Leaf, static, traced
+from ..seam import CuteError, InIR, Leaf, static, traced
 from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
@@ -46,7 +46,7 @@ def _sound(shape: IntTuple, stride: IntTuple) -> bool:
 
 @static
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class Layout(InIR):
     """The function from coordinates of `shape` to the inner product with `stride`, a congruent tuple.
 
     shape, stride: integers or nested tuples of them, static or known at run time; strides may be negative, 0, or basis
@@ -123,7 +123,7 @@ class Layout:
 
 @static
 @dataclasses.dataclass(frozen=True)
-class ComposedLayout:
+class ComposedLayout(InIR):
     """The function c -> inner(offset + outer(c)). inner: a Swizzle, a Layout, or another such function; offset: an
     index or coordinate; outer: the Layout whose shape and coordinates it has."""
 

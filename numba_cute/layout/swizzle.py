@@ -8,7 +8,7 @@ import functools
 import re
 from typing import Any
 
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, InIR, static, traced
 from .int_tuple import static_int, whole
 
 __all__ = ["Swizzle", "make_swizzle"]
@@ -16,7 +16,7 @@ __all__ = ["Swizzle", "make_swizzle"]
 
 @static
 @dataclasses.dataclass(frozen=True)
-class Swizzle:
+class Swizzle(InIR):
     """S<bits,base,shift>: bit field Z of `bits` bits from bit `base` is xored with field Y, `shift` bits above it
     (below it if `shift` is negative, and then Y is what changes).
 

@@ -43,6 +43,7 @@ from numba_cute.seam.leaf import (
 from numba_cute.seam.marks import (
     ArrayView as ArrayView,
     StaticEnum as StaticEnum,
+    after_set as after_set,
     bind_fields as bind_fields,
     const_expr as const_expr,
     dataclass_transform as dataclass_transform,
@@ -61,4 +62,9 @@ from numba_cute.seam.marks import (
     struct as struct,
     tell_marked as tell_marked,
     traced as traced,
+)
+from numba_cute.seam.prints import InIR as InIR
+from numba_cute.seam.ranges import (
+    check_keywords as check_keywords,
+    range as range,
 )

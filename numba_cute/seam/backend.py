@@ -173,6 +173,9 @@ class Backend(Protocol):
         """Return the address, in global memory, of what says where to: the buffer's address (64 bits), the most events
         of a warp and the number of blocks that are recorded (32 bits each)."""
 
+    def tells(self) -> bool:
+        """Say whether what the code prints while it is compiled is to be seen now: once."""
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         """Print at most 32 values of the types that the format names, as C does: integers of 32 and (ll) 64 bits,
         doubles, and for each %s a Boolean, which prints "True" or "False"."""

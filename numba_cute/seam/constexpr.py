@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from .error import CuteError
+from .held import held, python_of
 
 
 class Constexpr:
@@ -34,10 +35,90 @@ class Constexpr:
         return f"Constexpr({self.value!r})"
 
 
-def static_arguments(kernel: Any, args: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a launch's arguments, those of the parameters that are marked Constexpr as Constexpr objects."""
-    marked = _marked(getattr(kernel, "py_func", getattr(kernel, "fn", kernel)))
-    return tuple(Constexpr(a) if i in marked else a for i, a in enumerate(args)) if marked else tuple(args)
+def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
+    """Return all of a kernel's arguments, in order, of those that a launch gives: a method's object first, then `args`,
+    those in `named`, and defaults; those of the parameters that are marked Constexpr as Constexpr objects, and numbers
+    as the element types that parameters of a `cute.kernel` are annotated with."""
+    fn = python_of(kernel) or kernel
+    if getattr(kernel, "__self__", None) is not None:
+        args = (held(kernel.__self__), *args)
+    args = in_order(fn, args, named or {})
+    if getattr(kernel, "__cute_kernel__", False):
+        args = as_annotated(fn, args)
+    marked = _marked(fn)
+    return tuple(Constexpr(a) if i in marked else _without_lists(a) for i, a in enumerate(args))
+
+
+def _without_lists(value: Any) -> Any:
+    """Return an argument with tuples for the lists in it: to a kernel they are the same."""
+    if type(value) not in (list, tuple) or not any(type(x) is list for x in (value, *value)):
+        return value
+    return tuple(map(_without_lists, value))
+
+
+def as_annotated(fn: Any, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a call's values in the order of a function's parameters, numbers of Python's as the element types that the
+    parameters are annotated with: 0.5 for a `cute.Float32` is one."""
+    types = _annotated(fn)
+    if not types:
+        return tuple(args)
+    return tuple(types[i](a) if i in types and type(a) in (bool, int, float) else a for i, a in enumerate(args))
+
+
+def _annotated(fn: Any) -> dict[int, Any]:
+    """The element types that a function's parameters are annotated with, by position."""
+    found: dict[int, Any] | None = getattr(fn, "__cute_annotated__", None)
+    if found is None:
+        try:
+            notes = inspect.get_annotations(fn, eval_str=True)
+        except Exception:  # names that only type checkers know
+            notes = getattr(fn, "__annotations__", None) or {}
+        code = getattr(fn, "__code__", None)
+        names = code.co_varnames[: code.co_argcount] if code is not None else ()
+        found = {i: notes[n] for i, n in enumerate(names) if getattr(notes.get(n), "__cute_element__", False)}
+        if hasattr(fn, "__dict__"):
+            fn.__cute_annotated__ = found
+    return found
+
+
+def in_order(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a call's values in the order of a function's parameters. CuteError: none of them has such a name, or a
+    parameter gets two values, or none."""
+    code = getattr(fn, "__code__", None)
+    if code is None or (not named and len(args) == code.co_argcount):
+        return tuple(args)
+    names = code.co_varnames[: code.co_argcount]
+    given = dict(zip(names, args))
+    defaults = dict(zip(reversed(names), reversed(fn.__defaults__ or ())))
+    least, most = len(names) - len(defaults), len(names)
+    if code.co_flags & inspect.CO_VARARGS and not named and len(args) >= least:
+        return tuple(args)
+    if not least <= len(args) + len(named) <= most:
+        raise CuteError(
+            f"kernel {fn.__name__}({', '.join(names)}) takes {len(names)} arguments, but the launch gives "
+            f"{len(args) + len(named)}"
+        )
+    if set(named) - set(names) or set(named) & set(given):
+        raise CuteError(
+            f"kernel {fn.__name__}({', '.join(names)}) was called with {len(args)} values and {list(named)}"
+        )
+    given |= named
+    missing = [n for n in names if n not in given and n not in defaults]
+    if missing:
+        raise CuteError(f"kernel {fn.__name__}({', '.join(names)}): there is no value for {', '.join(missing)}")
+    return tuple(given.get(n, defaults.get(n)) for n in names)
+
+
+def with_static(host: Any, first: Sequence[Any], args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a host function's call by name. Those that are static are as in its `first` call: `args`
+    has none of them."""
+    bound = getattr(host, "__self__", None) is not None or not getattr(host, "__cute_host__", False)
+    fn = python_of(host if getattr(host, "__cute_host__", False) else type(host).__call__)
+    names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
+    marked = {names[i] for i in _marked(fn)}
+    names = names[1:] if bound else names
+    known = {n: v for n, v in zip(names, first) if n in marked and n not in named}
+    return {**known, **dict(zip((n for n in names if n not in known), args)), **named}
 
 
 def _marked(fn: Any) -> frozenset[int]:
@@ -55,6 +136,12 @@ def _marked(fn: Any) -> frozenset[int]:
 
 def _names_it(note: Any) -> bool:
     return isinstance(note, str) and note.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
+
+
+def is_host(fn: Any) -> bool:
+    """Say whether `cute.jit` made a function, a method, or the `__call__` of an object."""
+    own = getattr(fn, "__cute_host__", False) or getattr(type(fn).__call__, "__cute_host__", False)
+    return bool(own)
 
 
 Launcher = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]

@@ -8,4 +8,8 @@ class CuteError(Exception):
     """The one exception of this library: what was asked, the value, the rule, and the remedy."""
 
 
-CuteError.__module__ = "numba_cute"  # tracebacks name it as users import it
+class RunTimeCondition(CuteError):
+    """What is known only at run time was asked for its value while a kernel is compiled."""
+
+
+RunTimeCondition.__module__ = CuteError.__module__ = "numba_cute"  # tracebacks name it as users import it

@@ -217,6 +217,14 @@ def range_constexpr(*args: int) -> range:
     return range(*args)
 
 
+@traced
+def after_set(x: Any, made: Any) -> Any:
+    """Return what `x` is after `x.set(…)` in a statement of its own, which gave `made`: that, where `x` is immutable.
+
+    So what the CuTe DSL writes for a change in place, `tiled_mma.set(Field.ACCUMULATE, False)`, sets the variable."""
+    return made if is_static_class(type(x)) else x
+
+
 class StaticEnum(enum.Enum):
     """An enumeration whose members are compile-time values in kernels (Numba would keep only an integer)."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import operator
 import sys
 import warnings
@@ -22,7 +21,7 @@ from ..dtypes import DType, Scalar
 from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
-from ..seam.constexpr import LAUNCHER, Constexpr, static_arguments
+from ..seam.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
 from ..seam.recording import recording
 from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .checks import chosen
@@ -82,7 +81,7 @@ def simulate(
         raise CuteError(f"simulate: trace {trace!r} is no cute.sim.Trace; make one, pass it, and read it after the run")
     if async_mode == "random" and seed is None:
         seed = 0
-    if cluster is None:
+    if cluster is None and not is_host(kernel):
         cluster = getattr(python_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
     if shape[0] * shape[1] * shape[2] > MAX_CTAS:
@@ -108,12 +107,13 @@ class Simulated:
     trace: Trace | None
     clustered: bool = True
 
-    def __call__(self, *args: Any) -> Any:
-        """Run a host function (`cute.jit`) on `args`, and simulate what it launches. CuteError for a kernel."""
-        if getattr(self.kernel, "__cute_host__", False):
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
+        what it launches. CuteError for a kernel."""
+        if is_host(self.kernel):
             token = LAUNCHER.set(self._launch_for)
             try:
-                return self.kernel(*args)
+                return self.kernel(*args, **named)
             finally:
                 LAUNCHER.reset(token)
         raise CuteError(
@@ -158,8 +158,10 @@ class Simulated:
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
-    def _launch(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any) -> None:
-        args = static_arguments(self.kernel, args)
+    def _launch(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
+    ) -> None:
+        args = static_arguments(self.kernel, args, named)
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -220,7 +222,6 @@ class Simulated:
         run.choices, run.trace = None if deviations is None else Choices(deviations), self.trace
         run.trace = run.trace or (None if recording() is None else Trace())  # of which a timeline takes the time
         run.convoy, run.clustered = whole_warp if shared else None, self.clustered
-        _check_count(fn, args)
         arguments = Arguments(memory, maps, run)
         names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
@@ -270,7 +271,8 @@ class Exploration:
     def __getitem__(self, config: Any) -> Callable[..., int]:
         return partial(self._explore, *self.simulated.configured(config))
 
-    def _explore(self, grid: Any, block: Any, smem: int, *args: Any) -> int:
+    def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
+        args = static_arguments(self.simulated.kernel, args, named)
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:
@@ -337,14 +339,6 @@ def restore(before: Snapshot) -> None:
     for allocation, data in before:
         if not np.array_equal(allocation.data, data):  # if not, it may be read-only
             allocation.data[...] = data
-
-
-def _check_count(fn: Any, args: tuple[Any, ...]) -> None:
-    code, optional = fn.__code__, len(fn.__defaults__ or ())
-    most, varied = code.co_argcount, bool(code.co_flags & inspect.CO_VARARGS)
-    if not most - optional <= len(args) or (len(args) > most and not varied):
-        names = ", ".join(code.co_varnames[:most])
-        raise CuteError(f"kernel {fn.__name__}({names}) takes {most} arguments, but the launch gives {len(args)}")
 
 
 def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> list[Thread]:

@@ -15,14 +15,15 @@ from .dlpack import on_host
 class Address(Scalar):
     """An address in global memory. It keeps the array alive whose memory that is, and so does what is computed from it.
 
-    owner: the object in which `dlpack.inspect_array` found it; None if it was given as a number.
+    owner: the object in which `dlpack.inspect_array` found it; None if it was given as a number. memory: the addresses
+    where that array begins and ends, whatever is made of it; None if that is not known.
     """
 
-    __slots__ = ("owner",)
+    __slots__ = ("memory", "owner")
 
-    def __init__(self, value: int, owner: Any = None, divisor: int = 1) -> None:
+    def __init__(self, value: int, owner: Any = None, divisor: int = 1, memory: tuple[int, int] | None = None) -> None:
         super().__init__(Int64, value, divisor)
-        self.owner = owner
+        self.owner, self.memory = owner, memory
 
     def __add__(self, o: Any) -> Any:
         return self._moved(super().__add__(o))
@@ -32,12 +33,20 @@ class Address(Scalar):
     def __sub__(self, o: Any) -> Any:
         return self._moved(super().__sub__(o))
 
+    def within(self, address: int, nbytes: int) -> tuple[int, int]:
+        """Return the first address, and how many bytes, of what of these bytes is the array's: a tile of it may reach
+        past its end."""
+        if self.memory is None:
+            return address, nbytes
+        first, end = max(address, self.memory[0]), min(address + nbytes, self.memory[1])
+        return first, max(0, end - first)
+
     def _moved(self, found: Any) -> Any:
-        return Address(found.value, self.owner, found.divisor) if isinstance(found, Scalar) else found
+        return Address(found.value, self.owner, found.divisor, self.memory) if isinstance(found, Scalar) else found
 
     def assumed(self, divisor: int) -> Scalar:
         super().assumed(divisor)
-        return Address(self.value, self.owner, math.lcm(self.divisor, divisor))
+        return Address(self.value, self.owner, math.lcm(self.divisor, divisor), self.memory)
 
     def checked(self, simulated: bool = False) -> Any:
         """Return the address, for a kernel that is launched: an error if the memory is not where the kernel runs."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import dtypes, seam
 from ..dtypes import DType
-from ..seam import CuteError, Int, static, traced
+from ..seam import CuteError, InIR, Int, static, traced
 from .address import Address
 
 __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
@@ -29,7 +29,7 @@ ADDRESS_BITS = {"generic": 64, "gmem": 64, "smem": 32, "tmem": 32}
 
 
 @static
-class Pointer:
+class Pointer(InIR):
     """A pointer to elements of one type.
 
     dtype: the elements. space: the AddressSpace. address: bytes (64-bit in global, 32-bit in shared memory); for rmem

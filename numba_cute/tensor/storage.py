@@ -364,7 +364,18 @@ def _storage(cls: Any, kinds: dict[str, Any], overlaid: bool) -> Any:
             raise CuteError(f"{cls.__name__}.{name}: a member of storage cannot have this name")
     if cls.__bases__ != (object,):
         raise CuteError(f"{cls.__name__}: storage cannot be inherited; make {cls.__bases__[0].__name__} a member")
-    return _make(cls, kinds, {k: v for k, v in vars(cls).items() if not k.startswith("__")}, overlaid)
+    methods = {k: v for k, v in vars(cls).items() if not k.startswith("__")}
+    if methods:
+        return _make(cls, kinds, methods, overlaid)
+    key = (cls.__module__, cls.__qualname__, cls.__doc__, tuple(kinds.items()), overlaid)
+    if key not in _DESCRIBED:
+        _DESCRIBED[key] = _make(cls, kinds, {}, overlaid)
+    return _DESCRIBED[key]
+
+
+_DESCRIBED: dict[Any, Any] = {}
+"""The storage classes without methods: one that a host function describes at each call is one class, so that a kernel
+that it launches is compiled once."""
 
 
 def union(cls: type[T]) -> type[T]:

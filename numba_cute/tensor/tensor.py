@@ -12,7 +12,7 @@ from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.int_tuple import text
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
-from ..seam import CuteError, static, traced
+from ..seam import CuteError, InIR, static, traced
 from . import dynamic
 from .address import Address
 from .move import move
@@ -35,7 +35,7 @@ class NotThat(CuteError, TypeError):
 
 
 @static
-class Tensor:
+class Tensor(InIR):
     """A tensor: `iterator` at the origin and the `layout` of the rest.
 
     The iterator is a Pointer, a coordinate (a tuple or an integer: the tensor's elements are then coordinates, as of an
@@ -179,7 +179,10 @@ class Tensor:
             return []
         held = self.iterator.address
         held.checked(simulated=True)
-        owner = held.owner if isinstance(held, Address) else None
+        owner = None
+        if isinstance(held, Address):
+            owner = held.owner
+            address, nbytes = held.within(address, nbytes)
         return [(address, nbytes, "", owner, self.iterator.readonly)]
 
     def __cute_atomic__(self, op: str, coord: Any, *values: Any) -> Any:

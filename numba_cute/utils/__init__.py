@@ -4,10 +4,12 @@ facts about the GPU."""
 
 from ..seam import facade as _facade
 from . import (
+    ampere_helpers as ampere_helpers,
     blackwell_helpers as blackwell_helpers,
     blockscaled_layout as blockscaled_layout,
     distributed as distributed,
     gemm as gemm,
+    hopper_helpers as hopper_helpers,
     mixed_input_helpers as mixed_input_helpers,
     sm80 as sm80,
     sm90 as sm90,
@@ -64,5 +66,6 @@ from .tmem_allocator import *
 from .whole_tiles import *
 
 _facade.publish(
-    globals(), blackwell_helpers, blockscaled_layout, distributed, gemm, mixed_input_helpers, sm80, sm90, sm100, sm120
-)
+    globals(), ampere_helpers, blackwell_helpers, blockscaled_layout, distributed, gemm, hopper_helpers,
+    mixed_input_helpers, sm80, sm90, sm100, sm120,
+)  # fmt: skip

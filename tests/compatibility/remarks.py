@@ -68,7 +68,7 @@ _TUPLES = "vectors are `TensorSSA`, or tuples of the short ones"
 _COPY_TRAITS = "one class of traits for all copies"
 
 DIFFERENCES = {
-    "experimental.kernel": "what `cuda.jit` makes; functions, no methods",
+    "experimental.kernel": "what `cuda.jit` makes; of a method too",
     "experimental.compile": "`cute.compile`",
     "experimental.jit": "`cute.jit`",
     "experimental.create_pipeline": "its parameters are those of `GenericPipeline.create`",
@@ -82,7 +82,7 @@ DIFFERENCES = {
     "IntValue": "the class of run-time integers; static ones are ints",
     "Numeric": "the class of element types, which are objects (`cute.Float32`)",
     "compile": "takes a kernel, example arguments and a target; needs no GPU",
-    "kernel": "what `cuda.jit` makes; also `k[grid, block](…)`; functions, no methods",
+    "kernel": "what `cuda.jit` makes; also `k[grid, block](…)`; of a method too",
     "jit": "the host's Python, and a kernel's device function",
     "struct": "also makes classes of run-time values",
     "union": "members of shared memory at one place",

@@ -102,7 +102,7 @@ def test_an_instruction_that_the_target_lacks_is_named():
     [
         ("void(int32[::1], int32)", "sm_99", "not a known target"),
         ("void(int32[::1], int32)", 90, "not a known target"),
-        (np.zeros(3), "sm_90a", "a tuple of example arguments"),
+        (np.zeros(3), "sm_90a", r"uses_wgmma\(out, n\) takes 2 arguments, but the launch gives 1"),
     ],
 )
 def test_compile_checks_its_arguments(args, arch, message):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cute.kernel`, `cute.jit` and `cute.Constexpr`: a kernel of the CuTe DSL by its imports and its launch alone."""
 
+import enum
+
 import numpy as np
 import pytest
 from numba import cuda
@@ -109,14 +111,6 @@ def test_options_reach_numba():
     assert one() == 1 and one.targetoptions["inline"] == "always"
 
 
-def test_a_method_is_no_kernel():
-    with pytest.raises(cute.CuteError, match="is a method"):
-
-        class Gemm:
-            @cute.kernel
-            def kernel(self, a): ...
-
-
 # ------------------------------------------------------------------ static arguments
 
 
@@ -166,3 +160,213 @@ def test_objects_of_this_library_are_static_as_they_are():
     cute.simulate(kernel)[1, 1](out, cute.Constexpr(layout))
     assert out[0] == 3
     cute.compile(kernel, (out, cute.Constexpr(layout)))
+
+
+# ------------------------------------------------------------------ methods
+
+
+class Mode(enum.Enum):
+    ADD = 1
+    SKIP = 2
+
+
+class Base:
+    def shifted(self, x):
+        return x + self.bias
+
+
+class Scaling(Base):
+    """What a kernel may ask of its object: fields of all kinds, a property, methods of every kind, a class's own."""
+
+    weight = 3
+
+    def __init__(self, n, dtype, mode=Mode.ADD):
+        self.n, self.dtype, self.mode = n, dtype, mode
+        self.bias, self.flag, self.none, self.numbers, self.half = np.int64(1), False, None, [1, 2], 0.5
+        self.doubled = lambda x: x * 2
+        self.unknown = np.zeros(3)
+
+    @property
+    def twice(self):
+        return self.n * 2
+
+    @staticmethod
+    def sum(x, y):
+        return x + y
+
+    @cute.jit
+    def helped(self, x, times: int = 2):
+        for _ in range(times):
+            x = self.shifted(x)
+        return x
+
+    @cute.jit
+    def __call__(self, x, out, threads: cute.Constexpr = 8):
+        self.layout, self.offset = cute.make_layout((self.n, 2)), cute.Int32(7)
+
+        @cute.struct
+        class Storage:
+            rows: cute.struct.MemRange[self.dtype, self.n * threads]
+
+        self.storage = Storage
+        self.kernel(x, out).launch(grid=[1, 1, 1], block=[threads, 1, 1])
+
+    @cute.kernel
+    def kernel(self, x: cute.Tensor, out: cute.Tensor, more: int = 5):
+        tidx, _, _ = cute.arch.thread_idx()
+        storage = cute.utils.SmemAllocator().allocate(self.storage)
+        rows = storage.rows.get_tensor(cute.make_layout((8, self.n)))
+        for i in cute.range_constexpr(self.n):
+            rows[tidx, i] = self.helped(x[tidx, i])
+        chosen = rows if not self.flag else 0
+        if self.none is not None:
+            chosen = self.none
+        k = self.numbers[1] * self.weight * self.twice + self.offset + more
+        if cute.const_expr(self.mode == Mode.ADD):
+            k += 1000
+        for i in cute.range_constexpr(cute.size(self.layout) // 2):
+            out[tidx, i] = self.doubled(self.sum(chosen[tidx, i], self.half)) + k
+
+    def expected(self, x):
+        return (x + 2 + 0.5) * 2 + 2 * 3 * 2 * self.n + 7 + 5 + 1000 * (self.mode is Mode.ADD)
+
+
+@pytest.mark.parametrize("mode", Mode, ids=str)
+def test_a_kernel_may_be_a_method(arrays, mode):
+    x, out = arrays
+    scaling = Scaling(4, cute.Float32, mode)
+    cute.simulate(scaling)(from_dlpack(x), from_dlpack(out))
+    np.testing.assert_allclose(out, scaling.expected(x), rtol=1e-6)
+    compiled = cute.compile(scaling, from_dlpack(x), from_dlpack(out))
+    (kernel,) = compiled.kernels
+    assert kernel.resources.local == 0 and kernel.ptx.count("st.global") == 4
+
+
+def test_a_storage_class_is_one_however_often_it_is_described():
+    def described(n):
+        @cute.struct
+        class Storage:
+            rows: cute.struct.MemRange[cute.Float32, n]
+
+        return Storage
+
+    assert described(4) is described(4) and described(4) is not described(5)
+
+
+def test_an_object_is_as_it_is_at_the_launch(arrays):
+    x, out = arrays
+    scaling = Scaling(4, cute.Float32)
+    cute.simulate(scaling)(from_dlpack(x), from_dlpack(out))
+    scaling.offset, scaling.flag = cute.Int32(70), True
+    with pytest.raises((cute.CuteError, TypeError)):
+        cute.simulate(scaling.kernel)[1, 8](from_dlpack(x), from_dlpack(out))
+    scaling.flag = False
+    cute.simulate(scaling.kernel)[1, 8](from_dlpack(x), from_dlpack(out), more=6)
+    np.testing.assert_allclose(out, scaling.expected(x) + 64, rtol=1e-6)
+
+
+@pytest.mark.gpu
+def test_a_method_launches_on_a_gpu(arrays):
+    torch = pytest.importorskip("torch")
+    x, _ = arrays
+    source, out = torch.from_numpy(x).cuda(), torch.zeros(8, 4, device="cuda")
+    scaling = Scaling(4, cute.Float32)
+    compiled = cute.compile(scaling, from_dlpack(source), from_dlpack(out), 8)
+    for run in (scaling, compiled):
+        out.zero_()
+        run(from_dlpack(source), from_dlpack(out))
+        torch.cuda.synchronize()
+        np.testing.assert_allclose(out.cpu().numpy(), scaling.expected(x), rtol=1e-6)
+    scaling.kernel[1, 8](from_dlpack(source), from_dlpack(out), more=6)
+    cute.launch(scaling.kernel, grid=1, block=8)(from_dlpack(source), out=from_dlpack(out), more=7)
+    torch.cuda.synchronize()
+    np.testing.assert_allclose(out.cpu().numpy(), scaling.expected(x) + 2, rtol=1e-6)
+
+
+class Wrong:
+    def __init__(self):
+        self.array, self.n = np.zeros(3), 1
+
+    @cute.kernel
+    def held(self, out):
+        out[0] = self.array[0]
+
+    @cute.kernel
+    def absent(self, out):
+        out[0] = self.absent_field
+
+    @cute.kernel
+    def sets(self, out):
+        self.n = 2
+
+    @cute.kernel
+    def launches(self, out):
+        self.held(out)
+
+
+@pytest.mark.parametrize("name, said", [
+    ("held", "Wrong.array is of type ndarray, which a kernel cannot hold"),
+    ("absent", "Wrong has no attribute 'absent_field'"),
+    ("sets", "Wrong.n cannot be assigned: a Wrong is immutable"),
+    ("launches", "held is a kernel, and a kernel calls none"),
+])  # fmt: skip
+def test_what_a_kernel_cannot_do_with_its_object(name, said):
+    out, kernel = np.zeros(1), getattr(Wrong(), name)
+    with pytest.raises(cute.CuteError, match=said):
+        cute.simulate(kernel)[1, 1](out)
+    with pytest.raises(cute.CuteError, match=said):
+        cute.compile(kernel, (out,))
+
+
+def test_arguments_of_every_launch_may_be_named_and_left_out():
+    @cute.kernel
+    def add(x, out, n: cute.Constexpr, more=1):
+        for i in cute.range_constexpr(n):
+            out[i] = x[i] + more
+
+    x, out = np.arange(4), np.zeros(4, int)
+    cute.simulate(add)[1, 1](x, n=3, out=out)
+    assert out.tolist() == [1, 2, 3, 0]
+    with pytest.raises(cute.CuteError, match="kernel add"):
+        cute.simulate(add)[1, 1](x, out, m=4)
+    assert cute.compile(add, x, out, 4).ptx.count("st.global") == cute.compile(add, (x, out, 4)).ptx.count("st.global")
+
+
+def test_a_compiled_host_function_remembers_what_is_static():
+    calls = []
+
+    @cute.jit
+    def run(x, n: cute.Constexpr, y=3):
+        calls.append((x, n, y))
+
+    compiled = cute.compile(run, 1, 2)
+    compiled(5)
+    compiled(5, 6)
+    compiled(5, y=7)
+    assert calls == [(1, 2, 3), (5, 2, 3), (5, 2, 6), (5, 2, 7)]
+
+
+def test_a_launch_says_how_large_blocks_are():
+    @cute.kernel
+    def plain(out):
+        out[cuda.threadIdx.x] = 1
+
+    @cute.kernel(launch_bounds=(64,))
+    def bounded(out):
+        out[cuda.threadIdx.x] = 1
+
+    @cute.jit
+    def run(out):
+        plain(out).launch(grid=1, block=[64, 1, 1], min_blocks_per_mp=3)
+        plain(out).launch(grid=1, block=32)
+        bounded(out).launch(grid=1, block=32)
+
+    out = np.zeros(64)
+    first, second, third = (k.ptx for k in cute.compile(run, out).kernels)
+    assert ".maxntid 64" in first and ".minnctapersm 3" in first
+    assert ".maxntid 32" in second and ".minnctapersm" not in second
+    assert ".maxntid 64" in third
+    cute.simulate(run)(out)
+    assert out.all()
+    with pytest.raises(cute.CuteError, match="min_blocks_per_mp 0 must be an int from 1 on"):
+        plain(out).launch(grid=1, block=32, min_blocks_per_mp=0)

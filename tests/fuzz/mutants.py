@@ -36,7 +36,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "every kernel is ours": ("ground/ownership.py", "return any(map(is_own_type, argtypes)) or _function(py_func, set())", "return True"),
     "only what a kernel names": ("ground/ownership.py", "        return _function(compiled, seen)", "        return False"),
     "only its arguments' types": ("ground/ownership.py", "or _function(py_func, set())", ""),
-    "one iteration too few": ("passes/unroll.py", "for k, index in enumerate(indices):", "for k, index in enumerate(indices[:-1] if len(indices) > 2 else indices):"),
+    "one iteration too few": ("passes/unroll.py", "for k, item in enumerate(items):", "for k, item in enumerate(items[:-1] if len(items) > 2 else items):"),
     "variables that a loop carries": ("passes/unroll.py", "return sorted(defined - _needed_at(flow, blocks, header, inside))", "return sorted(defined)"),
     "variables that are read after the loop": ("passes/unroll.py", "        defined -= flow.usemap[label]", "        pass"),
     "a break's blocks": ("passes/unroll.py", "            found.add(label)\n", "            pass\n"),

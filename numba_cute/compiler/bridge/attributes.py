@@ -17,18 +17,39 @@ from numba.cuda.cudaimpl import registry as lowering_registry
 from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
-from ...seam import CuteError
+from ...seam import CuteError, plain
+from ...seam.held import function_of, is_held, python_of
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from . import contexts, structs
-from .object_types import BoundTraced, Value
+from . import contexts, struct_operators, structs
+from .object_types import BoundJitted, BoundTraced, Value
 from .values import abstract, concrete, numba_type
 
 
 def _is_method(obj: Any, attr: str) -> bool:
     if isinstance(obj, type):
         return False
+    if is_held(obj) and attr not in vars(obj) and inspect.isfunction(inspect.getattr_static(obj.cute_of, attr, None)):
+        return True
     return inspect.isfunction(inspect.getattr_static(type(obj), attr, None))
+
+
+def _own_function(obj: Any, attr: str) -> Any:
+    """Return the Python of an attribute that is a method of the host's object that `obj` stands for and that Numba
+    compiles; None for any other, and for what is traced."""
+    if not is_held(obj) or attr in vars(obj):
+        return None
+    raw = inspect.getattr_static(obj.cute_of, attr, None)
+    fn = None if isinstance(raw, staticmethod) or inspect.isfunction(raw) else function_of(raw)
+    return None if fn is None or seam.is_traced(fn) else fn
+
+
+def _type_of(value: Any) -> types.Type:
+    """Return the Numba type of an attribute: a function that a field holds is one of the kernel's."""
+    fn = python_of(value)
+    if fn is None or seam.is_traced(value) or plain.is_plain_function(value):
+        return numba_type(value)
+    return types.Dispatcher(struct_operators.dispatcher_of(fn))
 
 
 def _attribute(obj: Any, attr: str) -> Any:
@@ -49,12 +70,15 @@ class ValueAttributes(AttributeTemplate):
         tracer = Tracer()
         try:
             obj = abstract(typ, None, tracer)
+            fn = _own_function(obj, attr)
+            if fn is not None:
+                return BoundJitted(typ, attr, struct_operators.dispatcher_of(fn))
             if _is_method(obj, attr):
                 return BoundTraced(typ, attr)
             if seam.is_struct_class(obj) and structs.is_jitted(obj, attr):
                 return structs.jitted_type(obj, attr)
             with seam.running(tracer):
-                return numba_type(_attribute(obj, attr))
+                return _type_of(_attribute(obj, attr))
         except CuteError as e:
             raise as_typing_error(e) from e
 
@@ -63,13 +87,13 @@ class ValueAttributes(AttributeTemplate):
 def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -> Any:
     tracer = Tracer(context, builder)
     obj = abstract(typ, val, tracer)
-    if _is_method(obj, attr):
+    if _own_function(obj, attr) is not None or _is_method(obj, attr):
         return val
     if seam.is_struct_class(obj) and structs.is_jitted(obj, attr):
         return context.get_dummy_value()
     with seam.running(tracer):
         result = _attribute(obj, attr)
-        return concrete(result, numba_type(result), tracer)
+        return concrete(result, _type_of(result), tracer)
 
 
 @contexts.setattr_rule

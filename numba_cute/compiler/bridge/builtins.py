@@ -30,7 +30,7 @@ _UNARY: tuple[_Function, ...] = (bool, operator.not_, abs, int, float)
 _OF_MANY: tuple[_Function, ...] = (max, min, sorted, sum, any, all)
 _OF_STATIC: tuple[_Function, ...] = (max, min, abs, sum)
 """Whose results for static integers are static."""
-_UNKNOWN: tuple[_Function, ...] = (any, all)
+_UNKNOWN: tuple[_Function, ...] = (any, all, reversed)
 """Which Numba does not know at all."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
@@ -17,11 +18,14 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
-from ...seam import CuteError, facade
+from ...seam import CuteError, facade, plain
+from ...seam.error import RunTimeCondition
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.target import current_arch
+from . import contexts
 from .object_types import BoundTraced, traces_calls
+from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
 
 
@@ -39,12 +43,31 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         return fn(*plain, **named)
 
 
+def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, inspect.Signature]:
+    """Return the signature of a call of `fn` that names `kws`, and the same as `_ordinary` has it."""
+    if _is_shared(fn):
+        sig = _shared_signature(fn)
+        if sig is not None:
+            return sig
+    return _ordinary(_with_named(_of_callable(fn), kws))
+
+
+def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
+    fn = fn.cls if isinstance(fn, plain.Maker) else fn
+    if fn is SimpleNamespace:
+        return inspect.Signature([inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)])
+    return inspect.signature(fn)
+
+
 @functools.cache
-def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature]:
-    """Return a callable's signature, and the same with keyword-only parameters made ordinary (what Numba can fold)."""
-    sig = inspect.signature(fn)
-    if any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()):
-        raise CuteError(f"{fn!r} takes **kwargs, which a kernel cannot pass: name its parameters")
+def _shared_signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature] | None:
+    """Return the signatures of a callable that is the same for all calls; None if they depend on the call."""
+    sig = _of_callable(fn)
+    return None if any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()) else _ordinary(sig)
+
+
+def _ordinary(sig: inspect.Signature) -> tuple[inspect.Signature, inspect.Signature]:
+    """Return a signature, and the same with keyword-only parameters made ordinary (what Numba can fold)."""
     params = [
         p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p for p in sig.parameters.values()
     ]
@@ -53,6 +76,13 @@ def _signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signa
     required = [p for p in params if p.default is p.empty]
     ordered = required + [p for p in params if p.default is not p.empty]
     return sig, sig.replace(parameters=ordered, return_annotation=inspect.Signature.empty)
+
+
+def _with_named(sig: inspect.Signature, kws: Any) -> inspect.Signature:
+    """Return a signature whose **kwargs is what a call names beside the other parameters."""
+    given = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in dict(kws) if n not in sig.parameters]
+    params = [p for p in sig.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    return sig.replace(parameters=[*params, *given])
 
 
 _LOCATIONS = ("loc", "ip")
@@ -84,30 +114,102 @@ _results: dict[Any, Any] = {}
 
 
 @traces_calls
-def trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
+def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
     """Return the signature of calling `find(the receiver object)`, with its lowering registered under `key`.
 
-    receiver: the Numba type whose object `find` is given: the callable itself or a method's object.
+    receiver: the Numba type whose object `find` is given: the callable itself or a method's object. What is called is
+    traced; of the user's plain functions those that Python alone cannot follow are jitted.
     """
+    memo = (key, tuple(args), tuple(dict(kws).items()), current_arch())
+    if memo not in _jitted:
+        try:
+            return _trace_call(key, receiver, find, args, kws)
+        except Exception as e:
+            fn = _plain_function(receiver, find)
+            if fn is None:
+                raise (as_typing_error(e) if isinstance(e, CuteError) else e) from e
+            try:
+                return _jit_call(key, receiver, fn, args, kws, memo)
+            except Exception as other:
+                if isinstance(e, CuteError) and not isinstance(e, RunTimeCondition):
+                    raise as_typing_error(e) from e
+                raise other from e
+    return _jit_call(key, receiver, _jitted[memo], args, kws, memo)
+
+
+_jitted: dict[Any, Any] = {}
+"""The plain functions that tracing could not follow, by call."""
+
+
+def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
+    """Return the user's plain function that a call calls, unbound; None if it calls something else."""
+    tracer = Tracer()
     try:
-        typing_tracer = Tracer()
-        with seam.running(typing_tracer):
-            fn = find(abstract(receiver, None, typing_tracer))
-        real, folded = _signature(fn) if _is_shared(fn) else _signature.__wrapped__(fn)
-        if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
-            folded = _with_locations(folded)
-        types_ = _fold(fn, folded, args, kws)
-        memo = (key, types_, current_arch())
-        result = _results.get(memo)
-        if result is None:
-            names = list(folded.parameters)
-            order = [names.index(p) for p in real.parameters]
-            values = [abstract(t, None, typing_tracer) for t in types_]
-            result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
-            _register(key, receiver, find, real, order, types_)
-            _results[memo] = result
-    except CuteError as e:
-        raise as_typing_error(e) from e
+        with seam.running(tracer):
+            fn = find(abstract(receiver, None, tracer))
+    except Exception:
+        return None
+    fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
+    return fn if plain.is_plain_function(fn) else None
+
+
+def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) -> Any:
+    """Return the signature of a call of a plain function that Numba compiles, with its lowering registered."""
+    dispatcher = dispatcher_of(fn)
+    bound = _has_receiver(key, receiver)
+    own = (receiver,) if key[0] is BoundTraced else ()
+    template, pysig, given, named = dispatcher.get_call_template((*own, *args), kws)
+    inner = template(contexts.typing_context()).apply(given, named)
+    types_ = tuple(inner.args[len(own) :])
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        return context.get_function(types.Dispatcher(dispatcher), inner)(builder, values)
+
+    _register_lowering((*key, ((receiver,) if bound else ()) + types_), lower)
+    _jitted[memo] = fn
+    params = list(pysig.parameters.values())[len(own) :]
+    return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
+        pysig=pysig.replace(parameters=params)
+    )
+
+
+def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Call a function that Numba compiles from traced code."""
+    tracer: Any = seam.current()
+    values = inspect.signature(function.py_func).bind(*args, **named)
+    values.apply_defaults()
+    given = [*values.args, *values.kwargs.values()]
+    kinds = tuple(map(numba_type, given))
+    fn = types.Dispatcher(dispatcher_of(function.py_func))
+    sig = fn.get_call_type(contexts.typing_context(), kinds, {})
+    if tracer.builder is None:
+        return abstract(sig.return_type, None, tracer)
+    lowered = [concrete(x, ty, tracer) for x, ty in zip(given, kinds)]
+    lowered = [tracer.context.cast(tracer.builder, v, h, w) for v, h, w in zip(lowered, kinds, sig.args)]
+    out = tracer.context.get_function(fn, sig)(tracer.builder, lowered)
+    return abstract(sig.return_type, out, tracer)
+
+
+Tracer.call_function = staticmethod(call_jitted)
+
+
+def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
+    typing_tracer = Tracer()
+    with seam.running(typing_tracer):
+        fn = find(abstract(receiver, None, typing_tracer))
+    real, folded = _signatures(fn, kws)
+    if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
+        folded = _with_locations(folded)
+    types_ = _fold(fn, folded, args, kws)
+    memo = (key, types_, tuple(folded.parameters), current_arch())
+    result = _results.get(memo)
+    if result is None:
+        names = list(folded.parameters)
+        order = [names.index(p) for p in real.parameters]
+        values = [abstract(t, None, typing_tracer) for t in types_]
+        result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
+        _register(key, receiver, find, real, order, types_)
+        _results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
         pysig=folded
     )
@@ -136,7 +238,11 @@ def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
         result = run(fn, real, [values[i] for i in order], tracer)
         return concrete(result, sig.return_type, tracer)
 
-    impl_key = (*key, full)
-    selector = cuda_target.target_context._defns[impl_key]
+    _register_lowering((*key, full), lower)
+
+
+def _register_lowering(key: Any, lower: Any) -> None:
+    full = key[-1]
+    selector = cuda_target.target_context._defns[key]
     if full not in [s for s, _ in selector.versions]:
         selector.append(lower, full)

@@ -7,16 +7,24 @@ than registered with Numba, where they would be tried, and named in errors, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaNotImplementedError
+from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
+from ...seam import plain
 from ..ground.ownership import is_own_type
+from .object_types import Value
+
+try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
+    from numba.core.errors import TypingError as _OtherTypingError
+except ImportError:
+    _OtherTypingError = TypingError  # type: ignore[misc]
 
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
@@ -59,6 +67,17 @@ def setattr_rule(rule: Callable[[Any, str, Any], Any]) -> Callable[[Any, str, An
     return rule
 
 
+@contextmanager
+def _of_one_class() -> Iterator[None]:
+    """Raise a typing error of either class as one that numba-cuda's inference holds back."""
+    try:
+        yield
+    except _OtherTypingError as e:
+        if isinstance(e, TypingError):
+            raise
+        raise TypingError(str(e)) from e
+
+
 class CuteTypingContext(CUDATypingContext):
     """A view of Numba's typing context: the same state, with this library's templates before Numba's own."""
 
@@ -84,7 +103,33 @@ class CuteTypingContext(CUDATypingContext):
             found = rule(func, args)
             if found is not None:
                 return found
-        return super().resolve_function_type(func, args, kws)
+        with _of_one_class():
+            return super().resolve_function_type(func, args, kws)
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        with _of_one_class():
+            return super().resolve_setitem(target, index, value)
+
+    def resolve_static_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        with _of_one_class():
+            return super().resolve_static_setitem(target, index, value)
+
+    def resolve_static_getitem(self, value: Any, index: Any) -> Any:
+        with _of_one_class():
+            return super().resolve_static_getitem(value, index)
+
+    def resolve_getattr(self, typ: Any, attr: str) -> Any:
+        with _of_one_class():
+            return super().resolve_getattr(typ, attr)
+
+    def resolve_value_type(self, val: Any) -> Any:
+        if (
+            plain.is_plain_function(val)
+            or isinstance(val, plain.Maker)
+            or (isinstance(val, type) and plain.is_plain_class(val))
+        ):
+            return Value(("const", type(val), val))
+        return super().resolve_value_type(val)
 
     def resolve_setattr(self, target: Any, attr: str, value: Any) -> Any:
         for rule in _SETATTR:

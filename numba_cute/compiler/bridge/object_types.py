@@ -155,6 +155,39 @@ class StructRefModel(models.DataModel):
         return ptr
 
 
+class StructPointer(StructRef):
+    """A `StructRef` as an object of a plain class holds it: by its address, so that it is the same one there."""
+
+    @property
+    def target(self) -> StructRef:
+        """The type of what it points to."""
+        return StructRef(self.cls, self.fields)
+
+    @property
+    def key(self) -> Any:
+        return (StructPointer, *self._key)
+
+
+@register_model(StructPointer)
+class StructPointerModel(StructRefModel):
+    """An address, also where it is stored."""
+
+    def get_data_type(self) -> ir.Type:
+        return self._struct().as_pointer()
+
+    def get_return_type(self) -> ir.Type:
+        raise CuteError(
+            "an object that holds a mutable one cannot be returned by a function that Numba compiles: the place of "
+            "that is gone then; return both"
+        )
+
+    def as_data(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def from_data(self, builder: Any, value: Any) -> Any:
+        return value
+
+
 class BoundTraced(types.BoundFunction):
     """A traced method of an object: `this` is the object's type, `attr` the method's name."""
 

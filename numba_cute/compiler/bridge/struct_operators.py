@@ -14,6 +14,7 @@ from numba.cuda import types, typing
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
+from ...seam.plain import with_ordinary_parameters
 from ..ground.target import current_arch
 from . import contexts
 from .object_types import StructRef
@@ -31,7 +32,7 @@ _METHODS |= {getattr(operator, f"i{n}"): f"__i{n}__" for n in ("add", "sub", "mu
 @functools.cache
 def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
     """Return the jitted form of a method; one for each target, since Numba caches by argument types alone."""
-    return cuda.jit(device=True, forceinline=True)(fn)
+    return cuda.jit(device=True, forceinline=True)(with_ordinary_parameters(fn))
 
 
 def dispatcher_of(fn: Callable[..., Any]) -> Any:

@@ -13,12 +13,14 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.held import python_of
+from ...seam.plain import is_plain_class
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import struct_operators
 from .object_types import BoundJitted, BoundTraced, StructRef
 from .struct_operators import dispatcher_of
-from .values import StructProxy, concrete, load_field, numba_type, proxy_get, store_field
+from .values import StructProxy, concrete, load_field, numba_type, proxy_get, seen_type, store_field
 
 
 def is_jitted(cls: type, name: str) -> bool:
@@ -40,12 +42,14 @@ class StructAttributes(AttributeTemplate):
 
     def generic_resolve(self, typ: StructRef, attr: str) -> Any:
         if attr in typ.types:
-            return typ.types[attr]
+            return seen_type(typ.types[attr])
         raw = inspect.getattr_static(typ.cls, attr, None)
         if inspect.isfunction(raw):
-            if seam.is_traced(raw):
+            if seam.is_traced(raw) or is_plain_class(typ.cls):
                 return BoundTraced(typ, attr)
             return BoundJitted(typ, attr, dispatcher_of(raw))
+        if getattr(raw, "__cute_host__", False):
+            return BoundJitted(typ, attr, dispatcher_of(python_of(raw)))
         tracer = Tracer()
         try:
             if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
@@ -76,7 +80,7 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
     raw = inspect.getattr_static(typ.cls, attr, None)
     if attr in typ.stored:
         return load_field(StructProxy(typ, val), attr, tracer)
-    if inspect.isfunction(raw) and attr not in typ.types:
+    if (inspect.isfunction(raw) or getattr(raw, "__cute_host__", False)) and attr not in typ.types:
         return val
     if isinstance(raw, staticmethod) and is_jitted(typ.cls, attr):
         return context.get_dummy_value()
@@ -98,8 +102,13 @@ def struct_setattr(context: Any, builder: Any, sig: Any, args: Any, attr: str) -
     if isinstance(raw, property):
         raise CuteError(f"{ref.cls.__name__}.{attr} is a property without a setter: it cannot be assigned")
     if attr not in ref.stored:
+        remedy = (
+            "make it with a run-time value, as cute.Int32(0),"
+            if is_plain_class(ref.cls)
+            else "annotate the field with a DType"
+        )
         raise CuteError(
-            f"{ref.cls.__name__}.{attr} is static ({ref.types[attr]}) and cannot be assigned: annotate the field with "
-            "a DType if it changes at run time"
+            f"{ref.cls.__name__}.{attr} is static ({ref.types[attr]}) and cannot be assigned: {remedy} if it changes "
+            "at run time"
         )
     store_field(StructProxy(ref, args[0]), attr, args[1], Tracer(context, builder))

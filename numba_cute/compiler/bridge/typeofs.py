@@ -65,7 +65,11 @@ def _extend(cls: type) -> None:
 
 
 def _of_static_argument(obj: Constexpr, c: Any) -> Any:
-    return types.literal(obj.value) if isinstance(obj.value, (bool, int)) else typeof_impl(obj.value, c)
+    if isinstance(obj.value, (bool, int)):
+        return types.literal(obj.value)
+    if callable(obj.value) and not isinstance(obj.value, type) and not seam.is_static_class(type(obj.value)):
+        return _of_constant(obj.value, c)
+    return typeof_impl(obj.value, c)
 
 
 seam.tell_marked(_register_marked)

@@ -20,12 +20,12 @@ from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
-from ...seam import CuteError
+from ...seam import CuteError, plain
 from ..emit.leaves import Number, scalar_type
 from ..emit.tracer import Tracer
 from . import tree
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
-from .object_types import StructRef, Value
+from .object_types import StructPointer, StructRef, Value
 
 _I32 = ir.IntType(32)
 
@@ -134,6 +134,8 @@ def numba_type(obj: Any) -> types.Type:
         return obj._ty
     if seam.is_struct_class(type(obj)):
         return type_of_instance(obj)
+    if plain.is_plain(obj):
+        return type_of_plain(obj)
     if isinstance(obj, (tuple, list)):
         return types.BaseTuple.from_types([numba_type(x) for x in obj])
     if isinstance(obj, CUDADispatcher):
@@ -191,6 +193,29 @@ def type_of_instance(obj: Any) -> StructRef:
     return StructRef(cls, tuple((name, _field_type(cls, name, getattr(obj, name))) for name in cls.__cute_fields__))
 
 
+def type_of_plain(obj: Any) -> StructRef:
+    """Return the type of an object of a plain class that traced code made. What its methods set later is known at run
+    time alone; mutable objects in it are held by their address."""
+    changing = plain.varying(obj)
+    return StructRef(
+        type(obj), tuple((name, _plain_field(x, name in changing)) for name, x in plain.fields_of(obj).items())
+    )
+
+
+def _plain_field(value: Any, changes: bool) -> types.Type:
+    ty = numba_type(value)
+    if isinstance(ty, StructRef):
+        return StructPointer(ty.cls, ty.fields)
+    return plain_type(_run_time(ty)) if changes else ty
+
+
+def _run_time(ty: types.Type) -> types.Type:
+    """Return a type of numbers, or of a tuple of them, without their values."""
+    if isinstance(ty, types.BaseTuple):
+        return types.BaseTuple.from_types([_run_time(t) for t in ty])
+    return types.unliteral(ty)
+
+
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
     """Store a struct that traced code made into a new slot of the frame."""
     data = tracer.context.data_model_manager[ty].get_data_type()
@@ -199,6 +224,11 @@ def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
     for name in ty.stored:
         _store(proxy, name, getattr(obj, name), tracer)
     return slot
+
+
+def seen_type(ty: types.Type) -> types.Type:
+    """Return the type that a field has for those who read it."""
+    return ty.target if isinstance(ty, StructPointer) else ty
 
 
 def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
@@ -212,7 +242,7 @@ def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
     if name not in proxy._ty.stored:
         return None
     place = _address(proxy, name, tracer)
-    if isinstance(ty, StructRef):
+    if isinstance(ty, StructRef) and not isinstance(ty, StructPointer):
         return place
     return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
 
@@ -229,7 +259,7 @@ def store_field(proxy: StructProxy, name: str, value: Any, tracer: Tracer) -> No
 
 def _fits(ty: types.Type, have: types.Type) -> bool:
     number = (types.Integer, types.Float, types.Boolean)
-    return ty == plain_type(have) or (
+    return seen_type(ty) in (have, plain_type(have)) or (
         isinstance(ty, number) and not isinstance(ty, types.Literal) and isinstance(types.unliteral(have), number)
     )
 
@@ -257,12 +287,15 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)
-        return abstract(ref.types[name], value, tracer)
+        return abstract(seen_type(ref.types[name]), value, tracer)
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         return raw.fget(proxy)  # type: ignore[misc]
     if inspect.isfunction(raw):
-        return functools.partial(raw if seam.is_traced(raw) else _jitted_from_traced(ref, name), proxy)
+        traced = seam.is_traced(raw) or plain.is_plain_class(ref.cls)
+        return functools.partial(raw if traced else _jitted_from_traced(ref, name), proxy)
+    if getattr(raw, "__cute_host__", False):
+        return functools.partial(raw, proxy)
     if raw is None:
         raise CuteError(f"{ref.cls.__name__} has no attribute {name!r}")
     return getattr(ref.cls, name)

@@ -11,6 +11,7 @@ from numba.cuda import types
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.error import RunTimeCondition
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,
@@ -75,13 +76,13 @@ class Number(seam.Leaf):
         return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
 
     def __bool__(self) -> bool:
-        raise CuteError(
+        raise RunTimeCondition(
             f"a run-time value ({self.type}) cannot decide compile-time control flow: "
             "branch on it in the kernel itself, or make it static"
         )
 
     def __index__(self) -> int:
-        raise CuteError(f"a static int is needed here, and this one ({self.type}) is known only at run time")
+        raise RunTimeCondition(f"a static int is needed here, and this one ({self.type}) is known only at run time")
 
     __int__ = __index__
 

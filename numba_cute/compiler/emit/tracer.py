@@ -34,6 +34,9 @@ SMEM_MARK = "// numba_cute.smem_bytes"
 class Tracer(Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
+    call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""
+
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         if not isinstance(cond, Number):
@@ -295,6 +298,9 @@ class Tracer(Vectors):
             return b.ptrtoint(symbol, _LLVM["i64"])
 
         return self.number(types.uint64, emit)
+
+    def tells(self) -> bool:
+        return self.builder is not None
 
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         if self.builder is None:

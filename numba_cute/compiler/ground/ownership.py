@@ -20,6 +20,8 @@ from ... import seam
 
 _PACKAGE = __name__.split(".")[0]
 _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+_MARKS = ("__cute_cluster__", "__cute_own__")
+"""Attributes of functions that this library's decorators made something of."""
 _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 
 
@@ -65,7 +67,7 @@ def _function(fn: Any, seen: set[int]) -> bool:
     if not isinstance(fn, FunctionType) or id(fn) in seen:
         return False
     seen.add(id(fn))
-    if _is_package(fn.__module__) or seam.is_traced(fn) or hasattr(fn, "__cute_cluster__"):
+    if _is_package(fn.__module__) or seam.is_traced(fn) or any(hasattr(fn, mark) for mark in _MARKS):
         return True
     names, attributes = _names(fn.__code__)
     reached = [fn.__globals__[name] for name in names if name in fn.__globals__]
@@ -88,8 +90,8 @@ def _value(value: Any, attributes: frozenset[str], seen: set[int]) -> bool:
         return _is_package(value.__name__) or _members(value, vars(value), attributes, seen)
     if isinstance(value, type):
         return _is_own_class(value) or any(_members(c, vars(c), attributes, seen) for c in value.__mro__[:-1])
-    if isinstance(value, FunctionType):  # Numba calls none but those that it compiles
-        return _is_package(value.__module__) or seam.is_traced(value)
+    if isinstance(value, FunctionType):  # plain Numba calls none that is not compiled
+        return _function(value, seen)
     compiled = getattr(value, "py_func", None)
     if isinstance(compiled, FunctionType):
         return _function(compiled, seen)

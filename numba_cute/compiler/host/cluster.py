@@ -23,7 +23,7 @@ def cluster_shape(*shape: int) -> Callable[[Any], Any]:
     def mark(kernel: Any) -> Any:
         inner = getattr(kernel, "dispatcher", None)
         if inner is not None:  # of `cute.kernel`
-            return type(kernel)(mark(inner))
+            return type(kernel)(mark(inner), kernel.__self__)
         function = getattr(kernel, "py_func", kernel)
         if hasattr(function, "__cute_cluster__"):
             function = _copied(function)

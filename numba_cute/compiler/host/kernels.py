@@ -4,83 +4,116 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from numba import cuda
 
-from ...seam import CuteError
-from ...seam.constexpr import LAUNCHER, static_arguments
+from ... import seam
+from ...seam import CuteError, current_or
+from ...seam.constexpr import LAUNCHER, as_annotated, in_order, static_arguments
+from ...seam.plain import with_ordinary_parameters
+from ...seam.prints import printing
 from .cluster import cluster_shape
 
 
 class Kernel:
     """A kernel that `cute.kernel` made: `k(*args).launch(grid=…, block=…)`, or as any kernel of Numba
-    `k[grid, block](*args)`. All that takes a kernel here takes it.
+    `k[grid, block](*args)`. All that takes a kernel here takes it. As a method of an object it takes that as its first
+    argument, as it is when the kernel is launched.
 
-    dispatcher: what `cuda.jit` made of the function. py_func, targetoptions: its.
+    dispatcher: what `cuda.jit` made of the function. this: the object whose method it is. py_func, targetoptions: the
+    dispatcher's.
     """
 
-    def __init__(self, dispatcher: Any) -> None:
-        self.dispatcher = dispatcher
+    __cute_kernel__ = True
+
+    def __init__(self, dispatcher: Any, this: Any = None, bounded: dict[Any, Any] | None = None) -> None:
+        self.dispatcher, self.__self__ = dispatcher, this
+        self._bounded: dict[Any, Any] = {} if bounded is None else bounded
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)
+
+    def set_name_prefix(self, prefix: str) -> None:
+        """Begin the kernel's name, in PTX and in what profilers show, with `prefix`: before it is compiled."""
+        _rename(self.py_func, prefix)
 
     @property
     def targetoptions(self) -> Any:
         """The options that `cuda.jit` was given."""
         return getattr(self.dispatcher, "targetoptions", {})
 
+    def __get__(self, obj: Any, owner: Any = None) -> Kernel:
+        return self if obj is None else Kernel(self.dispatcher, obj, self._bounded)
+
     def __call__(self, *args: Any, **named: Any) -> Call:
         """Bind the kernel's arguments, `args` in order and `named` by name; `.launch(…)` of the result runs it."""
-        return Call(self, _in_order(self.py_func, args, named))
+        own = () if self.__self__ is None else (self.__self__,)
+        return Call(self, in_order(self.py_func, (*own, *args), named)[len(own) :])
+
+    def bounded(self, threads: int, blocks: int | None) -> Kernel:
+        """Return the kernel as it is compiled for blocks of so many threads, of which at least so many `blocks` are to
+        be on an SM at once; itself, where its own options say `launch_bounds`."""
+        if self.targetoptions.get("launch_bounds") is not None or not hasattr(self.dispatcher, "targetoptions"):
+            return self
+        bounds = (threads,) if blocks is None else (threads, blocks)
+        if bounds not in self._bounded:
+            options = {**self.targetoptions, "launch_bounds": bounds}
+            self._bounded[bounds] = made = type(self.dispatcher)(self.py_func, targetoptions=options)
+            if self.dispatcher._cache.cache_path is not None:
+                made.enable_caching()
+        return Kernel(self._bounded[bounds], self.__self__)
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
         launch = self.dispatcher[configuration]
-        return lambda *args: launch(*static_arguments(self.py_func, args))
+        return lambda *args, **named: launch(*static_arguments(self, args, named))
 
 
-def _in_order(fn: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
-    given = dict(zip(names, args))
-    if len(args) > len(names) or set(named) - set(names) or set(named) & set(given):
+def _rename(function: Any, prefix: str) -> None:
+    if not isinstance(prefix, str) or not prefix.isidentifier():
         raise CuteError(
-            f"kernel {fn.__name__}({', '.join(names)}) was called with {len(args)} values and {list(named)}"
+            f"set_name_prefix({prefix!r}): a name has letters, digits and _ alone, and begins with no digit"
         )
-    given |= named
-    missing = [n for n in names[: len(names) - len(fn.__defaults__ or ())] if n not in given]
-    if missing:
-        raise CuteError(f"kernel {fn.__name__}({', '.join(names)}): there is no value for {', '.join(missing)}")
-    defaults = dict(zip(reversed(names), reversed(fn.__defaults__ or ())))
-    return tuple(given.get(n, defaults.get(n)) for n in names)
+    own = getattr(function, "__cute_name__", function.__name__)
+    function.__cute_name__ = own
+    function.__name__ = function.__qualname__ = f"{prefix}_{own}"
 
 
 class Call:
-    """A kernel with its arguments, to be launched. kernel: a `Kernel`. args: all of its arguments, in order."""
+    """A kernel with its arguments, to be launched. kernel: a `Kernel`. args: all of its arguments, in order, but for a
+    method's object."""
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
         self.kernel, self.args = kernel, args
 
     def launch(
-        self, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0, use_pdl: bool = False
-    ) -> None:
+        self, *, grid: Any, block: Any, cluster: Any = None, smem: int | None = None, stream: Any = 0,
+        min_blocks_per_mp: int | None = None, use_pdl: bool = False,
+    ) -> None:  # fmt: skip
         """Launch the kernel on its arguments: on the GPU, or in the simulator where `cute.simulate` runs the host
         function that calls this.
 
         grid: CTAs, an int or up to three. block: threads of a CTA, likewise. cluster: CTAs of a cluster, likewise; None
         for the kernel's own shape. smem: bytes of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs.
-        stream: as for `cute.launch`. use_pdl: programmatic dependent launch (sm_90). CuteError: as `cute.launch`.
+        stream: as for `cute.launch`. min_blocks_per_mp: blocks that are to be on an SM at once. use_pdl: programmatic
+        dependent launch (sm_90). The kernel is compiled for blocks of this size (PTX .maxntid, .minnctapersm), unless
+        it was made with `launch_bounds=`. CuteError: as `cute.launch`.
         """
-        grid, block = (d if isinstance(d, int) else tuple(d) for d in (grid, block))
+        grid, block = (d if isinstance(d, int) else tuple(map(int, d)) for d in (grid, block))
+        if min_blocks_per_mp is not None and (type(min_blocks_per_mp) is not int or min_blocks_per_mp < 1):
+            raise CuteError(f"launch: min_blocks_per_mp {min_blocks_per_mp!r} must be an int from 1 on, or None")
         options = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
+        kernel = self.kernel.bounded(math.prod((block,) if isinstance(block, int) else block), min_blocks_per_mp)
         launcher = LAUNCHER.get()
         if launcher is not None:
-            launcher(self.kernel, self.args, options)
+            launcher(kernel, self.args, options)
             return
         from .launching import launch  # Numba's own simulator has no launches
 
-        launch(self.kernel, **options, stream=stream or 0, pdl=use_pdl)(*self.args)
+        launch(kernel, **options, stream=stream or 0, pdl=use_pdl)(*self.args)
 
 
 def kernel(function: Any = None, **options: Any) -> Any:
@@ -91,31 +124,49 @@ def kernel(function: Any = None, **options: Any) -> Any:
 
         scale(x, 4).launch(grid=8, block=128)
 
-    function: the kernel's Python; its annotations are not read, but for `cute.Constexpr`, which makes a parameter
-    static. options: those of `cuda.jit`, as in `@cute.kernel(lineinfo=True)`. A method is none: a kernel takes all
-    that it uses as arguments, globals or closure variables (CuteError).
+    function: the kernel's Python; of its annotations `cute.Constexpr` makes a parameter static, and an element type, as
+    `cute.Float32`, makes such a number of a Python number that is given for it. Others are not read. options: those of
+    `cuda.jit`, as in `@cute.kernel(lineinfo=True)`.
+
+    In a class it is a method: `self.k(x).launch(…)`. Of its `self` a kernel reads the fields as they are at the launch
+    (numbers, texts, tuples and lists, enumerations, element types, layouts, atoms, tensors, storage classes; what is
+    static in them compiles anew), and calls the methods. It cannot set them.
     """
     if function is None:
         return functools.partial(kernel, **options)
-    if "." in function.__qualname__.rpartition("<locals>.")[2] and function.__code__.co_varnames[:1] == ("self",):
-        raise CuteError(
-            f"@cute.kernel: {function.__qualname__} is a method, and Numba has no kernels with a `self`: make it a "
-            "function in __init__ or __call__, which closes over what it needs"
-        )
-    return Kernel(cuda.jit(**options)(function))
+    return Kernel(cuda.jit(**options)(_own(printing(function))))
+
+
+def dsl_user_op(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as an operation of the user's: Python that runs while a kernel that calls it is compiled, on what
+    is static, and on numbers, tensors and vectors whose values are known only at run time.
+
+    function: the Python. It has no branch or loop over what is known only at run time (CuteError there).
+    """
+    return seam.traced(function)
 
 
 def jit(function: Any = None, **options: Any) -> Any:
     """Mark a function as one of the host, which launches kernels, or of a kernel, which calls it: on the host it runs
     as the Python that it is, and a kernel compiles it as a device function of Numba's.
 
-    function: the Python. options: those of `cuda.jit(device=True)`. `cute.simulate(f)(*args)` runs a host function
-    with the kernels that it launches in the simulator.
+    function: the Python, also of a method, such as `__call__`; a number that the host gives for a parameter annotated
+    with an element type becomes one. options: those of `cuda.jit(device=True)`.
+    `cute.simulate(f)(*args)` runs a host function with the kernels that it launches in the simulator, and
+    `cute.compile(f, *args)` compiles these.
     """
     if function is None:
         return functools.partial(jit, **options)
-    made = cuda.jit(**{"device": True, **options})(function)
+    made = cuda.jit(**{"device": True, "forceinline": "inline" not in options, **options})(
+        with_ordinary_parameters(_own(printing(function)))
+    )
     return _both(type(made))._taking(made)  # type: ignore[arg-type]
+
+
+def _own(function: Any) -> Any:
+    """Mark a function as one that this library compiles, whatever it names."""
+    function.__cute_own__ = True
+    return function
 
 
 @functools.cache
@@ -132,9 +183,20 @@ def _both(kind: Any) -> Any:
             made.__class__ = cls
             return made
 
+        def set_name_prefix(self, prefix: str) -> None:
+            """Begin the function's name with `prefix`: before it is compiled."""
+            _rename(getattr(self, "py_func", None) or self.fn, prefix)
+
+        def __get__(self, obj: Any, owner: Any = None) -> Any:
+            return self if obj is None else MethodType(self, obj)
+
         def __call__(self, *args: Any, **named: Any) -> Any:
-            """Run the function's Python on `args` and `named`."""
-            return (getattr(self, "py_func", None) or self.fn)(*args, **named)
+            """Run the function's Python on `args` and `named`; in traced code, call what Numba makes of it."""
+            call = getattr(current_or(None), "call_function", None)
+            if call is not None:
+                return call(self, args, named)
+            function = getattr(self, "py_func", None) or self.fn
+            return function(*as_annotated(function, args), **named)
 
     Function.__name__ = Function.__qualname__ = kind.__name__
     return Function

@@ -113,6 +113,7 @@ class Launch:
     """A kernel with its launch configuration; calling it with the kernel's arguments launches. See `launch`."""
 
     def __init__(self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool) -> None:
+        self.given = kernel
         kernel = getattr(kernel, "dispatcher", kernel)
         grid, block = normalize_kernel_dimensions(grid, block)
         self.kernel, self.grid, self.block = kernel, grid, block
@@ -123,19 +124,19 @@ class Launch:
     def _compiled(self, args: Any) -> Any:
         return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
 
-    def __call__(self, *args: Any) -> None:
-        args = mapped(self.kernel, static_arguments(self.kernel, args))
+    def __call__(self, *args: Any, **named: Any) -> None:
+        args = mapped(self.kernel, static_arguments(self.given, args, named))
         compiled = self._compiled(args)
         launched(compiled, args, self.grid, self.block, self.configuration.stream, self.smem, self.cluster, self.pdl)
 
-    def prepare(self, *args: Any) -> Callable[[], None]:
+    def prepare(self, *args: Any, **named: Any) -> Callable[[], None]:
         """Compile, check and pack once; the call that is returned only launches, on the same arguments.
 
-        args: the kernel's arguments. Arrays must already be on the device (CuteError): nothing is copied back.
+        args, named: the kernel's arguments. Arrays must already be on the device (CuteError): nothing is copied back.
         """
         if recording() is not None:
             raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
-        args = mapped(self.kernel, static_arguments(self.kernel, args))
+        args = mapped(self.kernel, static_arguments(self.given, args, named))
         compiled = self._compiled(args)
         cufunc = compiled._codelibrary.get_cufunc()
         smem = _check_smem(compiled, cufunc, self.smem)

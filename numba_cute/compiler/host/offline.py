@@ -11,29 +11,53 @@ from numba.cuda.core import sigutils
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
-from ...seam.constexpr import static_arguments
+from ...seam.constexpr import LAUNCHER, is_host, static_arguments
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import ptxas
 from .facts import required_smem
 from .lowering import lowered
 from .mapped import mapped
-from .result import Compiled, warn_if_slow
+from .result import Compiled, CompiledHost, warn_if_slow
 
 
-def compile(kernel: Any, args: Any, arch: str = "sm_90a") -> Compiled:
+def compile(kernel: Any, *args: Any, arch: str = "sm_90a") -> Any:
     """Compile a kernel for a target, whatever GPU is here or none.
 
-    kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple (arrays, CuTe tensors and
-    TMA atoms, numbers), or a Numba signature. arch: the target, "sm_80" to "sm_120a".
+    kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
+    numbers), one by one or as one tuple, or a Numba signature. arch: the target, "sm_80" to "sm_120a". Of a host
+    function (`cute.jit`, or an object whose `__call__` is one), which is run for that, all kernels that it launches are
+    compiled, and a `CompiledHost` is returned, which is called as the function is.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
     lost speed.
     """
+    if len(args) > 1 and isinstance(args[-1], str) and not is_host(kernel):  # the target, by its place
+        *args, arch = args  # type: ignore[assignment]
+    if is_host(kernel):
+        return _compile_host(kernel, args, arch)
+    if len(args) == 1 and (isinstance(args[0], (tuple, list)) or sigutils.is_signature(args[0])):
+        args = args[0]
     py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
         return _compile(py_func, argtypes, options, arch, cc)
+
+
+def _compile_host(host: Any, args: Any, arch: str) -> CompiledHost:
+    """Run a host function, and compile the kernels that it would launch."""
+    parse_arch(arch)
+    kernels: list[Compiled] = []
+
+    def take(kernel: Any, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+        kernels.append(compile(kernel, given, arch=arch))
+
+    token = LAUNCHER.set(take)
+    try:
+        host(*args)
+    finally:
+        LAUNCHER.reset(token)
+    return CompiledHost(host, args, tuple(kernels))
 
 
 def frontend(kernel: Any, args: Any, arch: str) -> Any:
@@ -50,8 +74,13 @@ def taken(kernel: Any, args: Any, arch: str, what: str) -> tuple[Any, tuple[type
     if not callable(py_func):
         raise CuteError(f"kernel={kernel!r}: {what} takes a @cuda.jit kernel or a function")
     if isinstance(args, (tuple, list)):
-        args = type(args)(static_arguments(py_func, args))
+        args = type(args)(_given(kernel, args))
     return py_func, _argument_types(mapped(kernel, args, arch)), dict(getattr(kernel, "targetoptions", {}))
+
+
+def _given(kernel: Any, args: Any) -> Any:
+    """Return a kernel's arguments, or the types of them that a signature gives."""
+    return args if any(isinstance(a, types.Type) for a in args) else static_arguments(kernel, args)
 
 
 def _argument_types(args: Any) -> tuple[types.Type, ...]:

@@ -7,14 +7,17 @@ A variable is constant where every assignment that reaches the place gives one v
 from __future__ import annotations
 
 import contextlib
+import enum
 import itertools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.core import ir
 
-from ... import seam
+from ... import dtypes, seam
 from ...seam import CuteError
 from ..bridge import tree
 from ..bridge.object_types import Value
@@ -26,7 +29,15 @@ FOLDABLE = {
     operator.eq, operator.ne,
 }  # fmt: skip
 _UNARY = {operator.neg, operator.pos, operator.invert}
+_IDENTITY: dict[Any, Callable[[Any, Any], bool]] = {
+    operator.is_: lambda a, b: a is b,
+    operator.is_not: lambda a, b: a is not b,
+    operator.eq: lambda a, b: bool(a == b),
+    operator.ne: lambda a, b: bool(a != b),
+}
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
+_MATH = (math.log2, math.log, math.log10, math.sqrt, math.ceil, math.floor, math.exp)
+"""Of numbers of the source: `int(math.log2(32))` is static."""
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
 FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, CuteError)
 """Errors of Python's where a constant has no such attribute, item or result: then the kernel is to say so, or it works
@@ -68,6 +79,15 @@ class Constants:
         with contextlib.suppress(NotConstant):
             self._assigned(place)
 
+    def assignment(self, var: Any, use: Place) -> tuple[Any, Place] | None:
+        """Return the right-hand side of the one assignment whose value the statement at `use` reads, and its place;
+        None if there are several."""
+        places = self._definitions.reaching(var.name, use)
+        if len(places) != 1:
+            return None
+        node = self._definitions.at(places[0]).value
+        return self.assignment(node, places[0]) if isinstance(node, ir.Var) else (node, places[0])
+
     def _assigned(self, place: Place) -> Any:
         """Return the value that the assignment at a place gives."""
         if place not in self._found:
@@ -101,8 +121,15 @@ class Constants:
             raise NotConstant from None
 
     def _argument(self, index: int) -> Any:
-        """Return what a `static` argument's type says of it: its run-time parts are _Unknown."""
+        """Return what an argument's type says of it: a literal, None, a default; of what is `static`, all but its
+        run-time parts, which are _Unknown."""
         ty = self._args[index] if index < len(self._args) else None
+        if isinstance(ty, types.Literal):
+            return ty.literal_value
+        if isinstance(ty, types.NoneType):
+            return None
+        if isinstance(ty, types.Omitted):
+            return ty.value
         if not isinstance(ty, Value):
             raise NotConstant
         return tree.unflatten(ty.spec, itertools.repeat(_Unknown()))
@@ -119,6 +146,13 @@ def _same(a: Any, b: Any) -> bool:
     return isinstance(a, (int, str)) and a == b
 
 
+def _is_name(value: Any) -> bool:
+    """Say whether a value is None, a member of an enumeration, a class or an element type: what stands for itself."""
+    if isinstance(value, enum.Enum):
+        return not isinstance(value, int)  # which is a number to a kernel
+    return value is None or isinstance(value, (type, dtypes.DType))
+
+
 def _number(value: Any) -> Any:
     """Return a result of integer arithmetic, unless 64 bits do not hold it: at run time it wraps around."""
     if type(value) not in (int, bool) or not -_WIDEST <= value < _WIDEST:
@@ -127,9 +161,14 @@ def _number(value: Any) -> Any:
 
 
 def _binop(node: Any, of: Any) -> Any:
-    """Compute `x + y` of integers; `x += y` makes a new one as well."""
+    """Compute `x + y` of integers; `x += y` makes a new one as well. Names of things are one or not."""
     fn = node.immutable_fn if node.op == "inplace_binop" else node.fn
     lhs, rhs = of(node.lhs), of(node.rhs)
+    if fn in _IDENTITY and any(_is_name(x) for x in (lhs, rhs)) and _Unknown not in (type(lhs), type(rhs)):
+        if fn in (operator.is_, operator.is_not) or all(map(_is_name, (lhs, rhs))):
+            return _IDENTITY[fn](lhs, rhs)
+    if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
+        return _IDENTITY[fn](lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))
@@ -137,7 +176,7 @@ def _binop(node: Any, of: Any) -> Any:
 
 def _unary(node: Any, of: Any) -> Any:
     value = of(node.value)
-    if node.fn is operator.not_ and isinstance(value, int):
+    if node.fn is operator.not_ and (value is None or isinstance(value, (int, str))):
         return not value
     if node.fn not in _UNARY or type(value) is not int:
         raise NotConstant
@@ -151,6 +190,10 @@ def _call(node: Any, of: Any) -> Any:
     function = of(node.func)
     if function is seam.const_expr and len(node.args) == 1:
         return of(node.args[0])
+    if len(node.args) == 1 and any(function is f for f in (int, *_MATH)):
+        number = of(node.args[0])
+        if isinstance(number, float) or (function is not int and isinstance(number, int)):
+            return function(number)
     if not any(function is f for f in _PURE):
         raise NotConstant
     args = [of(a) for a in node.args]

@@ -4,7 +4,9 @@
 * Lists become tuples; constant tuples, nested and global ones too, become `build_tuple` of literals (Numba keeps
   literals only in flat tuples written in place).
 * Arithmetic on constant ints is folded, where every path to it agrees.
-* `range_constexpr` loops are unrolled: each copy of the body sees a literal index.
+* `print` and f-strings of the CuTe DSL's kernels are of what is known now (see `prints`).
+* Branches on constants are taken: what the other way holds is gone.
+* `range_constexpr` loops, and those over tuples, are unrolled: each copy of the body sees a literal index, or its item.
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions
 
-from . import unroll
+from . import branches, prints, ranges, sequences, unroll
 from .constants import Constants, NotConstant
-from .definitions import statements
+from .definitions import Place, statements
+from .fields import keep_varying
+from .once import take_once
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -33,12 +37,16 @@ class KeepConstants(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         func_ir = state.func_ir
-        changed = _tuples_for_lists(func_ir)
+        changed = prints.print_compiling(func_ir)
+        changed |= ranges.plain_ranges(func_ir, state.args)
+        changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
-        changed |= _fold(func_ir, state.args)
-        while unroll.unroll_one(func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state)):
+        changed |= _settle(func_ir, state.args)
+        changed |= keep_varying(func_ir, Constants(func_ir.blocks, state.args))
+        while _take_static_branches(state) or _unroll_one(state):
             changed = True
-            _fold(func_ir, state.args)  # arithmetic on the indices, tuples that they index
+            sequences.tuples_for_lists(func_ir)
+            _settle(func_ir, state.args)  # arithmetic on the indices, tuples that they index, branches on them
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
@@ -46,16 +54,39 @@ class KeepConstants(FunctionPass):
         return changed
 
 
-def _tuples_for_lists(func_ir: Any) -> bool:
-    """Make tuples of literal lists, as in `mode=[1]`, the CuTe DSL's idiom: a kernel has no lists of its own."""
-    changed = False
-    for _, inst in statements(func_ir.blocks):
-        if isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Expr) and inst.value.op == "build_list":
-            inst.value = ir.Expr.build_tuple(inst.value.items, inst.loc)
-            changed = True
-    if changed:
-        func_ir._definitions = build_definitions(func_ir.blocks)
+def _settle(func_ir: Any, args: Any) -> bool:
+    """Fold constants and leave out what is not reached because of them, until nothing changes."""
+    changed = _fold(func_ir, args)
+    while branches.prune_known(func_ir, Constants(func_ir.blocks, args)):
+        changed = True
+        _fold(func_ir, args)  # of a variable that is set on one way alone
     return changed
+
+
+def _take_static_branches(state: Any) -> bool:
+    """Leave out what is not reached because of conditions that only types tell."""
+    known = Constants(state.func_ir.blocks, state.args)
+    return branches.prune_typed(state.func_ir, known, TypedConstants(state), unroll.pending(state.func_ir, known))
+
+
+def _unroll_one(state: Any) -> bool:
+    """Unroll the outermost `range_constexpr` loop or loop over a tuple, so that an inner bound may be an outer index's
+    copy; False if there is none."""
+    func_ir = state.func_ir
+    known, typed = Constants(func_ir.blocks, state.args), TypedConstants(state)
+    loops = sequences.Sequences(func_ir, known, typed)
+    for label in sorted(func_ir.blocks):
+        for at, inst in enumerate(func_ir.blocks[label].body):
+            expr, place = inst.value if isinstance(inst, ir.Assign) else None, Place(label, at)
+            if not isinstance(expr, ir.Expr):
+                continue
+            if expr.op == "call" and unroll.is_range(expr, place, known):
+                items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
+                unroll.unroll(func_ir, label, at, items)
+                return True
+            if expr.op == "getiter" and (take_once(func_ir, place, known) or loops.unroll_at(place)):
+                return True
+    return False
 
 
 def _constant_slices(func_ir: Any) -> bool:

@@ -16,6 +16,7 @@ from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ..bridge import contexts
+from ..bridge.object_types import Value
 
 _WIDEST = 1 << 63
 
@@ -71,3 +72,36 @@ class _TupleAdd(TupleAdd):
 @contexts.template(tuple)
 class _TupleConstructor(TupleConstructor):
     prefer_literal = True
+
+
+# ---------------------------------------------------------------- identity
+
+
+def _identical(args: Any) -> bool | None:
+    """Say whether two values are one object, where their types tell: None is one, and so is each static object."""
+    first, second = args
+    if isinstance(first, types.NoneType) or isinstance(second, types.NoneType):
+        return None if isinstance(first, types.Optional) or isinstance(second, types.Optional) else first == second
+    if all(isinstance(t, Value) and t.spec[0] == "const" for t in args):
+        return first.spec[2] is second.spec[2]
+    return None
+
+
+def _register_identity(op: Callable[..., Any], same: bool) -> None:
+    @contexts.template(op)
+    class Template(AbstractTemplate):
+        prefer_literal = True
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            answer = _identical(args) if len(args) == 2 else None
+            return None if answer is None else typing.signature(types.literal(answer is same), *args)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.get_constant(types.boolean, sig.return_type.literal_value)
+
+    contexts.lower(op, Value, types.Any)(lower)
+    contexts.lower(op, types.Any, Value)(lower)
+
+
+_register_identity(operator.is_, True)
+_register_identity(operator.is_not, False)

@@ -37,33 +37,45 @@ class TypedConstants:
     def of(self, var: Any, use: Place) -> Any:
         """Return the value of a variable that the statement at `use` reads; NotConstant if its type tells none. Where a
         mistake before it stopped typing, Refused with that."""
+        found = _literal(self.type_of(var, use))
+        if found is None or not isinstance(found[0], int):
+            raise NotConstant
+        return found[0]
+
+    def type_of(self, var: Any, use: Place) -> Any:
+        """Return the type of a variable that the statement at `use` reads, None if it has none yet. Refused as `of`."""
         if use not in self._found:
-            self._found[use] = self._values(use)
+            self._found.update(self._types([use]))
         found = self._found[use].get(var.name)
         if isinstance(found, Refused):
             raise found
-        if found is None:
-            raise NotConstant
         return found
 
-    def _values(self, use: Place) -> dict[str, Any]:
-        """Return the values of what one statement reads: ints, None where there is none, or what is wrong before it."""
+    def literals(self, reads: list[tuple[Any, Place]]) -> list[tuple[Any] | None]:
+        """Return the value, in a tuple, of each variable that the statement at a place reads, an int, a bool, a string
+        or None; None for one whose type tells none."""
+        missing = list(dict.fromkeys(use for _, use in reads if use not in self._found))
+        if missing:
+            try:
+                self._found.update(self._types(missing))
+            except Refused:
+                return [None] * len(reads)
+        found = [self._found[use].get(var.name) for var, use in reads]
+        return [_literal(x) for x in found]
+
+    def _types(self, uses: list[Place]) -> dict[Place, dict[str, Any]]:
+        """Return the types of what some statements read: None where there is none, or what is wrong before it."""
         func_ir = _copied(self._state.func_ir)
-        read = _name_what_is_read(func_ir.blocks[use.label], use.index)
+        read = {
+            use: _name_what_is_read(func_ir.blocks[use.label], use.index)
+            for use in sorted(uses, key=lambda p: (p.label, -p.index))
+        }
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)
         func_ir = reconstruct_ssa(func_ir)
         assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
         typed = self._typed(func_ir)
-        out: dict[str, Any] = {}
-        for name, alias in read.items():
-            ty = typed.typemap.get(alias.name)
-            if isinstance(ty, types.IntegerLiteral) and _is_settled(alias.name, typed.typemap, assigned):
-                out[name] = ty.literal_value
-            else:  # it may be that typing came no further than to a mistake
-                before = [e for e in typed.typing_errors if lies_before(e, alias.loc)]
-                out[name] = Refused(before[0]) if before and ty in (None, types.unknown) else None
-        return out
+        return {use: {n: _type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}
 
     def _typed(self, func_ir: Any) -> Any:
         state = self._state
@@ -73,6 +85,23 @@ class TypedConstants:
             )
         except (NumbaError, *FAULTS) as e:  # which Numba does not hold back: no such name in a module, no such index
             raise Refused(CuteError(str(e) or type(e).__name__)) from e
+
+
+def _type(alias: Any, typed: Any, assigned: dict[str, Any]) -> Any:
+    """Return the type of a variable in a typed function: None if it has none, or what is wrong before it."""
+    ty = typed.typemap.get(alias.name)
+    if ty not in (None, types.unknown):
+        return ty if _is_settled(alias.name, typed.typemap, assigned) else None
+    # it may be that typing came no further than to a mistake
+    before = [e for e in typed.typing_errors or () if lies_before(e, alias.loc)]
+    return Refused(before[0]) if before else None
+
+
+def _literal(ty: Any) -> tuple[Any] | None:
+    """Return the value that a type says, in a tuple; None if it says none."""
+    if isinstance(ty, types.NoneType):
+        return (None,)
+    return (ty.literal_value,) if isinstance(ty, types.Literal) else None
 
 
 def _name_what_is_read(block: Any, index: int) -> dict[str, Any]:
@@ -101,10 +130,14 @@ def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
 
 
 def _copied(func_ir: Any) -> Any:
-    """Copy a function's IR, whose statements and expressions may be changed without changing this one's."""
+    """Copy a function's IR, whose statements and expressions may be changed without changing this one's. What is raised
+    is left out: Numba cannot type it as it is written, before one of its own passes has been there."""
     new = func_ir.copy()
     for block in new.blocks.values():
-        block.body = [copied_statement(inst) for inst in block.body]
+        block.body = [
+            ir.StaticRaise(AssertionError, None, inst.loc) if isinstance(inst, ir.Raise) else copied_statement(inst)
+            for inst in block.body
+        ]
     return new
 
 

@@ -22,20 +22,26 @@ from .definitions import Place
 from .typed_constants import Refused, TypedConstants, copied_statement
 
 LIMIT = 4096
+Items = list[Any]
+"""The right-hand sides that a loop's variable gets in its copies."""
 
 
-def unroll_one(func_ir: Any, known: Constants, typed: TypedConstants) -> bool:
-    """Unroll the outermost `range_constexpr` loop, so that an inner bound may be an outer index's copy; False if there
-    is none.
-
-    known, typed: the values of variables as the function is now, from the source and (slower) from their types.
-    """
-    for label in sorted(func_ir.blocks):
-        found = _call(func_ir.blocks[label], label, known, typed)
-        if found is not None:
-            _unroll(func_ir, label, *found)
-            return True
-    return False
+def pending(func_ir: Any, known: Constants) -> set[int]:
+    """Return the labels of the blocks in loops that are yet to be unrolled."""
+    found: set[int] = set()
+    loops = None
+    for label, block in func_ir.blocks.items():
+        places = (Place(label, at) for at in range(len(block.body)))
+        calls = ((p, block.body[p.index]) for p in places if isinstance(block.body[p.index], ir.Assign))
+        ranges = (
+            isinstance(i.value, ir.Expr) and i.value.op == "call" and is_range(i.value, p, known) for p, i in calls
+        )
+        if isinstance(block.terminator, ir.Jump) and any(ranges):
+            if loops is None:
+                loops = compute_cfg_from_blocks(func_ir.blocks).loops()
+            loop = loops.get(block.terminator.target)
+            found |= set() if loop is None else set(loop.body)
+    return found
 
 
 def tidy(func_ir: Any) -> None:
@@ -44,23 +50,14 @@ def tidy(func_ir: Any) -> None:
     func_ir.blocks = rename_labels(func_ir.blocks)
 
 
-def _call(block: Any, label: int, known: Constants, typed: TypedConstants) -> tuple[int, range] | None:
-    """Return the position in the block of a `range_constexpr(...)` call, and its range."""
-    for at, inst in enumerate(block.body):
-        expr = inst.value if isinstance(inst, ir.Assign) else None
-        if isinstance(expr, ir.Expr) and expr.op == "call" and _is_range(expr, Place(label, at), known):
-            return at, _indices(expr, Place(label, at), known, typed)
-    return None
-
-
-def _is_range(expr: Any, place: Place, known: Constants) -> bool:
+def is_range(expr: Any, place: Place, known: Constants) -> bool:
     try:
         return known.of(expr.func, place) is seam.range_constexpr
     except NotConstant:
         return False
 
 
-def _indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
+def indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -> range:
     """Return the indices of a loop, from the arguments of its `range_constexpr`."""
     try:
         bounds = [_bound(a, place, known, typed) for a in expr.args]
@@ -75,10 +72,10 @@ def _indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) -
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
         raise _refusal("its step is 0; a loop needs one that is not", expr)
-    indices = range(*bounds)
-    if len(indices) > LIMIT:
-        raise _refusal(f"{len(indices)} copies; the limit is {LIMIT}", expr)
-    return indices
+    found = range(*bounds)
+    if len(found) > LIMIT:
+        raise _refusal(f"{len(found)} copies; the limit is {LIMIT}", expr)
+    return found
 
 
 def _refusal(why: str, expr: Any) -> CuteError:
@@ -95,7 +92,19 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
     return int(value)
 
 
-def _unroll(func_ir: Any, entry: int, at: int, indices: range) -> None:
+def follows(func_ir: Any, block: Any) -> bool:
+    """Say whether a loop follows a block."""
+    targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
+    return bool(targets) and targets[0] in compute_cfg_from_blocks(func_ir.blocks).loops()
+
+
+def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
+    """Copy a loop's body, one copy an item.
+
+    entry, at: the block before the loop and the position in it of what makes the iterator, which is left out. items:
+    right-hand sides, which the loop's variable gets one after the other. guard: a variable; where it is false no copy
+    runs. CuteError: no loop follows.
+    """
     blocks = func_ir.blocks
     before = blocks[entry]
     cfg = compute_cfg_from_blocks(blocks)
@@ -109,19 +118,20 @@ def _unroll(func_ir: Any, entry: int, at: int, indices: range) -> None:
     body = sorted(_iteration(cfg, loop, first) - set(chain))
     own = _own_variables(blocks, header, {*body, *chain})
     step = max(blocks) + 1
-    exit_label = (len(indices) + 1) * step
-    for k, index in enumerate(indices):
+    exit_label = (len(items) + 1) * step
+    for k, item in enumerate(items):
         relabel = {label: (k + 1) * step + label for label in body}
-        relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(indices) else exit_label))
+        relabel.update(dict.fromkeys(chain, (k + 2) * step + header if k + 1 < len(items) else exit_label))
         names = {name: head.scope.redefine(name, head.loc) for name in own}
-        blocks[(k + 1) * step + header] = _opening(head, index, relabel[first], names)
+        blocks[(k + 1) * step + header] = _opening(head, item, relabel[first], names)
         for label in body:
             blocks[relabel[label]] = _copied(blocks[label], relabel, names)
     blocks[exit_label] = _opening(head, None, after, {})
     for label in [*chain, *body]:
         del blocks[label]
     before.body = _without_iterator(before.body[:-1], at)
-    before.append(ir.Jump(step + header if indices else exit_label, before.loc))
+    start = step + header if items else exit_label
+    before.append(ir.Jump(start, before.loc) if guard is None else ir.Branch(guard, start, exit_label, before.loc))
     func_ir.blocks = rename_labels(blocks)
 
 
@@ -187,8 +197,8 @@ def _without_iterator(body: list[Any], at: int) -> list[Any]:
     return kept
 
 
-def _opening(head: Any, index: int | None, target: int, names: dict[str, Any]) -> Any:
-    """Make the loop's header in one copy: the item is a literal (or, on the way out, nothing)."""
+def _opening(head: Any, given: Any, target: int, names: dict[str, Any]) -> Any:
+    """Make the loop's header in one copy: the item is what is `given` (or, on the way out, nothing)."""
     new = ir.Block(head.scope, head.loc)
     item: set[str] = set()
     for inst in head.body[:-1]:
@@ -197,9 +207,9 @@ def _opening(head: Any, index: int | None, target: int, names: dict[str, Any]) -
             continue
         if isinstance(value, ir.Expr) and value.op == "pair_first":
             item.add(inst.target.name)
-            if index is not None:
-                new.append(_renamed(ir.Assign(ir.Const(index, inst.loc), inst.target, inst.loc), names))
-        elif index is None and isinstance(value, ir.Var) and value.name in item:
+            if given is not None:
+                new.append(_renamed(ir.Assign(given, inst.target, inst.loc), names))
+        elif given is None and isinstance(value, ir.Var) and value.name in item:
             item.add(inst.target.name)
         else:
             new.append(_renamed(inst, names))

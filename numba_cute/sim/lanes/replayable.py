@@ -8,12 +8,14 @@ import dataclasses
 import dis
 import enum
 import functools
+from collections.abc import Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...seam import is_static_class, is_struct_class
+from ...seam.held import is_held, method_of
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",
@@ -26,7 +28,7 @@ _VALUES = (int, float, complex, str, bytes, range, np.generic, np.dtype, np.ndar
 
 def replayable(kernel: FunctionType, args: tuple[Any, ...]) -> bool:
     """Tell whether a kernel with these arguments is such code, as far as can be seen."""
-    look = _Look()
+    look = _Look([a for a in args if is_held(a)])
     return look.function(kernel) and all(look.value(a, frozenset()) for a in args)
 
 
@@ -39,9 +41,11 @@ def uses_library(kernel: FunctionType) -> bool:
 
 
 class _Look:
-    """Looks through all that a function refers to. library: whether that is something of numba_cute."""
+    """Looks through all that a function refers to. library: whether that is something of numba_cute. objects: those of
+    the host whose methods it may call."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: Sequence[Any] = ()) -> None:
+        self.objects = objects
         self.seen: dict[int, Any] = {}
         self.library = False
 
@@ -55,6 +59,7 @@ class _Look:
         if not ok:
             return False
         held = [fn.__globals__[n] for n in names if n in fn.__globals__]
+        held += [m for o in self.objects for m in (method_of(o, n) for n in names) if m is not None]
         for cell in fn.__closure__ or ():
             try:
                 held.append(cell.cell_contents)
@@ -85,6 +90,8 @@ class _Look:
             return self.type(value)
         if _library(type(value).__module__):
             return True
+        if is_held(value):
+            return all(self.value(v, names) for v in vars(value).values())
         if is_static_class(type(value)) or is_struct_class(type(value)) or _frozen(type(value)):
             return self.type(type(value)) and all(self.value(v, names) for v in vars(value).values())
         return False

@@ -416,6 +416,9 @@ class SimBackend:
         """A fresh `cuda.local.array`, made where the user's code calls."""
         return data.view(OwnArray)
 
+    def tells(self) -> bool:
+        return self.run.thread.index == 0 and not any(self.run.thread.cta.index)
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         plain = tuple(a.value if isinstance(a, Number) else a for a in args)
         print(re.sub(r"%([-+ #0]*\d*(?:\.\d+)?)(?:hh|ll|[hlqjzt])?([a-zA-Z])", r"%\1\2", fmt) % plain, end="")

@@ -13,6 +13,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.words import dropped, matters
 from ..ground.report import in_library, place_of
+from .arithmetic.functions import range_of
 
 
 def check_used(fn: Any, result: Any, caller: FrameType) -> None:
@@ -58,4 +59,6 @@ def watched(value: Any) -> Any:
     """Give what stands for something of the library in a kernel."""
     if isinstance(value, ModuleType):
         return Library(value) if value.__name__.split(".")[0] == "numba_cute" else value
+    if value is seam.range:
+        return range_of
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64
-from ....seam import CuteError
+from ....seam import CuteError, check_keywords, range_constexpr
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .lanes import Lanes, lanewise
@@ -250,7 +250,11 @@ class Range:
         return map(CLASSES[self.dtype].make, reversed(self.values))
 
 
-def _range(*args: Any) -> Any:
+def range_of(*args: Any, **keywords: Any) -> Any:
+    """What stands for `range`, Python's and the library's, in a kernel."""
+    check_keywords(keywords)
+    if keywords.get("unroll_full"):
+        return range_constexpr(*args)
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]
@@ -286,7 +290,7 @@ def python_functions() -> dict[str, Any]:
     space |= {kind.__name__: type_of(kind) for kind in (int, float, bool)}
     space |= {
         "abs": passing(_abs), "divmod": passing(_divmod), "round": passing(_round), "len": _pure(_len), "sum": _sum,
-        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": _pure(_range), "type": Type,
+        "min": _extreme("min", "lt"), "max": _extreme("max", "gt"), "range": _pure(range_of), "type": Type,
         "pow": _pure(_pow),
     }  # fmt: skip
     return space

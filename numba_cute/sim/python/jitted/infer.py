@@ -256,6 +256,10 @@ class Inference:
         if made.kind == "iter":
             over = _original(made.args[0])
         f = self.of(over.args[0]) if over.kind == "call" else None
+        if over.kind == "call" and "unroll_full" in over.data:
+            full = self.of(over.args[len(over.args) - len(over.data) + over.data.index("unroll_full")])
+            if isinstance(full, Known) and full.value is True:
+                return False
         return isinstance(f, Known) and f.value is self.around.range
 
     # types

@@ -17,7 +17,7 @@ from typing import Any
 
 from .bytecode import VERSION, Instruction, decode
 from .flow import NULL, UNDEFINED, UNKNOWN, Block, Flow, Node, State, accesses, stack_effect
-from .rewrite import operator_name
+from .symbols import operator_name
 
 _NOTHING = ("NOP", "RESUME", "CACHE", "PRECALL", "MAKE_CELL", "COPY_FREE_VARS", "GEN_START", "TO_BOOL")
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import DType
+from ....seam import prints
+from ....seam.held import is_held, python_of
 from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
 from ..arithmetic.modules import Module, replaced
@@ -92,8 +94,9 @@ class Rebuilder:
         self._builtins = python_functions()
         self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
         self._functions: dict[int, Any] = {}
-        self._globals: dict[int, dict[str, Any]] = {}
+        self._globals: dict[tuple[int, bool], dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
+        self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
         self._stubs: dict[int, Any] = {}
         real = sys.modules.get("numba.cuda")
@@ -128,10 +131,10 @@ class Rebuilder:
             return found
         self._keep.append(fn)
         names = _names(fn.__code__)
-        space = self._globals.get(id(fn.__globals__))
+        space = self._globals.get((id(fn.__globals__), prints.prints(fn)))
         if space is None:
-            space = self._globals[id(fn.__globals__)] = dict(fn.__globals__)
-            space["__builtins__"] = self._builtins
+            space = self._globals[id(fn.__globals__), prints.prints(fn)] = dict(fn.__globals__)
+            space["__builtins__"] = self._builtins | ({"print": prints.print} if prints.prints(fn) else {})
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
         new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
@@ -209,6 +212,8 @@ class Rebuilder:
 
     def own(self, value: Any) -> Any:
         """A kernel argument as one thread has it: structs are each thread's own copy."""
+        if is_held(value):
+            return self._held(value)
         if not seam.is_struct_class(type(value)):
             return value
         copy: Any = object.__new__(self.struct_class(type(value)))
@@ -216,6 +221,44 @@ class Rebuilder:
             held = seam.current().hold(type(copy).__cute_types__.get(name), self.own(field))  # type: ignore[attr-defined]
             object.__setattr__(copy, name, held)
         return copy
+
+    def _held(self, value: Any) -> Any:
+        """What stands for an object of the host, with its methods, and the functions and classes in it, rebuilt."""
+        found = self._objects.get(id(value))
+        if found is None:
+            found = self._objects[id(value)] = object.__new__(self._held_class(type(value)))
+            self._keep.append(value)
+            for name, field in vars(value).items():
+                object.__setattr__(found, name, self._field(field))
+        return found
+
+    def _field(self, value: Any) -> Any:
+        if is_held(value):
+            return self._held(value)
+        if type(value) is tuple:
+            return tuple(map(self._field, value))
+        plain = isinstance(value, (float, type, FunctionType)) or python_of(value) is not None
+        return self.replace(value) if plain else value
+
+    def _held_class(self, cls: Any) -> type:
+        found = self._classes.get(cls)
+        if found is None:
+            members: dict[str, Any] = {}
+            for base in cls.cute_of.__mro__[-2::-1]:
+                for name, member in vars(base).items():
+                    if not name.startswith("__") or name == "__call__":
+                        members[name] = self._member(self._plain(member))
+            found = self._classes[cls] = type(cls.__name__, (cls,), {n: m for n, m in members.items() if m is not None})
+        return found
+
+    def _plain(self, member: Any) -> Any:
+        """A class's member as Python has it, without decorators; None for kernels and what Held finds by itself."""
+        if getattr(member, "__cute_kernel__", False):
+            return None
+        fn = python_of(member)
+        if fn is None:
+            return member if isinstance(member, (classmethod, property)) else None
+        return staticmethod(fn) if isinstance(member, staticmethod) else fn
 
     def _module(self, module: ModuleType, names: frozenset[str]) -> Any:
         if module.__name__ == "numba.cuda":

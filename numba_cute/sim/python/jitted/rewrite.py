@@ -10,20 +10,15 @@ from types import CodeType
 from typing import Any
 
 from ....dtypes import DType
+from ....seam import after_set
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from .bytecode import VERSION, Body, Instruction, decode, encode
+from .settings import settings
+from .symbols import operator_name
 from .types import caster
 
-_SYMBOLS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
-            "<<": "lshift", ">>": "rshift", "&": "and_", "|": "or_", "^": "xor"}  # fmt: skip
-_COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
-_WORDS = {"ADD": "add", "SUBTRACT": "sub", "MULTIPLY": "mul", "TRUE_DIVIDE": "truediv", "FLOOR_DIVIDE": "floordiv",
-          "MODULO": "mod", "POWER": "pow", "LSHIFT": "lshift", "RSHIFT": "rshift", "AND": "and_", "OR": "or_",
-          "XOR": "xor"}  # fmt: skip
-_UNARY = {"UNARY_NEGATIVE": "neg", "UNARY_POSITIVE": "pos", "UNARY_INVERT": "invert", "UNARY_NOT": "not_"}
-_INTRINSIC_POSITIVE = 5
-_MORE_STACK = 2
+_MORE_STACK = 3
 
 
 @functools.lru_cache(maxsize=4096)
@@ -31,7 +26,9 @@ def rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
     """The code, and all the code inside it, with Numba's operators. casts: see `specialise.Cast`."""
     body = decode(code)
     consts = list(map(_constant, code.co_consts))
+    sets = {id(body.instructions[at]): name for at, name in settings(code).items()}
     out = replaced(_cast(code, body.instructions, casts, consts) if casts else body.instructions, consts)
+    out = _with_settings(code, out, sets, consts) if sets else out
     return encode(code, Body(out, _handlers(body, out)), tuple(consts), _MORE_STACK)
 
 
@@ -99,6 +96,28 @@ def _one_cast(code: CodeType, cast: Any, position: Any, consts: list[Any]) -> li
     return [Instruction("LOAD_FAST", at, position), *call, Instruction("STORE_FAST", at, position)]
 
 
+def _with_settings(
+    code: CodeType, instructions: list[Instruction], sets: dict[int, str], consts: list[Any]
+) -> list[Instruction]:
+    """The instructions, with variables set to what `x.set(…)` in a statement of its own gives. sets: the variables, by
+    the instructions that would drop it."""
+    out: list[Instruction] = []
+    for i in instructions:
+        name = sets.get(id(i))
+        if name is None or i.name != "POP_TOP":
+            out.append(i)
+            continue
+        at = code.co_varnames.index(name)
+        _become(i, "LOAD_FAST", at)
+        function = Instruction("LOAD_CONST", constant(_set, consts), i.position)
+        out += [i, function, *call_below(2, i.position), Instruction("STORE_FAST", at, i.position)]
+    return out
+
+
+def _set(made: Any, x: Any) -> Any:
+    return after_set(x, made)
+
+
 def replaced(instructions: list[Instruction], consts: list[Any]) -> list[Instruction]:
     """The instructions with calls of Numba's operators; `consts` gets the functions that they call."""
     out: list[Instruction] = []
@@ -124,26 +143,6 @@ def _contains(x: Any, container: Any) -> bool:
 
 def _lacks(x: Any, container: Any) -> bool:
     return lacks(container, x)
-
-
-def operator_name(i: Instruction) -> tuple[str, str] | None:
-    """(kind, the name of a function of `operator`) of an operator: "binary", "inplace", "unary", "contains"."""
-    name = i.name
-    if name == "BINARY_OP":
-        inplace = i.value.endswith("=")
-        found = _SYMBOLS.get(i.value[:-1] if inplace else i.value)
-        return None if found is None else ("inplace" if inplace else "binary", found)
-    if name == "COMPARE_OP":
-        found = _COMPARISONS.get(i.value.removeprefix("bool(").removesuffix(")"))
-        return None if found is None else ("binary", found)
-    if name == "CONTAINS_OP":
-        return "contains", "lacks" if i.arg else "contains"
-    if name in _UNARY:
-        return "unary", _UNARY[name]
-    if name == "CALL_INTRINSIC_1" and i.arg == _INTRINSIC_POSITIVE:
-        return "unary", "pos"
-    kind, _, word = name.partition("_")
-    return (kind.lower(), _WORDS[word]) if kind in ("BINARY", "INPLACE") and word in _WORDS else None
 
 
 _TABLES: dict[str, dict[str, Callable[..., Any]]] = {

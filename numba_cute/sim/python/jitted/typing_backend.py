@@ -96,5 +96,8 @@ class TypingBackend(SimBackend):
     def note(self, address: int, nbytes: int, name: str) -> None:
         pass
 
+    def tells(self) -> bool:
+        return False
+
     def printf(self, fmt: str, args: Sequence[Any]) -> None:
         pass

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Branches whose condition is known while a kernel is compiled: the way that is not taken is left out, so that it need
+not even have types. What is known before typing is asked first (`flag`, `x is None`, `kind is Kind.A`); what only types
+tell, as `cute.rank(x) == 2`, where the branch asks for it by `const_expr`, or for identity, as `x[1] is None`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import compute_cfg_from_blocks
+
+from ... import seam
+from .constants import Constants, NotConstant
+from .definitions import Place
+from .typed_constants import TypedConstants
+
+_JUDGED = (bool, int, float, str, tuple, type(None))
+
+
+class Condition(NamedTuple):
+    """A branch on `bool(x)`. label: of its block. place: of that call. asked: the variable x. constexpr: whether x is
+    what `const_expr` gave, or what `is` says."""
+
+    label: int
+    place: Place
+    asked: Any
+    constexpr: bool
+
+
+def prune_known(func_ir: Any, known: Constants) -> bool:
+    """Leave out what branches do not take whose condition has one value before typing."""
+    return _prune(func_ir, [(c, _truth(known, c)) for c in _conditions(func_ir.blocks, known)])
+
+
+def prune_typed(func_ir: Any, known: Constants, typed: TypedConstants, pending: set[int]) -> bool:
+    """Leave out what branches do not take whose condition's type says its value: of all, if there is one of them that
+    asks for it by `const_expr`. pending: labels of blocks that are yet to be unrolled, which are left alone."""
+    found = [c for c in _conditions(func_ir.blocks, known) if c.label not in pending]
+    if not any(c.constexpr for c in found):
+        return False
+    values = typed.literals([(c.asked, c.place) for c in found])
+    return _prune(func_ir, [(c, None if v is None else bool(v[0])) for c, v in zip(found, values)])
+
+
+def _prune(func_ir: Any, judged: list[tuple[Condition, bool | None]]) -> bool:
+    decided = [(c, truth) for c, truth in judged if truth is not None]
+    for condition, truth in decided:
+        block = func_ir.blocks[condition.label]
+        branch = block.terminator
+        block.body[-1] = ir.Jump(branch.truebr if truth else branch.falsebr, branch.loc)
+    if decided:
+        for dead in compute_cfg_from_blocks(func_ir.blocks).dead_nodes():
+            del func_ir.blocks[dead]
+    return bool(decided)
+
+
+def _conditions(blocks: dict[int, Any], known: Constants) -> Iterator[Condition]:
+    for label in sorted(blocks):
+        body = blocks[label].body
+        branch = body[-1]
+        if not isinstance(branch, ir.Branch) or branch.truebr == branch.falsebr:
+            continue
+        for at in range(len(body) - 2, -1, -1):
+            inst = body[at]
+            if isinstance(inst, ir.Assign) and inst.target.name == branch.cond.name:
+                expr, place = inst.value, Place(label, at)
+                if _calls(expr, bool, place, known):
+                    found = Condition(label, place, expr.args[0], _is_constexpr(expr.args[0], place, known))
+                    if found.constexpr or not any(_raises(blocks[to]) for to in branch.get_targets()):
+                        yield found
+                break
+
+
+def _raises(block: Any) -> bool:
+    """Say whether a block is an assertion's, which is judged when all has types (see assertions.py)."""
+    return isinstance(block.terminator, (ir.Raise, ir.StaticRaise, ir.DynamicRaise))
+
+
+def _calls(expr: Any, function: Any, place: Place, known: Constants) -> bool:
+    if not isinstance(expr, ir.Expr) or expr.op != "call" or len(expr.args) != 1 or expr.kws:
+        return False
+    try:
+        return known.of(expr.func, place) is function
+    except NotConstant:
+        return False
+
+
+def _is_constexpr(var: Any, place: Place, known: Constants) -> bool:
+    made, at = known.assignment(var, place) or (None, place)
+    if isinstance(made, ir.Expr) and made.op == "unary" and made.fn is operator.not_:
+        return _is_constexpr(made.value, at, known)
+    identity = isinstance(made, ir.Expr) and made.op == "binop" and made.fn in (operator.is_, operator.is_not)
+    return identity or _calls(made, seam.const_expr, at, known)
+
+
+def _truth(known: Constants, condition: Condition) -> bool | None:
+    try:
+        value = known.of(condition.asked, condition.place)
+    except NotConstant:
+        return None
+    return bool(value) if type(value) in _JUDGED else None

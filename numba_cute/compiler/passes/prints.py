@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`print` and f-strings of kernels that `cute.kernel` and `cute.jit` made: as in the CuTe DSL they tell what is known
+while the kernel is compiled. Any other kernel has Numba's, which prints at run time."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any
+
+from numba.cuda.core import ir
+
+from ...seam import prints
+
+
+def print_compiling(func_ir: Any) -> bool:
+    """Let a function print while it is compiled, if it is one that does; say whether it prints."""
+    if not prints.prints(func_ir.func_id.func):
+        return False
+    changed = False
+    for block in func_ir.blocks.values():
+        body: list[Any] = []
+        texts: set[str] = set()  # of an f-string: it is put together within a block
+        for inst in block.body:
+            value: Any = inst.value if isinstance(inst, ir.Assign) else None
+            new = _instead(value)
+            if new is not None:
+                inst.value = ir.Global(value.name, new, value.loc)
+                changed = True
+            elif _is_text(value, texts):
+                texts.add(inst.target.name)
+                if isinstance(value, ir.Expr) and value.op == "binop":
+                    join = block.scope.redefine("$numba_cute_join", inst.loc)
+                    body.append(ir.Assign(ir.Global("join", prints.joined, inst.loc), join, inst.loc))
+                    inst.value = ir.Expr.call(join, [value.lhs, value.rhs], (), inst.loc)
+            if new is prints.text:
+                texts.add(inst.target.name)
+            body.append(inst)
+        block.body = body
+    return changed
+
+
+def _instead(value: Any) -> Any:
+    """Return what stands for a function of Python's that a kernel names; None for any other value."""
+    if not isinstance(value, ir.Global):
+        return None
+    return prints.print if value.value is builtins.print else prints.text if value.value is str else None
+
+
+def _is_text(value: Any, texts: set[str]) -> bool:
+    """Say whether a value is a part of an f-string: a text of the source, what `str` gives, or a sum of such."""
+    if isinstance(value, ir.Const):
+        return isinstance(value.value, str)
+    if not isinstance(value, ir.Expr):
+        return False
+    if value.op == "call":
+        return value.func.name in texts
+    return value.op == "binop" and value.fn is operator.add and {value.lhs.name, value.rhs.name} <= texts

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`range` with the CuTe DSL's keywords, and `cute.range`: Python's `range`, or `range_constexpr` where they say
+`unroll_full=True`."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from numba.cuda.core import ir
+
+from ... import seam
+from ...seam import CuteError
+from ..ground.errors import located
+from .constants import Constants, NotConstant
+from .definitions import Place, statements
+
+
+def plain_ranges(func_ir: Any, args: Any) -> bool:
+    """Make Python's `range` of `cute.range` and of a `range` with keywords; say whether there was one. args: the types
+    of the function's arguments. CuteError: a keyword that there is not, or an `unroll_full` that is not static."""
+    known, changed = Constants(func_ir.blocks, args), False
+    for place, inst in list(statements(func_ir.blocks)):
+        call = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(call, ir.Expr) or call.op != "call":
+            continue
+        try:
+            function = known.of(call.func, place)
+        except NotConstant:
+            continue
+        if function is not seam.range and not (function is builtins.range and call.kws):
+            continue
+        new = seam.range_constexpr if _is_full(call, place, known) else builtins.range
+        call.kws = ()
+        _before(func_ir.blocks[place.label], inst, call, new)
+        changed = True
+    return changed
+
+
+def _is_full(call: Any, place: Place, known: Constants) -> bool:
+    """Say whether a call of `range` asks for copies."""
+    given = dict(call.kws)
+    try:
+        seam.check_keywords(given)
+    except CuteError as e:
+        raise located(e, call.loc) from None
+    try:
+        return bool(known.of(given["unroll_full"], place)) if "unroll_full" in given else False
+    except NotConstant:
+        raise located(CuteError("range: unroll_full must be static, True or False"), call.loc) from None
+
+
+def _before(block: Any, inst: Any, call: Any, function: Any) -> None:
+    """Let a call be of another function."""
+    name = block.scope.redefine("$numba_cute_range", call.loc)
+    call.func = name
+    block.body.insert(
+        block.body.index(inst), ir.Assign(ir.Global(function.__name__, function, call.loc), name, call.loc)
+    )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops and comprehensions over tuples in Numba IR, before SSA, and the lists that grow in them.
+
+`for t in (a, b):` over anything but numbers is copied, one copy an item, since the items have types of their own; so is
+every comprehension, over a `range` too. A list is a tuple (a kernel has no lists of its own): once its loop is copied,
+`list.append(x)` is `list = list + (x,)`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import compute_cfg_from_blocks
+from numba.cuda.core.ir_utils import build_definitions, replace_vars
+
+from ...seam import CuteError
+from ..ground.errors import located
+from .constants import Constants, NotConstant
+from .definitions import Place, statements
+from .typed_constants import TypedConstants
+from .unroll import indices, unroll
+
+_MAKERS = (enumerate, zip, reversed)
+_NUMBERS = (types.Number, types.Boolean, types.IntegerLiteral, types.BooleanLiteral)
+
+
+class Sequences:
+    """The loops of a function that go over tuples. known, typed: what is known of its variables as it is now."""
+
+    def __init__(self, func_ir: Any, known: Constants, typed: TypedConstants) -> None:
+        self._ir, self._known, self._typed = func_ir, known, typed
+        self._cfg = compute_cfg_from_blocks(func_ir.blocks)
+
+    def unroll_at(self, place: Place) -> bool:
+        """Unroll the loop over what the statement at a place makes an iterator of, if it is to be copied; say whether
+        it was."""
+        block = self._ir.blocks[place.label]
+        over, loc = block.body[place.index].value.value, block.body[place.index].loc
+        grows = self._grows(block)
+        if grows is None:
+            return False
+        made = _Maker(self, block.scope, loc)
+        items: list[Any] | None
+        if grows and self._called(over, place)[0] is builtins.range:
+            items = self._indices(over, place, made)
+        elif not grows and self._is_plain(over, place):
+            return False
+        else:
+            items = made.items(over, place)
+        if items is None:
+            if grows:
+                raise located(_unknown_length(), loc)
+            return False
+        block.body[place.index : place.index] = made.statements
+        unroll(self._ir, place.label, place.index + len(made.statements), items)
+        _drop_makers(self._ir.blocks)
+        return True
+
+    def _grows(self, block: Any) -> bool | None:
+        """Say whether a list grows in the loop that follows a block; None if none follows."""
+        targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
+        loop = self._cfg.loops().get(targets[0]) if targets else None
+        if loop is None:
+            return None
+        return any(True for b in loop.body for _ in _appends(self._ir.blocks[b]))
+
+    def _called(self, var: Any, place: Place) -> tuple[Any, Any]:
+        """Return the function and the call that a variable comes from; None twice if it comes from none."""
+        made, at = self._known.assignment(var, place) or (None, place)
+        if isinstance(made, ir.Expr) and made.op == "call" and not made.kws and made.vararg is None:
+            try:
+                return self._known.of(made.func, at), (made, at)
+            except NotConstant:
+                pass
+        return None, None
+
+    def _indices(self, over: Any, place: Place, made: _Maker) -> list[Any]:
+        call, at = self._called(over, place)[1]
+        return [ir.Const(i, made.loc) for i in indices(call, at, self._known, self._typed)]
+
+    def _is_plain(self, over: Any, place: Place) -> bool:
+        """Say whether a loop is one of Numba's: over numbers, or over what is no tuple."""
+        function, call = self._called(over, place)
+        if function is builtins.range:  # asked first: types take long to find
+            return True
+        if function in (enumerate, zip, reversed):
+            return all(self._is_plain(a, call[1]) for a in call[0].args[:1] if function is not zip) and (
+                function is not zip or all(self._is_plain(a, call[1]) for a in call[0].args)
+            )
+        if function is not None:
+            return function is not tuple and not self._of_tuples(over, place)
+        try:
+            value = self._known.of(over, place)
+        except NotConstant:
+            return not self._of_tuples(over, place)
+        return not isinstance(value, tuple) or all(isinstance(x, (int, float)) for x in value)
+
+    def _of_tuples(self, over: Any, place: Place) -> bool:
+        """Say whether a variable's type is a tuple of more than numbers."""
+        ty = self.type_of(over, place)
+        return isinstance(ty, types.BaseTuple) and not all(isinstance(t, _NUMBERS) for t in ty)
+
+    def length(self, over: Any, place: Place) -> int | None:
+        """Return the length of a tuple; None of anything else."""
+        made, _ = self._known.assignment(over, place) or (None, place)
+        if isinstance(made, ir.Expr) and made.op == "build_tuple":
+            return len(made.items)
+        ty = self.type_of(over, place)
+        return len(ty) if isinstance(ty, types.BaseTuple) else None
+
+    def type_of(self, over: Any, place: Place) -> Any:
+        return self._typed.type_of(over, place)
+
+
+def _drop_makers(blocks: dict[int, Any]) -> None:
+    """Take away the sequences that nothing goes over any more: Numba cannot type all of them."""
+    while True:
+        read = {v.name for _, i in statements(blocks) for v in i.list_vars() if v.name != _target(i)}
+        dead = {id(i) for _, i in statements(blocks) if _target(i) not in ("", *read) and _is_maker(i.value, blocks)}
+        if not dead:
+            return
+        for block in blocks.values():
+            block.body = [i for i in block.body if id(i) not in dead]
+
+
+def _target(inst: Any) -> str:
+    return inst.target.name if isinstance(inst, ir.Assign) else ""
+
+
+def _is_maker(value: Any, blocks: dict[int, Any]) -> bool:
+    """Say whether a value is one of the builtins that make sequences, or a call of one."""
+    if isinstance(value, (ir.Global, ir.FreeVar)):
+        return any(value.value is f for f in _MAKERS)
+    if not isinstance(value, ir.Expr) or value.op != "call":
+        return False
+    called = [i.value for _, i in statements(blocks) if _target(i) == value.func.name]
+    return len(called) == 1 and isinstance(called[0], (ir.Global, ir.FreeVar)) and _is_maker(called[0], blocks)
+
+
+class _Maker:
+    """Writes the statements that take the items of a sequence out of it."""
+
+    def __init__(self, sequences: Sequences, scope: Any, loc: Any) -> None:
+        self.sequences, self.scope, self.loc = sequences, scope, loc
+        self.statements: list[Any] = []
+
+    def _assign(self, value: Any) -> Any:
+        target = self.scope.redefine("$numba_cute_item", self.loc)
+        self.statements.append(ir.Assign(value, target, self.loc))
+        return target
+
+    def items(self, over: Any, place: Place) -> list[Any] | None:
+        """Return the variables of a sequence's items; None if it is none whose length is known."""
+        function, call = self.sequences._called(over, place)
+        if function is reversed:
+            items = self.items(call[0].args[0], call[1])
+            return items and items[::-1]
+        if function in (enumerate, zip):
+            parts = call[0].args[:1] if function is enumerate else call[0].args
+            columns = [self.items(a, call[1]) for a in parts]
+            if None in columns:
+                return None
+            if function is enumerate:
+                start = self.sequences._known.of(call[0].args[1], call[1]) if len(call[0].args) > 1 else 0
+                numbers = [self._assign(ir.Const(start + i, self.loc)) for i in range(len(columns[0] or ()))]
+                columns.insert(0, numbers)
+            return [self._assign(ir.Expr.build_tuple(list(row), self.loc)) for row in zip(*columns)]
+        count = self.sequences.length(over, place)
+        if count is None:
+            return None
+        whole = self._assign(over)
+        return [self._item(whole, i) for i in range(count)]
+
+    def _item(self, whole: Any, i: int) -> Any:
+        index = self._assign(ir.Const(i, self.loc))
+        return self._assign(ir.Expr.static_getitem(whole, i, index, self.loc))
+
+
+def _unknown_length() -> CuteError:
+    return CuteError(
+        "a list that grows in a loop: a kernel's lists are tuples, so what the loop goes over must have a static "
+        "length: a tuple, or a range of static ints; use a register tensor for what is counted at run time"
+    )
+
+
+# ---------------------------------------------------------------- lists
+
+
+def _appends(block: Any) -> Iterator[tuple[int, Any]]:
+    """Return the statements of a block that take the method `append` of something, with their positions."""
+    for at, inst in enumerate(block.body):
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, ir.Expr) and value.op == "getattr" and value.attr == "append":
+            yield at, inst
+
+
+def tuples_for_lists(func_ir: Any) -> bool:
+    """Make tuples of lists, as in `mode=[1]`, the CuTe DSL's idiom, and of those that grow outside of loops."""
+    built = _one_name_each(func_ir)
+    growing: dict[str, list[Place]] = {}
+    for label in func_ir.blocks:
+        for at, inst in _appends(func_ir.blocks[label]):
+            if inst.value.value.name in built:
+                growing.setdefault(inst.value.value.name, []).append(Place(label, at))
+    cfg = compute_cfg_from_blocks(func_ir.blocks)
+    loops: set[int] = set().union(*(loop.body for loop in cfg.loops().values()))
+    waiting = {lst for lst, places in growing.items() if any(p.label in loops for p in places)}
+    changed = False
+    for _, inst in statements(func_ir.blocks):
+        value = inst.value if isinstance(inst, ir.Assign) else None
+        if isinstance(value, ir.Expr) and value.op == "build_list" and inst.target.name not in waiting:
+            inst.value = ir.Expr.build_tuple(value.items, inst.loc)
+            changed = True
+    for lst, places in growing.items():
+        if lst not in waiting:
+            for place in sorted(places, key=lambda p: (p.label, -p.index)):
+                _append(func_ir.blocks[place.label], place.index)
+    if changed:
+        func_ir._definitions = build_definitions(func_ir.blocks)
+    return changed
+
+
+def _one_name_each(func_ir: Any) -> set[str]:
+    """Give each list that is built one name alone, instead of the temporary ones that its comprehension or its loop
+    holds it under; return these names. CuteError: the kernel itself gives one that grows a second name."""
+    made: dict[str, list[Any]] = {}
+    for _, inst in statements(func_ir.blocks):
+        if isinstance(inst, ir.Assign):
+            made.setdefault(inst.target.name, []).append(inst.value)
+    built = {n for n, vs in made.items() if any(isinstance(v, ir.Expr) and v.op == "build_list" for v in vs)}
+    if not built:
+        return built
+    own = set(func_ir.func_id.code.co_varnames) | set(func_ir.func_id.code.co_cellvars)
+    grow = {i.value.value.name for b in func_ir.blocks.values() for _, i in _appends(b)}
+    names: dict[str, Any] = {}
+    for name in made:
+        root = _root(name, made, own)
+        if root in built and root != name:
+            names[name] = root
+    for name, values in made.items():
+        for v in values:
+            source = names.get(v.name, v.name) if isinstance(v, ir.Var) else None
+            if source in built & own and source in grow and name in own:
+                raise located(
+                    CuteError(
+                        f"{name} = {source}: a list that grows has one name in a kernel, where it is a tuple; make the "
+                        "second of it when it is whole"
+                    ), v.loc,
+                )  # fmt: skip
+    if names:
+        scope = next(iter(func_ir.blocks.values())).scope
+        replace_vars(func_ir.blocks, {n: scope.get_exact(r) for n, r in names.items()})
+        for block in func_ir.blocks.values():
+            block.body = [i for i in block.body if not _is_to_itself(i)]
+    return built
+
+
+def _root(name: str, made: dict[str, list[Any]], own: set[str]) -> str:
+    """Return the name that all assignments of a temporary one copy, and that one's in turn."""
+    seen = {name}
+    while name not in own:
+        sources = {v.name if isinstance(v, ir.Var) else "" for v in made.get(name, ())} - {name}
+        if len(sources) != 1:
+            break
+        (source,) = sources
+        if not source or source in seen:
+            break
+        seen.add(source)
+        name = source
+    return name
+
+
+def _is_to_itself(inst: Any) -> bool:
+    return isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var) and inst.value.name == inst.target.name
+
+
+def _append(block: Any, at: int) -> None:
+    """Write `list = list + (x,)` for the call of the method that the statement at `at` takes."""
+    method = block.body[at].target.name
+    lst = block.body[at].value.value
+    for i in range(at + 1, len(block.body)):
+        call = block.body[i].value if isinstance(block.body[i], ir.Assign) else None
+        if isinstance(call, ir.Expr) and call.op == "call" and call.func.name == method and len(call.args) == 1:
+            loc, nothing = call.loc, block.body[i].target
+            one = block.scope.redefine("$numba_cute_one", loc)
+            block.body[i : i + 1] = [
+                ir.Assign(ir.Expr.build_tuple([call.args[0]], loc), one, loc),
+                ir.Assign(ir.Expr.binop(operator.add, lst, one, loc), lst, loc),
+                ir.Assign(ir.Const(None, loc), nothing, loc),
+            ]
+            del block.body[at]
+            return

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the CuTe DSL's kernels print while they are compiled, what they are called, and what may be given to them."""
+
+import functools
+import operator
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute.runtime import from_dlpack
+
+
+@cute.jit
+def told(x):
+    print(f"of a helper: {x.type}")
+    return x[0]
+
+
+@cute.kernel
+def telling(x, out):
+    tidx, _, _ = cute.arch.thread_idx()
+    print("plain", 3, sep="; ")
+    print(f"{x.layout} of {cute.size(x.layout)}", end="!\n")
+    for i in cute.range_constexpr(2):
+        print(f"copy {i}")
+    if cute.arch.block_idx()[0] == 0:
+        out[tidx] = told(x)
+
+
+WORDS = ["plain; 3", "(4):(1) of 4!", "copy 0", "copy 1", "of a helper: !cute.memref<f32, gmem, align<4>, (4):(1)>"]
+
+
+def test_a_kernel_of_the_dsl_prints_once_while_it_is_compiled(capsys):
+    x, out = np.ones(4, np.float32), np.zeros(64, np.float32)
+    cute.simulate(telling)[2, 32](from_dlpack(x), from_dlpack(out))
+    assert capsys.readouterr().out.splitlines() == WORDS and out[:32].all()
+    ptx = cute.compile(telling, (from_dlpack(x), from_dlpack(out))).ptx
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(WORDS) and "vprintf" not in ptx
+
+
+def test_what_is_known_at_run_time_is_printed_as_such(capsys):
+    @cute.kernel
+    def kernel(out, n):
+        print(f"{n} and {out.layout}")
+        out[0] = n
+
+    cute.compile(kernel, (from_dlpack(np.zeros(4)).mark_layout_dynamic(), 3))
+    assert capsys.readouterr().out == "? and (?):(1)\n"
+
+
+def test_other_kernels_print_at_run_time():
+    @cuda.jit
+    def kernel(x):
+        print("at run time", x[0])
+
+    assert "vprintf" in cute.compile(kernel, (from_dlpack(np.zeros(4, np.float32)),)).ptx
+
+
+def test_types_are_told_in_the_notation_of_the_ir():
+    t = from_dlpack(np.zeros((4, 2), np.float16))
+    assert t.type == "!cute.memref<f16, gmem, align<2>, (4,2):(2,1)>" and t.layout.type == "!cute.layout<(4,2):(2,1)>"
+
+
+def test_a_name_may_get_a_prefix():
+    @cute.kernel
+    def kernel(x):
+        x[0] = 1
+
+    kernel.set_name_prefix("mine")
+    kernel.set_name_prefix("yours")
+    assert "yours_kernel" in cute.compile(kernel, (np.zeros(4),)).name
+    host = cute.jit(lambda x: kernel(x).launch(grid=1, block=1))
+    host.set_name_prefix("of")
+    with pytest.raises(cute.CuteError, match="begins with no digit"):
+        kernel.set_name_prefix("2 words")
+
+
+# ------------------------------------------------------------------ arguments
+
+
+@cute.dsl_user_op
+def leaky(x, alpha, *, loc=None, ip=None):
+    return cute.where(x > 0, x, alpha * x, loc=loc, ip=ip)
+
+
+@cute.kernel
+def applied(op: cute.Constexpr, inputs, out):
+    tidx, _, _ = cute.arch.thread_idx()
+    rows = [t[tidx, None] for t in inputs]
+    out[tidx, None].store(op(*[r.load() for r in rows]))
+
+
+@cute.jit
+def apply(op: cute.Constexpr, inputs, out):
+    applied(op, inputs, out).launch(grid=1, block=[4, 1, 1])
+
+
+@pytest.mark.parametrize("op, count, expected", [
+    (operator.add, 2, lambda a, b: a + b),
+    (lambda a, b: a * a + b, 2, lambda a, b: a * a + b),
+    (functools.partial(leaky, alpha=0.5), 1, lambda a: np.where(a > 0, a, a / 2)),
+], ids=("operator", "lambda", "partial"))  # fmt: skip
+def test_an_argument_may_be_a_function_and_a_list(op, count, expected):
+    rng = np.random.default_rng(0)
+    inputs, out = [rng.standard_normal((4, 4)).astype(np.float32) for _ in range(count)], np.zeros((4, 4), np.float32)
+    args = op, list(map(from_dlpack, inputs)), from_dlpack(out)
+    cute.simulate(apply)(*args)
+    np.testing.assert_allclose(out, expected(*inputs), rtol=1e-6)
+    (compiled,) = cute.compile(apply, *args).kernels
+    assert compiled.resources.local == 0
