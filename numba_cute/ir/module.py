@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context as XdslContext
-from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf
+from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf, ub
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -20,7 +20,7 @@ from .python.text import TARGET, Text, parsed, printed
 from .types import types_of
 
 OWN = ("cute", "cute_nvgpu", "numba")
-_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf)
+_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf, ub.UB)
 
 
 def dialects() -> tuple[Dialect, ...]:
@@ -100,13 +100,16 @@ def _shown(op: Operation) -> str:
     return str(op).split("\n", 1)[0]
 
 
-def parse(text: str, file: str | None = None) -> Module:
-    """Read a module. text: in MLIR's form. file: its name, for errors. Raises CuteError for what is no module of these
-    dialects, with line and column, and for one that does not verify."""
+def parse(text: str, file: str | None = None, target: str | None = None) -> Module:
+    """Read a module. text: in MLIR's form. file: its name, for errors. target: what it is for, in place of what it
+    says. Raises CuteError for what is no module of these dialects, with line and column, and for one that does not
+    verify."""
     try:
-        op, read = parsed(text, context(), file)
+        op, read = parsed(text, context(), file, target)
     except ParseError as e:
         raise CuteError(str(e)) from e
+    if target is not None:
+        op.attributes[TARGET] = StringAttr(target)
     module = Module(op, read)
     module.verify()
     return module
