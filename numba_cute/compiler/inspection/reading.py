@@ -241,7 +241,7 @@ class _Reader:
         if isinstance(ty, types.Dispatcher):
             return self._dispatched(ty.dispatcher, expr, args, keywords, spread)
         if isinstance(ty, types.NumberClass):
-            return Call(_dtype(ty.instance_type), args, keywords, spread)
+            return Call(dtype_of(ty.instance_type), args, keywords, spread)
         python = self._callees.get(callee, getattr(ty, "typing_key", None))
         if python is None:
             raise self._unknown(expr)
@@ -275,10 +275,6 @@ class _Reader:
 
 def _is_number(ty: types.Type) -> bool:
     return isinstance(types.unliteral(ty), (types.Number, types.Boolean)) or isinstance(described(ty), Scalar)
-
-
-def _dtype(ty: types.Type) -> dtypes.DType:
-    return dtype_of(ty)
 
 
 def _item(reader: _Reader, expr: Any) -> Source:
