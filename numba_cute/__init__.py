@@ -21,6 +21,7 @@ from .atoms.mma_atom import *
 from .atoms.parts import *
 from .compiler import *
 from .dtypes import *
+from .inspecting import *
 from .layout.algebra import *
 from .layout.basis import *
 from .layout.divides import *
@@ -64,3 +65,11 @@ __version__ = "0.1.0"
 static = const_expr
 
 _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)
+
+
+def __getattr__(name: str) -> object:
+    if name == "ir":  # on demand: it needs xDSL
+        from .inspecting import load
+
+        return load()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils", "compiler"},
     "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
+    "inspecting": {"seam"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},
 }
@@ -40,12 +41,16 @@ MAY_IMPORT = {
 FACADE = "__init__"
 MAY_IMPORT[FACADE] = set(MAY_IMPORT)
 CORE = set(MAY_IMPORT) - {"compiler", "sim"}
+# Beside it: the IR speaks of all that the package shows, and is loaded on demand.
+MAY_IMPORT["ir"] = set(MAY_IMPORT)
+MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting"}
 
 THIRD_PARTY = {
     "numba": "compiler",
     "llvmlite": "compiler",
     "cuda": "compiler",
     "greenlet": "sim",
+    "xdsl": "ir",
 }
 
 ALLOWED = {

@@ -77,7 +77,7 @@ def project(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("seeds", "failed"), [(0, 0), (20, 1)])
-@pytest.mark.parametrize("where", [IN_TEST, IN_FIXTURE], ids=["test", "fixture"])
+@pytest.mark.parametrize("where", [pytest.param(IN_TEST, marks=pytest.mark.slow), IN_FIXTURE], ids=["test", "fixture"])
 def test_the_option_runs_each_launch_in_further_orders(project, where, seeds, failed):
     done = project(*loading(), f"--cute-sim-seeds={seeds}", test_inner=where)
     assert done.returncode == failed, done.stdout

@@ -4,7 +4,7 @@
 from .host import cudasim
 
 if cudasim.enabled():
-    from .host.cudasim import cluster_shape, compile, inspect, inspect_layouts, launch, taking_tensors as taking_tensors
+    from .host.cudasim import cluster_shape, compile, inspect_layouts, inspect_ptx, launch, taking_tensors as taking_tensors
 else:
     from . import patches
     from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
@@ -12,7 +12,7 @@ else:
     from .host.launching import launch
     from .host.offline import compile
     from .host.tensor_kernels import taking_tensors as taking_tensors
-    from .inspection.report import inspect, inspect_layouts
+    from .inspection.report import inspect_layouts, inspect_ptx
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
@@ -24,8 +24,8 @@ __all__ = [
     "PerformanceWarning",
     "cluster_shape",
     "compile",
-    "inspect",
     "inspect_layouts",
+    "inspect_ptx",
     "jit",
     "kernel",
     "launch",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`inspect_layouts`: what layouts and tensors became in a kernel, and how many registers they take; `inspect`: what
-its operations became."""
+"""`inspect_layouts`: what layouts and tensors became in a kernel, and how many registers they take; `inspect_ptx`:
+what its operations became."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def added():
     """examples/elementwise.py, inspected, and its example."""
     elementwise = _example("elementwise")
     args, _ = elementwise.arguments(*(np.zeros((256, 512), np.float32) for _ in range(3)))
-    return cute.inspect(elementwise.add, args), elementwise
+    return cute.inspect_ptx(elementwise.add, args), elementwise
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def multiplied():
     args = gemm.arguments(*matrices, cute.BFloat16, 1)[0]
     with compiling_for("sm_90a") as cc:
         compiled = offline.ptx_of(gemm.gemm.py_func, offline._argument_types(args), gemm.gemm.targetoptions, cc)
-    return cute.inspect(gemm.gemm, args), compiled
+    return cute.inspect_ptx(gemm.gemm, args), compiled
 
 
 def test_inspect_gives_a_kernels_operations_with_types_and_ptx(added):
@@ -194,9 +194,9 @@ def doubled(x):
 
 
 def test_inspect_takes_numba_signatures_and_plain_functions():
-    listing = cute.inspect(doubled, (types.Array(types.float32, 1, "C"),))
+    listing = cute.inspect_ptx(doubled, (types.Array(types.float32, 1, "C"),))
     assert listing.arguments == (("%x", "array(float32, 1d, C)"),)
-    same = cute.inspect(cuda.jit(doubled), "void(float32[::1])")
+    same = cute.inspect_ptx(cuda.jit(doubled), "void(float32[::1])")
     assert [str(o) for o in same] == [str(o) for o in listing]
     assert any(t.startswith("st.") for o in same for t in o.ptx)
 
@@ -206,18 +206,18 @@ def taking_a_pair(layouts, x):
     x[0] = layouts[0](3)
 
 
-def test_inspect_takes_tuples_of_static_objects():
+def test_inspect_ptx_takes_tuples_of_static_objects():
     """Numba's debug information divides by the size of a tuple's items, and these have none."""
     layouts = cute.make_layout(8), cute.make_layout(8)
     x = np.zeros(1, np.int32)
-    assert len(cute.inspect(taking_a_pair, (layouts, x))) > 0
+    assert len(cute.inspect_ptx(taking_a_pair, (layouts, x))) > 0
     assert "ret" in cute.compile(cuda.jit(lineinfo=True)(taking_a_pair.py_func), (layouts, x)).ptx
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
 def test_inspect_takes_any_target_and_needs_no_gpu(arch):
     x = from_dlpack(np.zeros(4, np.float32))
-    listing = cute.inspect(ampere, (x,), arch=arch)
+    listing = cute.inspect_ptx(ampere, (x,), arch=arch)
     assert listing.arch == arch
     assert [o.name for o in listing if o.name] == [
         "cute.make_rmem_tensor", "cute.autovec_copy", "cute.load", "cute.mul", "cute.store", "cute.autovec_copy",
@@ -226,9 +226,9 @@ def test_inspect_takes_any_target_and_needs_no_gpu(arch):
 
 
 def test_inspect_explains_wrong_arguments_and_failing_kernels():
-    with pytest.raises(cute.CuteError, match="inspect takes a @cuda.jit kernel"):
-        cute.inspect(3, ())
+    with pytest.raises(cute.CuteError, match="inspect_ptx takes a @cuda.jit kernel"):
+        cute.inspect_ptx(3, ())
     with pytest.raises(cute.CuteError, match="not a known target"):
-        cute.inspect(ampere, (), arch="sm_99")
+        cute.inspect_ptx(ampere, (), arch="sm_99")
     with pytest.raises(cute.CuteError):
-        cute.inspect(ampere, (np.int32(1),))
+        cute.inspect_ptx(ampere, (np.int32(1),))

@@ -251,7 +251,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ["TMA, wgmma", pytest.param("cp.async, mma.sync", marks=pytest.mark.slow)])
 def test_a_mainloop_by_tilelang_gives_the_bits_of_one_by_arch(run, rng, loop):
     k_tiles = STAGES + 1
     theirs, ours, arguments, tile_k, threads, target = LOOPS[loop]

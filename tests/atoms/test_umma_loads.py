@@ -46,7 +46,7 @@ CASES = [
     (tcgen05.MmaF16BF16Op, (BF16, F32), (K, K), 2, (2, 1), 64),
     pytest.param(tcgen05.MmaF16BF16Op, (F16, F32), (MN, MN), 2, (2, 2), 128, marks=SLOW),
     pytest.param(tcgen05.MmaI8Op, (S8,), (K, K), 2, (4, 1), 64, marks=SLOW),
-    (tcgen05.MmaF16BF16Op, (F16, F32), (K, MN), 2, (4, 2), 128),
+    pytest.param(tcgen05.MmaF16BF16Op, (F16, F32), (K, MN), 2, (4, 2), 128, marks=SLOW),
     pytest.param(tcgen05.MmaTF32Op, (), (K, K), 2, (4, 1), 32, marks=SLOW),
 ]
 

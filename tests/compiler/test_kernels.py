@@ -67,7 +67,7 @@ def test_a_kernel_is_taken_as_any_other(arrays):
     np.testing.assert_array_equal(out, 2 * x + 3)
     compiled = cute.compile(scale, args)
     assert compiled.resources.local == 0 and "scale" in compiled.name
-    assert "cute.autovec_copy" in cute.inspect(scale, args).text(limit=None)
+    assert "cute.autovec_copy" in cute.inspect_ptx(scale, args).text(limit=None)
     assert getattr(cute.cluster_shape(2)(scale).py_func, "__cute_cluster__", None) == (2, 1, 1)
     assert scale.__name__ == "scale"
 

@@ -123,8 +123,8 @@ def run_scaled(run, shape, kind, ctas, arch="sm_100a"):
 @pytest.mark.parametrize(
     ("kind", "ctas"),
     [
-        ("mxf4", 1), ("nvf4", 2),
-        *(pytest.param(*x, marks=SLOW) for x in (("mxf8", 1), ("mxf8", 2), ("mxf4", 2), ("nvf4", 1))),
+        ("mxf4", 1),
+        *(pytest.param(*x, marks=SLOW) for x in (("mxf8", 1), ("mxf8", 2), ("mxf4", 2), ("nvf4", 1), ("nvf4", 2))),
     ],
 )  # fmt: skip
 def test_scaled_gemm_is_right_for_every_kind(run, kind, ctas):

@@ -59,6 +59,6 @@ def _unavailable(name: str) -> Callable[..., Any]:
 
 
 compile = _unavailable("compile")
-inspect = _unavailable("inspect")
 inspect_layouts = _unavailable("inspect_layouts")
+inspect_ptx = _unavailable("inspect_ptx")
 launch = _unavailable("launch")

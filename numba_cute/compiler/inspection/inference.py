@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import importlib
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
+from numba.cuda.descriptor import cuda_target
 
 from ...seam import CuteError
-from ..bridge import contexts
+from ..bridge import contexts, tree
+from ..bridge.object_types import Value
 from ..ground.target import compiling_for
-from .described import Description, described, numba_type
+from .described import Constant, Description, Group, Object, described, numba_type
 
 
 def infer(
@@ -23,8 +28,7 @@ def infer(
     callee: a function or class; with `attribute`, None: the method of that name of the first of `args` is called.
     Raises CuteError for what the callee refuses, in its own words.
     """
-    context = contexts.typing_context()
-    context.refresh()
+    context = _context()
     given = [numba_type(a) for a in args]
     named = {name: numba_type(a) for name, a in (keywords or {}).items()}
     with compiling_for(arch):
@@ -41,8 +45,7 @@ def infer(
 
 def infer_attribute(of: Description, name: str, *, arch: str = "sm_90a") -> Description:
     """Describe the attribute `name` of a value. Raises CuteError if it has none."""
-    context = contexts.typing_context()
-    context.refresh()
+    context = _context()
     with compiling_for(arch):
         found = _asked(context.resolve_getattr, numba_type(of), name)
     if found is None:
@@ -59,3 +62,104 @@ def _asked(ask: Any, *args: Any) -> Any:
         while cause is not None and not isinstance(cause, CuteError):
             cause = cause.__cause__ or cause.__context__
         raise CuteError(str(cause or e)) from None
+
+
+def _context() -> contexts.CuteTypingContext:
+    """Return the typing context, which knows all that is registered by now."""
+    cuda_target.typing_context.refresh()
+    cuda_target.target_context.refresh()
+    return contexts.typing_context()
+
+
+OPERATORS: dict[str, Any] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "@": operator.matmul, "<<": operator.lshift, ">>": operator.rshift,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le,
+    "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge, "in": operator.contains,
+    "is": operator.is_, "is not": operator.is_not, "neg": operator.neg, "pos": operator.pos, "~": operator.invert,
+    "not": operator.not_,
+}  # fmt: skip
+"""Python's operators as the IR writes them; the last four have one operand."""
+
+
+def infer_operator(name: str, operands: Sequence[Description], *, arch: str = "sm_90a") -> Description:
+    """Describe what an operator of Python gives. name: as in `OPERATORS`. Raises CuteError for one that the operands
+    do not have."""
+    if name not in OPERATORS:
+        raise CuteError(f"{name!r} is no operator; these are: {' '.join(OPERATORS)}")
+    return infer(OPERATORS[name], operands, arch=arch)
+
+
+def infer_item(of: Description, index: Description, *, arch: str = "sm_90a") -> Description:
+    """Describe `of[index]`. Raises CuteError for an index that it does not take."""
+    context = _context()
+    target = numba_type(of)
+    with compiling_for(arch):
+        if isinstance(index, Constant) and isinstance(index.value, (int, str)):
+            found = _asked(context.resolve_static_getitem, target, index.value)
+            if found is not None:
+                return described(found.return_type)
+        signature = _asked(context.resolve_getitem, target, numba_type(index))
+    if signature is None:
+        raise CuteError(f"{of} is not indexed with {index}")
+    return described(signature.return_type)
+
+
+def check_set_item(of: Description, index: Description, value: Description, *, arch: str = "sm_90a") -> None:
+    """Raise CuteError if `of[index] = value` is not allowed."""
+    context = _context()
+    with compiling_for(arch):
+        if _asked(context.resolve_setitem, *map(numba_type, (of, index, value))) is None:
+            raise CuteError(f"{of} takes no item of {value} at {index}")
+
+
+def check_set_attribute(of: Description, name: str, value: Description, *, arch: str = "sm_90a") -> None:
+    """Raise CuteError if `of.name = value` is not allowed."""
+    context = _context()
+    with compiling_for(arch):
+        if _asked(context.resolve_setattr, numba_type(of), name, numba_type(value)) is None:
+            raise CuteError(f"{of} has no attribute {name!r} that is set to {value}")
+
+
+def converts(given: Description, wanted: Description) -> bool:
+    """Say whether Numba converts a value of one description to another, explicitly as `int32(x)` does."""
+    numbers = (types.Number, types.Boolean)
+    a, b = types.unliteral(numba_type(given)), types.unliteral(numba_type(wanted))
+    if isinstance(a, numbers) and isinstance(b, numbers):
+        return True
+    context = _context()
+    return context.can_convert(a, b) is not None
+
+
+def is_whole(d: Description) -> bool:
+    """Say whether a description says its value whole: nothing of it is known only at run time."""
+    if isinstance(d, Constant):
+        return True
+    if isinstance(d, Group):
+        return all(map(is_whole, d.items))
+    return isinstance(d, Object) and all(map(is_whole, d.fields))
+
+
+def value_of(d: Description) -> Any:
+    """Return the value that a description says whole."""
+    if isinstance(d, Constant):
+        return d.value
+    if isinstance(d, Group):
+        return tuple(map(value_of, d.items))
+    ty = numba_type(d)
+    if not is_whole(d) or not isinstance(ty, Value):
+        raise CuteError(f"{d}: parts of it are known only at run time")
+    return tree.unflatten(ty.spec, iter(()))
+
+
+def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
+    """Describe a value that is found by import: "numba.cuda:laneid". Raises CuteError for one that kernels have not."""
+    module, _, path = symbol.partition(":")
+    context = _context()
+    with compiling_for(arch):
+        found = _asked(context.resolve_value_type, importlib.import_module(module))
+        for name in path.split("."):
+            found = _asked(context.resolve_getattr, found, name)
+            if found is None:
+                raise CuteError(f"{symbol}: a kernel has no such value")
+    return described(found)

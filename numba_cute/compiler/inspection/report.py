@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listings of a kernel. `inspect`: its CuTe operations and the PTX of each; `inspect_layouts`: its layouts and tensors,
+"""Listings of a kernel. `inspect_ptx`: its CuTe operations and the PTX of each; `inspect_layouts`: its layouts and tensors,
 and the registers that they take."""
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _shown(alike: list[Operation], limit: int | None) -> list[str]:
     return out
 
 
-def inspect(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
+def inspect_ptx(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
     """List a kernel's CuTe operations with their types, and beside each the PTX that it became.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. signature: example arguments as a tuple, or a Numba signature.
@@ -95,10 +95,10 @@ def inspect(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection:
     Nothing is assembled or run, and no GPU is needed. The PTX is that of the optimised kernel: an operation without any
     was folded away while the kernel was compiled, and what several share belongs to one of them.
 
-        print(cute.inspect(kernel, (a, b)))
-        [o.ptx for o in cute.inspect(kernel, (a, b)) if o.name == "cute.gemm"]
+        print(cute.inspect_ptx(kernel, (a, b)))
+        [o.ptx for o in cute.inspect_ptx(kernel, (a, b)) if o.name == "cute.gemm"]
     """
-    function, argtypes, options = taken(kernel, signature, arch, "inspect")
+    function, argtypes, options = taken(kernel, signature, arch, "inspect_ptx")
     recorder = Recorder(function)
     with compiling_for(arch) as cc, recording(recorder):
         name, ptx = ptx_of(function, argtypes, {**options, "lineinfo": True, "debug": False}, cc)

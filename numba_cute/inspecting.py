@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The door to the CuTe IR, which alone needs xDSL: nothing of it is imported before somebody asks."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .seam import CuteError
+
+if TYPE_CHECKING:
+    from .ir import Module
+
+__all__ = ["inspect"]
+
+
+def load() -> ModuleType:
+    """Import `numba_cute.ir`. Raises CuteError, which names the extra, where xDSL is not installed."""
+    try:
+        return importlib.import_module(".ir", __package__)
+    except ModuleNotFoundError as e:
+        if (e.name or "").partition(".")[0] != "xdsl":
+            raise
+        raise CuteError(
+            'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or newer); '
+            "cute.inspect_ptx lists a kernel's operations without it"
+        ) from None
+
+
+def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
+    """Give a kernel as a module of the CuTe IR: control flow, operations with their types, source lines, and of each
+    operation the PTX that it became.
+
+    kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments as a tuple, or a Numba signature.
+    arch: the target, "sm_80" to "sm_120a". Raises CuteError for what `compile` refuses, but for the assembler's part,
+    and where xDSL is not installed.
+
+    Nothing is assembled or run. Printed, the module is text that `ir.parse` reads; `ir.to_kernel` makes a kernel of it.
+
+        module = cute.inspect(kernel, (a, b))
+        print(module)
+        [op.attributes["ptx"] for op in module if op.name == "cute.gemm"]
+    """
+    module: Module = load().inspect(kernel, args, arch)
+    return module

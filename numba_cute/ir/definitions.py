@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of the dialects `cute` and `cute_nvgpu`, by name: each is a function, a class or a method of the API.
+
+Nothing is listed twice: what the facades show has an operation, called as CuTe's IR and the rooms call it
+(`cute.make_layout`, `cute_nvgpu.warpgroup.fence`, `cute.pipeline.PipelineTmaAsync.create`, `cute.Tensor.load`). The
+instructions of `cute_nvgpu` that the API has no function for stand in `instructions.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numba_cute
+
+from ..seam import facade, is_static_class, is_struct_class, is_traced
+from . import instructions
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What an operation means. name: of the operation. function: what it calls; of a method None. attribute: the name
+    of the method of its first argument. cls: whose method."""
+
+    name: str
+    function: Any = None
+    attribute: str | None = None
+    cls: Any = None
+
+    @property
+    def doc(self) -> str:
+        """The documentation of what it calls."""
+        meant = self.function if self.attribute is None else inspect.getattr_static(self.cls, self.attribute)
+        return inspect.getdoc(meant) or ""
+
+
+_NVGPU = ("cpasync", "tcgen05", "warp", "warpgroup")
+_ROOMS = ("arch", "experimental", "pipeline", "runtime", "tilelang.cpasync", "utils", "utils.blackwell_helpers", "math")
+
+
+def _modules() -> Iterator[tuple[str, ModuleType]]:
+    """The facades, those with the plainest names first, and how their things are called."""
+    yield "cute", numba_cute
+    for room in _NVGPU:
+        yield f"cute_nvgpu.{room}", getattr(numba_cute.nvgpu, room)
+    yield "cute_nvgpu", numba_cute.nvgpu
+    for room in _ROOMS:
+        yield f"cute.{room}", functools.reduce(getattr, room.split("."), numba_cute)
+    yield "cute_nvgpu", instructions
+
+
+@functools.cache
+def _shown() -> tuple[dict[str, Any], dict[Any, str], dict[type, str]]:
+    """(function or class by name, name by function or class as its module defines it, name by class)."""
+    by_name: dict[str, Any] = {}
+    names: dict[Any, str] = {}
+    classes: dict[type, str] = {}
+    for prefix, module in _modules():
+        for shown in getattr(module, "__all__", ()):
+            thing = getattr(module, shown)
+            if is_static_class(thing) or is_struct_class(thing):
+                classes.setdefault(thing, f"{prefix}.{shown}")
+            elif not (inspect.isfunction(thing) and is_traced(thing)):
+                continue
+            plain = facade.plain(thing)
+            by_name.setdefault(f"{prefix}.{shown}", thing)
+            names.setdefault(plain, f"{prefix}.{shown}")
+    return by_name, names, classes
+
+
+def of_function(function: Any) -> Definition | None:
+    """Find the operation that calls a function, a class or a class's static method; None if the API shows none."""
+    by_name, names, classes = _shown()
+    try:
+        name = names.get(facade.plain(function))
+    except TypeError:  # unhashable
+        return None
+    if name is not None:
+        return Definition(name, by_name[name])
+    owner, _, attribute = getattr(function, "__qualname__", "").rpartition(".")
+    for cls, shown in classes.items():
+        if cls.__qualname__ != owner and not owner:
+            continue
+        static = inspect.getattr_static(cls, attribute, None)
+        if isinstance(static, staticmethod) and facade.plain(static.__func__) is facade.plain(function):
+            return Definition(f"{shown}.{attribute}", getattr(cls, attribute))
+    return None
+
+
+def of_method(cls: type, attribute: str) -> Definition | None:
+    """Find the operation that calls the method `attribute` of an object of class `cls`; None if the API shows no such
+    class."""
+    shown = _shown()[2].get(cls)
+    if shown is None or not callable(getattr(cls, attribute, None)):
+        return None
+    return Definition(f"{shown}.{attribute}", None, attribute, cls)
+
+
+def named(name: str) -> Definition | None:
+    """Find the definition of the operation of this name; None if there is none."""
+    by_name, _, classes = _shown()
+    if name in by_name:
+        return Definition(name, by_name[name])
+    owner, _, attribute = name.rpartition(".")
+    cls = next((c for c, shown in classes.items() if shown == owner), None)
+    if cls is None or attribute.startswith("_"):
+        return None
+    static = inspect.getattr_static(cls, attribute, None)
+    if isinstance(static, (staticmethod, classmethod)):
+        return Definition(name, getattr(cls, attribute))
+    return of_method(cls, attribute)
+
+
+@functools.cache
+def all_definitions() -> tuple[Definition, ...]:
+    """List every operation of the API: functions and constructors, then methods."""
+    by_name, _, classes = _shown()
+    found = {name: Definition(name, thing) for name, thing in by_name.items()}
+    for cls, shown in classes.items():
+        for attribute, member in inspect.getmembers_static(cls):
+            if not attribute.startswith("_") and (callable(member) or isinstance(member, (staticmethod, classmethod))):
+                definition = named(f"{shown}.{attribute}")
+                if definition is not None:
+                    found.setdefault(definition.name, definition)
+    return tuple(found.values())

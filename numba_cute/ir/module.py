@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of the IR: read, printed, verified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any
+
+from xdsl.context import Context as XdslContext
+from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Dialect, Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from ..seam import CuteError
+from . import definitions, foreign, operations
+from .calls import Arguments
+from .types import ATTRIBUTES
+
+_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf)
+
+
+def dialects() -> tuple[Dialect, ...]:
+    """Return the dialects `cute`, `cute_nvgpu` and `numba` with all their operations and types."""
+    everything = [*map(operations.operation, definitions.all_definitions()), *operations.OTHERS, *foreign.OPERATIONS]
+    attributes = [Arguments, *ATTRIBUTES]
+    return tuple(
+        Dialect(
+            name,
+            [op for op in everything if op.name.startswith(f"{name}.")],
+            [a for a in attributes if a.name.startswith(f"{name}.")],
+        )
+        for name in ("cute", "cute_nvgpu", "numba")
+    )
+
+
+class Context(XdslContext):
+    """A context that knows the dialects of this package. Operations of the API become classes when they are met."""
+
+    def get_optional_op(self, name: str, *, dialect_stack: Any = ()) -> type[Operation] | None:
+        found = super().get_optional_op(name, dialect_stack=dialect_stack)
+        if found is None and (definition := definitions.named(name)) is not None:
+            return operations.operation(definition)
+        return found
+
+
+def context() -> Context:
+    """Return a context in which modules are parsed."""
+    made = Context()
+    for dialect in _STANDARD:
+        made.load_dialect(dialect)
+    attributes = [Arguments, *ATTRIBUTES]
+    for name in ("cute", "cute_nvgpu", "numba"):
+        own = [op for op in (*operations.OTHERS, *foreign.OPERATIONS) if op.name.startswith(f"{name}.")]
+        made.load_dialect(Dialect(name, own, [a for a in attributes if a.name.startswith(f"{name}.")]))
+    return made
+
+
+_TARGET = re.compile(rf'{re.escape(operations.TARGET)} = "(\w+)"')
+
+
+class _Parser(Parser):
+    """MLIR's parser, which remembers the line of each operation and the target that the module names.
+    operation_at: where the operation begins that is being parsed."""
+
+    target = operations.DEFAULT_TARGET
+    operation_at = 0
+
+    def __init__(self, context: XdslContext, text: str, name: str) -> None:
+        super().__init__(context, text, name)
+        self.lines: dict[Operation, int] = {}
+        named = _TARGET.search(text)
+        if named is not None:
+            self.target = named[1]
+
+    def parse_operation(self) -> Operation:
+        self.operation_at = self.pos
+        line = self.lexer.input.content.count("\n", 0, self.pos) + 1
+        op = super().parse_operation()
+        self.lines[op] = line
+        return op
+
+
+class _Printer(Printer):
+    """MLIR's printer, which prints the source locations that there are."""
+
+    def print_op(self, op: Operation) -> None:
+        outside, self.print_debuginfo = self.print_debuginfo, not isinstance(op.location, UnknownLoc)
+        super().print_op(op)
+        self.print_debuginfo = outside
+
+
+@dataclass
+class Module:
+    """A module of the IR: kernels, and the device functions that they call.
+
+    op: the operation `builtin.module`. text, file: what it was read from ("" and None if it was made). lines: the line
+    of each operation in that text.
+    """
+
+    op: ModuleOp
+    text: str = ""
+    file: str | None = None
+    lines: dict[Operation, int] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        """Print it, with the source locations, as `parse` reads it."""
+        stream = StringIO()
+        _Printer(stream).print_op(self.op)
+        return stream.getvalue() + "\n"
+
+    def __iter__(self) -> Iterator[Operation]:
+        """Walk over all operations, each before those within it."""
+        return self.op.walk()
+
+    @property
+    def target(self) -> str:
+        """The target that it is for, "sm_90a" if it names none."""
+        named = self.op.attributes.get(operations.TARGET)
+        return named.data if isinstance(named, StringAttr) else operations.DEFAULT_TARGET
+
+    def verify(self) -> None:
+        """Check every operation: its operands, its type, the rules of what it calls. Raises CuteError with the
+        operation, its line in the text, and the rule."""
+        for op in self.op.walk():
+            try:
+                op.verify(verify_nested_ops=False)
+            except VerifyException as e:
+                raise CuteError(f"{self._place(op)}{e}\n    {_shown(op)}") from e
+
+    def _place(self, op: Operation) -> str:
+        line = self.lines.get(op)
+        return "" if line is None else f"{self.file or '<ir>'}:{line}: "
+
+
+def _shown(op: Operation) -> str:
+    return str(op).split("\n", 1)[0]
+
+
+def parse(text: str, file: str | None = None) -> Module:
+    """Read a module. text: in MLIR's form. file: its name, for errors. Raises CuteError for what is no module of these
+    dialects, with line and column, and for one that does not verify."""
+    parser = _Parser(context(), text, file or "<ir>")
+    try:
+        op = parser.parse_module()
+    except ParseError as e:
+        raise CuteError(str(e)) from e
+    module = Module(op, text, file, parser.lines)
+    module.verify()
+    return module

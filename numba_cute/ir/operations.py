@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of the IR: calls of the API, and the few that a kernel needs besides.
+
+Every call has one form, `%r = cute.name %a, (1, %b), keyword = %c : type`, and one verifier: the function that it means
+is asked what it gives for such operands, and a refusal is that function's own. A result's type that the text leaves
+out is what it answered.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_result_def,
+    prop_def,
+    var_operand_def,
+)  # fmt: skip
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ..compiler.inspection import inference
+from ..compiler.inspection.described import Constant, Description, Group
+from ..seam import CuteError
+from . import definitions
+from .calls import Arguments, Operand, described_pattern, operand_parser, parse_arguments, pattern_of, print_arguments
+from .definitions import Definition
+from .names import object_of, symbol_of
+from .types import description_of, type_of
+
+DEFAULT_TARGET = "sm_90a"
+TARGET = "cute.target"
+
+
+def target_of(op: Operation) -> str:
+    """Return the target that the module of an operation names."""
+    at: Operation | None = op
+    while at is not None:
+        if isinstance(at, ModuleOp) and isinstance(named := at.attributes.get(TARGET), StringAttr):
+            return named.data
+        at = at.parent_op()
+    return DEFAULT_TARGET
+
+
+def has_value(d: Description) -> bool:
+    """Return whether a result of this description is an SSA value: constants are written where they are used."""
+    return not isinstance(d, Constant)
+
+
+class Inferred(IRDLOperation):
+    """An operation whose result's type follows from its operands. A subclass says how: `infer`."""
+
+    arguments = prop_def(Arguments)
+    values = var_operand_def()
+    result = opt_result_def()
+
+    def infer(self, arch: str) -> Description:
+        """Describe the result for the operands' types. Raises CuteError for what is not allowed."""
+        raise NotImplementedError
+
+    def head(self, printer: Printer) -> None:
+        """Print what stands between the operation's name and its arguments."""
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        """Parse what `head` prints; gives properties."""
+        return {}
+
+    def describe(self, operand: Operand) -> Description:
+        """Describe one of the operands."""
+        return description_of(self.values[operand.index].type)
+
+    def described(self) -> tuple[tuple[Description, ...], dict[str, Description]]:
+        """Describe all arguments."""
+        positional = tuple(described_pattern(p, self.describe) for p in self.arguments.positional)
+        return positional, {n: described_pattern(p, self.describe) for n, p in self.arguments.keywords}
+
+    def print(self, printer: Printer) -> None:
+        self.head(printer)
+        if self.arguments.positional or self.arguments.keywords:
+            printer.print_string(" ")
+            print_arguments(printer, self.arguments, lambda o: printer.print_ssa_value(self.values[o.index]))
+        printer.print_op_attributes(self.attributes)
+        if self.result is not None:
+            printer.print_string(" : ")
+            printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Any:
+        properties = cls.parse_head(parser)
+        values: list[SSAValue] = []
+        arguments = Arguments(((), ()))
+        if not _ends(parser):
+            arguments = Arguments(parse_arguments(parser, operand_parser(parser, values)))
+        attributes = parser.parse_optional_attr_dict()
+        result = parser.parse_type() if parser.parse_optional_punctuation(":") is not None else None
+        op = cls.create(
+            operands=values, result_types=[] if result is None else [result], attributes=attributes,
+            properties={**properties, "arguments": arguments},
+        )  # fmt: skip
+        return op if result is not None else _with_result(parser, op)
+
+    def verify_(self) -> None:
+        try:
+            found = self.infer(target_of(self))
+        except CuteError as e:
+            raise VerifyException(f"{self.name}: {e}") from e
+        declared = None if self.result is None else description_of(self.result.type)
+        if declared is None:
+            if has_value(found):
+                raise VerifyException(f"{self.name} gives {type_of(found)}, and the operation has no result for it")
+        elif declared != found:
+            raise VerifyException(f"{self.name} gives {type_of(found)} for these operands, not {self.result_type()}")
+
+    def result_type(self) -> Attribute:
+        """Return the type of the result, which there is."""
+        assert self.result is not None
+        return self.result.type
+
+
+def _ends(parser: Parser) -> bool:
+    """Return whether the operation has no arguments: what follows is its type, its attributes, or another line."""
+    text = parser.lexer.input.content
+    at = parser.pos
+    between = text[text.rfind("\n", 0, at) + 1 : at]
+    if not between.strip():
+        return True  # the next token stands on a line of its own
+    return text[at : at + 1] in (":", "{", "}") or text.startswith("loc(", at)
+
+
+def _with_result(parser: Parser, op: Inferred) -> Inferred:
+    """Give an operation whose type the text leaves out the result that it has."""
+    try:
+        found = op.infer(_parsed_target(parser))
+    except CuteError as e:
+        parser.raise_error(f"{op.name}: {e}", getattr(parser, "operation_at", None))
+    if found == Constant(None):
+        return op
+    values = list(op.values)
+    made = type(op).create(
+        operands=values, result_types=[type_of(found)], attributes=op.attributes, properties=op.properties
+    )
+    op.erase(safe_erase=False)
+    return made
+
+
+def _parsed_target(parser: Parser) -> str:
+    return getattr(parser, "target", DEFAULT_TARGET)
+
+
+# ------------------------------------------------------------------ calls of the API
+
+
+@irdl_op_definition
+class ApiOp(Inferred):
+    """A call of a function, class or method of the API: the base of all such operations (see `operation`)."""
+
+    name = "cute.api"
+    DEFINITION: ClassVar[Definition]
+
+    def infer(self, arch: str) -> Description:
+        positional, keywords = self.described()
+        d = self.DEFINITION
+        return inference.infer(d.function, positional, keywords, attribute=d.attribute, arch=arch)
+
+
+@functools.cache
+def operation(definition: Definition) -> type[ApiOp]:
+    """Return the class of operations of a definition."""
+    members = {"name": definition.name, "DEFINITION": definition, "__doc__": definition.doc}
+    return type(definition.name.replace(".", "_"), (ApiOp,), members)
+
+
+@irdl_op_definition
+class CallOp(Inferred):
+    """A call of a function that the API does not show, by its symbol: `cute.call @"module:name" (%a)`."""
+
+    name = "cute.call"
+    callee = prop_def(StringAttr)
+
+    def head(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.callee.data)
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        return {"callee": StringAttr(parser.parse_symbol_name().data)}
+
+    @property
+    def function(self) -> Any:
+        """The function that is called."""
+        return object_of(self.callee.data)
+
+    def infer(self, arch: str) -> Description:
+        positional, keywords = self.described()
+        return inference.infer(self.function, positional, keywords, arch=arch)
+
+
+@irdl_op_definition
+class MethodOp(Inferred):
+    """A call of a method that the API does not show: `cute.method "name" %object, %a`."""
+
+    name = "cute.method"
+    attribute = prop_def(StringAttr)
+
+    def head(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.attribute.data)
+        printer.print_string(" of" if self.arguments.positional else "")
+
+    @classmethod
+    def parse_head(cls, parser: Parser) -> dict[str, Attribute]:
+        name = StringAttr(parser.parse_str_literal())
+        parser.parse_characters("of")
+        return {"attribute": name}
+
+    def infer(self, arch: str) -> Description:
+        positional, keywords = self.described()
+        return inference.infer(None, positional, keywords, attribute=self.attribute.data, arch=arch)
+
+
+def call(
+    callee: Any, args: Sequence[Any], keywords: Sequence[tuple[str, Any]] = (), result: Attribute | None = None, *,
+    attribute: str | None = None, cls: type | None = None,
+) -> Operation:  # fmt: skip
+    """Make the operation that calls `callee`, or with `attribute` the method of the first of `args`, an object of
+    class `cls`.
+
+    args, keywords: SSA values, constants and nested tuples of them. result: the result's type; None: it has none.
+    """
+    operands, arguments = pattern_of(args, keywords)
+    if attribute is not None:
+        definition = None if cls is None else definitions.of_method(cls, attribute)
+        kind: type[Inferred] = MethodOp if definition is None else operation(definition)
+        extra: dict[str, Attribute] = {"attribute": StringAttr(attribute)} if definition is None else {}
+    else:
+        definition = definitions.of_function(callee)
+        kind = CallOp if definition is None else operation(definition)
+        extra = {"callee": StringAttr(symbol_of(callee))} if definition is None else {}
+    return make(kind, operands, arguments, result, **extra)
+
+
+def make(
+    kind: type[Inferred],
+    operands: Sequence[SSAValue],
+    arguments: Arguments,
+    result: Attribute | None,
+    **extra: Attribute,
+) -> Operation:
+    """Make an operation of this kind."""
+    return kind.create(
+        operands=operands, result_types=[] if result is None else [result], properties={"arguments": arguments, **extra}
+    )
+
+
+# ------------------------------------------------------------------ parts of objects
+
+
+class _Named(Inferred):
+    """An operation on an attribute of its first operand: the second argument is its name."""
+
+    @property
+    def attribute(self) -> str:
+        """The attribute's name."""
+        return str(self.arguments.positional[1])
+
+
+@irdl_op_definition
+class GetAttr(_Named):
+    """Read an attribute of an object, a field or a property: `cute.get_attr %t, "layout"`."""
+
+    name = "cute.get_attr"
+
+    def infer(self, arch: str) -> Description:
+        (of, name), _ = self.described()
+        return inference.infer_attribute(of, str(getattr(name, "value", name)), arch=arch)
+
+
+@irdl_op_definition
+class SetAttr(_Named):
+    """Set a field of a struct: `cute.set_attr %s, "index", %v`."""
+
+    name = "cute.set_attr"
+
+    def infer(self, arch: str) -> Description:
+        (of, name, value), _ = self.described()
+        inference.check_set_attribute(of, str(getattr(name, "value", name)), value, arch=arch)
+        return Constant(None)
+
+
+class _Item(Inferred):
+    def infer(self, arch: str) -> Description:
+        (of, index), _ = self.described()
+        return inference.infer_item(of, index, arch=arch)
+
+
+@irdl_op_definition
+class SliceOp(_Item):
+    """Take a part of a tensor, a layout or a tuple, as `t[None, 1]` does: `cute.slice %t, (_, 1)`."""
+
+    name = "cute.slice"
+
+
+@irdl_op_definition
+class LoadElement(_Item):
+    """Load an element: `cute.load_element %t, (%i, %j)`."""
+
+    name = "cute.load_element"
+
+
+@irdl_op_definition
+class StoreElement(Inferred):
+    """Store an element, or a value into each element of a part: `cute.store_element %t, (%i, %j), %v`."""
+
+    name = "cute.store_element"
+
+    def infer(self, arch: str) -> Description:
+        (of, index, value), _ = self.described()
+        inference.check_set_item(of, index, value, arch=arch)
+        return Constant(None)
+
+
+@irdl_op_definition
+class Binary(Inferred):
+    """Apply one of Python's operators to objects, or to an object and a number: `cute.binary "+", %a, %b`."""
+
+    name = "cute.binary"
+
+    def infer(self, arch: str) -> Description:
+        (operator, *operands), _ = self.described()
+        return inference.infer_operator(str(getattr(operator, "value", operator)), operands, arch=arch)
+
+
+# ------------------------------------------------------------------ values
+
+
+@irdl_op_definition
+class MakeTuple(Inferred):
+    """Make a tuple a value of its own, where one is carried through a loop or returned: `cute.make_tuple (%a, 1)`."""
+
+    name = "cute.make_tuple"
+
+    def infer(self, arch: str) -> Description:
+        (items,), _ = self.described()
+        if not isinstance(items, Group):
+            raise CuteError("give one tuple: `cute.make_tuple (%a, 1)`")
+        return items
+
+
+@irdl_op_definition
+class StaticOp(IRDLOperation):
+    """A value that its type says whole, as a layout without run-time parts: `cute.static : !cute.layout<…>`."""
+
+    name = "cute.static"
+    result = opt_result_def()
+    assembly_format = "attr-dict `:` type($result)"
+
+    def verify_(self) -> None:
+        assert self.result is not None
+        if not inference.is_whole(description_of(self.result.type)):
+            raise VerifyException(f"cute.static: parts of {self.result.type} are known only at run time")
+
+
+@irdl_op_definition
+class CastOp(Inferred):
+    """Convert a number to another type, as Numba does: `cute.cast %x : i32 -> ui32`."""
+
+    name = "cute.cast"
+
+    def infer(self, arch: str) -> Description:
+        assert self.result is not None
+        return description_of(self.result.type)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_arguments(printer, self.arguments, lambda o: printer.print_ssa_value(self.values[o.index]))
+        printer.print_op_attributes(self.attributes)
+        if self.values:
+            printer.print_string(" : ")
+            printer.print_attribute(self.values[0].type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result_type())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Any:
+        values: list[SSAValue] = []
+        arguments = Arguments(parse_arguments(parser, operand_parser(parser, values)))
+        attributes = parser.parse_optional_attr_dict()
+        if parser.parse_optional_punctuation(":") is not None:
+            parser.parse_type()
+        parser.parse_punctuation("->", ": `cute.cast %x : from -> to`")
+        return cls.create(
+            operands=values, result_types=[parser.parse_type()], attributes=attributes,
+            properties={"arguments": arguments},
+        )  # fmt: skip
+
+    def verify_(self) -> None:
+        (given, *_), _ = self.described()
+        wanted = description_of(self.result_type())
+        if not inference.converts(given, wanted):
+            raise VerifyException(f"cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")
+
+
+OTHERS: tuple[type[Operation], ...] = (
+    CallOp, MethodOp, GetAttr, SetAttr, SliceOp, LoadElement, StoreElement, Binary, MakeTuple, StaticOp, CastOp,
+)  # fmt: skip
