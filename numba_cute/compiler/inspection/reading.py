@@ -168,7 +168,7 @@ class _Reader:
             if made is not None:
                 statements.append(made)
         last = block.body[-1]
-        where = {"line": last.loc.line, "mark": self._marks.get(id(last), 0)}
+        where = {"line": last.loc.line, "marks": self._marked(last)}
         if isinstance(last, ir.Jump):
             return Block(tuple(statements), Jump(last.target))
         if isinstance(last, ir.Branch):
@@ -181,34 +181,37 @@ class _Reader:
             return Block((*statements, raised), Return(None, **where))
         raise self._unknown(last)
 
+    def _marked(self, inst: Any) -> tuple[int, ...]:
+        return (self._marks[id(inst)],) if id(inst) in self._marks else ()
+
     def _statement(self, inst: Any) -> Statement | None:
-        line, mark = inst.loc.line, self._marks.get(id(inst), 0)
+        line, marks = inst.loc.line, self._marked(inst)
         if isinstance(inst, ir.Del):
             return None
         if isinstance(inst, ir.Assign):
-            return self._assign(inst, line, mark)
+            return self._assign(inst, line, marks)
         if isinstance(inst, ir.SetItem):
-            return SetItem(inst.target.name, inst.index.name, inst.value.name, (), line, mark)
+            return SetItem(inst.target.name, inst.index.name, inst.value.name, (), line, marks)
         if isinstance(inst, ir.StaticSetItem):
             index = None if inst.index_var is None else inst.index_var.name
-            return SetItem(inst.target.name, index, inst.value.name, (inst.index,), line, mark)
+            return SetItem(inst.target.name, index, inst.value.name, (inst.index,), line, marks)
         if isinstance(inst, ir.SetAttr):
-            return SetAttribute(inst.target.name, inst.attr, inst.value.name, line, mark)
+            return SetAttribute(inst.target.name, inst.attr, inst.value.name, line, marks)
         if isinstance(inst, ir.Print):
             args = tuple(a.name for a in inst.args)
             spread = None if inst.vararg is None else inst.vararg.name
             name = f"$print.{len(self._variables)}"
             self._variables[name] = Constant(None)
-            return Set(name, Call(print, args, (), spread), line, mark)
+            return Set(name, Call(print, args, (), spread), line, marks)
         raise self._unknown(inst)
 
-    def _assign(self, inst: Any, line: int, mark: int) -> Statement | None:
+    def _assign(self, inst: Any, line: int, marks: tuple[int, ...]) -> Statement | None:
         target, value = inst.target.name, inst.value
         if isinstance(value, ir.Expr) and value.op == "iternext":
             pair = self._pairs.get(target, {})
-            return Next(value.value.name, pair.get("pair_first", f"{target}.value"), pair["pair_second"], line, mark)
+            return Next(value.value.name, pair.get("pair_first", f"{target}.value"), pair["pair_second"], line, marks)
         source = self._source(inst, target, value)
-        return None if source is None else Set(target, source, line, mark)
+        return None if source is None else Set(target, source, line, marks)
 
     def _source(self, inst: Any, target: str, value: Any) -> Source | None:
         """Return what an assignment computes; None for what its variable's description or other statements say."""

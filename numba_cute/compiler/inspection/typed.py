@@ -115,12 +115,12 @@ Source = Argument | Known | Copy | Call | Method | Invoke | Operator | Build | A
 
 @dataclass(frozen=True)
 class Set:
-    """`target = source`. line: of the source, here and below. mark: its number in `TypedKernel.ptx`, 0 for none."""
+    """`target = source`. line: of the source, here and below. marks: its numbers in `TypedKernel.ptx`."""
 
     target: str
     source: Source
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class SetItem:
     value: str
     known: tuple[Any, ...] = ()
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class SetAttribute:
     name: str
     value: str
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Next:
     value: str
     valid: str
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Raise:
     exception: Any
     args: tuple[Any, ...]
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 Statement = Set | SetItem | SetAttribute | Next | Raise
@@ -187,7 +187,7 @@ class Branch:
     then: int
     otherwise: int
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Return:
 
     value: str | None
     line: int = 0
-    mark: int = 0
+    marks: tuple[int, ...] = ()
 
 
 Terminator = Jump | Branch | Return
