@@ -4,6 +4,7 @@
 from . import (
     arch as arch,
     experimental as experimental,
+    inspecting as _inspecting,
     math as math,
     nvgpu as nvgpu,
     pipeline as pipeline,
@@ -69,7 +70,5 @@ _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, t
 
 def __getattr__(name: str) -> object:
     if name == "ir":  # on demand: it needs xDSL
-        from .inspecting import load
-
-        return load()
+        return _inspecting.load()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,14 @@
 from .host import cudasim
 
 if cudasim.enabled():
-    from .host.cudasim import cluster_shape, compile, inspect_layouts, inspect_ptx, launch, taking_tensors as taking_tensors
+    from .host.cudasim import (
+        cluster_shape,
+        compile,
+        inspect_layouts,
+        inspect_ptx,
+        launch,
+        taking_tensors as taking_tensors,
+    )
 else:
     from . import patches
     from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from xdsl.context import Context as XdslContext
 from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -20,23 +20,24 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from ..seam import CuteError
 from . import definitions, foreign, operations
 from .calls import Arguments
-from .types import ATTRIBUTES
+from .types import types_of
 
+OWN = ("cute", "cute_nvgpu", "numba")
 _STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf)
 
 
 def dialects() -> tuple[Dialect, ...]:
     """Return the dialects `cute`, `cute_nvgpu` and `numba` with all their operations and types."""
     everything = [*map(operations.operation, definitions.all_definitions()), *operations.OTHERS, *foreign.OPERATIONS]
-    attributes = [Arguments, *ATTRIBUTES]
-    return tuple(
-        Dialect(
-            name,
-            [op for op in everything if op.name.startswith(f"{name}.")],
-            [a for a in attributes if a.name.startswith(f"{name}.")],
-        )
-        for name in ("cute", "cute_nvgpu", "numba")
-    )
+    return tuple(_dialect(name, everything) for name in OWN)
+
+
+def _dialect(name: str, operations: Iterable[type[Operation]]) -> Dialect:
+    """Make a dialect of those operations that are its own, and of its types."""
+    attributes: list[type[Attribute]] = types_of(name)
+    if Arguments.name.startswith(f"{name}."):
+        attributes.append(Arguments)
+    return Dialect(name, [op for op in operations if op.name.startswith(f"{name}.")], attributes)
 
 
 class Context(XdslContext):
@@ -54,10 +55,8 @@ def context() -> Context:
     made = Context()
     for dialect in _STANDARD:
         made.load_dialect(dialect)
-    attributes = [Arguments, *ATTRIBUTES]
-    for name in ("cute", "cute_nvgpu", "numba"):
-        own = [op for op in (*operations.OTHERS, *foreign.OPERATIONS) if op.name.startswith(f"{name}.")]
-        made.load_dialect(Dialect(name, own, [a for a in attributes if a.name.startswith(f"{name}.")]))
+    for name in OWN:
+        made.load_dialect(_dialect(name, (*operations.OTHERS, *foreign.OPERATIONS)))
     return made
 
 

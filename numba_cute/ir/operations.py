@@ -32,7 +32,7 @@ from . import definitions
 from .calls import Arguments, Operand, described_pattern, operand_parser, parse_arguments, pattern_of, print_arguments
 from .definitions import Definition
 from .names import object_of, symbol_of
-from .types import description_of, type_of
+from .types import TYPES, description_of, type_of
 
 DEFAULT_TARGET = "sm_90a"
 TARGET = "cute.target"
@@ -46,6 +46,15 @@ def target_of(op: Operation) -> str:
             return named.data
         at = at.parent_op()
     return DEFAULT_TARGET
+
+
+_TUPLES = {f"cute.make_{kind}": f"cute.{kind}" for kind in ("shape", "stride", "coord", "tile")}
+"""What the tuples are called that these operations make."""
+
+
+def result_type(name: str, d: Description) -> Attribute:
+    """Return the type of what an operation of this name gives."""
+    return TYPES[_TUPLES[name]](d) if name in _TUPLES and isinstance(d, Group) else type_of(d)
 
 
 def has_value(d: Description) -> bool:
@@ -144,7 +153,7 @@ def _with_result(parser: Parser, op: Inferred) -> Inferred:
         return op
     values = list(op.values)
     made = type(op).create(
-        operands=values, result_types=[type_of(found)], attributes=op.attributes, properties=op.properties
+        operands=values, result_types=[result_type(op.name, found)], attributes=op.attributes, properties=op.properties
     )
     op.erase(safe_erase=False)
     return made

@@ -11,6 +11,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ..bridge import contexts, tree
@@ -163,3 +164,8 @@ def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
             if found is None:
                 raise CuteError(f"{symbol}: a kernel has no such value")
     return described(found)
+
+
+def description_of_argument(value: Any) -> Description:
+    """Describe a kernel's argument: an array, a tensor, a number, any object that a kernel takes."""
+    return described(typeof(value, Purpose.argument))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listings of a kernel. `inspect_ptx`: its CuTe operations and the PTX of each; `inspect_layouts`: its layouts and tensors,
-and the registers that they take."""
+"""Listings of a kernel. `inspect_ptx`: its CuTe operations and the PTX of each; `inspect_layouts`: its layouts and
+tensors, and the registers that they take."""
 
 from __future__ import annotations
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which class is which type of the dialects: its dialect and mnemonic; and the names of element types and of members.
+
+A class of the library is known by the part of it that it belongs to: `cute.layout`, `cute_nvgpu.PipelineTmaAsync`,
+`cute_nvgpu.warpgroup.MmaF16BF16Op`. The user's own classes are all `cute.object` or `cute.struct`, with their symbol.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .. import dtypes, seam
+from ..dtypes import DType
+from ..seam import StaticEnum
+
+RENAMED = {
+    "ScaledBasis": "cute.basis",
+    "Swizzle": "cute.swizzle",
+    "Layout": "cute.layout",
+    "ComposedLayout": "cute.composed_layout",
+    "Pointer": "cute.ptr",
+    "Tensor": "cute.tensor",
+    "TensorSSA": "cute.vector",
+    "ArrayView": "cute.array_view",
+    "MmaAtom": "cute_nvgpu.mma_atom",
+    "TiledMma": "cute_nvgpu.tiled_mma",
+    "ThrMma": "cute_nvgpu.thr_mma",
+    "CopyAtom": "cute_nvgpu.copy_atom",
+    "TiledCopy": "cute_nvgpu.tiled_copy",
+    "ThrCopy": "cute_nvgpu.thr_copy",
+    "MbarrierArray": "cute_nvgpu.mbarrier",
+    "SmemDescriptor": "cute_nvgpu.smem_descriptor",
+}
+"""The classes whose types have the field's names; the others keep their own."""
+
+OBJECT, STRUCT = "cute.object", "cute.struct"
+"""The types of the user's own classes."""
+
+_GROUND = ("seam", "layout", "dtypes", "tensor", "runtime", "math", "arch")
+"""The rooms whose classes are of the dialect `cute`; those of the others are of `cute_nvgpu`."""
+
+
+def _dialect(obj: Any) -> str:
+    """The part of the dialects that a class of the library belongs to, as "cute_nvgpu.warp"."""
+    marked = seam.part_of(obj)
+    if marked is not None and marked.startswith("cute_nvgpu"):
+        return marked
+    room = obj.__module__.split(".")[1]
+    if room == "experimental":
+        return "cute_nvgpu.experimental"
+    return "cute" if room in _GROUND else "cute_nvgpu"
+
+
+def is_own(cls: type) -> bool:
+    """Return whether a class is of this library, and found by its name."""
+    return cls.__module__.partition(".")[0] == "numba_cute" and "<locals>" not in cls.__qualname__
+
+
+_classes: dict[str, type] = {}
+_mnemonics: dict[type, str] = {}
+
+
+def _register(cls: type) -> None:
+    if not is_own(cls):
+        return
+    name = RENAMED.get(cls.__name__) or f"{_dialect(cls)}.{cls.__name__}"
+    if _classes.get(name, cls) is not cls:
+        raise AssertionError(f"{cls} and {_classes[name]} are both {name}")
+    _classes[name], _mnemonics[cls] = cls, name
+
+
+seam.tell_marked(_register)
+
+
+def mnemonic_of(cls: type) -> str:
+    """Return the name of the type of this `static` or `struct` class, with its dialect."""
+    return _mnemonics.get(cls) or (STRUCT if seam.is_struct_class(cls) else OBJECT)
+
+
+def class_of(mnemonic: str) -> type | None:
+    """Return the library's class whose type is of this name, with its dialect; None if there is none."""
+    return _classes.get(mnemonic)
+
+
+def mnemonics() -> tuple[str, ...]:
+    """Return the names of the types of all the library's classes."""
+    return tuple(sorted(_classes))
+
+
+def short_names(base: type) -> dict[str, type]:
+    """Return the library's subclasses of `base` by their mnemonics without the dialect: "warp.MmaF16BF16Op"."""
+    found = {name.partition(".")[2]: cls for name, cls in _classes.items() if issubclass(cls, base)}
+    return dict(sorted(found.items()))
+
+
+# ------------------------------------------------------------------ element types
+
+_FLOATS = {
+    "Float8E4M3FN": "f8E4M3FN", "Float8E5M2": "f8E5M2", "Float8E8M0FNU": "f8E8M0FNU", "Float4E2M1FN": "f4E2M1FN",
+    "Float6E2M3FN": "f6E2M3FN", "Float6E3M2FN": "f6E3M2FN", "BFloat16": "bf16", "TFloat32": "tf32",
+}  # fmt: skip
+
+
+def _element_name(dtype: DType) -> str:
+    if dtype.kind == "bool":
+        return "i1"
+    if dtype.is_float:
+        return _FLOATS.get(dtype.name, f"f{dtype.width}")
+    return f"{'i' if dtype.signed else 'ui'}{dtype.width}"
+
+
+ELEMENTS: dict[str, DType] = {_element_name(d): d for d in vars(dtypes).values() if isinstance(d, DType)}
+"""The element types by their names in MLIR: "f16", "bf16", "f8E4M3FN", "i32", "ui8", and "i1" for Boolean."""
+_ELEMENT_NAMES = {d: name for name, d in ELEMENTS.items()}
+
+
+def element_name(dtype: DType) -> str:
+    """Return the name of an element type in MLIR."""
+    return _ELEMENT_NAMES[dtype]
+
+
+# ------------------------------------------------------------------ members of enumerations
+
+
+@functools.cache
+def enumerations() -> dict[str, type[StaticEnum]]:
+    """Return the library's enumerations by name, with their dialect; those whose names are not unique are left out."""
+    found: dict[str, list[type[StaticEnum]]] = {}
+    for cls in StaticEnum.__subclasses__():
+        if is_own(cls):
+            found.setdefault(f"{_dialect(cls).partition('.')[0]}.{cls.__name__}", []).append(cls)
+    return {name: classes[0] for name, classes in sorted(found.items()) if len(classes) == 1}
+
+
+@functools.cache
+def _enumeration_names() -> dict[type, str]:
+    return {cls: name for name, cls in enumerations().items()}
+
+
+def enumeration_name(cls: type) -> str | None:
+    """Return the name of an enumeration of the library, with its dialect; None if it has none of its own."""
+    return _enumeration_names().get(cls)

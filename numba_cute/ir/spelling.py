@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spell` and `parse_description`: descriptions as the text of types, and back."""
+
+from __future__ import annotations
+
+from ..compiler.inspection.described import Description, Scalar
+from . import atom_forms as _atom_forms, forms as _forms, registry  # noqa: F401 - the forms of types
+from .reader import Reader
+from .writer import typed
+
+__all__ = ["parse_description", "spell"]
+
+
+def spell(d: Description) -> str:
+    """Write a description as a type: `!cute.memref<f16, smem, align<128>, (64,128):(1,64)>`; a number that is known
+    only at run time as MLIR does, `i32`, unless something is known to divide it."""
+    if isinstance(d, Scalar) and d.divisor == 1:
+        return registry.element_name(d.dtype)
+    return typed(d)
+
+
+def parse_description(text: str) -> Description:
+    """Read what `spell` writes, and everything that may stand within a type: CuTe's own notation of layouts and
+    swizzles, with quotes or without, numbers and tuples. Raises CuteError with the column and what was expected."""
+    reader = Reader(text)
+    word = reader.peek_word()
+    if word in registry.ELEMENTS and len(word) == len(text.strip()):
+        return Scalar(registry.ELEMENTS[word])
+    return reader.whole()

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions as text."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from typing import Any
+
+from ..compiler.inspection.described import (
+    Array,
+    Constant,
+    Description,
+    Elements,
+    Foreign,
+    Group,
+    Object,
+    RegisterFile,
+    Scalar,
+    Struct,
+    TensorMap,
+)
+from ..compiler.inspection.foreign import foreign_name
+from ..dtypes import DType, Int32
+from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
+from . import registry
+from .fields import Fields, Listed, Thing, Word, default_fields, fields_by_name, form_of, is_int, is_number
+from .names import symbol_of
+from .scanner import quoted
+
+
+def item(d: Description) -> str:
+    """Write a description as it stands within a type."""
+    if isinstance(d, Constant):
+        return _constant(d.value)
+    if isinstance(d, Scalar):
+        return _number(d)
+    if isinstance(d, Group):
+        return f"({','.join(map(item, d.items))})"
+    bare = _bare(d) if isinstance(d, Object) else None
+    return typed(d) if bare is None else bare
+
+
+def thing_text(thing: Thing) -> str:
+    """Write what a type says without a name."""
+    if isinstance(thing, Listed):
+        return f"[{','.join(map(thing_text, thing.things))}]"
+    if isinstance(thing, Word):
+        return thing.name if thing.given is None else f"{thing.name}<{','.join(map(thing_text, thing.given))}>"
+    return item(thing)
+
+
+@functools.lru_cache(maxsize=4096)
+def typed(d: Description) -> str:
+    """Write a description as a type of its own, after a `!`; not of numbers known only at run time whose types are
+    MLIR's own."""
+    name, inner = parts(d)
+    return f"!{name}<{inner}>" if inner else f"!{name}"
+
+
+def parts(d: Description, things: tuple[Thing, ...] | None = None) -> tuple[str, str]:
+    """Return the name of a description's type, with its dialect, and what stands between its < and >. things: what it
+    says without names, in place of the usual."""
+    if isinstance(d, Constant):
+        return ("cute.int" if is_int(d) else "cute.constant"), item(d)
+    if isinstance(d, Scalar):
+        return "cute.int", item(d)
+    if isinstance(d, Group):
+        return "cute.tuple", item(d)
+    if isinstance(d, (RegisterFile, Elements)):
+        name = "cute.registers" if isinstance(d, RegisterFile) else "cute.elements"
+        return name, f"{registry.element_name(d.dtype)}, {d.count}"
+    if isinstance(d, TensorMap):
+        return "cute_nvgpu.tensor_map", ""
+    if isinstance(d, Array):
+        readonly = ", readonly" if d.readonly else ""
+        return "numba.array", f"{registry.element_name(d.dtype)}, {d.ndim}, {d.layout}{readonly}"
+    if isinstance(d, Foreign):
+        return "numba.type", quoted(foreign_name(d.type))
+    return _instance(d, things)
+
+
+def _constant(value: Any) -> str:
+    if value is None:
+        return "_"
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
+    if type(value) is float:
+        return repr(value)
+    if type(value) is str:
+        return quoted(value)
+    if isinstance(value, DType):
+        return f"!{registry.element_name(value)}"
+    if isinstance(value, enum.Enum):
+        known = registry.enumeration_name(type(value))
+        return f"#{known}.{value.name}" if known else f"@{quoted(f'{symbol_of(type(value))}.{value.name}')}"
+    return f"@{quoted(symbol_of(value))}"
+
+
+def _number(d: Scalar) -> str:
+    known = [] if d.dtype is Int32 else [registry.element_name(d.dtype)]
+    known += [f"div={d.divisor}"] if d.divisor != 1 else []
+    return f"?{{{' '.join(known)}}}" if known else "?"
+
+
+def _bare(d: Object) -> str | None:
+    """Write a swizzle, basis stride or layout in CuTe's notation; None of anything else, and of unusual ones."""
+    fields = fields_by_name(d)
+    if d.cls is Swizzle:
+        bits, base, shift = d.fields
+        return f"S<{item(bits)},{item(base)},{item(shift)}>" if all(map(is_int, d.fields)) else None
+    if d.cls is ScaledBasis:
+        return _basis(fields)
+    if d.cls is Layout:
+        shape, stride = fields["shape"], fields["stride"]
+        return f"{item(shape)}:{item(stride)}" if is_profile(shape) and is_profile(stride) else None
+    if d.cls is ComposedLayout:
+        inner, offset, outer = d.fields
+        simple = not _is_not_plain(inner) and not _is_not_plain(outer) and is_profile(offset)
+        return " o ".join(map(item, d.fields)) if simple else None
+    return None
+
+
+def is_bare(d: Description) -> bool:
+    """Return whether a description is written in CuTe's notation, without the name of its type."""
+    return isinstance(d, Object) and _bare(d) is not None
+
+
+def _basis(fields: Fields) -> str | None:
+    value, mode = fields["value"], fields["mode"]
+    if not is_number(value) or not isinstance(mode, Group) or not mode.items or not all(map(is_int, mode.items)):
+        return None
+    return "@".join([item(value), *map(item, reversed(mode.items))])
+
+
+def _is_not_plain(d: Description) -> bool:
+    return not isinstance(d, Object) or d.cls is ComposedLayout or _bare(d) is None
+
+
+def is_profile(d: Description) -> bool:
+    """Return whether a description is what shapes, strides and coordinates are made of."""
+    if isinstance(d, Group):
+        return all(map(is_profile, d.items))
+    if isinstance(d, Object):
+        return d.cls is ScaledBasis and _bare(d) is not None
+    return is_number(d) or d == Constant(None)
+
+
+def _instance(d: Object | Struct, things: tuple[Thing, ...] | None) -> tuple[str, str]:
+    form, fields = form_of(d), fields_by_name(d)
+    name = registry.mnemonic_of(d.cls)
+    said: list[str] = []
+    if name in (registry.OBJECT, registry.STRUCT):
+        said.append(f"@{quoted(symbol_of(d.cls))}")
+    implied = default_fields(d.cls)
+    within = None
+    if form is not None:
+        name, within = form.name, form.within
+        head = form.head(fields) if things is None else list(things)
+        if head is not None:
+            texts = list(map(thing_text, head))
+            said += [",".join(texts)] if form.tight else texts
+            implied = implied | form.implied(head)
+    for field, value in fields.items():
+        if field == within:
+            said += _inner_fields(field, value, implied.get(field))
+        elif implied.get(field) != value:
+            said.append(f"{field} = {item(value)}")
+    return name, ", ".join(said)
+
+
+def _inner_fields(name: str, value: Description, implied: Description | None) -> list[str]:
+    """The fields in which an object in a field differs from the one implied; or all of it."""
+    if value == implied:
+        return []
+    if not isinstance(value, Object) or not isinstance(implied, Object) or value.cls is not implied.cls:
+        return [f"{name} = {item(value)}"]
+    usual = fields_by_name(implied)
+    return [f"{n} = {item(v)}" for n, v in fields_by_name(value).items() if usual[n] != v]
