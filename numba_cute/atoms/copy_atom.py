@@ -285,7 +285,12 @@ def make_copy_atom(
 @traced
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler_mn: int | Layout | tuple[int | Layout, ...]) -> TiledCopy:
     """Tile `atom` as `layout_tv` says: from (thread, value) to elements of the tile `tiler_mn`, a number or layout for
-    each mode. A tile that is not made of whole atoms is refused by `copy`."""
+    each mode. A tile that is not made of whole atoms is refused by `copy`. Raises CuteError for what is no CopyAtom,
+    and for a `layout_tv` that has not two modes."""
+    if not isinstance(atom, CopyAtom):
+        raise CuteError(f"make_tiled_copy: atom {atom!r} is not a CopyAtom: make one with make_copy_atom")
+    if not isinstance(layout_tv, Layout) or layout.rank(layout_tv) != 2:
+        raise CuteError(f"make_tiled_copy: layout_tv {layout_tv!r} must be a layout of two modes, (thread, value)")
     tiler = tiler_mn if isinstance(tiler_mn, tuple) else (tiler_mn,)
     return TiledCopy(atom, layout_tv, tuple(layout.make_layout(t) if isinstance(t, int) else t for t in tiler))
 

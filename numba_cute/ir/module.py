@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Any
 
 from xdsl.context import Context as XdslContext
 from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..seam import CuteError
 from . import definitions, foreign, operations
 from .calls import Arguments
+from .python.text import TARGET, Text, parsed, printed
 from .types import types_of
 
 OWN = ("cute", "cute_nvgpu", "numba")
@@ -60,58 +57,19 @@ def context() -> Context:
     return made
 
 
-_TARGET = re.compile(rf'{re.escape(operations.TARGET)} = "(\w+)"')
-
-
-class _Parser(Parser):
-    """MLIR's parser, which remembers the line of each operation and the target that the module names.
-    operation_at: where the operation begins that is being parsed."""
-
-    target = operations.DEFAULT_TARGET
-    operation_at = 0
-
-    def __init__(self, context: XdslContext, text: str, name: str) -> None:
-        super().__init__(context, text, name)
-        self.lines: dict[Operation, int] = {}
-        named = _TARGET.search(text)
-        if named is not None:
-            self.target = named[1]
-
-    def parse_operation(self) -> Operation:
-        self.operation_at = self.pos
-        line = self.lexer.input.content.count("\n", 0, self.pos) + 1
-        op = super().parse_operation()
-        self.lines[op] = line
-        return op
-
-
-class _Printer(Printer):
-    """MLIR's printer, which prints the source locations that there are."""
-
-    def print_op(self, op: Operation) -> None:
-        outside, self.print_debuginfo = self.print_debuginfo, not isinstance(op.location, UnknownLoc)
-        super().print_op(op)
-        self.print_debuginfo = outside
-
-
 @dataclass
 class Module:
     """A module of the IR: kernels, and the device functions that they call.
 
-    op: the operation `builtin.module`. text, file: what it was read from ("" and None if it was made). lines: the line
-    of each operation in that text.
+    op: the operation `builtin.module`. text: what it was read from; None if it was made.
     """
 
     op: ModuleOp
-    text: str = ""
-    file: str | None = None
-    lines: dict[Operation, int] = field(default_factory=dict, repr=False)
+    text: Text | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         """Print it, with the source locations, as `parse` reads it."""
-        stream = StringIO()
-        _Printer(stream).print_op(self.op)
-        return stream.getvalue() + "\n"
+        return printed(self.op).source
 
     def __iter__(self) -> Iterator[Operation]:
         """Walk over all operations, each before those within it."""
@@ -120,7 +78,7 @@ class Module:
     @property
     def target(self) -> str:
         """The target that it is for, "sm_90a" if it names none."""
-        named = self.op.attributes.get(operations.TARGET)
+        named = self.op.attributes.get(TARGET)
         return named.data if isinstance(named, StringAttr) else operations.DEFAULT_TARGET
 
     def verify(self) -> None:
@@ -133,8 +91,9 @@ class Module:
                 raise CuteError(f"{self._place(op)}{e}\n    {_shown(op)}") from e
 
     def _place(self, op: Operation) -> str:
-        line = self.lines.get(op)
-        return "" if line is None else f"{self.file or '<ir>'}:{line}: "
+        if self.text is None or op not in self.text.at:
+            return ""
+        return f"{self.text.file}:{self.text.at[op][0]}: "
 
 
 def _shown(op: Operation) -> str:
@@ -144,11 +103,10 @@ def _shown(op: Operation) -> str:
 def parse(text: str, file: str | None = None) -> Module:
     """Read a module. text: in MLIR's form. file: its name, for errors. Raises CuteError for what is no module of these
     dialects, with line and column, and for one that does not verify."""
-    parser = _Parser(context(), text, file or "<ir>")
     try:
-        op = parser.parse_module()
+        op, read = parsed(text, context(), file)
     except ParseError as e:
         raise CuteError(str(e)) from e
-    module = Module(op, text, file, parser.lines)
+    module = Module(op, read)
     module.verify()
     return module

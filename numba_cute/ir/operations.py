@@ -32,10 +32,10 @@ from . import definitions
 from .calls import Arguments, Operand, described_pattern, operand_parser, parse_arguments, pattern_of, print_arguments
 from .definitions import Definition
 from .names import object_of, symbol_of
+from .python.text import TARGET
 from .types import TYPES, description_of, type_of
 
 DEFAULT_TARGET = "sm_90a"
-TARGET = "cute.target"
 
 
 def target_of(op: Operation) -> str:
@@ -160,7 +160,7 @@ def _with_result(parser: Parser, op: Inferred) -> Inferred:
 
 
 def _parsed_target(parser: Parser) -> str:
-    return getattr(parser, "target", DEFAULT_TARGET)
+    return getattr(parser, "target", None) or DEFAULT_TARGET
 
 
 # ------------------------------------------------------------------ calls of the API

@@ -32,9 +32,10 @@ def right_inverse(input: Any) -> Any:
         return input
     if isinstance(input, ComposedLayout):
         return _right_inverse_of_swizzled(input)
-    if input.maps_to_coordinates:
-        return _basis_right_inverse(input)
-    return _follow(merged(modes_of(input)))
+    layout = outer_of(input)
+    if layout.maps_to_coordinates:
+        return _basis_right_inverse(layout)
+    return _follow(merged(modes_of(layout)))
 
 
 def _follow(modes: Sequence[Mode]) -> Layout:

@@ -11,6 +11,7 @@ from numba import cuda
 
 from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, static_arguments
+from .cluster import cluster_shape
 
 
 class Kernel:
@@ -137,3 +138,14 @@ def _both(kind: Any) -> Any:
 
     Function.__name__ = Function.__qualname__ = kind.__name__
     return Function
+
+
+NUMBA_CUDA = cuda
+"""The `numba.cuda` whose names kernels say."""
+
+
+def jitted(function: Any, cluster: tuple[int, ...] | None = None, **options: Any) -> Any:
+    """Return what `cuda.jit` makes of a function that was made, not written. cluster: its cluster shape; None for none.
+    options: those of `cuda.jit`."""
+    made = cuda.jit(**options)(function)
+    return made if cluster is None else cluster_shape(*cluster)(made)

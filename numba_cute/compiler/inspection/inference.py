@@ -63,6 +63,8 @@ def _asked(ask: Any, *args: Any) -> Any:
         while cause is not None and not isinstance(cause, CuteError):
             cause = cause.__cause__ or cause.__context__
         raise CuteError(str(cause or e)) from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:  # of the callee's own Python
+        raise CuteError(f"it does not take these: {type(e).__name__}: {e}") from e
 
 
 def _context() -> contexts.CuteTypingContext:

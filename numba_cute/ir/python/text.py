@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a module, and where in it each operation stands: the lines of what a module becomes as Python."""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import linecache
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.ir import Operation, SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+Position = tuple[int, int]
+"""A line and a column of a text, from 1 and from 0."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a module.
+
+    source: all of it. file: the name under which errors show it. at: the position of each operation. names: what the
+    text calls each value, without the `%`.
+    """
+
+    source: str
+    file: str
+    at: Mapping[Operation, Position]
+    names: Mapping[SSAValue, str]
+
+    def show(self) -> None:
+        """Let tracebacks and errors show the text's lines."""
+        lines = [line + "\n" for line in self.source.splitlines()]
+        linecache.cache[self.file] = (len(self.source), None, lines, self.file)
+
+    def width(self, line: int) -> int:
+        """Return the length of a line, in bytes, as Python counts columns."""
+        lines = self.source.splitlines()
+        return len(lines[line - 1].encode()) if 0 < line <= len(lines) else 0
+
+
+class _Locating(Printer):
+    """A printer that notes where it prints each operation, and prints the source locations that there are."""
+
+    def __init__(self, stream: StringIO) -> None:
+        super().__init__(stream=stream)
+        self.at: dict[Operation, Position] = {}
+
+    def print_op(self, op: Operation) -> None:
+        self.at[op] = (self._current_line + 1, self._current_column)
+        outside, self.print_debuginfo = self.print_debuginfo, not isinstance(op.location, UnknownLoc)
+        super().print_op(op)
+        self.print_debuginfo = outside
+
+
+def printed(module: Operation, file: str | None = None) -> Text:
+    """Print a module. file: the name of the text; None for one made of what it holds, so that equal texts have one."""
+    stream = StringIO()
+    printer = _Locating(stream)
+    printer.print_op(module)
+    source = stream.getvalue() + "\n"
+    return Text(source, file or _name(source), printer.at, dict(printer._ssa_values))
+
+
+def _name(source: str) -> str:
+    return f"<cute.ir {hashlib.sha256(source.encode()).hexdigest()[:8]}>"
+
+
+TARGET = "cute.target"
+"""The attribute of a module that names the target."""
+_TARGET = re.compile(rf'{re.escape(TARGET)} = "(\w+)"')
+
+
+class _Noting(Parser):
+    """A parser that notes where each operation begins, and what the text calls each value. operation_at: where the
+    operation begins that is being parsed. target: what the module is for, if it says so."""
+
+    operation_at = 0
+    target: str | None = None
+
+    def __init__(self, context: Context, source: str, file: str) -> None:
+        super().__init__(context, source, file)
+        self.at: dict[Operation, Position] = {}
+        self.names: dict[SSAValue, str] = {}
+        named = _TARGET.search(source)
+        self.target = None if named is None else named[1]
+        self._starts = [0, *(i + 1 for i, c in enumerate(source) if c == "\n")]
+
+    def parse_operation(self) -> Operation:
+        start = self.operation_at = self._current_token.span.start
+        op = super().parse_operation()
+        line = bisect.bisect_right(self._starts, start)
+        self.at[op] = (line, start - self._starts[line - 1])
+        return op
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Any) -> None:
+        super()._register_ssa_definition(name, values, span)
+        for i, value in enumerate(values):
+            self.names[value] = name if len(values) == 1 else f"{name}_{i}"
+
+
+def parsed(source: str, context: Context, file: str | None = None) -> tuple[ModuleOp, Text]:
+    """Parse a module; gives it, and its text as it was written. file: as for `printed`."""
+    file = file or _name(source)
+    parser = _Noting(context, source, file)
+    module = parser.parse_module()
+    return module, Text(source, file, parser.at, parser.names)

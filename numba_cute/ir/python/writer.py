@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python of one function, line by line, each with its place in the text of the IR."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from ...dtypes import DType
+from ...seam import CuteError
+from .numbers import number_of
+from .text import Text
+
+Handler = Callable[["Writer", Any], None]
+HANDLERS: dict[type[Operation], Handler] = {}
+"""What writes each operation."""
+H = TypeVar("H", bound=Handler)
+
+
+def writes(*operations: type[Operation]) -> Callable[[H], H]:
+    """Decorate what writes some operations."""
+
+    def register(handler: H) -> H:
+        HANDLERS.update(dict.fromkeys(operations, handler))
+        return handler
+
+    return register
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number that an `arith.constant` gives: it is written where it is used."""
+
+    value: Any
+    dtype: DType
+
+    def __str__(self) -> str:
+        if isinstance(self.value, float):
+            return f"float({str(self.value)!r})" if self.value - self.value else repr(self.value)
+        return repr(self.value)
+
+
+def identifier(name: str) -> str:
+    """Return the Python name nearest to a name of the IR."""
+    made = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not made or made[0].isdigit():
+        made = f"v{made}"
+    return f"{made}_" if keyword.iskeyword(made) or hasattr(builtins, made) else made
+
+
+@dataclass
+class Names:
+    """The globals of a module's functions. taken: names that are something else. space: each name with what it is."""
+
+    taken: set[str]
+    space: dict[str, Any] = field(default_factory=dict)
+    _of: dict[int, str] = field(default_factory=dict)
+
+    def of(self, value: Any, hint: str) -> str:
+        """Return the name of a global that holds `value`: a new one, near `hint`, at its first use."""
+        found = self._of.get(id(value))
+        if found is None:
+            found = self._of[id(value)] = self.fresh(hint)
+            self.space[found] = value
+        return found
+
+    def fresh(self, hint: str) -> str:
+        """Return a name near `hint` that nothing has, and take it."""
+        return _unused(identifier(hint), self.taken)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    made, n = name, 0
+    while made in taken:
+        n += 1
+        made = f"{name}_{n}"
+    taken.add(made)
+    return made
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of Python. position: that of the operation that it is of, in the text of the IR."""
+
+    depth: int
+    text: str
+    position: tuple[int, int]
+
+
+class Writer:
+    """Writes one function. text: of the module. names: the globals. functions: the Python name of each function of the
+    module."""
+
+    def __init__(self, text: Text, names: Names, functions: dict[str, str]) -> None:
+        self.text, self.names, self.functions = text, names, functions
+        self.lines: list[Line] = []
+        self.values: dict[SSAValue, str | Literal] = {}
+        self._locals: set[str] = set()
+        self._depth = 0
+        self._position = (1, 0)
+
+    # Statements
+
+    def line(self, text: str) -> None:
+        """Write a line of Python at the operation under way."""
+        self.lines.append(Line(self._depth, text, self._position))
+
+    @contextmanager
+    def indented(self, head: str) -> Iterator[None]:
+        """Write `head`, and the lines that are written meanwhile below it."""
+        self.line(head)
+        before = len(self.lines)
+        self._depth += 1
+        yield
+        if len(self.lines) == before:
+            self.line("pass")
+        self._depth -= 1
+
+    def block(self, block: Block) -> None:
+        """Write the operations of a block, but for its terminator."""
+        for op in block.ops:
+            if not (op is block.last_op and op.has_trait(IsTerminator)):
+                self.operation(op)
+
+    def operation(self, op: Operation) -> None:
+        """Write an operation."""
+        with self.at(op):
+            handler = next((HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS), None)
+            if handler is None:
+                self.refuse(op, "it is no operation that a kernel can be made of")
+            handler(self, op)
+
+    @contextmanager
+    def at(self, op: Operation) -> Iterator[None]:
+        """Let the lines that are written meanwhile have the place of `op`; one without a place has its parent's."""
+        before = self._position
+        self._position = self.text.at.get(op, before)
+        yield
+        self._position = before
+
+    def refuse(self, op: Operation, why: str) -> Any:
+        """Raise the error of an operation: where it stands, and why no kernel can have it."""
+        line, _ = self.text.at.get(op, self._position)
+        source = self.text.source.splitlines()[line - 1 : line]
+        shown = f"\n    {source[0].strip()}" if source else ""
+        raise CuteError(f"{op.name}: {why}\n  in {self.text.file}:{line}{shown}")
+
+    # Values
+
+    def variable(self, value: SSAValue, hint: str | None = None) -> str:
+        """Return the variable of a value, made now if it has none."""
+        found = self.values.get(value)
+        if found is None:
+            name = identifier(hint or self.text.names.get(value) or value.name_hint or "v")
+            found = self.values[value] = _unused(name, self._locals)
+        assert isinstance(found, str)
+        return found
+
+    def temporary(self, hint: str = "t") -> str:
+        """Return a variable that no value has."""
+        return _unused(f"_{hint}", self._locals)
+
+    def dtype(self, value: SSAValue) -> DType:
+        """Return the element type of a number."""
+        found = number_of(value.type)
+        if found is None:
+            owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+            self.refuse(owner, f"{value.type} is no type of numbers that kernels compute with")  # type: ignore[arg-type]
+        return found  # type: ignore[return-value]
+
+    def use(self, value: SSAValue) -> str:
+        """Return a number as an operand of Python's operators: constants are literals."""
+        found = self.values[value]
+        if isinstance(found, str):
+            return found
+        if found.dtype.is_float and found.dtype.width < 64:
+            return self.typed(value)
+        return f"({found})" if str(found).startswith("-") else str(found)
+
+    def typed(self, value: SSAValue) -> str:
+        """Return a value with its type: a constant is one that is known only at run time."""
+        found = self.values[value]
+        return found if isinstance(found, str) else self.cast(str(found), found.dtype)
+
+    def all(self, values: Sequence[SSAValue]) -> list[str]:
+        """Return each of several values as `typed` gives it."""
+        return [self.typed(v) for v in values]
+
+    def constant(self, value: SSAValue) -> Any:
+        """Return what a constant is; None for a value that is none."""
+        found = self.values.get(value)
+        return found.value if isinstance(found, Literal) else None
+
+    def dtype_name(self, dtype: DType) -> str:
+        """Return the name of an element type."""
+        return self.names.of(dtype, dtype.name)
+
+    def cast(self, text: str, dtype: DType) -> str:
+        """Return an expression cast to an element type."""
+        return f"{self.dtype_name(dtype)}({text})"
+
+    def set(self, value: SSAValue, text: str, natural: DType | None = None) -> None:
+        """Assign a number to a value. text: the expression. natural: the type that Numba gives it; it is cast if that
+        is not the value's, or None."""
+        dtype = self.dtype(value)
+        self.line(f"{self.variable(value)} = {text if natural is dtype else self.cast(text, dtype)}")
+
+    def assign(self, targets: Sequence[str], values: Sequence[str]) -> None:
+        """Assign to several variables at once what they had before."""
+        pairs = [(t, v) for t, v in zip(targets, values) if t != v]
+        for i, (_, value) in enumerate(pairs):
+            if value in {t for t, _ in pairs[:i]}:
+                kept = self.temporary()
+                self.line(f"{kept} = {value}")
+                pairs[i] = (pairs[i][0], kept)
+        for target, value in pairs:
+            self.line(f"{target} = {value}")

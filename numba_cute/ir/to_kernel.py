@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the IR to a kernel: a module becomes the Python that `cuda.jit` takes, whose lines are those of its text.
+
+So both engines, every check and every error are the ones that kernels written in Python have.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import func, gpu
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, BlockArgument
+
+from ..compiler.host import kernels
+from ..seam import CuteError
+from .module import Module
+from .options import DEVICE, KERNEL, options_of
+from .python import arithmetic, arrays, control  # noqa: F401 - they say how operations are written
+from .python.numbers import number_of
+from .python.text import Text, printed
+from .python.writer import Line, Names, Writer, identifier
+
+
+def to_kernel(module: Module | ModuleOp, name: str | None = None, *, text: Text | None = None) -> Any:
+    """Make of a module what `@cuda.jit` makes of a function.
+
+    module: its kernel is the function with the attribute `cute.kernel`, or else the only one that is not private.
+    name: of the kernel, of a module with several. text: of the module as it was written; None prints it. Errors and
+    reports show the lines of that text. CuteError: an operation, a type or a region that kernels have no Python for.
+    """
+    if isinstance(module, Module):
+        module, text = module.op, text or module.text
+    made = _Module(module, text or printed(module))
+    kernel = made.kernel(name)
+    space = made.compiled()
+    for other in made.functions:
+        if not other.kernel:
+            space[other.name] = kernels.jitted(space[other.name], device=True, **options_of(other.attributes, DEVICE))
+    return kernels.jitted(space[kernel.name], **options_of(kernel.attributes, KERNEL))
+
+
+def to_python(module: ModuleOp, *, text: Text | None = None) -> str:
+    """Return the Python that `to_kernel` makes of a module's functions, as source. module, text: as for it."""
+    return "\n".join(line_text(line) for line in _Module(module, text or printed(module)).lines())
+
+
+def line_text(line: Line) -> str:
+    """Return a line with its indentation."""
+    return f"{'    ' * line.depth}{line.text}"
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function of a module. op: it. symbol, name: what the IR and Python call it. kernel: whether it is one."""
+
+    op: Any
+    symbol: str
+    name: str
+    kernel: bool
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        return {**self.op.attributes}
+
+
+class _Module:
+    """A module that becomes Python."""
+
+    def __init__(self, module: ModuleOp, text: Text) -> None:
+        self.text = text
+        found = [op for op in module.walk() if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
+        self.names = Names(_locals(found, text))
+        self.functions = [
+            _Function(op, op.sym_name.data, self.names.fresh(op.sym_name.data), _is_kernel(op, found)) for op in found
+        ]
+
+    def kernel(self, name: str | None) -> _Function:
+        """Find the kernel of that name, or the only one."""
+        found = [f for f in self.functions if f.kernel and name in (None, f.symbol)]
+        if len(found) == 1:
+            return found[0]
+        have = ", ".join(f"@{f.symbol}" for f in self.functions if f.kernel) or "none"
+        wanted = "has to have one kernel, or `name` says which" if name is None else f"has no kernel @{name}"
+        raise CuteError(
+            f"to_kernel: the module {wanted}; its kernels: {have} (functions with the attribute `cute.kernel`, or the "
+            "only one that is not private)"
+        )
+
+    def lines(self) -> Iterator[Line]:
+        """Write all functions."""
+        names = {f.symbol: f.name for f in self.functions}
+        for function in self.functions:
+            yield from self._written(function, names)
+
+    def _written(self, function: _Function, names: dict[str, str]) -> list[Line]:
+        w = Writer(self.text, self.names, names)
+        block = function.op.body.block
+        with w.at(function.op):
+            parameters = [_parameter(w, a) for a in block.args]
+            with w.indented(f"def {function.name}({', '.join(parameters)}):"):
+                for argument in block.args:
+                    _taken(w, argument)
+                w.block(block)
+                if block.last_op is not None:
+                    w.operation(block.last_op)
+        return w.lines
+
+    def compiled(self) -> dict[str, Any]:
+        """Compile the functions; gives the globals that they live in."""
+        lines = list(self.lines())
+        tree = ast.parse("\n".join(map(line_text, lines)))
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword, ast.excepthandler)):
+                at, column = lines[node.lineno - 1].position
+                node.lineno = node.end_lineno = at
+                node.col_offset, node.end_col_offset = column, max(self.text.width(at), column)
+        self.text.show()
+        space: dict[str, Any] = {"__name__": f"cute_ir_{self.functions[0].name}", **self.names.space}
+        exec(compile(tree, self.text.file, "exec"), space)
+        return space
+
+
+def _is_kernel(op: Any, functions: list[Any]) -> bool:
+    """Whether a function is a kernel: it says so, or none does and it alone is not private."""
+    if any(map(_says_so, functions)):
+        return _says_so(op)
+    public = [f for f in functions if getattr(f, "sym_visibility", None) is None or f.sym_visibility.data != "private"]
+    return public == [op]
+
+
+def _says_so(op: Any) -> bool:
+    return "cute.kernel" in op.attributes or getattr(op, "kernel", None) is not None
+
+
+def _locals(functions: list[Any], text: Text) -> set[str]:
+    """The variables that functions will have, which no global may be called."""
+    return {identifier(text.names.get(v) or v.name_hint or "v") for f in functions for v in _values(f)}
+
+
+def _values(function: Any) -> Iterator[Any]:
+    for op in function.walk():
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.args
+
+
+def _parameter(w: Writer, argument: BlockArgument) -> str:
+    return w.variable(argument)
+
+
+def _taken(w: Writer, argument: BlockArgument) -> None:
+    """Give a number that is an argument the type that the IR says, whatever the kernel is called with."""
+    dtype = number_of(argument.type)
+    if dtype is not None:
+        name = w.variable(argument)
+        w.line(f"{name} = {w.cast(name, dtype)}")
