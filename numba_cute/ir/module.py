@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context as XdslContext
-from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf
+from xdsl.dialects import arith, builtin, cf, func, gpu, math, memref, scf, ub
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -20,7 +20,7 @@ from .python.text import TARGET, Text, parsed, printed
 from .types import types_of
 
 OWN = ("cute", "cute_nvgpu", "numba")
-_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf)
+_STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math, memref.MemRef, scf.Scf, ub.UB)
 
 
 def dialects() -> tuple[Dialect, ...]:

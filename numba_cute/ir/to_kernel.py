@@ -12,29 +12,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import func, gpu
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, BlockArgument
 
 from ..compiler.host import kernels
 from ..seam import CuteError
 from .module import Module
 from .options import DEVICE, KERNEL, options_of
-from .python import arithmetic, arrays, control  # noqa: F401 - they say how operations are written
+from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say how operations are written
 from .python.numbers import number_of
 from .python.text import Text, printed
 from .python.writer import Line, Names, Writer, identifier
 
 
-def to_kernel(module: Module | ModuleOp, name: str | None = None, *, text: Text | None = None) -> Any:
+def to_kernel(module: Module, name: str | None = None) -> Any:
     """Make of a module what `@cuda.jit` makes of a function.
 
     module: its kernel is the function with the attribute `cute.kernel`, or else the only one that is not private.
-    name: of the kernel, of a module with several. text: of the module as it was written; None prints it. Errors and
-    reports show the lines of that text. CuteError: an operation, a type or a region that kernels have no Python for.
+    name: of the kernel, of a module with several. Errors and reports show the lines of the text that the module was
+    read from, or of the one that it prints. CuteError: an operation, a type or a region that kernels have no Python
+    for.
     """
-    if isinstance(module, Module):
-        module, text = module.op, text or module.text
-    made = _Module(module, text or printed(module))
+    made = _Functions(module)
     kernel = made.kernel(name)
     space = made.compiled()
     for other in made.functions:
@@ -43,9 +41,9 @@ def to_kernel(module: Module | ModuleOp, name: str | None = None, *, text: Text 
     return kernels.jitted(space[kernel.name], **options_of(kernel.attributes, KERNEL))
 
 
-def to_python(module: ModuleOp, *, text: Text | None = None) -> str:
-    """Return the Python that `to_kernel` makes of a module's functions, as source. module, text: as for it."""
-    return "\n".join(line_text(line) for line in _Module(module, text or printed(module)).lines())
+def to_python(module: Module) -> str:
+    """Return the Python that `to_kernel` makes of a module's functions, as source. module: as for it."""
+    return "\n".join(map(line_text, _Functions(module).lines()))
 
 
 def line_text(line: Line) -> str:
@@ -67,12 +65,12 @@ class _Function:
         return {**self.op.attributes}
 
 
-class _Module:
-    """A module that becomes Python."""
+class _Functions:
+    """The functions of a module as Python."""
 
-    def __init__(self, module: ModuleOp, text: Text) -> None:
-        self.text = text
-        found = [op for op in module.walk() if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
+    def __init__(self, module: Module) -> None:
+        text = self.text = module.text or printed(module.op)
+        found = [op for op in module if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
         self.names = Names(_locals(found, text))
         self.functions = [
             _Function(op, op.sym_name.data, self.names.fresh(op.sym_name.data), _is_kernel(op, found)) for op in found
@@ -159,3 +157,5 @@ def _taken(w: Writer, argument: BlockArgument) -> None:
     if dtype is not None:
         name = w.variable(argument)
         w.line(f"{name} = {w.cast(name, dtype)}")
+
+

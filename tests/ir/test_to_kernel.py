@@ -14,10 +14,7 @@ import numba_cute as cute
 
 pytest.importorskip("xdsl")
 
-from xdsl.context import Context
-from xdsl.dialects import arith, builtin, cf, func, gpu, math as xdsl_math, memref, scf, ub
-
-from numba_cute.ir.python.text import parsed
+from numba_cute import ir
 from numba_cute.ir.to_kernel import to_kernel, to_python
 
 from .. import native
@@ -29,32 +26,12 @@ NUMPY = {
 }  # fmt: skip
 
 
-def context() -> Context:
-    found = Context()
-    for dialect in (
-        arith.Arith,
-        scf.Scf,
-        func.Func,
-        gpu.GPU,
-        xdsl_math.Math,
-        cf.Cf,
-        builtin.Builtin,
-        memref.MemRef,
-        ub.UB,
-    ):
-        found.load_dialect(dialect)
-    return found
-
-
 def kernel_of(source, name=None):
-    module, text = parsed(source, context(), "test.mlir")
-    module.verify()
-    return to_kernel(module, name, text=text)
+    return to_kernel(ir.parse(source, "test.mlir"), name)
 
 
 def python_of(source):
-    module, text = parsed(source, context(), "test.mlir")
-    return to_python(module, text=text)
+    return to_python(ir.parse(source, "test.mlir"))
 
 
 THREAD = '%t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index'
@@ -122,6 +99,7 @@ def by(f, a, b, dtype):
 
 
 INTEGERS = ["i8", "i16", "i32", "i64", "index"]
+
 
 
 @pytest.mark.parametrize("t", INTEGERS)

@@ -102,7 +102,8 @@ def infer_item(of: Description, index: Description, *, arch: str = "sm_90a") -> 
             found = _asked(context.resolve_static_getitem, target, index.value)
             if found is not None:
                 return described(found.return_type)
-        signature = _asked(context.resolve_getitem, target, numba_type(index))
+        getitem = _asked(context.resolve_value_type, operator.getitem)
+        signature = _asked(context.resolve_function_type, getitem, (target, numba_type(index)), {})
     if signature is None:
         raise CuteError(f"{of} is not indexed with {index}")
     return described(signature.return_type)

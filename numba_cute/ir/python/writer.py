@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from ...dtypes import DType
+from ...compiler.inspection.described import Constant
+from ...dtypes import DType, Float64
 from ...seam import CuteError
+from ..types import DescribedType, description_of
 from .numbers import number_of
 from .text import Text
 
@@ -69,7 +71,7 @@ class Names:
         found = self._of.get(id(value))
         if found is None:
             found = self._of[id(value)] = self.fresh(hint)
-            self.space[found] = value
+            self.space[found] = value  # which keeps it alive, so that no id is another's
         return found
 
     def fresh(self, hint: str) -> str:
@@ -84,6 +86,14 @@ def _unused(name: str, taken: set[str]) -> str:
         made = f"{name}_{n}"
     taken.add(made)
     return made
+
+
+def _static(value: SSAValue) -> Constant | None:
+    """What a value is that its type says whole and that has no registers."""
+    if not isinstance(value.type, DescribedType):
+        return None
+    found = description_of(value.type)
+    return found if isinstance(found, Constant) else None
 
 
 @dataclass(frozen=True)
@@ -180,15 +190,36 @@ class Writer:
         """Return a number as an operand of Python's operators: constants are literals."""
         found = self.values[value]
         if isinstance(found, str):
-            return found
+            return self.typed(value)
         if found.dtype.is_float and found.dtype.width < 64:
             return self.typed(value)
         return f"({found})" if str(found).startswith("-") else str(found)
 
     def typed(self, value: SSAValue) -> str:
-        """Return a value with its type: a constant is one that is known only at run time."""
+        """Return a value with its type: the constant of an `arith.constant` is a number known only at run time, one
+        that the type says is static."""
+        static = _static(value)
+        if static is not None:
+            return self.expression(static.value)
         found = self.values[value]
         return found if isinstance(found, str) else self.cast(str(found), found.dtype)
+
+    def expression(self, value: Any) -> str:
+        """Return a static value: a number, a string or None as it is, a tuple of its items, all else as a global."""
+        if value is None or isinstance(value, (bool, int, str)) and type(value) in (bool, int, str):
+            return repr(value)
+        if isinstance(value, float):
+            return str(Literal(value, Float64))
+        if type(value) is tuple:
+            return f"({', '.join(map(self.expression, value))}{',' if len(value) == 1 else ''})"
+        if type(value) is slice:
+            return f"slice({self.expression(value.start)}, {self.expression(value.stop)}, {self.expression(value.step)})"
+        name = getattr(value, "__name__", None) or getattr(getattr(value, "py_func", None), "__name__", None)
+        if isinstance(value, DType):
+            name = value.name
+        if name is not None and getattr(builtins, name, None) is value:
+            return str(name)
+        return self.names.of(value, name.rpartition(".")[2] if name else type(value).__name__.lower())
 
     def all(self, values: Sequence[SSAValue]) -> list[str]:
         """Return each of several values as `typed` gives it."""
