@@ -125,7 +125,9 @@ class _Range:
         made.starting.append(self._set(ahead, Copy(start)))
         valid = self._step.valid
         if step is not None:
-            made.stepping.append(self._compare(valid, operator.lt if step > 0 else operator.gt, ahead, made.stop, dtype))
+            made.stepping.append(
+                self._compare(valid, operator.lt if step > 0 else operator.gt, ahead, made.stop, dtype)
+            )
         else:
             self._either(made, ahead, step_variable, dtype)
         made.stepping.append(self._set(made.index, Copy(ahead)))

@@ -157,5 +157,3 @@ def _taken(w: Writer, argument: BlockArgument) -> None:
     if dtype is not None:
         name = w.variable(argument)
         w.line(f"{name} = {w.cast(name, dtype)}")
-
-

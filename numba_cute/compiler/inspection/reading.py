@@ -56,9 +56,9 @@ def typed_kernel(kernel: Any, args: Any, arch: str = "sm_90a") -> TypedKernel:
         name, ptx = ptx_of(function, argtypes, {**options, "lineinfo": True, "debug": False}, cc)
     ptx = ptx.replace(f"{name}_param", f"{function.__name__}_param")
     assert marks.lowerer is not None
-    found = _Functions(function, marks)
+    found = _Functions(function, options, marks)
     cluster = getattr(function, "__cute_cluster__", None)
-    return TypedKernel(arch, tuple(found.done), options, cluster, marks.of(placed_instructions(ptx, name)))
+    return TypedKernel(arch, tuple(found.done), cluster, marks.of(placed_instructions(ptx, name)))
 
 
 class _Marks:
@@ -96,13 +96,13 @@ class _Marks:
 class _Functions:
     """The functions of a kernel, each once for its arguments' types."""
 
-    def __init__(self, kernel: Callable[..., Any], marks: _Marks) -> None:
+    def __init__(self, kernel: Callable[..., Any], options: dict[str, Any], marks: _Marks) -> None:
         self._known: dict[Any, int] = {}
         lowerer: Any = marks.lowerer
         self.done: list[Any] = [None]
         fndesc = lowerer.fndesc
         self.done[0] = _Reader(self, fndesc.typemap, fndesc.calltypes, marks.numbers).function(
-            kernel, lowerer.blocks, fndesc.args, fndesc.argtypes, types.none
+            kernel, options, lowerer.blocks, fndesc.args, fndesc.argtypes, types.none
         )
 
     def number(self, dispatcher: Any, argtypes: tuple[types.Type, ...]) -> int:
@@ -116,7 +116,10 @@ class _Functions:
             reader = _Reader(self, notes.typemap, notes.calltypes, {})
             names = result.fndesc.args
             returns = result.signature.return_type
-            self.done[self._known[key]] = reader.function(dispatcher.py_func, notes.blocks, names, argtypes, returns)
+            options = dict(dispatcher.targetoptions)
+            self.done[self._known[key]] = reader.function(
+                dispatcher.py_func, options, notes.blocks, names, argtypes, returns
+            )
         return self._known[key]
 
 
@@ -131,7 +134,13 @@ class _Reader:
         self._variables: dict[str, Description] = {}
 
     def function(
-        self, python: Callable[..., Any], blocks: Any, names: Any, argtypes: Any, result: types.Type
+        self,
+        python: Callable[..., Any],
+        options: dict[str, Any],
+        blocks: Any,
+        names: Any,
+        argtypes: Any,
+        result: types.Type,
     ) -> Function:
         """Read a function's blocks."""
         parameters = tuple(f"arg.{name}" for name in names)
@@ -140,7 +149,7 @@ class _Reader:
             for inst in block.body:
                 self._look(inst)
         done = {label: self._block(blocks[label]) for label in sorted(blocks)}
-        return Function(python, parameters, self._variables, done, min(done), described(result))
+        return Function(python, parameters, self._variables, done, min(done), described(result), options)
 
     def _look(self, inst: Any) -> None:
         """Note what variables stand for that the statements do not show by themselves."""

@@ -213,7 +213,7 @@ class Block:
 @dataclass(frozen=True)
 class Function:
     """One function. parameters: their variables, in order. variables: what each holds. result: what it gives;
-    Constant(None) for nothing. entry: the label of its first block."""
+    Constant(None) for nothing. entry: the label of its first block. options: what `cuda.jit` was told."""
 
     python: Callable[..., Any]
     parameters: tuple[str, ...]
@@ -221,6 +221,7 @@ class Function:
     blocks: dict[int, Block]
     entry: int
     result: Description = Constant(None)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -238,11 +239,10 @@ class Function:
 @dataclass(frozen=True)
 class TypedKernel:
     """A kernel, and the device functions of the user that it calls (functions[0] is the kernel; each function comes
-    after one that calls it). options: what `cuda.jit` was told. cluster: its shape, or None. ptx: the instructions that
+    after one that calls it). cluster: its shape, or None. ptx: the instructions that
     came of the kernel's statements, by their marks; under 0, of no one statement."""
 
     arch: str
     functions: tuple[Function, ...]
-    options: dict[str, Any] = field(default_factory=dict)
     cluster: tuple[int, int, int] | None = None
     ptx: dict[int, tuple[str, ...]] = field(default_factory=dict)

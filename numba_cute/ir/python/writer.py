@@ -213,7 +213,9 @@ class Writer:
         if type(value) is tuple:
             return f"({', '.join(map(self.expression, value))}{',' if len(value) == 1 else ''})"
         if type(value) is slice:
-            return f"slice({self.expression(value.start)}, {self.expression(value.stop)}, {self.expression(value.step)})"
+            return (
+                f"slice({self.expression(value.start)}, {self.expression(value.stop)}, {self.expression(value.step)})"
+            )
         name = getattr(value, "__name__", None) or getattr(getattr(value, "py_func", None), "__name__", None)
         if isinstance(value, DType):
             name = value.name
