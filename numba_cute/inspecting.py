@@ -7,8 +7,6 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .seam import CuteError
-
 if TYPE_CHECKING:
     from .ir import Module
 
@@ -16,16 +14,8 @@ __all__ = ["inspect"]
 
 
 def load() -> ModuleType:
-    """Import `numba_cute.ir`. Raises CuteError, which names the extra, where xDSL is not installed."""
-    try:
-        return importlib.import_module(".ir", __package__)
-    except ModuleNotFoundError as e:
-        if (e.name or "").partition(".")[0] != "xdsl":
-            raise
-        raise CuteError(
-            'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or newer); '
-            "cute.inspect_ptx lists a kernel's operations without it"
-        ) from None
+    """Import `numba_cute.ir`. Where xDSL is not installed, its functions raise CuteError, which names the extra."""
+    return importlib.import_module(".ir", __package__)
 
 
 def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:

@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CuTe IR: the dialects `cute` and `cute_nvgpu` on xDSL, from kernels and to kernels. Needs `numba-cute[ir]`."""
+"""The CuTe IR: the dialects `cute` and `cute_nvgpu` on xDSL, from kernels and to kernels. Needs `numba-cute[ir]`; its
+types as text (`spelling`) stand without."""
 
-from .module import Module as Module, parse as parse
-from .to_kernel import to_kernel as to_kernel
+from __future__ import annotations
+
+try:
+    import xdsl  # noqa: F401
+except ModuleNotFoundError:
+    from ..seam import CuteError
+
+    def __getattr__(name: str) -> object:
+        if name in ("Module", "inspect", "parse", "to_kernel"):
+            raise CuteError(
+                'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or '
+                "newer); cute.inspect_ptx lists a kernel's operations without it"
+            )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+else:
+    from .module import Module as Module, parse as parse
+    from .to_kernel import to_kernel as to_kernel

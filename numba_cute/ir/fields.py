@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from .. import dtypes, seam
 from ..compiler.bridge.tree import fields_of
 from ..compiler.inspection.described import Constant, Description, Group, Object, Scalar, Struct
+from ..seam import CuteError
 
 Fields: TypeAlias = dict[str, Description]
 
@@ -124,6 +125,28 @@ def is_constant(d: Description) -> bool:
     if isinstance(d, (Group, Object)):
         return all(map(is_constant, d.items if isinstance(d, Group) else d.fields))
     return isinstance(d, Constant)
+
+
+def record_fields(value: Any) -> Fields | None:
+    """Return what an immutable record, a frozen dataclass or a named tuple, is made of by name; None of anything else,
+    and of one that its fields alone do not make again."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = tuple(f.name for f in dataclasses.fields(value))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        names = value._fields
+    else:
+        return None
+    found = {name: described_value(getattr(value, name)) for name in names}
+    try:
+        same = record(type(value), found) == value
+    except (TypeError, ValueError, CuteError):
+        return None
+    return found if same else None
+
+
+def record(cls: Any, fields: Fields) -> Any:
+    """Make the record of these fields."""
+    return cls(**{name: held(d) for name, d in fields.items()})
 
 
 def is_number(d: Description) -> bool:

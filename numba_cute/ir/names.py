@@ -6,12 +6,13 @@ have no name) is kept in a table of the process: its symbol holds there only, an
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from types import ModuleType
 from typing import Any
 
-from ..seam import CuteError
+from ..seam import CuteError, facade
 
 _kept: dict[str, Any] = {}
 _symbols: dict[int, str] = {}
@@ -22,6 +23,8 @@ def symbol_of(obj: Any) -> str:
     that bear the same name; "module:" of a module."""
     if isinstance(obj, ModuleType):
         return f"{obj.__name__}:"
+    if facade.takes_locations(obj) and id(obj) in _shown():
+        return _shown()[id(obj)]
     named = getattr(obj, "py_func", obj)  # a jitted function goes by its function's name
     module, name = getattr(named, "__module__", None), getattr(named, "__qualname__", None)
     if isinstance(module, str) and isinstance(name, str):
@@ -50,6 +53,18 @@ def object_of(symbol: str) -> Any:
     if _module(module) is None:
         raise CuteError(f'@"{symbol}": there is no module {module}')
     raise CuteError(f'@"{symbol}": the module {module} has no {name}')
+
+
+@functools.cache
+def _shown() -> dict[int, str]:
+    """The symbols of the functions that the library's facades show, each by the plainest of those that show it."""
+    found: dict[int, str] = {}
+    own = sorted((n for n in sys.modules if n.partition(".")[0] == "numba_cute"), key=lambda n: (n.count("."), n))
+    for name in own:
+        for shown, value in vars(sys.modules[name]).items():
+            if facade.takes_locations(value):
+                found.setdefault(id(value), f"{name}:{shown}")
+    return found
 
 
 def _keep(symbol: str, obj: Any) -> str:

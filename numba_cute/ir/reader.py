@@ -42,6 +42,7 @@ from .fields import (
     is_int,
     is_number,
     names_of,
+    record,
 )
 from .names import object_of
 from .scanner import Scanner
@@ -49,8 +50,33 @@ from .scanner import Scanner
 Aliases: TypeAlias = Callable[[str], Description | None]
 """What a name after `!` stands for in a module's text; None if it stands for nothing."""
 
-TUPLES = ("cute.tuple", "cute.shape", "cute.stride", "cute.coord", "cute.tile")
-"""The types of tuples: one description, by the names of what they are for."""
+
+def _made_of(*leaves: Callable[[Description], bool]) -> Callable[[Description], bool]:
+    """Whether a description is such a leaf, or a tuple of them to any depth."""
+
+    def takes(d: Description) -> bool:
+        return all(map(takes, d.items)) if isinstance(d, Group) else any(leaf(d) for leaf in leaves)
+
+    return takes
+
+
+def _is_of(*classes: type) -> Callable[[Description], bool]:
+    return lambda d: isinstance(d, Object) and d.cls in classes
+
+
+def _is_none(d: Description) -> bool:
+    return d == Constant(None)
+
+
+_TILES = _is_of(Layout, ComposedLayout)
+TUPLES: dict[str, tuple[Callable[[Description], bool], str]] = {
+    "cute.tuple": (lambda d: isinstance(d, Group), "a tuple, as in (4,?)"),
+    "cute.shape": (_made_of(is_number), "integers, as in (4,(2,?))"),
+    "cute.stride": (_made_of(is_number, _is_of(ScaledBasis)), "integers and basis strides, as in (1,(4,1@0))"),
+    "cute.coord": (_made_of(is_number, _is_none), "integers, and _ for modes that are kept, as in (_,(0,?))"),
+    "cute.tile": (_made_of(is_number, _is_none, _TILES), "integers, layouts, and _ for modes that stay whole"),
+}
+"""The types of tuples, by the names of what they are for, and what they are of: one description has several."""
 NOTED = ("cute_nvgpu.tma_load", "cute_nvgpu.tma_store")
 """The types whose text may say more than their descriptions hold."""
 
@@ -206,7 +232,24 @@ class Reader(Scanner):
         symbol = self.string()
         if symbol is None:
             self.expected('a symbol, as in @"numba_cute.layout.layout:make_layout"')
-        return Constant(self._checked(object_of, symbol, start))
+        found = self._checked(object_of, symbol, start)
+        return self._record(found, start) if self.take("(") else Constant(found)
+
+    def _record(self, cls: Any, start: int) -> Description:
+        """A frozen dataclass or a named tuple: its fields, by name, up to `)`."""
+        named: dict[str, tuple[int, Description]] = {}
+        if self.things(named, ")"):
+            self.fail("a record has only fields, by name", start)
+        fields = {name: value for name, (_, value) in named.items()}
+        for name, value in fields.items():
+            if not is_constant(value):
+                self.fail(f"the field {name!r} of a record is known whole", named[name][0])
+        try:
+            return Constant(record(cls, fields))
+        except CuteError as e:
+            self.fail(str(e), start)
+        except (TypeError, ValueError) as e:
+            self.fail(f"{cls} cannot be made of these fields: {e}", start)
 
     def _member(self, start: int) -> Description:
         path = self.word() or ""
@@ -400,8 +443,12 @@ class Reader(Scanner):
             self.fail("!cute.constant<…> is of a value that is known whole", start)
         return found
 
-    def _of_tuple(self, start: int) -> Description:
-        return self.item()
+    def _of_tuple(self, name: str, start: int) -> Description:
+        found = self.item()
+        takes, what = TUPLES[name]
+        if not takes(found):
+            self.fail(f"!{name}<…> is of {what}", start)
+        return found
 
     def _of_registers(self, start: int) -> Description:
         dtype = self.element()
@@ -433,11 +480,15 @@ class Reader(Scanner):
         return Foreign(self._checked(foreign_of, name, place))
 
 
+def _tuple_reader(name: str) -> Callable[[Reader, int], Description]:
+    return lambda reader, start: reader._of_tuple(name, start)
+
+
 _EMPTY = ("cute_nvgpu.tensor_map",)
 BUILTIN: dict[str, Callable[[Reader, int], Description]] = {
     "cute.int": Reader._of_int,
     "cute.constant": Reader._of_constant,
-    **dict.fromkeys(TUPLES, Reader._of_tuple),
+    **{name: _tuple_reader(name) for name in TUPLES},
     "cute.registers": Reader._of_registers,
     "cute.elements": Reader._of_elements,
     "cute_nvgpu.tensor_map": lambda reader, start: TensorMap(),

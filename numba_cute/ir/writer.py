@@ -24,7 +24,18 @@ from ..compiler.inspection.foreign import foreign_name
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from . import registry
-from .fields import Fields, Listed, Thing, Word, default_fields, fields_by_name, form_of, is_int, is_number
+from .fields import (
+    Fields,
+    Listed,
+    Thing,
+    Word,
+    default_fields,
+    fields_by_name,
+    form_of,
+    is_int,
+    is_number,
+    record_fields,
+)
 from .names import symbol_of
 from .scanner import quoted
 
@@ -96,6 +107,10 @@ def _constant(value: Any) -> str:
     if isinstance(value, enum.Enum):
         known = registry.enumeration_name(type(value))
         return f"#{known}.{value.name}" if known else f"@{quoted(f'{symbol_of(type(value))}.{value.name}')}"
+    fields = record_fields(value)
+    if fields is not None:
+        said = ", ".join(f"{name} = {item(d)}" for name, d in fields.items())
+        return f"@{quoted(symbol_of(type(value)))}({said})"
     return f"@{quoted(symbol_of(value))}"
 
 
