@@ -190,7 +190,7 @@ def test_a_reduction_through_shared_memory(rng):
     cute.simulate(kernel, arch=TARGET)[1, 128](*args)
     assert y[0] == x.sum()
     compiled = cute.compile(kernel, args, arch=TARGET)
-    assert "shfl.sync.bfly" in compiled.ptx and "barrier.sync" in compiled.ptx
+    assert "shfl.sync.bfly" in compiled.ptx and "barrier.cta.sync" in compiled.ptx
 
 
 def test_a_race_is_reported_with_the_line_of_the_ir(rng):

@@ -126,7 +126,7 @@ def region(w: Writer, op: scf.ExecuteRegionOp) -> None:
 @writes(func.CallOp)
 def call(w: Writer, op: func.CallOp) -> None:
     """A call of a function of the module."""
-    name = op.callee.string_value()
+    name = str(op.callee.root_reference.data)
     if name not in w.functions:
         w.refuse(op, f"the module has no function @{name}")
     targets = ", ".join(w.variable(r) for r in op.res)
