@@ -11,6 +11,7 @@ from xdsl.printer import Printer
 
 from ..compiler.inspection import inference
 from ..compiler.inspection.described import Description
+from ..compiler.inspection.effects import PURE, READS, Effects
 from .operations import Binary, CallOp, GetAttr, Inferred, LoadElement, MethodOp, StoreElement
 
 
@@ -31,11 +32,17 @@ class NumbaGetAttr(GetAttr):
 
     name = "numba.get_attr"
 
+    def effects(self) -> Effects:
+        return PURE
+
 
 class NumbaGetItem(LoadElement):
     """Read an element or a part of a Numba array: `numba.get_item %array, (%i, %j)`."""
 
     name = "numba.get_item"
+
+    def effects(self) -> Effects:
+        return frozenset({READS})
 
 
 class NumbaSetItem(StoreElement):
@@ -49,6 +56,9 @@ class NumbaBinary(Binary):
     `numba.binary "//", %a, %b`."""
 
     name = "numba.binary"
+
+    def effects(self) -> Effects:
+        return PURE
 
 
 @irdl_op_definition
@@ -68,6 +78,9 @@ class NumbaValue(Inferred):
 
     def infer(self, arch: str) -> Description:
         return inference.infer_value(self.symbol.data, arch=arch)
+
+    def effects(self) -> Effects:
+        return PURE
 
 
 OPERATIONS: tuple[type[Operation], ...] = (

@@ -100,13 +100,16 @@ def _shown(op: Operation) -> str:
     return str(op).split("\n", 1)[0]
 
 
-def parse(text: str, file: str | None = None) -> Module:
-    """Read a module. text: in MLIR's form. file: its name, for errors. Raises CuteError for what is no module of these
-    dialects, with line and column, and for one that does not verify."""
+def parse(text: str, file: str | None = None, target: str | None = None) -> Module:
+    """Read a module. text: in MLIR's form. file: its name, for errors. target: what it is for, in place of what it
+    says. Raises CuteError for what is no module of these dialects, with line and column, and for one that does not
+    verify."""
     try:
-        op, read = parsed(text, context(), file)
+        op, read = parsed(text, context(), file, target)
     except ParseError as e:
         raise CuteError(str(e)) from e
+    if target is not None:
+        op.attributes[TARGET] = StringAttr(target)
     module = Module(op, read)
     module.verify()
     return module

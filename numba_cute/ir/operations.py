@@ -19,18 +19,23 @@ from xdsl.irdl import (
     irdl_op_definition,
     opt_result_def,
     prop_def,
+    result_def,
+    traits_def,
     var_operand_def,
 )  # fmt: skip
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..compiler.inspection import inference
+from ..compiler.inspection import effects, inference
 from ..compiler.inspection.described import Constant, Description, Group
+from ..compiler.inspection.effects import PURE, WRITES, Effects
 from ..seam import CuteError
 from . import definitions
 from .calls import Arguments, Operand, described_pattern, operand_parser, parse_arguments, pattern_of, print_arguments
 from .definitions import Definition
+from .effects import CallEffects
 from .names import object_of, symbol_of
 from .python.text import TARGET
 from .types import TYPES, description_of, type_of
@@ -68,10 +73,15 @@ class Inferred(IRDLOperation):
     arguments = prop_def(Arguments)
     values = var_operand_def()
     result = opt_result_def()
+    traits = traits_def(CallEffects())
 
     def infer(self, arch: str) -> Description:
         """Describe the result for the operands' types. Raises CuteError for what is not allowed."""
         raise NotImplementedError
+
+    def effects(self) -> Effects | None:
+        """Say what it does besides giving its result; None: that is not known."""
+        return None
 
     def head(self, printer: Printer) -> None:
         """Print what stands between the operation's name and its arguments."""
@@ -125,8 +135,9 @@ class Inferred(IRDLOperation):
             if has_value(found):
                 raise VerifyException(f"{self.name} gives {type_of(found)}, and the operation has no result for it")
         elif declared != found:
-            raise VerifyException(f"{self.name} gives {type_of(found)} for these operands, not {self.result_type()}")
+            raise VerifyException(f"{self.name} gives {type_of(found)} for these operands, not {self.result_type}")
 
+    @property
     def result_type(self) -> Attribute:
         """Return the type of the result, which there is."""
         assert self.result is not None
@@ -178,6 +189,10 @@ class ApiOp(Inferred):
         d = self.DEFINITION
         return inference.infer(d.function, positional, keywords, attribute=d.attribute, arch=arch)
 
+    def effects(self) -> Effects | None:
+        d, arch = self.DEFINITION, target_of(self)
+        return effects.effects(d.function, *self.described(), attribute=d.attribute, arch=arch)
+
 
 @functools.cache
 def operation(definition: Definition) -> type[ApiOp]:
@@ -210,6 +225,9 @@ class CallOp(Inferred):
         positional, keywords = self.described()
         return inference.infer(self.function, positional, keywords, arch=arch)
 
+    def effects(self) -> Effects | None:
+        return effects.effects(self.function, *self.described(), arch=target_of(self))
+
 
 @irdl_op_definition
 class MethodOp(Inferred):
@@ -232,6 +250,9 @@ class MethodOp(Inferred):
     def infer(self, arch: str) -> Description:
         positional, keywords = self.described()
         return inference.infer(None, positional, keywords, attribute=self.attribute.data, arch=arch)
+
+    def effects(self) -> Effects | None:
+        return effects.effects(None, *self.described(), attribute=self.attribute.data, arch=target_of(self))
 
 
 def call(
@@ -290,6 +311,9 @@ class GetAttr(_Named):
         (of, name), _ = self.described()
         return inference.infer_attribute(of, str(getattr(name, "value", name)), arch=arch)
 
+    def effects(self) -> Effects | None:
+        return effects.effects_of_attribute(self.described()[0][0], self.attribute, arch=target_of(self))
+
 
 @irdl_op_definition
 class SetAttr(_Named):
@@ -302,11 +326,18 @@ class SetAttr(_Named):
         inference.check_set_attribute(of, str(getattr(name, "value", name)), value, arch=arch)
         return Constant(None)
 
+    def effects(self) -> Effects:
+        return frozenset({WRITES})
+
 
 class _Item(Inferred):
     def infer(self, arch: str) -> Description:
         (of, index), _ = self.described()
         return inference.infer_item(of, index, arch=arch)
+
+    def effects(self) -> Effects | None:
+        of, index = self.described()[0]
+        return effects.effects_of_item(of, index, arch=target_of(self))
 
 
 @irdl_op_definition
@@ -334,6 +365,9 @@ class StoreElement(Inferred):
         inference.check_set_item(of, index, value, arch=arch)
         return Constant(None)
 
+    def effects(self) -> Effects:
+        return frozenset({WRITES})
+
 
 @irdl_op_definition
 class Binary(Inferred):
@@ -344,6 +378,10 @@ class Binary(Inferred):
     def infer(self, arch: str) -> Description:
         (operator, *operands), _ = self.described()
         return inference.infer_operator(str(getattr(operator, "value", operator)), operands, arch=arch)
+
+    def effects(self) -> Effects | None:
+        operator, *operands = self.described()[0]
+        return effects.effects_of_operator(str(getattr(operator, "value", operator)), operands, arch=target_of(self))
 
 
 # ------------------------------------------------------------------ values
@@ -361,17 +399,25 @@ class MakeTuple(Inferred):
             raise CuteError("give one tuple: `cute.make_tuple (%a, 1)`")
         return items
 
+    def effects(self) -> Effects:
+        return PURE
+
 
 @irdl_op_definition
 class StaticOp(IRDLOperation):
     """A value that its type says whole, as a layout without run-time parts: `cute.static : !cute.layout<…>`."""
 
     name = "cute.static"
-    result = opt_result_def()
+    result = result_def()
+    traits = traits_def(Pure())
     assembly_format = "attr-dict `:` type($result)"
 
+    @property
+    def result_type(self) -> Attribute:
+        """Return the type, which says the value."""
+        return self.result.type
+
     def verify_(self) -> None:
-        assert self.result is not None
         if not inference.is_whole(description_of(self.result.type)):
             raise VerifyException(f"cute.static: parts of {self.result.type} are known only at run time")
 
@@ -386,6 +432,9 @@ class CastOp(Inferred):
         assert self.result is not None
         return description_of(self.result.type)
 
+    def effects(self) -> Effects:
+        return PURE
+
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_arguments(printer, self.arguments, lambda o: printer.print_ssa_value(self.values[o.index]))
@@ -394,7 +443,7 @@ class CastOp(Inferred):
             printer.print_string(" : ")
             printer.print_attribute(self.values[0].type)
         printer.print_string(" -> ")
-        printer.print_attribute(self.result_type())
+        printer.print_attribute(self.result_type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Any:
@@ -411,7 +460,7 @@ class CastOp(Inferred):
 
     def verify_(self) -> None:
         (given, *_), _ = self.described()
-        wanted = description_of(self.result_type())
+        wanted = description_of(self.result_type)
         if not inference.converts(given, wanted):
             raise VerifyException(f"cute.cast: {type_of(given)} does not convert to {type_of(wanted)}")
 

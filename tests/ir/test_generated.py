@@ -85,7 +85,12 @@ def texts(draw):
 def step(draw, text: Text, kind: str) -> None:
     pick = lambda options: draw(st.sampled_from(options))  # noqa: E731
     new = text.fresh()
-    if kind == "unary" and text.takes(f"{new} = {pick(UNARY)} {pick(text.layouts)}") or kind == "binary" and text.takes(f"{new} = {pick(BINARY)} {pick(text.layouts)}, {pick(text.layouts)}"):
+    if (
+        kind == "unary"
+        and text.takes(f"{new} = {pick(UNARY)} {pick(text.layouts)}")
+        or kind == "binary"
+        and text.takes(f"{new} = {pick(BINARY)} {pick(text.layouts)}, {pick(text.layouts)}")
+    ):
         text.layouts.append(new)
     elif kind == "asked":
         text.takes(f"{new} = {pick(ASKED)} {pick(text.layouts)}")

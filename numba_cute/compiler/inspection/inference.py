@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from numba.cuda import types
@@ -13,9 +14,12 @@ from numba.cuda.core.errors import NumbaError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.typeof import Purpose, typeof
 
+from ... import seam
 from ...seam import CuteError
 from ..bridge import contexts, tree
 from ..bridge.object_types import Value
+from ..bridge.values import abstract
+from ..emit.tracer import Tracer
 from ..ground.target import compiling_for
 from .described import Constant, Description, Group, Object, described, numba_type
 
@@ -172,3 +176,17 @@ def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
 def description_of_argument(value: Any) -> Description:
     """Describe a kernel's argument: an array, a tensor, a number, any object that a kernel takes."""
     return described(typeof(value, Purpose.argument))
+
+
+def example_of(d: Description) -> Any:
+    """Return an object that a description tells of, as traced code sees it: its leaves have types and no values. Within
+    `abstractly`."""
+    tracer: Any = seam.current()
+    return abstract(numba_type(d), None, tracer)
+
+
+@contextmanager
+def abstractly(arch: str) -> Iterator[None]:
+    """Run traced code as typing does, for a target: on leaves without values, and nothing is emitted."""
+    with compiling_for(arch), seam.running(Tracer()):
+        yield

@@ -157,7 +157,7 @@ def value(w: Writer, op: NumbaValue) -> None:
 def cast(w: Writer, op: CastOp) -> None:
     """A conversion."""
     (given, *_), _ = op.described()
-    wanted = description_of(op.result_type())
+    wanted = description_of(op.result_type)
     _result(w, op, _converted(w, _arguments(w, op)[0][0], given, wanted))
 
 

@@ -106,9 +106,13 @@ class _Noting(Parser):
             self.names[value] = name if len(values) == 1 else f"{name}_{i}"
 
 
-def parsed(source: str, context: Context, file: str | None = None) -> tuple[ModuleOp, Text]:
-    """Parse a module; gives it, and its text as it was written. file: as for `printed`."""
+def parsed(
+    source: str, context: Context, file: str | None = None, target: str | None = None
+) -> tuple[ModuleOp, Text]:
+    """Parse a module; gives it, and its text as it was written. file: as for `printed`. target: in place of what it
+    names."""
     file = file or _name(source)
     parser = _Noting(context, source, file)
+    parser.target = target or parser.target
     module = parser.parse_module()
     return module, Text(source, file, parser.at, parser.names)

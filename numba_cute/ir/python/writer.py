@@ -140,7 +140,7 @@ class Writer:
     def block(self, block: Block) -> None:
         """Write the operations of a block, but for its terminator."""
         for op in block.ops:
-            if op is not block.last_op or not op.has_trait(IsTerminator):
+            if op.next_op is not None or not op.has_trait(IsTerminator):
                 self.operation(op)
 
     def operation(self, op: Operation) -> None:
@@ -223,9 +223,8 @@ class Writer:
         if type(value) is tuple:
             return f"({', '.join(map(self.expression, value))}{',' if len(value) == 1 else ''})"
         if type(value) is slice:
-            return (
-                f"slice({self.expression(value.start)}, {self.expression(value.stop)}, {self.expression(value.step)})"
-            )
+            parts = ", ".join(map(self.expression, (value.start, value.stop, value.step)))
+            return f"slice({parts})"
         name = getattr(value, "__name__", None) or getattr(getattr(value, "py_func", None), "__name__", None)
         if isinstance(value, DType):
             name = value.name

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .inspecting import load
+from .seam import CuteError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit code. arguments: in place of the process's."""
+    parser = argparse.ArgumentParser(prog="python -m numba_cute", description="CuTe for Numba, at the command line.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_ir(commands.add_parser("ir", help="read a module of the CuTe IR, run passes over it, and print it"))
+    given = parser.parse_args(arguments)
+    try:
+        text = _ir(given)
+    except CuteError as e:
+        print(e, file=sys.stderr)
+        return 1
+    except OSError as e:
+        print(f"{given.file}: {e.strerror}", file=sys.stderr)
+        return 1
+    if given.output is None:
+        print(text, end="")
+    else:
+        given.output.write_text(text)
+    return 0
+
+
+def _add_ir(ir: argparse.ArgumentParser) -> None:
+    ir.add_argument("file", metavar="FILE", help="the module's text; - is what comes in")
+    ir.add_argument(
+        "--pass", dest="passes", action="append", default=[], metavar="NAME[,NAME]",
+        help="passes, in this order; `list` lists them",
+    )  # fmt: skip
+    ir.add_argument("--target", metavar="ARCH", help='the GPUs that it is for, in place of what it says: "sm_90a"')
+    ir.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the module goes, in place of what goes out")
+
+
+def _ir(given: argparse.Namespace) -> str:
+    load()
+    from .ir import parse, passes
+
+    names = [name for group in given.passes for name in group.split(",") if name]
+    if names == ["list"]:
+        return "".join(f"{name}: {(p.__doc__ or '').splitlines()[0]}\n" for name, p in passes.PASSES.items())
+    text = sys.stdin.read() if given.file == "-" else Path(given.file).read_text()
+    module = parse(text, "<stdin>" if given.file == "-" else given.file, given.target)
+    return str(passes.run(module, names))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operations do besides giving their result, as xDSL's passes ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from xdsl.ir import Operation
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+
+from ..compiler.inspection.effects import READS, WRITES
+
+_KINDS = {READS: MemoryEffectKind.READ, WRITES: MemoryEffectKind.WRITE}
+
+
+class CallEffects(MemoryEffect):
+    """Of an operation that knows its own: its method `effects` says."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance] | None:
+        of: Any = op
+        found = of.effects()
+        return None if found is None else {EffectInstance(_KINDS[kind]) for kind in found}
