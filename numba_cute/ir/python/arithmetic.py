@@ -41,9 +41,10 @@ def constant(w: Writer, op: arith.ConstantOp) -> None:
 
 @writes(ub.PoisonOp)
 def poison(w: Writer, op: ub.PoisonOp) -> None:
-    """A value that nothing may depend on: zero."""
-    dtype = w.dtype(op.result)
-    w.values[op.result] = Literal(0.0 if dtype.is_float else False if dtype is Boolean else 0, dtype)
+    """A value that nothing may depend on: a variable that is not assigned. Of numbers that are computed with, zero."""
+    dtype = numbers.number_of(op.result.type)
+    value = None if dtype is None else 0.0 if dtype.is_float else False if dtype is Boolean else 0
+    w.values[op.result] = Literal(value, dtype or Boolean, poison=True)
 
 
 # Integers

@@ -39,10 +39,12 @@ def writes(*operations: type[Operation]) -> Callable[[H], H]:
 
 @dataclass(frozen=True)
 class Literal:
-    """A number that an `arith.constant` gives: it is written where it is used."""
+    """A number that an `arith.constant` gives: it is written where it is used. poison: whether nothing depends on it;
+    it is then none that is assigned."""
 
     value: Any
     dtype: DType
+    poison: bool = False
 
     def __str__(self) -> str:
         if isinstance(self.value, float):
@@ -235,6 +237,12 @@ class Writer:
     def all(self, values: Sequence[SSAValue]) -> list[str]:
         """Return each of several values as `typed` gives it."""
         return [self.typed(v) for v in values]
+
+    def give(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
+        """Assign values to several variables at once, but for those that nothing depends on."""
+        held = [self.values.get(v) for v in values]
+        wanted = [i for i, h in enumerate(held) if not (isinstance(h, Literal) and h.poison)]
+        self.assign([targets[i] for i in wanted], [self.typed(values[i]) for i in wanted])
 
     def constant(self, value: SSAValue) -> Any:
         """Return what a constant is; None for a value that is none."""
