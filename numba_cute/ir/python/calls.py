@@ -141,7 +141,8 @@ def make_tuple(w: Writer, op: MakeTuple) -> None:
 @writes(StaticOp)
 def static(w: Writer, op: StaticOp) -> None:
     """A value that its type says: a global."""
-    _result(w, op, w.expression(value_of(description_of(op.result_type))))
+    assert op.result is not None
+    _result(w, op, w.expression(value_of(description_of(op.result.type))))
 
 
 @writes(NumbaValue)
