@@ -141,7 +141,7 @@ def make_tuple(w: Writer, op: MakeTuple) -> None:
 @writes(StaticOp)
 def static(w: Writer, op: StaticOp) -> None:
     """A value that its type says: a global."""
-    _result(w, op, w.expression(value_of(description_of(op.result_type))))
+    _result(w, op, w.expression(value_of(description_of(op.results[0].type))))
 
 
 @writes(NumbaValue)
