@@ -9,8 +9,28 @@ from typing import Any
 
 from ..compiler.inspection.described import Description
 from ..compiler.inspection.typed import (
-    Attribute, Block, Branch, Build, Call, Copy, Function, Invoke, Item, Iterate, Jump, Known, Method, Next, Operator,
-    Raise, Set, SetAttribute, SetItem, Source, Statement, Terminator,
+    Attribute,
+    Block,
+    Branch,
+    Build,
+    Call,
+    Copy,
+    Function,
+    Invoke,
+    Item,
+    Iterate,
+    Jump,
+    Known,
+    Method,
+    Next,
+    Operator,
+    Raise,
+    Set,
+    SetAttribute,
+    SetItem,
+    Source,
+    Statement,
+    Terminator,
 )  # fmt: skip
 from .graph import Graph
 

@@ -13,6 +13,7 @@ from numba.core.target_extension import target_override
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing.typeof import Purpose, typeof
 
 from ... import seam
 from ...seam import CuteError
