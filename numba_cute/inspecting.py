@@ -32,5 +32,5 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
         print(module)
         [op.attributes["ptx"] for op in module if op.name == "cute.gemm"]
     """
-    module: Module = load().inspect(kernel, args, arch)
+    module: Module = load().from_kernel(kernel, args, arch)
     return module

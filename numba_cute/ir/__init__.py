@@ -18,5 +18,6 @@ except ModuleNotFoundError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 else:
-    from .module import Module as Module, parse as parse
+    from .from_kernel import from_kernel as from_kernel
+from .module import Module as Module, parse as parse
     from .to_kernel import to_kernel as to_kernel
