@@ -14,7 +14,7 @@ __all__ = ["inspect"]
 
 
 def load() -> ModuleType:
-    """Import `numba_cute.ir`. Where xDSL is not installed, its functions raise CuteError, which names the extra."""
+    """Import `numba_cute.ir`, which says what is missing where xDSL is not installed."""
     return importlib.import_module(".ir", __package__)
 
 
