@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import layout
 from ..compiler.inspection.described import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
-from ..dtypes import DType, Uint32, Uint64
+from ..dtypes import DType, Int32, Int64, Uint32, Uint64
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError
 from ..tensor.pointer import AddressSpace, Pointer
@@ -90,7 +90,7 @@ for _cls, _what in (
 
 # ------------------------------------------------------------------ pointers
 
-_ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Uint64), "smem": Scalar(Uint32), "tmem": Scalar(Uint32)}
+_ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Int64), "smem": Scalar(Int32), "tmem": Scalar(Uint32)}
 """The address of a pointer of which nothing else is said."""
 
 
