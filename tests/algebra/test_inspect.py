@@ -203,6 +203,19 @@ def test_inspect_takes_numba_signatures_and_plain_functions():
     assert any(t.startswith("st.") for o in same for t in o.ptx)
 
 
+@cuda.jit
+def taking_a_pair(layouts, x):
+    x[0] = layouts[0](3)
+
+
+def test_inspect_ptx_takes_tuples_of_static_objects():
+    """Numba's debug information divides by the size of a tuple's items, and these have none."""
+    layouts = cute.make_layout(8), cute.make_layout(8)
+    x = np.zeros(1, np.int32)
+    assert len(cute.inspect_ptx(taking_a_pair, (layouts, x))) > 0
+    assert "ret" in cute.compile(cuda.jit(lineinfo=True)(taking_a_pair.py_func), (layouts, x)).ptx
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120a"])
 def test_inspect_takes_any_target_and_needs_no_gpu(arch):
     x = from_dlpack(np.zeros(4, np.float32))

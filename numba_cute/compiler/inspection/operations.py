@@ -102,15 +102,24 @@ class Recorder:
         return False
 
 
-_active: list[Recorder] = []
+class Numbering(Protocol):
+    """What numbers the statements of one function while it is lowered."""
+
+    function: Callable[..., Any]
+
+    def statement(self, lowerer: Any, inst: Any) -> int:
+        """Give the source column for a statement's instructions."""
+
+
+_active: list[Numbering] = []
 
 
 @contextmanager
-def recording(function: Callable[..., Any]) -> Iterator[Recorder]:
-    """Record the operations of `function` while it is compiled."""
-    _active.append(Recorder(function))
+def recording(recorder: Numbering) -> Iterator[None]:
+    """Let a recorder number the statements of its function while that is compiled."""
+    _active.append(recorder)
     try:
-        yield _active[-1]
+        yield
     finally:
         _active.pop()
 

@@ -102,7 +102,8 @@ def inspect_ptx(kernel: Any, signature: Any, arch: str = "sm_90a") -> Inspection
         [o.ptx for o in cute.inspect_ptx(kernel, (a, b)) if o.name == "cute.gemm"]
     """
     function, argtypes, options = taken(kernel, signature, arch, "inspect_ptx")
-    with compiling_for(arch) as cc, recording(function) as recorder:
+    recorder = Recorder(function)
+    with compiling_for(arch) as cc, recording(recorder):
         name, ptx = ptx_of(function, argtypes, {**options, "lineinfo": True, "debug": False}, cc)
     file = function.__code__.co_filename
     ptx = ptx.replace(f"{name}_param", f"{function.__name__}_param")  # as a person would call it

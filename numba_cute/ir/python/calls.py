@@ -26,6 +26,7 @@ from ..operations import (
     StaticOp,
     StoreElement,
 )
+from ..rows import PtxOp
 from ..types import description_of
 from .writer import Writer, writes
 
@@ -115,6 +116,13 @@ def set_item(w: Writer, op: StoreElement) -> None:
     """An element or a part that is written."""
     of, index, value = op.arguments.positional
     w.line(f"{_pattern(w, op, of)}[{_index(w, op, index)}] = {_pattern(w, op, value)}")
+
+
+@writes(PtxOp)
+def row(w: Writer, op: PtxOp) -> None:
+    """A row of the instruction table."""
+    issued, operands = op.row()
+    _call(w, op, w.expression(issued), [_pattern(w, op, p) for p in operands], {})
 
 
 _UNARY = {"neg": "-", "pos": "+", "~": "~", "not": "not "}
