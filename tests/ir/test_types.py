@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies as st
 
 import numba_cute as cute
 from numba_cute import dtypes, seam
@@ -392,6 +392,28 @@ def test_descriptions_made_at_random_are_text_and_back(d):
 @given(DESCRIPTIONS)
 def test_many_descriptions_made_at_random_are_text_and_back(d):
     both_ways(d)
+
+
+def mistyped(text, at, sign, cut):
+    at %= len(text) + 1
+    return text[:at] + sign + text[at + cut :]
+
+
+MISTYPED = st.builds(
+    mistyped, st.sampled_from(SAME), st.integers(0, 200), st.sampled_from(["", *"(),<>:?@#!_=[]\"{}41o", " o ", "f16"]),
+    st.integers(0, 3),
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(MISTYPED)
+def test_what_is_mistyped_is_another_type_or_refused(text):
+    try:
+        d = parse_description(text)
+    except cute.CuteError as e:
+        assert "column" in str(e)
+    else:
+        both_ways(d)
 
 
 @settings(max_examples=40, deadline=None)
