@@ -14,7 +14,7 @@ __all__ = ["inspect"]
 
 
 def load() -> ModuleType:
-    """Import `numba_cute.ir`. Where xDSL is not installed, its functions raise CuteError, which names the extra."""
+    """Import `numba_cute.ir`, which says what is missing where xDSL is not installed."""
     return importlib.import_module(".ir", __package__)
 
 
@@ -32,5 +32,5 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
         print(module)
         [op.attributes["ptx"] for op in module if op.name == "cute.gemm"]
     """
-    module: Module = load().inspect(kernel, args, arch)
+    module: Module = load().from_kernel(kernel, args, arch)
     return module

@@ -14,7 +14,7 @@ from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.ssa import TensorSSA
 from ..tensor.tensor import Tensor
 from . import registry
-from .fields import Fields, Form, Thing, Word, add_form, fields_by_name, held, is_constant, is_int, is_number
+from .fields import Fields, Form, Thing, Word, add_form, fields_by_name, held, instance, is_constant, is_int, is_number
 from .reader import Reader
 from .writer import is_bare, is_profile
 
@@ -162,10 +162,9 @@ def _memref_implied(things: list[Thing]) -> Fields:
     pointer = _pointer_fields(words)
     if pointer["space"] == Constant(AddressSpace.rmem):
         pointer["address"] = RegisterFile(pointer["dtype"].value, _registers(lay))  # type: ignore[union-attr]
-    return {"iterator": Object(Pointer, tuple(pointer[n] for n in _POINTER)), "layout": lay}
-
-
-_POINTER = ("dtype", "space", "address", "offset", "alignment", "swizzle", "readonly")
+    iterator = instance(Pointer, pointer)
+    held(iterator).__post_init__()
+    return {"iterator": iterator, "layout": lay}
 
 
 def _registers(lay: Description) -> int:

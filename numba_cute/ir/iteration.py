@@ -9,7 +9,17 @@ from typing import Any
 
 from ..compiler.inspection.described import Array, Constant, Description, Group, Scalar
 from ..compiler.inspection.typed import (
-    Call, Copy, Function, Item, Iterate, Known, Next, Operator, Set, Source, Statement,
+    Call,
+    Copy,
+    Function,
+    Item,
+    Iterate,
+    Known,
+    Next,
+    Operator,
+    Set,
+    Source,
+    Statement,
 )  # fmt: skip
 from ..dtypes import Boolean, DType, Int64
 from ..seam import CuteError
@@ -43,8 +53,8 @@ def iteration_of(function: Function, step: Next) -> Iteration:
         if _is_sequence(function.variables[over.of]):
             return _Range(function, step).of_sequence(over.of)
     raise CuteError(
-        f"{function.name} loops over {function.variables.get(step.iterator)}: the IR's loops go over ranges, arrays of one "
-        f"dimension and tuples of one type\n  in line {step.line} of {function.file}"
+        f"{function.name} loops over {function.variables.get(step.iterator)}: the IR's loops go over ranges, arrays of "
+        f"one dimension and tuples of one type\n  in line {step.line} of {function.file}"
     )
 
 

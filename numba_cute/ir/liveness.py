@@ -6,7 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..compiler.inspection.typed import (
-    Attribute, Build, Call, Copy, Invoke, Item, Iterate, Method, Operator, Set, SetAttribute, SetItem, Source,
+    Attribute,
+    Build,
+    Call,
+    Copy,
+    Invoke,
+    Item,
+    Iterate,
+    Method,
+    Operator,
+    Set,
+    SetAttribute,
+    SetItem,
+    Source,
 )  # fmt: skip
 from .structure import Choose, Condition, For, Go, If, Node, Region, Repeat, While
 

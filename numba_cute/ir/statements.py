@@ -15,17 +15,34 @@ from xdsl.ir import SSAValue
 from ..compiler.host import kernels
 from ..compiler.inspection import typed
 from ..compiler.inspection.described import (
-    Array, Constant, Description, Elements, Foreign, Group, Object, Scalar, Struct,
+    Array,
+    Constant,
+    Description,
+    Elements,
+    Foreign,
+    Group,
+    Object,
+    Scalar,
+    Struct,
 )  # fmt: skip
 from ..compiler.inspection.inference import is_whole
 from ..dtypes import Boolean, DType
 from ..seam import CuteError, facade, is_static_class, is_struct_class, is_traced
 from . import arithmetic
-from .calls import described_pattern, pattern_of
+from .calls import pattern_of
 from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue
 from .names import symbol_of
 from .operations import (
-    Binary, CastOp, GetAttr, Inferred, LoadElement, MethodOp, SetAttr, SliceOp, StoreElement, call, make,
+    Binary,
+    CastOp,
+    GetAttr,
+    Inferred,
+    LoadElement,
+    SetAttr,
+    SliceOp,
+    StoreElement,
+    call,
+    make,
 )  # fmt: skip
 from .types import description_of, type_of
 from .values import Builder, Held, Whole, constant_of, is_constant
@@ -114,9 +131,7 @@ class Statements:
                 self.held[s.target] = _known(source.value, d)
             return
         made = _SOURCES[type(source)](self, source, d)
-        if not is_whole(d):
-            self.set(s.target, made)
-        elif isinstance(made, SSAValue) and not is_constant(d):
+        if not is_whole(d) or isinstance(made, SSAValue) and not is_constant(d):
             self.set(s.target, made)
 
     def _set_item(self, s: typed.SetItem) -> None:
@@ -130,12 +145,13 @@ class Statements:
     def _given(self, op: Any, d: Description) -> Held:
         """Append an operation whose result's type follows from its operands, and convert it to `d`."""
         found = op.infer(self.kernel.arch)
-        if isinstance(found, Constant):
+        if found == Constant(None):
             self.out.emit(op)
-            return self.out.converted(found.value, found, d)
+            return None
         made = type(op).create(operands=op.operands, result_types=[type_of(found)], properties=op.properties)
         op.erase(safe_erase=False)
-        return self.out.converted(self.out.emit(made), found, d)
+        value = self.out.emit(made)
+        return self.out.converted(found.value if isinstance(found, Constant) else value, found, d)
 
     def _inferred(self, kind: type[Inferred], args: Sequence[Held], d: Description, **extra: Any) -> Held:
         return self._given(make(kind, *pattern_of(args), None, **extra), d)
@@ -181,7 +197,7 @@ class Statements:
         if callee is kernels.NUMBA_CUDA.syncthreads:
             self.out.emit(gpu.BarrierOp())
             return None
-        op = make(NumbaCall, *pattern_of(args, keywords), None, callee=StringAttr(symbol_of(callee)))
+        op = make(NumbaCall, *pattern_of(args, keywords), None, callee=StringAttr(source.symbol or symbol_of(callee)))
         return self._given(op, d)
 
     def _number(self, variable: str, d: Scalar) -> Held:

@@ -15,6 +15,7 @@ from ..compiler.inspection.typed import Block, Branch, Copy, Function, Jump, Nex
 from ..seam import CuteError
 from .graph import Graph
 from .iteration import Iteration, iteration_of
+from .rotation import unrotated
 
 EXIT = -1
 """The label of what follows a function's end."""
@@ -110,7 +111,7 @@ class Structured:
 def structured(function: Function) -> Structured:
     """Give a function's blocks as nested loops and conditions. Raises CuteError for blocks that have no such form, and
     for loops over what no loop of the IR goes over."""
-    return _Structure(function).done()
+    return _Structure(unrotated(function)).done()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ functions that it calls, and which statement each PTX instruction came from."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from numba.cuda import types
@@ -130,6 +131,7 @@ class _Reader:
         self._functions, self._types, self._calls, self._marks = functions, typemap, calltypes, marks
         self._methods: dict[str, tuple[str, str]] = {}  # variables that hold methods: of which, and the method's name
         self._callees: dict[str, Any] = {}  # variables that hold what Numba's types do not name
+        self._symbols: dict[str, str] = {}  # of what stands in modules
         self._pairs: dict[str, dict[str, str]] = {}  # of iterators' steps: the variables of value and validity
         self._variables: dict[str, Description] = {}
 
@@ -160,6 +162,8 @@ class _Reader:
         self._variables[target] = described(ty)
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)):
             self._callees[target] = value.value
+            if isinstance(value.value, ModuleType):
+                self._symbols[target] = f"{value.value.__name__}:"
         elif isinstance(value, ir.Var) and value.name in self._callees:
             self._callees[target] = self._callees[value.name]
         elif isinstance(value, ir.Expr) and value.op == "getattr":
@@ -167,6 +171,9 @@ class _Reader:
                 self._methods[target] = value.value.name, value.attr
             elif value.value.name in self._callees:
                 self._callees[target] = getattr(self._callees[value.value.name], value.attr, None)
+                if value.value.name in self._symbols:
+                    within = self._symbols[value.value.name]
+                    self._symbols[target] = f"{within}{'' if within.endswith(':') else '.'}{value.attr}"
         elif isinstance(value, ir.Expr) and value.op in ("pair_first", "pair_second"):
             self._pairs.setdefault(value.value.name, {})[value.op] = target
 
@@ -224,7 +231,10 @@ class _Reader:
 
     def _source(self, inst: Any, target: str, value: Any) -> Source | None:
         """Return what an assignment computes; None for what its variable's description or other statements say."""
+        of_module = isinstance(value, ir.Expr) and value.op == "getattr" and target in self._symbols
         if target in self._methods or value is ir.UNDEFINED:
+            return None
+        if of_module and isinstance(self._types[target], types.Function):
             return None
         if isinstance(value, ir.Arg):
             return Argument(value.index)
@@ -257,7 +267,7 @@ class _Reader:
         python = self._callees.get(callee, getattr(ty, "typing_key", None))
         if python is None:
             raise self._unknown(expr)
-        return Call(python, args, keywords, spread)
+        return Call(python, args, keywords, spread, self._symbols.get(callee))
 
     def _dispatched(self, dispatcher: Any, expr: Any, args: Any, keywords: Any, spread: Any) -> Source:
         if dispatcher.py_func.__module__.partition(".")[0] == "numba_cute":

@@ -38,12 +38,14 @@ class Copy:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a Python object. spread: a variable that holds further positional arguments."""
+    """A call of a Python object. spread: a variable that holds further positional arguments. symbol: where the source
+    found it, as "numba.cuda:atomic.add"; None for what stands there by a name of its own."""
 
     callee: Any
     args: tuple[str, ...]
     keywords: tuple[tuple[str, str], ...] = ()
     spread: str | None = None
+    symbol: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from ..module import Module, context
 from .dce import DeadCode
 from .fold import Fold
 from .lower_to_nvgpu import LowerToNvgpu
+from .lower_to_ptx import LowerToPtx
 from .rewriting import Refused
 
-PASSES: dict[str, type[ModulePass]] = {p.name: p for p in (Fold, DeadCode, LowerToNvgpu)}
+PASSES: dict[str, type[ModulePass]] = {p.name: p for p in (Fold, DeadCode, LowerToNvgpu, LowerToPtx)}
 """All passes, by the names that the command line has for them."""
 
 

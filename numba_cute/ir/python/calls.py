@@ -26,6 +26,7 @@ from ..operations import (
     StaticOp,
     StoreElement,
 )
+from ..rows import PtxOp
 from ..types import description_of
 from .writer import Writer, writes
 
@@ -117,6 +118,13 @@ def set_item(w: Writer, op: StoreElement) -> None:
     w.line(f"{_pattern(w, op, of)}[{_index(w, op, index)}] = {_pattern(w, op, value)}")
 
 
+@writes(PtxOp)
+def row(w: Writer, op: PtxOp) -> None:
+    """A row of the instruction table."""
+    issued, operands = op.row()
+    _call(w, op, w.expression(issued), [_pattern(w, op, p) for p in operands], {})
+
+
 _UNARY = {"neg": "-", "pos": "+", "~": "~", "not": "not "}
 
 
@@ -141,8 +149,7 @@ def make_tuple(w: Writer, op: MakeTuple) -> None:
 @writes(StaticOp)
 def static(w: Writer, op: StaticOp) -> None:
     """A value that its type says: a global."""
-    assert op.result is not None
-    _result(w, op, w.expression(value_of(description_of(op.result.type))))
+    _result(w, op, w.expression(value_of(description_of(op.result_type))))
 
 
 @writes(NumbaValue)
