@@ -40,7 +40,9 @@ def _add_ir(ir: argparse.ArgumentParser) -> None:
         help="passes, in this order; `list` lists them",
     )  # fmt: skip
     ir.add_argument("--target", metavar="ARCH", help='the GPUs that it is for, in place of what it says: "sm_90a"')
-    ir.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the module goes, in place of what goes out")
+    ir.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="where the module goes, in place of what goes out"
+    )
 
 
 def _ir(given: argparse.Namespace) -> str:

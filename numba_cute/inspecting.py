@@ -7,14 +7,18 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .compiler.inspection.spelled import spelled_by
+
 if TYPE_CHECKING:
     from .ir import Module
 
 __all__ = ["inspect"]
 
+spelled_by(lambda: importlib.import_module(".ir.spelling", __package__))
+
 
 def load() -> ModuleType:
-    """Import `numba_cute.ir`. Where xDSL is not installed, its functions raise CuteError, which names the extra."""
+    """Import `numba_cute.ir`, which says what is missing where xDSL is not installed."""
     return importlib.import_module(".ir", __package__)
 
 
@@ -32,5 +36,5 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
         print(module)
         [op.attributes["ptx"] for op in module if op.name == "cute.gemm"]
     """
-    module: Module = load().inspect(kernel, args, arch)
+    module: Module = load().from_kernel(kernel, args, arch)
     return module

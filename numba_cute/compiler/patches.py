@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from numba.cuda import compiler, dispatcher
+from numba.cuda import compiler, debuginfo, dispatcher, lowering
 from numba.cuda.core import byteflow, inline_closurecall, interpreter, typed_passes
 
 from ..seam import CuteError
 from . import pipeline
 from .emit import entry
 from .ground import target
-from .host import caching, kernel, recording
+from .host import caching, debugging, kernel, kernels, recording
 from .passes import inlining, methods
 
 WRITTEN_FOR = ("0.30.4",)
@@ -141,6 +141,15 @@ PATCHES: tuple[Patch, ...] = (
         typed_passes, "dead_code_elimination", inlining.IN_OVERLOADS.keeping_stores, digest="7977aa3c30f839c5",
         why="to keep stores through views, which it takes for dead",
         reads=(typed_passes.InlineOverloads.run_pass,),
+    ),
+    Patch(
+        lowering, "get_func_def_lineno", kernels.numbering_lines, digest="3864c71fc7dad618",
+        why="to number the lines of functions whose source is no Python, as with lineinfo",
+        reads=(lowering.BaseLower._compute_def_location,),
+    ),
+    Patch(
+        debuginfo.DIBuilder, "_var_type", debugging.telling_of_nothing, digest="4aa8c2c83ac00024",
+        why="to compile tuples of static objects with line numbers",
     ),
 )  # fmt: skip
 if "LOAD_SUPER_ATTR" in dis.opmap:

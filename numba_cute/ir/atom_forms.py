@@ -25,7 +25,7 @@ from .forms import dtype_of
 
 _USUAL = {
     "a_src": OperandSource.SMEM, "a_major_mode": OperandMajorMode.K, "b_major_mode": OperandMajorMode.K,
-    "cta_group": CtaGroup.ONE, "sf_type": Float8E8M0FNU, "sf_dtype": Float8E8M0FNU,
+    "cta_group": None, "sf_type": Float8E8M0FNU, "sf_dtype": Float8E8M0FNU,
 }  # fmt: skip
 """The choices of an operation of which nothing is said."""
 
@@ -42,18 +42,22 @@ def usual_mma(cls: type, a: DType, b: DType, c: DType, shape: tuple[int, ...]) -
     given = {"a_dtype": a, "b_dtype": b, "acc_dtype": c, "shape_mnk": shape, "instruction_shape": shape, **_USUAL}
     given |= {"ab_dtype": a} if a is b else {}
     given |= {"abacc_dtype": a} if a is b is c else {}
-    chosen = {}
+    chosen: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         if field.name in given:
             chosen[field.name] = given[field.name]
         elif field.default is dataclasses.MISSING:
             return None
-    try:
-        op = cls(**chosen)
-        fits = (op.a_type, op.b_type, op.accumulator) == (a, b, c) and shape_of(op) == shape
-    except CuteError:
-        return None
-    return op if fits else None
+    for group in CtaGroup if "cta_group" in chosen else (None,):
+        if group is not None:
+            chosen["cta_group"] = group  # a pair of CTAs for shapes that one has not
+        try:
+            op = cls(**chosen)
+            if (op.a_type, op.b_type, op.accumulator) == (a, b, c) and shape_of(op) == shape:
+                return op
+        except CuteError:
+            continue
+    return None
 
 
 def shape_of(op: Any) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 import numba_cute
 
 from ..seam import facade, is_static_class, is_struct_class, is_traced
-from . import instructions
+from . import instructions, machine
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
     for room in _ROOMS:
         yield f"cute.{room}", functools.reduce(getattr, room.split("."), numba_cute)
     yield "cute_nvgpu", instructions
+    yield "cute_nvgpu.machine", machine
 
 
 @functools.cache

@@ -20,6 +20,10 @@ class NumbaCall(CallOp):
 
     name = "numba.call"
 
+    def infer(self, arch: str) -> Description:
+        positional, keywords = self.described()
+        return inference.infer_named(self.callee.data, positional, keywords, arch=arch)
+
 
 class NumbaMethod(MethodOp):
     """Call a method of a Numba object: `numba.method "astype" of %x, …`."""

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..seam import CuteError
-from . import definitions, foreign, operations
+from . import definitions, foreign, operations, rows
 from .calls import Arguments
 from .python.text import TARGET, Text, parsed, printed
 from .types import types_of
@@ -25,7 +25,12 @@ _STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math,
 
 def dialects() -> tuple[Dialect, ...]:
     """Return the dialects `cute`, `cute_nvgpu` and `numba` with all their operations and types."""
-    everything = [*map(operations.operation, definitions.all_definitions()), *operations.OTHERS, *foreign.OPERATIONS]
+    everything = [
+        *map(operations.operation, definitions.all_definitions()),
+        *operations.OTHERS,
+        *foreign.OPERATIONS,
+        *rows.OPERATIONS,
+    ]
     return tuple(_dialect(name, everything) for name in OWN)
 
 
@@ -53,7 +58,7 @@ def context() -> Context:
     for dialect in _STANDARD:
         made.load_dialect(dialect)
     for name in OWN:
-        made.load_dialect(_dialect(name, (*operations.OTHERS, *foreign.OPERATIONS)))
+        made.load_dialect(_dialect(name, (*operations.OTHERS, *foreign.OPERATIONS, *rows.OPERATIONS)))
     return made
 
 

@@ -6,27 +6,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute
 
+from ..compiler.host import kernels
 from ..seam import CuteError
 
 PREFIX = "cute."
 KERNEL = (
     "launch_bounds", "max_registers", "debug", "lineinfo", "opt", "fastmath", "fma", "prec_div", "prec_sqrt", "ftz",
-    "lto", "cluster",
+    "lto", "link", "shared_memory_carveout", "cluster",
 )  # fmt: skip
-"""The options that a kernel may have: those of `cuda.jit` that change its code, and its cluster shape."""
-DEVICE = ("inline", "forceinline", "fastmath", "debug", "lineinfo", "opt")
+"""The options that a kernel may have: those of `cuda.jit` that change its code or its launch, and its cluster shape."""
+DEVICE = ("inline", "forceinline", "debug", "lineinfo", "opt", "fastmath", "fma", "prec_div", "prec_sqrt", "ftz", "lto")
 """Those of a device function."""
 
 
 def attributes_of(options: Mapping[str, Any], cluster: Iterable[int] | None = None) -> dict[str, Attribute]:
-    """Return options as attributes: those of `KERNEL` and `DEVICE` that are given and not None.
+    """Return options as attributes of a function: those of `KERNEL` and `DEVICE` that are not as `cuda.jit` has them by
+    default. Raises CuteError for a value that no attribute holds.
 
     options: a dispatcher's `targetoptions`. cluster: the cluster shape, if the kernel has one.
     """
-    given = {name: options[name] for name in dict.fromkeys((*KERNEL, *DEVICE)) if options.get(name) is not None}
+    usual = kernels.usual_options()
+    names = [n for n in dict.fromkeys((*KERNEL, *DEVICE)) if n in options and options[n] != usual.get(n)]
+    given = {name: options[name] for name in names}
     if cluster is not None:
         given["cluster"] = tuple(cluster)
     return {PREFIX + name: _attribute(name, value) for name, value in given.items()}
@@ -39,9 +43,9 @@ def _attribute(name: str, value: Any) -> Attribute:
         return IntegerAttr(value, i64)
     if isinstance(value, str):
         return StringAttr(value)
-    if isinstance(value, (tuple, list)) and all(type(x) is int for x in value):
-        return ArrayAttr([IntegerAttr(x, i64) for x in value])
-    raise CuteError(f"{name}={value!r}: an option of a kernel in the IR is a bool, an int, a string or a tuple of ints")
+    if isinstance(value, (tuple, list)):
+        return ArrayAttr([_attribute(name, x) for x in value])
+    raise CuteError(f"{name}={value!r}: an option of a kernel in the IR is a bool, an int, a string or a tuple of them")
 
 
 def options_of(attributes: Mapping[str, Attribute], known: Iterable[str]) -> dict[str, Any]:
@@ -55,9 +59,9 @@ def _value(name: str, attribute: Attribute) -> Any:
         return True
     if isinstance(attribute, IntegerAttr):
         value = attribute.value.data
-        return bool(value) if attribute.type == BoolAttr.from_bool(True).type else value
+        return bool(value) if attribute.type == i1 else value
     if isinstance(attribute, StringAttr):
         return attribute.data
     if isinstance(attribute, ArrayAttr):
         return tuple(_value(name, x) for x in attribute)
-    raise CuteError(f"{PREFIX}{name} = {attribute}: an option is a bool, an int, a string or a list of ints")
+    raise CuteError(f"{PREFIX}{name} = {attribute}: an option is a bool, an int, a string or a list of them")

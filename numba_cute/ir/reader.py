@@ -25,6 +25,7 @@ from ..compiler.inspection.foreign import foreign_of
 from ..dtypes import DType, Int32
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError, StaticEnum
+from ..tensor.pointer import Pointer
 from . import registry
 from .fields import (
     FORMS,
@@ -355,7 +356,7 @@ class Reader(Scanner):
         missing = [n for n in names_of(cls) if n not in fields]
         if missing:
             self.fail(f"{cls.__name__}: the field {missing[0]!r} has no value", start)
-        made = self._made(cls, fields, start)
+        made = self._made(cls, fields, first if has else start)
         self._said = things
         if form is not None and isinstance(made, Object) and not form.takes(fields_by_name(made)):
             self.fail(f"what this says is no {form.name}", start)
@@ -399,7 +400,7 @@ class Reader(Scanner):
             obj = held(made)
             self._sound(obj, start)
             return described_value(obj)  # type: ignore[return-value]
-        if cls in (Layout, ComposedLayout, ScaledBasis):
+        if cls in (Layout, ComposedLayout, ScaledBasis, Pointer):
             obj = held(made)
             self._sound(obj, start)
         return made

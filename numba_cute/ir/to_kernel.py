@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument
 
 from ..compiler.host import kernels
 from ..seam import CuteError
+from ..seam.constexpr import Constexpr
 from .module import Module
 from .options import DEVICE, KERNEL, options_of
 from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say how operations are written
@@ -73,7 +74,8 @@ class _Functions:
         found = [op for op in module if isinstance(op, (func.FuncOp, gpu.FuncOp)) and op.body.blocks]
         self.names = Names(_locals(found, text))
         self.functions = [
-            _Function(op, op.sym_name.data, self.names.fresh(op.sym_name.data), _is_kernel(op, found)) for op in found
+            _Function(op, op.sym_name.data, self.names.function(op.sym_name.data), _is_kernel(op, found))
+            for op in found
         ]
 
     def kernel(self, name: str | None) -> _Function:
@@ -96,9 +98,11 @@ class _Functions:
 
     def _written(self, function: _Function, names: dict[str, str]) -> list[Line]:
         w = Writer(self.text, self.names, names)
+        if len(function.op.body.blocks) > 1:
+            w.refuse(function.op, f"its body has {len(function.op.body.blocks)} blocks: say their control flow by scf")
         block = function.op.body.block
         with w.at(function.op):
-            parameters = [_parameter(w, a) for a in block.args]
+            parameters = [_parameter(w, a, function.kernel) for a in block.args]
             with w.indented(f"def {function.name}({', '.join(parameters)}):"):
                 for argument in block.args:
                     _taken(w, argument)
@@ -147,13 +151,18 @@ def _values(function: Any) -> Iterator[Any]:
                 yield from block.args
 
 
-def _parameter(w: Writer, argument: BlockArgument) -> str:
-    return w.variable(argument)
+def _parameter(w: Writer, argument: BlockArgument, of_kernel: bool) -> str:
+    """Return a parameter. One of a kernel whose type says which number it is takes only that number."""
+    name = w.variable(argument)
+    static = w.static(argument)
+    known = of_kernel and static is not None and isinstance(static.value, int)
+    return f"{name}: {w.names.of(Constexpr, 'Constexpr')}" if known else name
 
 
 def _taken(w: Writer, argument: BlockArgument) -> None:
-    """Give a number that is an argument the type that the IR says, whatever the kernel is called with."""
-    dtype = number_of(argument.type)
+    """Give a number that is an argument the type that the IR says, whatever the function is called with."""
+    dtype, static, name = number_of(argument.type), w.static(argument), w.variable(argument)
     if dtype is not None:
-        name = w.variable(argument)
         w.line(f"{name} = {w.cast(name, dtype)}")
+    elif static is not None and isinstance(static.value, int):
+        w.line(f"assert {name} == {static.value}, {f'the IR says that {name} is {static.value}'!r}")

@@ -67,11 +67,15 @@ def row(module: str, name: str) -> Row:
     return Row(name, None, ABSENT.get(path) or ABSENT_MODULES.get(module, ""))
 
 
-def ir_row(name: str) -> Row:
-    """A row of an operation of the CuTe IR, which may have another name here."""
+def ir_row(dialect: str, name: str) -> Row:
+    """A row of an operation of the CuTe IR: the operation, and what in Python does the same."""
+    from numba_cute.ir import definitions  # it needs xDSL
+
     choices, remark = IR.get(name, ((name,), ""))
-    here = next((c for c in choices if found(c)), None)
-    return Row(name, here and f"cute.{here}", remark if here else ABSENT.get(choices[0], ABSENT_MODULES["nvgpu"]))
+    python = next((c for c in choices if found(c)), None)
+    operation = f"{dialect}.{name}"
+    said = [f"in Python `cute.{python}`"] if python else []
+    return Row(name, operation if definitions.named(operation) else None, "; ".join(filter(None, [*said, remark])))
 
 
 def experimental() -> Iterator[tuple[str, list[Row]]]:
@@ -95,9 +99,9 @@ def _method(cls: str, name: str) -> Row:
 
 
 def intermediate() -> Iterator[tuple[str, list[Row]]]:
-    yield "of the dialect `cute`", [ir_row(n) for n in SEEDS["S3 CuTe IR cute_ir"]["names"]]
+    yield "of the dialect `cute`", [ir_row("cute", n) for n in SEEDS["S3 CuTe IR cute_ir"]["names"]]
     nvgpu = SEEDS["S3 CuTe IR cute_nvgpu_ir"]
-    yield "of the dialect `cute_nvgpu`", [ir_row(n) for n in (*nvgpu["names"], *nvgpu["nvgpu"])]
+    yield "of the dialect `cute_nvgpu`", [ir_row("cute_nvgpu", n) for n in (*nvgpu["names"], *nvgpu["nvgpu"])]
 
 
 def modules() -> Iterator[tuple[str, list[Row]]]:

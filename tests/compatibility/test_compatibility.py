@@ -9,7 +9,9 @@ import pytest
 
 import numba_cute as cute
 
-from . import page, remarks
+pytest.importorskip("xdsl", reason="the page tells of the IR, which needs it")
+
+from . import page, remarks  # noqa: E402
 
 LEAST = 701
 """Names of the CuTe DSL's 740 that must be here: never fewer than there were."""

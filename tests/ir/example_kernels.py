@@ -17,7 +17,6 @@ from numba_cute.compiler.inspection.described import Description, described
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
-import ampere_gemm  # noqa: E402
 import blackwell_attention  # noqa: E402
 import blackwell_blockscaled_gemm  # noqa: E402
 import blackwell_gemm  # noqa: E402
@@ -25,12 +24,14 @@ import elementwise  # noqa: E402
 import experimental_blackwell_gemm  # noqa: E402
 import experimental_blockscaled_gemm  # noqa: E402
 import experimental_gemm  # noqa: E402
-import gemm_host  # noqa: E402
-import hopper_gemm  # noqa: E402
-import hopper_mixed_gemm  # noqa: E402
 import reduce  # noqa: E402
 import transpose  # noqa: E402
 import warp_specialization  # noqa: E402
+
+import ampere_gemm  # noqa: E402
+import gemm_host  # noqa: E402
+import hopper_gemm  # noqa: E402
+import hopper_mixed_gemm  # noqa: E402
 
 BF16, F16, E4M3 = cute.BFloat16, cute.Float16, cute.Float8E4M3FN
 

@@ -117,7 +117,8 @@ def step(draw, text: Text, kind: str) -> None:
         a, b = pick(text.numbers), pick(text.numbers)
         text.lines += [
             f"{condition} = arith.cmpi slt, {a}, {b} : i32",
-            f"{new} = scf.if {condition} -> (i32) {{", f"  scf.yield {a} : i32", "} else {", f"  scf.yield {b} : i32", "}",
+            f"{new} = scf.if {condition} -> (i32) {{",
+            f"  scf.yield {a} : i32", "} else {", f"  scf.yield {b} : i32", "}",
         ]  # fmt: skip
         text.numbers.append(new)
 

@@ -560,7 +560,8 @@ builtin.module {{
     memref.store %x, %o[%i] : memref<?xi32>
     func.return
   }}
-  func.func @kernel(%o: memref<?xi32>) attributes {{cute.kernel, cute.launch_bounds = [128, 2], cute.max_registers = 40}} {{
+  func.func @kernel(%o: memref<?xi32>)
+      attributes {{cute.kernel, cute.launch_bounds = [128, 2], cute.max_registers = 40}} {{
     {THREAD}
     %x = arith.index_cast %t : index to i32
     %c = arith.constant 3 : i32
@@ -603,3 +604,150 @@ def test_errors_have_the_line_of_the_text():
     kernel = kernel_of(source)
     with pytest.raises(cute.sim.SimError, match=r"test\.mlir:3.*`%v = memref\.load"):
         cute.simulate(kernel)[1, 32](np.zeros(8, np.int32))
+
+
+def test_lines_of_the_text_in_line_information():
+    source = LOOPS.replace("{cute.kernel}", "{cute.kernel, cute.lineinfo = true}")
+    ptx = cute.compile(kernel_of(source), (np.int32(11), np.zeros(8, np.int32)), arch=TARGET).ptx
+    line = 1 + source.splitlines().index("      %next = arith.addi %z, %j : i32")
+    assert 'test.mlir"' in ptx
+    assert f".loc\t1 {line} " in ptx
+
+
+def test_debugging():
+    source = LOOPS.replace("{cute.kernel}", "{cute.kernel, cute.debug = true, cute.opt = false}")
+    ptx = cute.compile(kernel_of(source), (np.int32(11), np.zeros(8, np.int32)), arch=TARGET).ptx
+    assert ".target sm_80, debug" in ptx
+
+
+def test_options_round_trip():
+    from numba import cuda
+
+    from numba_cute.ir.options import KERNEL, attributes_of, options_of
+
+    given = {
+        "launch_bounds": (128, 2), "max_registers": 40, "lineinfo": True, "opt": False, "fastmath": True,
+        "link": ("a.cu",),
+    }  # fmt: skip
+    kernel = cuda.jit(**given)(lambda: None)
+    attributes = attributes_of(kernel.targetoptions, (2, 1, 1))
+    assert options_of(attributes, KERNEL) == {**given, "cluster": (2, 1, 1)}
+    assert attributes_of(cuda.jit(lambda: None).targetoptions) == {}
+    with pytest.raises(cute.CuteError, match="an option of a kernel in the IR is a bool"):
+        attributes_of({"link": (object(),)})
+
+
+CONSTANT = f"""
+func.func @scale(%o: memref<?xi32>, %n: !cute.int<3>, %m: i32) attributes {{cute.kernel}} {{
+  {THREAD}
+  %c = cute.cast %n : !cute.int<3> -> i32
+  %x = arith.muli %c, %m : i32
+  memref.store %x, %o[%t] : memref<?xi32>
+  func.return
+}}
+"""
+
+
+def test_numbers_that_are_given():
+    kernel = kernel_of(CONSTANT)
+    out = np.zeros(4, np.int32)
+    cute.simulate(kernel)[1, 4](out, 3, 1 << 33 | 5)  # the second is an i32
+    np.testing.assert_array_equal(out, 15)
+    assert ".param .u32" not in cute.compile(kernel, (out, 3, 5), arch=TARGET).ptx
+    for run in (cute.simulate(kernel)[1, 4], lambda *args: cute.compile(kernel, args, arch=TARGET)):
+        with pytest.raises(cute.CuteError, match="the IR says that n is 3"):
+            run(out, 4, 5)
+
+
+def test_gpu_modules():
+    source = f"""
+"gpu.module"() <{{sym_name = "m"}}> ({{
+  "gpu.func"() <{{function_type = (memref<?xindex>) -> (), kernel}}> ({{
+  ^bb0(%o: memref<?xindex>):
+    {THREAD}
+    memref.store %t, %o[%t] : memref<?xindex>
+    "gpu.return"() : () -> ()
+  }}) {{sym_name = "k"}} : () -> ()
+}}) : () -> ()
+"""
+    for run, (got,) in both(kernel_of(source), 4, [np.zeros(4, np.int64)]):
+        np.testing.assert_array_equal(got, range(4), err_msg=run)
+
+
+NAMES = f"""
+func.func private @range(%x: i32) -> i32 {{
+  %lambda = arith.addi %x, %x : i32
+  func.return %lambda : i32
+}}
+func.func @Int32(%out: memref<?xi32>) attributes {{cute.kernel}} {{
+  {THREAD}
+  %Int32 = arith.index_cast %t : index to i32
+  %0 = func.call @range(%Int32) : (i32) -> i32
+  %Int64 = arith.addi %0, %0 : i32
+  %cuda = arith.constant 1 : i32
+  %lo = arith.constant 0 : i32
+  %hi = arith.constant 2 : i32
+  %min = scf.for %cuda_1 = %lo to %hi step %cuda iter_args(%Int32_1 = %Int64) -> (i32) : i32 {{
+    %in = arith.addi %Int32_1, %cuda_1 : i32
+    scf.yield %in : i32
+  }}
+  memref.store %min, %out[%t] : memref<?xi32>
+  func.return
+}}
+"""
+
+
+def test_names_that_python_or_the_kernel_has():
+    for run, (got,) in both(kernel_of(NAMES), 4, [np.zeros(4, np.int32)]):
+        np.testing.assert_array_equal(got, [4 * t + 1 for t in range(4)], err_msg=run)
+
+
+ASSERTS = f"""
+func.func @k(%o: memref<?xindex>) attributes {{cute.kernel}} {{
+  {THREAD}
+  %two = arith.constant 2 : index
+  %ok = arith.cmpi slt, %t, %two : index
+  cf.assert %ok, "two threads at most"
+  memref.store %t, %o[%t] : memref<?xindex>
+  func.return
+}}
+"""
+
+
+def test_asserts():
+    kernel = kernel_of(ASSERTS)
+    cute.simulate(kernel)[1, 2](np.zeros(8, np.int64))
+    with pytest.raises(cute.CuteError, match=r"two threads at most[\s\S]*test\.mlir:6"):
+        cute.simulate(kernel)[1, 3](np.zeros(8, np.int64))
+
+
+REFUSED = {
+    "vectors": ("%v = arith.constant dense<1> : vector<4xi32>", "vector<4xi32> is no type of numbers"),
+    "width": ("%v = arith.constant 1 : i7", "i7 is no type of numbers"),
+    "bools": ("%b = arith.constant true\n  %v = arith.divsi %b, %b : i1", "there is none of i1"),
+    "function": ("func.call @nothing() : () -> ()", "no function @nothing"),
+    "blocks": ("cf.br ^next\n^next:", "its body has 2 blocks"),
+    "operation": ("%v = memref.alloca() : memref<4xi32>", "no operation that a kernel"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(REFUSED))
+def test_what_is_refused(case):
+    line, message = REFUSED[case]
+    extra = "func.func private @nothing()\n" if case == "function" else ""
+    source = f"{extra}func.func @k() attributes {{cute.kernel}} {{\n  {line}\n  func.return\n}}\n"
+    with pytest.raises(cute.CuteError, match=message) as e:
+        kernel_of(source)
+    assert "test.mlir:" in str(e.value)
+
+
+def test_which_kernel():
+    two = "func.func @a() attributes {cute.kernel} {\n  func.return\n}\nfunc.func @b() attributes {cute.kernel} {\n"
+    two += "  func.return\n}\n"
+    assert kernel_of(two, "b").py_func.__name__ == "b"
+    with pytest.raises(cute.CuteError, match="its kernels: @a, @b"):
+        kernel_of(two)
+    with pytest.raises(cute.CuteError, match="no kernel @c"):
+        kernel_of(two, "c")
+    with pytest.raises(cute.CuteError, match="its kernels: none"):
+        kernel_of("func.func private @a() {\n  func.return\n}\n")

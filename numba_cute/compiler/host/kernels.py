@@ -206,8 +206,28 @@ NUMBA_CUDA = cuda
 """The `numba.cuda` whose names kernels say."""
 
 
+MADE = "__cute_made__"
+"""Set on a function that was made from another text than Python."""
+
+
 def jitted(function: Any, cluster: tuple[int, ...] | None = None, **options: Any) -> Any:
-    """Return what `cuda.jit` makes of a function that was made, not written. cluster: its cluster shape; None for none.
-    options: those of `cuda.jit`."""
+    """Return what `cuda.jit` makes of a function that was made from another text than Python. cluster: its cluster
+    shape; None for none. options: those of `cuda.jit`."""
+    setattr(function, MADE, True)
     made = cuda.jit(**options)(function)
     return made if cluster is None else cluster_shape(*cluster)(made)
+
+
+@functools.cache
+def usual_options() -> dict[str, Any]:
+    """Return the options of a kernel that was given none."""
+    return dict(getattr(cuda.jit(lambda: None), "targetoptions", {}))
+
+
+def numbering_lines(find: Callable[[Any], int | None]) -> Callable[[Any], int | None]:
+    """Make of what finds the line of a function's `def` in its source one that reads no source that is no Python."""
+
+    def line(function: Any) -> int | None:
+        return int(function.__code__.co_firstlineno) if hasattr(function, MADE) else find(function)
+
+    return line

@@ -163,12 +163,8 @@ def numba_type(d: Description) -> types.Type:
     """Return the Numba type of the values that a description tells of: the converse of `described`."""
     if isinstance(d, Scalar):
         return multiple(scalar_type(d.dtype), d.divisor)
-    if isinstance(d, RegisterFile):
-        return Registers(d.dtype, d.count)
-    if isinstance(d, Elements):
-        return Vector(d.dtype, d.count)
-    if isinstance(d, TensorMap):
-        return TENSOR_MAP
+    if isinstance(d, (RegisterFile, Elements, TensorMap)):
+        return Value(_spec(d))
     if isinstance(d, Constant):
         return _of_constant(d.value)
     if isinstance(d, Group):
@@ -199,4 +195,8 @@ def _spec(d: Description) -> tree.Spec:
         return ("tuple", tuple(map(_spec, d.items)))
     if isinstance(d, Constant):
         return ("const", type(d.value), d.value)
-    return ("leaf", numba_type(d))
+    if isinstance(d, RegisterFile):
+        return ("leaf", Registers(d.dtype, d.count))
+    if isinstance(d, Elements):
+        return ("leaf", Vector(d.dtype, d.count))
+    return ("leaf", TENSOR_MAP if isinstance(d, TensorMap) else numba_type(d))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from numba.core.target_extension import target_override
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.descriptor import cuda_target
@@ -37,13 +38,34 @@ def infer(
     given = [numba_type(a) for a in args]
     named = {name: numba_type(a) for name, a in (keywords or {}).items()}
     with compiling_for(arch):
-        if attribute is not None:
+        if attribute == "__call__":
+            function = given.pop(0)
+        elif attribute is not None:
             function = _asked(context.resolve_getattr, given.pop(0), attribute)
         else:
             function = _asked(context.resolve_value_type, callee)
         signature = _asked(context.resolve_function_type, function, tuple(given), named)
+    return _given(signature, attribute or getattr(callee, "__name__", repr(callee)), args, keywords)
+
+
+def infer_named(
+    symbol: str, args: Sequence[Description], keywords: Mapping[str, Description] | None = None, *,
+    arch: str = "sm_90a",
+) -> Description:  # fmt: skip
+    """Describe what a function that is found by import gives: "numba.cuda:atomic.add". Raises CuteError for one that
+    kernels have not, and for what it refuses."""
+    context = _context()
+    named = {name: numba_type(a) for name, a in (keywords or {}).items()}
+    with compiling_for(arch), target_override("cuda"):
+        function = _found(context, symbol)
+        signature = _asked(context.resolve_function_type, function, tuple(map(numba_type, args)), named)
+    return _given(signature, symbol, args, keywords)
+
+
+def _given(
+    signature: Any, name: str, args: Sequence[Description], keywords: Mapping[str, Description] | None
+) -> Description:
     if signature is None:
-        name = attribute or getattr(callee, "__name__", repr(callee))
         raise CuteError(f"{name} takes no such arguments: {', '.join(map(str, (*args, *(keywords or {}).values())))}")
     return described(signature.return_type)
 
@@ -162,15 +184,8 @@ def value_of(d: Description) -> Any:
 
 def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
     """Describe a value that is found by import: "numba.cuda:laneid". Raises CuteError for one that kernels have not."""
-    module, _, path = symbol.partition(":")
-    context = _context()
     with compiling_for(arch):
-        found = _asked(context.resolve_value_type, importlib.import_module(module))
-        for name in path.split("."):
-            found = _asked(context.resolve_getattr, found, name)
-            if found is None:
-                raise CuteError(f"{symbol}: a kernel has no such value")
-    return described(found)
+        return described(_found(_context(), symbol))
 
 
 def description_of_argument(value: Any) -> Description:
@@ -190,3 +205,14 @@ def abstractly(arch: str) -> Iterator[None]:
     """Run traced code as typing does, for a target: on leaves without values, and nothing is emitted."""
     with compiling_for(arch), seam.running(Tracer()):
         yield
+
+
+def _found(context: Any, symbol: str) -> Any:
+    """Return the Numba type of what a kernel finds by a symbol."""
+    module, _, path = symbol.partition(":")
+    found = _asked(context.resolve_value_type, importlib.import_module(module))
+    for name in path.split("."):
+        found = _asked(context.resolve_getattr, found, name)
+        if found is None:
+            raise CuteError(f"{symbol}: a kernel has no such value")
+    return found

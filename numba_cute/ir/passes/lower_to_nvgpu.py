@@ -148,7 +148,9 @@ def _stepped(s: _Steps, atom: Any, fields: list[Field], at_a: Any, at_b: Any, ac
     """The atom for one step: it adds to what the step before gave, and has that step's words."""
     key: Any = (None if accumulates else "adds",)
     if not accumulates:
-        atom = s.once(key, lambda: s.call(instructions.atom_set_value, (atom, Field.ACCUMULATE.value, True), hint="atom"))
+        atom = s.once(
+            key, lambda: s.call(instructions.atom_set_value, (atom, Field.ACCUMULATE.value, True), hint="atom")
+        )
     for field in fields:
         at = at_b if field is Field.SFB else at_a
         key = (*key, field, at)

@@ -41,18 +41,19 @@ def constant(w: Writer, op: arith.ConstantOp) -> None:
 
 @writes(ub.PoisonOp)
 def poison(w: Writer, op: ub.PoisonOp) -> None:
-    """A value that nothing may depend on: zero."""
-    dtype = w.dtype(op.result)
-    w.values[op.result] = Literal(0.0 if dtype.is_float else False if dtype is Boolean else 0, dtype)
+    """A value that nothing may depend on: a variable that is not assigned. Of numbers that are computed with, zero."""
+    dtype = numbers.number_of(op.result.type)
+    value = None if dtype is None else 0.0 if dtype.is_float else False if dtype is Boolean else 0
+    w.values[op.result] = Literal(value, dtype or Boolean, poison=True)
 
 
 # Integers
 
-_OPERATORS = {
+_OPERATORS: dict[Any, str] = {
     arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*", arith.FloorDivSIOp: "//", arith.AndIOp: "&",
     arith.OrIOp: "|", arith.XOrIOp: "^", arith.ShLIOp: "<<", arith.ShRSIOp: ">>",
 }  # fmt: skip
-_OF_BOOLS = {
+_OF_BOOLS: dict[Any, str] = {
     arith.AddiOp: "^", arith.SubiOp: "^", arith.MuliOp: "&", arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^",
     arith.MinUIOp: "&", arith.MaxUIOp: "|", arith.MinSIOp: "|", arith.MaxSIOp: "&",
 }  # fmt: skip
@@ -83,7 +84,7 @@ def integers(w: Writer, op: Any) -> None:
         w.set(op.result, text, _natural(w, Int64, op.lhs, op.rhs))
 
 
-_UNSIGNED_OPERATORS = {arith.DivUIOp: "//", arith.RemUIOp: "%", arith.ShRUIOp: ">>"}
+_UNSIGNED_OPERATORS: dict[Any, str] = {arith.DivUIOp: "//", arith.RemUIOp: "%", arith.ShRUIOp: ">>"}
 
 
 def _unsigned(w: Writer, value: SSAValue) -> str:
@@ -171,7 +172,7 @@ def compare_integers(w: Writer, op: arith.CmpiOp) -> None:
 
 # Floats
 
-_OF_FLOATS = {arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*", arith.DivfOp: "/"}
+_OF_FLOATS: dict[Any, str] = {arith.AddfOp: "+", arith.SubfOp: "-", arith.MulfOp: "*", arith.DivfOp: "/"}
 
 
 @writes(*_OF_FLOATS)

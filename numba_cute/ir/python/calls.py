@@ -26,6 +26,7 @@ from ..operations import (
     StaticOp,
     StoreElement,
 )
+from ..rows import PtxOp
 from ..types import description_of
 from .writer import Writer, writes
 
@@ -76,7 +77,8 @@ def call(w: Writer, op: CallOp) -> None:
 def method(w: Writer, op: MethodOp) -> None:
     """A call of any other method."""
     (first, *positional), keywords = _arguments(w, op)
-    _call(w, op, f"{first}.{op.attribute.data}", positional, keywords)
+    name = op.attribute.data
+    _call(w, op, first if name == "__call__" else f"{first}.{name}", positional, keywords)
 
 
 @writes(GetAttr)
@@ -115,6 +117,13 @@ def set_item(w: Writer, op: StoreElement) -> None:
     """An element or a part that is written."""
     of, index, value = op.arguments.positional
     w.line(f"{_pattern(w, op, of)}[{_index(w, op, index)}] = {_pattern(w, op, value)}")
+
+
+@writes(PtxOp)
+def row(w: Writer, op: PtxOp) -> None:
+    """A row of the instruction table."""
+    issued, operands = op.row()
+    _call(w, op, w.expression(issued), [_pattern(w, op, p) for p in operands], {})
 
 
 _UNARY = {"neg": "-", "pos": "+", "~": "~", "not": "not "}

@@ -27,7 +27,7 @@ def _give(w: Writer, block: Block, targets: list[str]) -> None:
     values = _yielded(block)
     if block.last_op is not None and values:
         with w.at(block.last_op):
-            w.assign(targets, w.all(values))
+            w.give(targets, values)
 
 
 @writes(scf.ForOp)
@@ -62,7 +62,7 @@ def loop(w: Writer, op: scf.ForOp) -> None:
 def _carry(w: Writer, arguments: Sequence[SSAValue], initial: Sequence[SSAValue]) -> list[str]:
     """Make variables of what a loop carries, and assign their first values."""
     variables = [w.variable(a) for a in arguments]
-    w.assign(variables, w.all(initial))
+    w.give(variables, initial)
     return variables
 
 
@@ -77,7 +77,7 @@ def while_loop(w: Writer, op: scf.WhileOp) -> None:
         condition = before.last_op
         assert isinstance(condition, scf.ConditionOp)
         with w.at(condition):
-            w.assign(passed, w.all(condition.args))
+            w.give(passed, condition.args)
             with w.indented(f"if not {w.typed(condition.condition)}:"):
                 w.line("break")
         _give(w, after, variables)
@@ -126,7 +126,7 @@ def region(w: Writer, op: scf.ExecuteRegionOp) -> None:
 @writes(func.CallOp)
 def call(w: Writer, op: func.CallOp) -> None:
     """A call of a function of the module."""
-    name = op.callee.string_value()
+    name = str(op.callee.root_reference.data)
     if name not in w.functions:
         w.refuse(op, f"the module has no function @{name}")
     targets = ", ".join(w.variable(r) for r in op.res)

@@ -23,7 +23,7 @@ from ...tensor import ssa
 
 SIGNED = {8: dtypes.Int8, 16: dtypes.Int16, 32: dtypes.Int32, 64: dtypes.Int64}
 UNSIGNED = {8: dtypes.Uint8, 16: dtypes.Uint16, 32: dtypes.Uint32, 64: dtypes.Uint64}
-_FLOATS = {
+_FLOATS: dict[type[Attribute], DType] = {
     Float16Type: dtypes.Float16, BFloat16Type: dtypes.BFloat16, Float32Type: dtypes.Float32,
     Float64Type: dtypes.Float64,
 }  # fmt: skip
@@ -39,7 +39,7 @@ def number_of(attribute: Attribute) -> DType | None:
         if width == 1:
             return dtypes.Boolean
         return (UNSIGNED if attribute.signedness.data is Signedness.UNSIGNED else SIGNED).get(width)
-    return _FLOATS.get(type(attribute))  # type: ignore[call-overload, no-any-return]
+    return _FLOATS.get(type(attribute))
 
 
 def _unsigned(x: Any) -> Any:

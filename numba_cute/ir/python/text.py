@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import linecache
 import re
@@ -14,7 +15,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -35,15 +36,19 @@ class Text:
     at: Mapping[Operation, Position]
     names: Mapping[SSAValue, str]
 
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text."""
+        return self.source.splitlines()
+
     def show(self) -> None:
         """Let tracebacks and errors show the text's lines."""
-        lines = [line + "\n" for line in self.source.splitlines()]
+        lines = [line + "\n" for line in self.lines]
         linecache.cache[self.file] = (len(self.source), None, lines, self.file)
 
     def width(self, line: int) -> int:
         """Return the length of a line, in bytes, as Python counts columns."""
-        lines = self.source.splitlines()
-        return len(lines[line - 1].encode()) if 0 < line <= len(lines) else 0
+        return len(self.lines[line - 1].encode()) if 0 < line <= len(self.lines) else 0
 
 
 class _Locating(Printer):
@@ -57,6 +62,19 @@ class _Locating(Printer):
         self.at[op] = (self._current_line + 1, self._current_column)
         outside, self.print_debuginfo = self.print_debuginfo, not isinstance(op.location, UnknownLoc)
         super().print_op(op)
+        self.print_debuginfo = outside
+
+    def print_operation_type(self, op: Operation) -> None:
+        """Print it without the location within an operation's own format, which this one ends."""
+        outside = self.print_debuginfo
+        self.print_debuginfo = outside and (self.print_generic_format or type(op).print is Operation.print)
+        super().print_operation_type(op)
+        self.print_debuginfo = outside
+
+    def print_block_argument(self, arg: BlockArgument, *, print_type: bool = True) -> None:
+        outside = self.print_debuginfo
+        self.print_debuginfo = outside and not isinstance(arg.location, UnknownLoc)
+        super().print_block_argument(arg, print_type=print_type)
         self.print_debuginfo = outside
 
 
@@ -106,9 +124,7 @@ class _Noting(Parser):
             self.names[value] = name if len(values) == 1 else f"{name}_{i}"
 
 
-def parsed(
-    source: str, context: Context, file: str | None = None, target: str | None = None
-) -> tuple[ModuleOp, Text]:
+def parsed(source: str, context: Context, file: str | None = None, target: str | None = None) -> tuple[ModuleOp, Text]:
     """Parse a module; gives it, and its text as it was written. file: as for `printed`. target: in place of what it
     names."""
     file = file or _name(source)

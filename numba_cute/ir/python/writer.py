@@ -39,10 +39,12 @@ def writes(*operations: type[Operation]) -> Callable[[H], H]:
 
 @dataclass(frozen=True)
 class Literal:
-    """A number that an `arith.constant` gives: it is written where it is used."""
+    """A number that an `arith.constant` gives: it is written where it is used. poison: whether nothing depends on it;
+    it is then none that is assigned."""
 
     value: Any
     dtype: DType
+    poison: bool = False
 
     def __str__(self) -> str:
         if isinstance(self.value, float):
@@ -60,40 +62,43 @@ def identifier(name: str) -> str:
 
 @dataclass
 class Names:
-    """The globals of a module's functions. taken: names that are something else. space: each name with what it is."""
+    """The names of a module's functions. variables: those that they have, or will have. space: each global with what it
+    is."""
 
-    taken: set[str]
+    variables: set[str]
     space: dict[str, Any] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
     _of: dict[int, str] = field(default_factory=dict)
 
     def of(self, value: Any, hint: str) -> str:
         """Return the name of a global that holds `value`: a new one, near `hint`, at its first use."""
         found = self._of.get(id(value))
         if found is None:
-            found = self._of[id(value)] = self.fresh(hint)
+            found = self._of[id(value)] = _unused(identifier(hint), self._taken, self.variables)
+            self._taken.add(found)
             self.space[found] = value  # which keeps it alive, so that no id is another's
         return found
 
-    def fresh(self, hint: str) -> str:
-        """Return a name near `hint` that nothing has, and take it."""
-        return _unused(identifier(hint), self.taken)
+    def function(self, symbol: str) -> str:
+        """Return the name of a function, which variables then avoid."""
+        found = _unused(identifier(symbol), self._taken)
+        self._taken.add(found)
+        return found
+
+    def variable(self, hint: str, others: set[str]) -> str:
+        """Return the name of a variable of a function whose `others` are called otherwise."""
+        found = _unused(hint, self._taken, others)
+        others.add(found)
+        self.variables.add(found)
+        return found
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, *taken: set[str]) -> str:
     made, n = name, 0
-    while made in taken:
+    while any(made in names for names in taken):
         n += 1
         made = f"{name}_{n}"
-    taken.add(made)
     return made
-
-
-def _static(value: SSAValue) -> Constant | None:
-    """What a value is that its type says whole and that has no registers."""
-    if not isinstance(value.type, DescribedType):
-        return None
-    found = description_of(value.type)
-    return found if isinstance(found, Constant) else None
 
 
 @dataclass(frozen=True)
@@ -137,16 +142,16 @@ class Writer:
     def block(self, block: Block) -> None:
         """Write the operations of a block, but for its terminator."""
         for op in block.ops:
-            if not (op is block.last_op and op.has_trait(IsTerminator)):
+            if op.next_op is not None or not op.has_trait(IsTerminator):
                 self.operation(op)
 
     def operation(self, op: Operation) -> None:
         """Write an operation."""
         with self.at(op):
-            handler = next((HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS), None)
-            if handler is None:
+            handlers = [HANDLERS[c] for c in type(op).__mro__ if c in HANDLERS]
+            if not handlers:
                 self.refuse(op, "it is no operation that a kernel can be made of")
-            handler(self, op)
+            handlers[0](self, op)
 
     @contextmanager
     def at(self, op: Operation) -> Iterator[None]:
@@ -159,7 +164,7 @@ class Writer:
     def refuse(self, op: Operation, why: str) -> Any:
         """Raise the error of an operation: where it stands, and why no kernel can have it."""
         line, _ = self.text.at.get(op, self._position)
-        source = self.text.source.splitlines()[line - 1 : line]
+        source = self.text.lines[line - 1 : line]
         shown = f"\n    {source[0].strip()}" if source else ""
         raise CuteError(f"{op.name}: {why}\n  in {self.text.file}:{line}{shown}")
 
@@ -170,13 +175,13 @@ class Writer:
         found = self.values.get(value)
         if found is None:
             name = identifier(hint or self.text.names.get(value) or value.name_hint or "v")
-            found = self.values[value] = _unused(name, self._locals)
+            found = self.values[value] = self.names.variable(name, self._locals)
         assert isinstance(found, str)
         return found
 
     def temporary(self, hint: str = "t") -> str:
         """Return a variable that no value has."""
-        return _unused(f"_{hint}", self._locals)
+        return self.names.variable(f"_{hint}", self._locals)
 
     def dtype(self, value: SSAValue) -> DType:
         """Return the element type of a number."""
@@ -185,6 +190,13 @@ class Writer:
             owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
             self.refuse(owner, f"{value.type} is no type of numbers that kernels compute with")  # type: ignore[arg-type]
         return found  # type: ignore[return-value]
+
+    def static(self, value: SSAValue) -> Constant | None:
+        """Return what a value is whose type says it whole, and that has no registers; None for any other."""
+        if not isinstance(value.type, DescribedType):
+            return None
+        found = description_of(value.type)
+        return found if isinstance(found, Constant) else None
 
     def use(self, value: SSAValue) -> str:
         """Return a number as an operand of Python's operators: constants are literals."""
@@ -198,7 +210,7 @@ class Writer:
     def typed(self, value: SSAValue) -> str:
         """Return a value with its type: the constant of an `arith.constant` is a number known only at run time, one
         that the type says is static."""
-        static = _static(value)
+        static = self.static(value)
         if static is not None:
             return self.expression(static.value)
         found = self.values[value]
@@ -225,6 +237,12 @@ class Writer:
     def all(self, values: Sequence[SSAValue]) -> list[str]:
         """Return each of several values as `typed` gives it."""
         return [self.typed(v) for v in values]
+
+    def give(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
+        """Assign values to several variables at once, but for those that nothing depends on."""
+        held = [self.values.get(v) for v in values]
+        wanted = [i for i, h in enumerate(held) if not (isinstance(h, Literal) and h.poison)]
+        self.assign([targets[i] for i in wanted], [self.typed(values[i]) for i in wanted])
 
     def constant(self, value: SSAValue) -> Any:
         """Return what a constant is; None for a value that is none."""

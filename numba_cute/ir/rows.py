@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cute_nvgpu.ptx`: one row of the instruction table, issued: `cute_nvgpu.ptx "ldmatrix", dst = (%regs, !b32, 0, 4),
+addr = %a, num = 4, trans = false`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation
+from xdsl.irdl import irdl_op_definition
+
+from ..compiler.inspection import inference
+from ..compiler.inspection.described import Description
+from ..compiler.inspection.effects import PURE, WRITES, Effects
+from ..dtypes import DType
+from ..isa.form.instr import TABLE, Instr
+from ..seam import CuteError, static, traced
+from .machine import span
+from .operations import Inferred
+
+
+@static
+class Row:
+    """A row of the instruction table with its static parameters, called with its operands.
+
+    name: the row's. statics: (name, value) of each static parameter. given: the names of the operands, in the order in
+    which they are passed. A span of registers is passed as `machine` names it."""
+
+    name: str
+    statics: tuple[tuple[str, Any], ...]
+    given: tuple[str, ...]
+
+    @traced
+    def __call__(self, *operands: Any) -> Any:
+        """Issue it with these operands. Who executes it: the row's issuer. Raises CuteError for statics and operands that
+        the row does not have. PTX and least target: the row's."""
+        row = row_of(self.name)
+        return row(**{n: _operand(x) for n, x in zip(self.given, operands)}, **dict(self.statics))
+
+
+def _operand(x: Any) -> Any:
+    return span(x) if isinstance(x, tuple) and len(x) == 4 and isinstance(x[1], DType) else x
+
+
+def row_of(name: Any) -> Instr:
+    """Return the row of that name. Raises CuteError if there is none."""
+    if name not in TABLE:
+        raise CuteError(f"ptx: {name!r} is no row of the instruction table (docs/isa.md)")
+    return TABLE[name]
+
+
+@irdl_op_definition
+class PtxOp(Inferred):
+    """Issue one row of the instruction table: its operands and static parameters by name."""
+
+    name = "cute_nvgpu.ptx"
+
+    def row(self) -> tuple[Row, tuple[Any, ...]]:
+        """Give the row, and the patterns of its operands. Raises CuteError for what is no row."""
+        if len(self.arguments.positional) != 1:
+            raise CuteError('ptx: give the row\'s name, then operands and static parameters by theirs: `ptx "mapa", …`')
+        row = row_of(self.arguments.positional[0])
+        operands = tuple((n, p) for n, p in self.arguments.keywords if n in row.names)
+        statics = tuple((n, p) for n, p in self.arguments.keywords if n not in row.names)
+        return Row(row.name, statics, tuple(n for n, _ in operands)), tuple(p for _, p in operands)
+
+    def _asked(self) -> tuple[Row, tuple[Description, ...]]:
+        row, _ = self.row()
+        keywords = self.described()[1]
+        return row, tuple(keywords[name] for name in row.given)
+
+    def infer(self, arch: str) -> Description:
+        return inference.infer(*self._asked(), arch=arch)
+
+    def effects(self) -> Effects | None:
+        return PURE if row_of(self.arguments.positional[0]).pure else frozenset({WRITES})
+
+
+OPERATIONS: tuple[type[Operation], ...] = (PtxOp,)

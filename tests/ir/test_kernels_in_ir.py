@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole kernels written in the IR alone: right in the simulator, assembled, and with the PTX of the same in Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch
+from numba_cute.nvgpu import warp
+from numba_cute.runtime import from_dlpack
+
+pytest.importorskip("xdsl")
+
+from numba_cute import ir
+from numba_cute.ir.to_kernel import to_kernel
+
+from ..ptx_digests import normalised
+
+TARGET = "sm_80"
+
+
+def kernel_of(source):
+    module = ir.parse(source, "kernel.mlir")
+    again = ir.parse(str(module), "again.mlir")
+    assert str(again) == str(module)
+    return to_kernel(module)
+
+
+def ptx_of(kernel, args):
+    """The PTX of a kernel, whatever the kernel is called."""
+    compiled = cute.compile(kernel, args, arch=TARGET)
+    return normalised(compiled.ptx.replace(compiled.name, "kernel"))
+
+
+def same_ptx(kernel, python, args):
+    assert ptx_of(kernel, args).splitlines() == ptx_of(python, args).splitlines()
+
+
+COPY = """
+!src = !cute.memref<f32, gmem, align<16>, (32,64):(64,1), address = ?{i64}>
+func.func @copy(%src: !src, %dst: !src) {
+  %idx = cute.arch.thread_idx
+  %t = cute.slice %idx, 0
+  %op = cute_nvgpu.CopyUniversalOp
+  %atom = cute.make_copy_atom %op, !f32, num_bits_per_copy = 128
+  %threads = cute.make_layout (8, 16), stride = (16, 1)
+  %values = cute.make_layout (1, 4)
+  %tiled = cute.make_tiled_copy_tv %atom, %threads, %values
+  %mine = cute.TiledCopy.get_slice %tiled, %t
+  %from = cute.ThrCopy.partition_S %mine, %src
+  %to = cute.ThrCopy.partition_D %mine, %dst
+  cute.copy %tiled, %from, %to
+  func.return
+}
+"""
+
+
+@cuda.jit
+def copy(src, dst):
+    t, _, _ = arch.thread_idx()
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((8, 16), stride=(16, 1)), cute.make_layout((1, 4)))
+    mine = tiled.get_slice(t)
+    cute.copy(tiled, mine.partition_S(src), mine.partition_D(dst))
+
+
+def test_a_copy(rng):
+    src, dst = rng.random((32, 64), np.float32), np.zeros((32, 64), np.float32)
+    args = from_dlpack(src, assumed_align=16), from_dlpack(dst, assumed_align=16)
+    kernel = kernel_of(COPY)
+    cute.simulate(kernel, arch=TARGET)[1, 128](*args)
+    np.testing.assert_array_equal(dst, src)
+    assert "ld.global.v4" in cute.compile(kernel, args, arch=TARGET).ptx
+    same_ptx(kernel, copy, args)
+
+
+SAXPY = """
+!t = !cute.memref<f32, gmem, align<4>, ?{i64}:1, address = ?{i64}>
+func.func @saxpy(%a: f32, %x: !t, %y: !t, %n: i64) {
+  %idx = cute.arch.thread_idx
+  %bid = cute.arch.block_idx
+  %tx = cute.slice %idx, 0
+  %bx = cute.slice %bid, 0
+  %c64 = arith.constant 64 : i64
+  %block = arith.extsi %bx : i32 to i64
+  %o = arith.muli %block, %c64 : i64
+  %thread = arith.extsi %tx : i32 to i64
+  %i = arith.addi %o, %thread : i64
+  %inside = arith.cmpi slt, %i, %n : i64
+  scf.if %inside {
+    %xi = cute.load_element %x, (%i)
+    %p = arith.mulf %a, %xi : f32
+    %yi = cute.load_element %y, (%i)
+    %s = arith.addf %p, %yi : f32
+    cute.store_element %y, (%i), %s
+  }
+  func.return
+}
+"""
+
+
+@cuda.jit
+def saxpy(a, x, y, n):
+    tx, _, _ = arch.thread_idx()
+    bx, _, _ = arch.block_idx()
+    i = bx * 64 + tx
+    if i < n:
+        y[i] = a * x[i] + y[i]
+
+
+def test_saxpy(rng):
+    x, y = rng.random(200, np.float32), rng.random(200, np.float32)
+    want = np.float32(2.5) * x + y
+    args = np.float32(2.5), *(from_dlpack(v).mark_layout_dynamic() for v in (x, y)), 200
+    kernel = kernel_of(SAXPY)
+    cute.simulate(kernel, arch=TARGET)[4, 64](*args)
+    np.testing.assert_allclose(y, want, rtol=1e-6)
+    same_ptx(kernel, saxpy, args)
+
+
+REDUCE = """
+!x = !cute.memref<f32, gmem, align<4>, 1024:1, address = ?{i64}>
+!y = !cute.memref<f32, gmem, align<4>, 1:1, address = ?{i64}>
+func.func @reduce(%x: !x, %y: !y) attributes {cute.kernel} {
+  %idx = cute.arch.thread_idx
+  %t = cute.slice %idx, 0
+  %pointer = cute.arch.alloc_smem !f32, 4
+  %layout = cute.make_layout 4
+  %sums = cute.make_tensor %pointer, %layout
+  %zero = arith.constant 0.0 : f32
+  %lo = arith.constant 0 : i32
+  %eight = arith.constant 8 : i32
+  %one = arith.constant 1 : i32
+  %c128 = arith.constant 128 : i32
+  %mine = scf.for %k = %lo to %eight step %one iter_args(%sum = %zero) -> (f32) : i32 {
+    %row = arith.muli %k, %c128 : i32
+    %i = arith.addi %row, %t : i32
+    %v = cute.load_element %x, (%i)
+    %next = arith.addf %sum, %v : f32
+    scf.yield %next : f32
+  }
+  %sixteen = arith.constant 16 : i32
+  %warp, %done = scf.while (%sum = %mine, %step = %sixteen) : (f32, i32) -> (f32, i32) {
+    %more = arith.cmpi sgt, %step, %lo : i32
+    scf.condition(%more) %sum, %step : f32, i32
+  } do {
+  ^bb0(%sum: f32, %step: i32):
+    %other = func.call @across(%sum, %step) : (f32, i32) -> f32
+    %next = arith.addf %sum, %other : f32
+    %half = arith.shrsi %step, %one : i32
+    scf.yield %next, %half : f32, i32
+  }
+  %c31 = arith.constant 31 : i32
+  %lane = arith.andi %t, %c31 : i32
+  %first = arith.cmpi eq, %lane, %lo : i32
+  %five = arith.constant 5 : i32
+  %w = arith.shrsi %t, %five : i32
+  scf.if %first {
+    cute.store_element %sums, (%w), %warp
+  }
+  cute.arch.sync_threads
+  %leader = arith.cmpi eq, %t, %lo : i32
+  scf.if %leader {
+    %four = arith.constant 4 : i32
+    %total = scf.for %k = %lo to %four step %one iter_args(%sum = %zero) -> (f32) : i32 {
+      %v = cute.load_element %sums, (%k)
+      %next = arith.addf %sum, %v : f32
+      scf.yield %next : f32
+    }
+    cute.store_element %y, (0), %total
+  }
+  func.return
+}
+func.func private @across(%v: f32, %step: i32) -> f32 {
+  %other = cute.arch.shuffle_sync_bfly %v, %step
+  func.return %other : f32
+}
+"""
+
+
+def test_a_reduction_through_shared_memory(rng):
+    x, y = rng.integers(-8, 9, 1024).astype(np.float32), np.zeros(1, np.float32)
+    kernel = kernel_of(REDUCE)
+    args = from_dlpack(x), from_dlpack(y)
+    cute.simulate(kernel, arch=TARGET)[1, 128](*args)
+    assert y[0] == x.sum()
+    compiled = cute.compile(kernel, args, arch=TARGET)
+    assert "shfl.sync.bfly" in compiled.ptx and "barrier.cta.sync" in compiled.ptx
+
+
+def test_a_race_is_reported_with_the_line_of_the_ir(rng):
+    kernel = to_kernel(ir.parse(REDUCE.replace("  cute.arch.sync_threads\n", ""), "race.mlir"))
+    args = from_dlpack(np.ones(1024, np.float32)), from_dlpack(np.zeros(1, np.float32))
+    with pytest.raises(cute.sim.RaceError, match=r"race\.mlir:\d+ \(reduce.*`%v = cute\.load_element %sums"):
+        cute.simulate(kernel, arch=TARGET)[1, 128](*args)
+
+
+GEMM = """
+!a = !cute.memref<f16, gmem, align<16>, (64,64):(64,1), address = ?{i64}>
+!b = !cute.memref<f16, gmem, align<16>, (32,64):(64,1), address = ?{i64}>
+!c = !cute.memref<f32, gmem, align<16>, (64,32):(32,1), address = ?{i64}>
+builtin.module attributes {cute.target = "sm_80"} {
+  func.func @gemm(%a: !a, %b: !b, %c: !c) attributes {cute.kernel, cute.launch_bounds = [128]} {
+    %idx = cute.arch.thread_idx
+    %tx = cute.slice %idx, 0
+    %bid = cute.arch.block_idx
+    %bx = cute.slice %bid, 0
+    %by = cute.slice %bid, 1
+    %op = cute_nvgpu.warp.MmaF16BF16Op !f16, !f32, (16, 8, 16)
+    %tiled = cute.make_tiled_mma %op, (2, 2, 1)
+    %mma = cute.TiledMma.get_slice %tiled, %tx
+    %gA = cute.local_tile %a, (32, 16), (%bx, _)
+    %tA = cute.ThrMma.partition_A %mma, %gA
+    %gB = cute.local_tile %b, (16, 16), (%by, _)
+    %tB = cute.ThrMma.partition_B %mma, %gB
+    %gC = cute.local_tile %c, (32, 16), (%bx, %by)
+    %tC = cute.ThrMma.partition_C %mma, %gC
+    %tA0 = cute.slice %tA, (_, _, _, 0)
+    %rA = cute.TiledMma.make_fragment_A %tiled, %tA0
+    %tB0 = cute.slice %tB, (_, _, _, 0)
+    %rB = cute.TiledMma.make_fragment_B %tiled, %tB0
+    %rC = cute.TiledMma.make_fragment_C %tiled, %tC
+    cute.Tensor.fill %rC, 0
+    %lo = arith.constant 0 : i64
+    %hi = arith.constant 4 : i64
+    %one = arith.constant 1 : i64
+    scf.for %k = %lo to %hi step %one : i64 {
+      %tAk = cute.slice %tA, (_, _, _, %k)
+      cute.basic_copy %tAk, %rA
+      %tBk = cute.slice %tB, (_, _, _, %k)
+      cute.basic_copy %tBk, %rB
+      cute.gemm %tiled, %rC, %rA, %rB, %rC
+    }
+    cute.basic_copy %rC, %tC
+    func.return
+  }
+}
+"""
+
+
+@cuda.jit(launch_bounds=(128,))
+def gemm(a, b, c):
+    tx, _, _ = arch.thread_idx()
+    bx, by, _ = arch.block_idx()
+    tiled = cute.make_tiled_mma(warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)), (2, 2, 1))
+    mma = tiled.get_slice(tx)
+    tA = mma.partition_A(cute.local_tile(a, (32, 16), (bx, None)))
+    tB = mma.partition_B(cute.local_tile(b, (16, 16), (by, None)))
+    tC = mma.partition_C(cute.local_tile(c, (32, 16), (bx, by)))
+    rA, rB = tiled.make_fragment_A(tA[None, None, None, 0]), tiled.make_fragment_B(tB[None, None, None, 0])
+    rC = tiled.make_fragment_C(tC)
+    rC.fill(0)
+    for k in range(4):
+        cute.basic_copy(tA[None, None, None, k], rA)
+        cute.basic_copy(tB[None, None, None, k], rB)
+        cute.gemm(tiled, rC, rA, rB, rC)
+    cute.basic_copy(rC, tC)
+
+
+def test_a_gemm(rng):
+    a, b = (rng.integers(-3, 4, (m, 64)).astype(np.float16) for m in (64, 32))
+    c = np.full((64, 32), math.nan, np.float32)
+    args = tuple(from_dlpack(x, assumed_align=16) for x in (a, b, c))
+    kernel = kernel_of(GEMM)
+    cute.simulate(kernel, arch=TARGET)[(2, 2), 128](*args)
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64).T)
+    assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in cute.compile(kernel, args, arch=TARGET).ptx
+    same_ptx(kernel, gemm, args)
