@@ -22,6 +22,7 @@ from . import branches, prints, ranges, sequences, unroll
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .fields import keep_varying
+from .once import take_once
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -83,7 +84,7 @@ def _unroll_one(state: Any) -> bool:
                 items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
                 unroll.unroll(func_ir, label, at, items)
                 return True
-            if expr.op == "getiter" and loops.unroll_at(place):
+            if expr.op == "getiter" and (take_once(func_ir, place, known) or loops.unroll_at(place)):
                 return True
     return False
 

@@ -92,11 +92,18 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
     return int(value)
 
 
-def unroll(func_ir: Any, entry: int, at: int, items: Items) -> None:
+def follows(func_ir: Any, block: Any) -> bool:
+    """Say whether a loop follows a block."""
+    targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
+    return bool(targets) and targets[0] in compute_cfg_from_blocks(func_ir.blocks).loops()
+
+
+def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
     """Copy a loop's body, one copy an item.
 
     entry, at: the block before the loop and the position in it of what makes the iterator, which is left out. items:
-    right-hand sides, which the loop's variable gets one after the other. CuteError: no loop follows.
+    right-hand sides, which the loop's variable gets one after the other. guard: a variable; where it is false no copy
+    runs. CuteError: no loop follows.
     """
     blocks = func_ir.blocks
     before = blocks[entry]
@@ -123,7 +130,8 @@ def unroll(func_ir: Any, entry: int, at: int, items: Items) -> None:
     for label in [*chain, *body]:
         del blocks[label]
     before.body = _without_iterator(before.body[:-1], at)
-    before.append(ir.Jump(step + header if items else exit_label, before.loc))
+    start = step + header if items else exit_label
+    before.append(ir.Jump(start, before.loc) if guard is None else ir.Branch(guard, start, exit_label, before.loc))
     func_ir.blocks = rename_labels(blocks)
 
 
