@@ -94,8 +94,8 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
 
 def follows(func_ir: Any, block: Any) -> bool:
     """Say whether a loop follows a block."""
-    targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
-    return bool(targets) and targets[0] in compute_cfg_from_blocks(func_ir.blocks).loops()
+    loops = compute_cfg_from_blocks(func_ir.blocks).loops()
+    return isinstance(block.terminator, ir.Jump) and block.terminator.target in loops
 
 
 def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
