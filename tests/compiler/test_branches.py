@@ -113,3 +113,21 @@ def test_names_are_compared_by_what_they_are():
         out[1] = tidx + 2
 
     assert results(kernel)[:2] == [1, 2]
+
+
+def test_the_bound_of_a_loop_is_known_in_its_body():
+    @cuda.jit
+    def kernel(x, out):
+        regs = cute.make_rmem_tensor_like(x)
+        count = cute.size(regs, mode=[0])
+        cute.autovec_copy(x, regs)
+        for i in cute.range_constexpr(count):
+            after = 0 if i + 1 == count else i + 1
+            whole = regs[(None,) if after > 0 else after]  # a vector or a number
+            out[i] = whole[after] if after > 0 else whole
+
+    x, out = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    tensors = cute.runtime.from_dlpack(x), cute.runtime.from_dlpack(out)
+    cute.simulate(kernel)[1, 1](*tensors)
+    assert out.tolist() == [1, 2, 3, 0]
+    assert cute.compile(kernel, *tensors).resources.local == 0

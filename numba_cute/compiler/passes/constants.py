@@ -88,6 +88,17 @@ class Constants:
         node = self._definitions.at(places[0]).value
         return self.assignment(node, places[0]) if isinstance(node, ir.Var) else (node, places[0])
 
+    def settle(self, var: Any, use: Place, value: int) -> None:
+        """Write down the number that types say a variable has where the statement at `use` reads it, if its one
+        assignment is a call that does nothing but give it: then all that reads it knows."""
+        made, at = self.assignment(var, use) or (None, use)
+        if not isinstance(made, ir.Expr) or made.op != "call":
+            return
+        with contextlib.suppress(NotConstant):
+            if seam.is_for_result(self.of(made.func, at)):
+                self._definitions.at(at).value = ir.Const(value, made.loc)
+                self._found.pop(at, None)
+
     def _assigned(self, place: Place) -> Any:
         """Return the value that the assignment at a place gives."""
         if place not in self._found:

@@ -87,6 +87,7 @@ def _bound(var: Any, place: Place, known: Constants, typed: TypedConstants) -> i
         value = known.of(var, place)
     except NotConstant:
         value = typed.of(var, place)
+        known.settle(var, place, value)
     if not isinstance(value, int):
         raise NotConstant
     return int(value)
