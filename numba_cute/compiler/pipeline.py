@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.compiler import CUDANativeLowering
+from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
-from numba.cuda.core.untyped_passes import InlineClosureLikes
+from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes
 
+from ..seam.withs import without_with
 from .bridge import contexts
 from .ground import ownership
 from .inspection import operations
@@ -38,6 +40,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
         _replace(pipelines, CUDANativeLowering, operations.RecordedLowering)
     if not ownership.owns(state.func_id.func, state.args):
         return pipelines
+    _read(state)
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
     _replace(pipelines, InlineClosureLikes, InlineClosures)
@@ -51,6 +54,14 @@ def _extended(pipelines: Any, state: Any) -> Any:
         manager.add_pass_after(Statements, NopythonTypeInference)
         manager.finalize()
     return pipelines
+
+
+def _read(state: Any) -> None:
+    """Let Numba read the function's code as this library means it."""
+    function = without_with(state.func_id.func)
+    if function is not state.func_id.func:
+        state.func_id = FunctionIdentity.from_function(function)
+        ExtractByteCode().run_pass(state)
 
 
 def _replace(pipelines: Any, old: type, new: type) -> None:

@@ -99,7 +99,7 @@ DIFFERENCES = {
     "arch.load": "`count=` gives a tuple, where there a vector type does",
     "arch.store": "takes a tuple of values next to each other",
     "arch.red": "takes a tuple of values next to each other",
-    "arch.elect_one": "`if elect_one():`, as Numba has no `with` for it",
+    "arch.elect_one": "also `if elect_one():`",
     "arch.bfe": _SIGNED,
     "arch.bfind": _SIGNED,
     "arch.mul_hi": _SIGNED,

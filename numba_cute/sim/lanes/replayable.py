@@ -16,6 +16,7 @@ import numpy as np
 
 from ...seam import is_static_class, is_struct_class
 from ...seam.held import is_held, method_of
+from ...seam.withs import without_with
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",
@@ -52,6 +53,7 @@ class _Look:
     def function(self, fn: FunctionType) -> bool:
         if _library(fn.__module__ or ""):
             return fn.__name__ not in _LEAVES_A_TRACE
+        fn = without_with(fn)
         if id(fn) in self.seen:
             return True
         self.seen[id(fn)] = fn

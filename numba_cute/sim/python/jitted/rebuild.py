@@ -17,6 +17,7 @@ from .... import seam
 from ....dtypes import DType
 from ....seam import prints
 from ....seam.held import is_held, python_of
+from ....seam.withs import without_with
 from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
 from ..arithmetic.modules import Module, replaced
@@ -48,9 +49,9 @@ def python_function(kernel: Any) -> FunctionType:
     for name in ("py_func", "fn"):
         fn = getattr(kernel, name, None)
         if isinstance(fn, FunctionType):
-            return fn
+            return without_with(fn)  # type: ignore[no-any-return]
     if isinstance(kernel, FunctionType):
-        return kernel
+        return without_with(kernel)  # type: ignore[no-any-return]
     raise seam.CuteError(f"simulate: {kernel!r} is neither a @cuda.jit kernel nor a Python function")
 
 
@@ -126,6 +127,7 @@ class Rebuilder:
 
     def function(self, fn: FunctionType) -> Any:
         """`fn`, its globals and closure replaced."""
+        fn = without_with(fn)
         found = self._functions.get(id(fn))
         if found is not None:
             return found
