@@ -18,9 +18,9 @@ import numpy as np
 from . import seam
 
 __all__ = [
-    "BFloat16", "Boolean", "DType", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN",
-    "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int16", "Int32", "Int4", "Int64", "Int8", "Numeric", "TFloat32",
-    "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
+    "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
+    "Float6E3M2FN", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "Int16", "Int32", "Int4", "Int64", "Int8",
+    "Integer", "Numeric", "TFloat32", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
 ]  # fmt: skip
 
 
@@ -110,6 +110,10 @@ class DType(_Base):
 
 Numeric = DType
 """The CuTe DSL's name for element types in annotations."""
+Float = DType
+"""The CuTe DSL's name for the types of floats in annotations."""
+Integer = DType
+"""The CuTe DSL's name for the types of integers in annotations."""
 
 
 class Scalar(seam.Leaf):

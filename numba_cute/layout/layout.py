@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, InIR, Leaf, static, traced
+from ..seam import CuteError, InIR, Leaf, divisor, static, traced
 from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
@@ -84,6 +85,21 @@ class Layout(InIR):
     def maps_to_coordinates(self) -> bool:
         """True if some stride is a basis stride."""
         return is_basis(self.stride)
+
+    @property
+    def max_alignment(self) -> int:
+        """The most elements that are known to lie together from each multiple of as many on: of M:1 what is known to
+        divide M, and of two modes no more than divides the outer one's stride."""
+        left = [m for m in zip(flatten_to_tuple(self.shape), flatten_to_tuple(self.stride)) if not is_one(m[0])]
+        count, goes_on = 1, True
+        while goes_on:
+            mode = next((m for m in left if type(m[1]) is int and m[1] == count), None)
+            if mode is None:
+                break
+            left.remove(mode)
+            goes_on = type(mode[0]) is int
+            count *= divisor(mode[0])
+        return math.gcd(count, *(divisor(d) for _, d in left))
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:

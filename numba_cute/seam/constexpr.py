@@ -67,6 +67,19 @@ def as_annotated(fn: Any, args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(types[i](a) if i in types and type(a) in (bool, int, float) else a for i, a in enumerate(args))
 
 
+def call_as_annotated(fn: Any, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return a call's arguments, by their place and by name, as `as_annotated`: those that are named, and defaults,
+    too."""
+    whole, types = dict(named), _annotated(fn)
+    names = fn.__code__.co_varnames[: fn.__code__.co_argcount]
+    defaults = dict(zip(reversed(names), reversed(fn.__defaults__ or ())))
+    for i in types:
+        value = whole.get(names[i], defaults.get(names[i]))
+        if i >= len(args) and type(value) in (bool, int, float):
+            whole[names[i]] = types[i](value)
+    return as_annotated(fn, args), whole
+
+
 def _annotated(fn: Any) -> dict[int, Any]:
     """The element types that a function's parameters are annotated with, by position."""
     found: dict[int, Any] | None = getattr(fn, "__cute_annotated__", None)
@@ -77,7 +90,8 @@ def _annotated(fn: Any) -> dict[int, Any]:
             notes = getattr(fn, "__annotations__", None) or {}
         code = getattr(fn, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code is not None else ()
-        found = {i: notes[n] for i, n in enumerate(names) if getattr(notes.get(n), "__cute_element__", False)}
+        elements = {n: t for n, t in notes.items() if getattr(t, "__cute_element__", False) and not isinstance(t, type)}
+        found = {i: elements[n] for i, n in enumerate(names) if n in elements}
         if hasattr(fn, "__dict__"):
             fn.__cute_annotated__ = found
     return found

@@ -24,6 +24,10 @@ class Leaf:
         """Return the value as an int or the like, if whoever runs the code knows it (the simulator); else itself."""
         return self
 
+    def to(self, dtype: Any) -> Any:
+        """Convert to an element type, as `dtype(self)` does."""
+        return dtype(self)
+
     if TYPE_CHECKING:  # each subclass that is computed with has these
         # fmt: off
         def __add__(self, other: Any, /) -> Any: ...

@@ -96,6 +96,12 @@ def value_getattr(context: Any, builder: Any, typ: Value, val: Any, attr: str) -
         return concrete(result, _type_of(result), tracer)
 
 
+@lowering_registry.lower_getattr(types.Number, "to")
+@lowering_registry.lower_getattr(types.Boolean, "to")
+def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
+    return val
+
+
 @contexts.setattr_rule
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
     if not isinstance(target, Value):

@@ -19,13 +19,15 @@ from numba.cuda.target import CUDATypingContext
 
 from ...seam import plain
 from ..ground.ownership import is_own_type
-from .object_types import Value
+from .object_types import BoundTraced, Value
 
 try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
     from numba.core.errors import TypingError as _OtherTypingError
 except ImportError:
     _OtherTypingError = TypingError  # type: ignore[misc]
 
+_OF_NUMBERS = ("to",)
+"""Methods of numbers that are known only at run time."""
 _TEMPLATES: dict[Any, list[Any]] = {}
 _IMPLEMENTATIONS: dict[Any, OverloadSelector] = {}
 _CALLS: list[Callable[[Any, Any], Any]] = []
@@ -120,7 +122,10 @@ class CuteTypingContext(CUDATypingContext):
 
     def resolve_getattr(self, typ: Any, attr: str) -> Any:
         with _of_one_class():
-            return super().resolve_getattr(typ, attr)
+            found = super().resolve_getattr(typ, attr)
+        if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
+            return BoundTraced(typ, attr)
+        return found
 
     def resolve_value_type(self, val: Any) -> Any:
         if (

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba.cuda import cgutils, types
 
-from ... import dtypes
+from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from . import convert, elementwise
 from .leaves import Number, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
@@ -44,17 +44,21 @@ class Vectors(Scalars):
         per = per_slot(regs.dtype)
         if not self._on_slots(regs):
             raise CuteError(
-                f"registers [{regs.start}, +{regs.count}) of {regs.dtype}: a vector operand needs a static start "
-                f"and a length that are multiples of {per}"
+                f"registers [{regs.start}, +{regs.count}) of {regs.dtype}: a vector operand needs a start and a length "
+                f"that are known to be multiples of {per}"
             )
+        if not isinstance(regs.start, int):
+            first = regs.start // per
+            return [first + i for i in range(regs.count // per)]
         return list(range(regs.start // per, -(-(regs.start + regs.count) // per)))
 
     def _on_slots(self, regs: Regs) -> bool:
         """Say whether a span starts on a slot boundary and ends on one, or with the file."""
         per = per_slot(regs.dtype)
-        if not isinstance(regs.start, int) or regs.start % per:
+        if seam.divisor(regs.start) % per:
             return False
-        return regs.count % per == 0 or regs.start + regs.count == regs.file.count
+        whole = isinstance(regs.start, int) and regs.start + regs.count == regs.file.count
+        return regs.count % per == 0 or whole
 
     def _read_words(self, regs: Regs) -> list[Any]:
         return [self.builder.load(self._slot(regs.file, s)) for s in self._slots_of(regs)]

@@ -13,9 +13,10 @@ from numba import cuda
 
 from ... import seam
 from ...seam import CuteError, current_or
-from ...seam.constexpr import LAUNCHER, as_annotated, in_order, static_arguments
+from ...seam.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
 from ...seam.plain import with_ordinary_parameters
 from ...seam.prints import printing
+from .classes import without_classes
 from .cluster import cluster_shape
 
 
@@ -134,7 +135,7 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
-    return Kernel(cuda.jit(**options)(_own(printing(function))))
+    return Kernel(cuda.jit(**options)(_own(printing(without_classes(function)))))
 
 
 def dsl_user_op(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -196,7 +197,8 @@ def _both(kind: Any) -> Any:
             if call is not None:
                 return call(self, args, named)
             function = getattr(self, "py_func", None) or self.fn
-            return function(*as_annotated(function, args), **named)
+            args, named = call_as_annotated(function, args, named)
+            return function(*args, **named)
 
     Function.__name__ = Function.__qualname__ = kind.__name__
     return Function

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ports of the CuTe DSL's kernels need beside methods: classes in a kernel, conversions of numbers, and registers
+that a run-time index finds."""
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute.runtime import from_dlpack
+
+
+def described(count):
+    @cute.kernel
+    def kernel(x, y, lay, more: int = 1):
+        """Two views of the same memory."""
+        tidx, _, _ = cute.arch.thread_idx()
+
+        @cute.struct
+        class Floats:
+            """What it holds first."""
+
+            a: cute.struct.Align[cute.struct.MemRange[x.element_type, cute.cosize(lay)], 16]
+            b: cute.struct.MemRange[cute.Float16, count]
+
+        @cute.struct
+        class Words:
+            c: cute.struct.MemRange[cute.Int32, 2 * count]
+
+        smem = cute.utils.SmemAllocator()
+        storage = smem.allocate(max(Floats.size_in_bytes(), Words.size_in_bytes()), byte_alignment=16)
+        s = Floats(storage).a.get_tensor(lay)
+        s[tidx] = x[tidx] + more
+        cute.arch.sync_threads()
+        y[tidx] = s[31 - tidx]
+
+    return kernel
+
+
+@pytest.mark.parametrize("count, nbytes", [(8, 144), (100, 800)])
+def test_a_kernel_may_describe_its_shared_memory(count, nbytes):
+    kernel = described(count)
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    args = from_dlpack(x), from_dlpack(y), cute.make_layout(32)
+    cute.simulate(kernel)[1, 32](*args)
+    np.testing.assert_array_equal(y, x[::-1] + 1)
+    cute.simulate(kernel)[1, 32](*args, more=2)
+    np.testing.assert_array_equal(y, x[::-1] + 2)
+    assert cute.compile(kernel, args).resources.dynamic_shared == nbytes
+    assert kernel.__name__ == "kernel" and kernel.__doc__ == "Two views of the same memory."
+
+
+def test_an_error_in_such_a_kernel_names_its_line():
+    @cute.kernel
+    def kernel(x):
+        @cute.struct
+        class Storage:
+            a: cute.struct.MemRange[cute.Int32, 4]
+
+        x[0] = cute.no_such_name
+
+    with pytest.raises(Exception, match="no_such_name") as raised:
+        cute.simulate(kernel)[1, 1](np.zeros(3))
+    last = raised.traceback[-1]
+    assert any("x[0] = cute.no_such_name" in str(t.statement) for t in raised.traceback) or "x[0]" in str(last)
+
+
+def test_any_other_class_is_refused():
+    with pytest.raises(cute.CuteError, match="class Storage in a kernel: it may describe shared memory"):
+
+        @cute.kernel
+        def kernel(x):
+            class Storage:
+                a = 3
+
+            x[0] = Storage.a
+
+
+def test_numbers_convert_themselves():
+    @cute.kernel
+    def kernel(x, out):
+        half = from_first(x)
+        out[0] = half.to(cute.Float16).to(cute.Float32) * 2
+        out[1] = (x[0] > 1).to(cute.Int32) + x[1].to(cute.Int32)
+
+    @cute.jit
+    def from_first(x):
+        return x[0]
+
+    x, out = np.array([1.0004, 2.7], np.float32), np.zeros(2, np.float32)
+    args = from_dlpack(x), from_dlpack(out)
+    cute.simulate(kernel)[1, 1](*args)
+    assert out.tolist() == [np.float32(np.float16(x[0])) * 2, 3.0]
+    assert "f16" in cute.compile(kernel, args).ptx
+    assert cute.Int32(3).to(cute.Float32).dtype is cute.Float32
+
+
+@pytest.mark.parametrize("dtype", (cute.Float16, cute.Float32, cute.Int8), ids=str)
+def test_a_run_time_index_finds_vectors_of_registers(dtype):
+    """The loop is one at run time, which the compiler unrolls: nothing is left in local memory."""
+
+    @cute.kernel
+    def kernel(x, out):
+        r = cute.make_rmem_tensor((4, 3), dtype)
+        for i in range(3):
+            cute.autovec_copy(x[None, i], r[None, i])
+        for i in range(3):
+            out[None, i].store(r[None, 2 - i].load())
+
+    x = np.arange(12).reshape(3, 4).astype(dtype.numpy)
+    out = np.zeros_like(x)
+    args = tuple(cute.make_tensor(from_dlpack(a).iterator, cute.make_layout((4, 3))) for a in (x, out))
+    cute.simulate(kernel)[1, 1](*args)
+    np.testing.assert_array_equal(out, x[::-1])
+    assert cute.compile(kernel, args).resources.local == 0
+
+
+def test_defaults_are_as_annotated():
+    given = []
+
+    @cute.jit
+    def host(x, eps: cute.Float32 = 0.5, *, n=3):
+        given.append((x, eps, n))
+
+    host(1)
+    host(1, 0.25, n=4)
+    host(1, eps=2)
+    assert [e.dtype for _, e, _ in given] == [cute.Float32] * 3 and [n for *_, n in given] == [3, 4, 3]
+
+
+def test_the_elements_that_lie_together_are_known():
+    def promised(n, d):
+        return cute.assume(cute.Int32(n), d)
+
+    make = cute.make_layout
+    for layout, count in (
+        (make(12), 12), (make((4, 6)), 24), (make((4, 6), stride=(6, 1)), 24), (make((4, 6), stride=(8, 1)), 2),
+        (make((4, 6), stride=(1, 8)), 4), (make(5, stride=2), 1), (make((1, 7), stride=(3, 1)), 7),
+        (make((promised(32, 8), 3), stride=(1, promised(64, 16))), 8), (make(cute.Int32(8)), 1),
+    ):  # fmt: skip
+        assert layout.max_alignment == count, layout
