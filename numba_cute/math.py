@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import ml_dtypes
 
 from . import isa, seam
-from .dtypes import Float32
+from .dtypes import Float32, Scalar
 from .seam import CuteError, StaticEnum, traced
 from .tensor.ssa import TensorSSA, elementwise, where
 
@@ -303,7 +303,16 @@ def rem(a: MathOperand, b: MathOperand) -> Any:
     return elementwise("rem", a, b)
 
 
+_ON_HOST: dict[str, Callable[[Any, Any], Any]] = {"min": builtins.min, "max": builtins.max}
+
+
 def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
+    if seam.current_or(None) is None and all(isinstance(x, (int, float, Scalar)) for x in (a, b)):
+        unknown = [x.dtype for x in (a, b) if isinstance(x, Scalar)]
+        chosen = _ON_HOST[name](a, b)
+        if propagate_nan and a + b != a + b:
+            chosen = float("nan")
+        return unknown[0](chosen) if unknown and not isinstance(chosen, Scalar) else chosen
     out = elementwise(name, a, b)
     if not propagate_nan:
         return out
@@ -314,14 +323,14 @@ def _either(name: str, a: Any, b: Any, propagate_nan: bool) -> Any:
 @traced
 def max(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the greater of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
-    Any thread."""
+    Any thread; of numbers on the host too."""
     return _either("max", a, b, propagate_nan)
 
 
 @traced
 def min(a: MathOperand, b: MathOperand, propagate_nan: bool = False) -> Any:
     """Return the lesser of `a` and `b`, of integers too. propagate_nan: give NaN if one is NaN, instead of the number.
-    Any thread."""
+    Any thread; of numbers on the host too."""
     return _either("min", a, b, propagate_nan)
 
 

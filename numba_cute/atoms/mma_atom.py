@@ -217,6 +217,21 @@ class TiledMma(InIR):
         """The number of threads that it takes: `size`."""
         return self.size
 
+    @property
+    def tv_layout_A(self) -> Layout:  # noqa: N802
+        """Return the atom's `tv_layout_A`."""
+        return self.atom.tv_layout_A
+
+    @property
+    def tv_layout_B(self) -> Layout:  # noqa: N802
+        """Return the atom's `tv_layout_B`."""
+        return self.atom.tv_layout_B
+
+    @property
+    def tv_layout_C(self) -> Layout:  # noqa: N802
+        """Return the atom's `tv_layout_C`."""
+        return self.atom.tv_layout_C
+
     def _tile(self, mode: int, stored: int = 1) -> Any:
         """The tile by which `mode` (0, 1, 2 of M, N, K) is divided first, where one of `stored` elements is stored."""
         perm = self.permutation_mnk[mode]

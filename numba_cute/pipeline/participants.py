@@ -56,6 +56,8 @@ State: TypeAlias = PipelineState | ProducerHandle | ConsumerHandle
 class PipelineProducer:
     """The producer's side of a pipeline, with its state. `pipeline.make_producer()` makes it."""
 
+    ImmutableResourceHandle = ProducerHandle
+
     pipeline: Any
     state: PipelineState
     group: Any
@@ -109,6 +111,8 @@ class PipelineProducer:
 @struct
 class PipelineConsumer:
     """The consumer's side of a pipeline, with its state. `pipeline.make_consumer()` makes it."""
+
+    ImmutableResourceHandle = ConsumerHandle
 
     pipeline: Any
     state: PipelineState

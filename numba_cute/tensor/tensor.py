@@ -158,6 +158,12 @@ class Tensor(InIR):
         tensor of this one's shape. For tensors that know more than memory and a layout (experimental.GlobalTensor)."""
         return made
 
+    @property
+    def leading_dim(self) -> Any:
+        """Return the mode whose stride is static 1: its index, a tuple of indices where modes are nested, None if there
+        is none. As `cute.leading_dim(shape, stride)`."""
+        return layout.leading_dim(self.shape, self.stride)
+
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """Return the tensor with all extents and strides as run-time values, but for the stride 1 of mode `leading_dim`
         (default: the mode that has it). On the host; one compiled kernel then serves all shapes."""

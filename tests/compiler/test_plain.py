@@ -290,3 +290,45 @@ def test_numbers_are_what_a_kernels_annotations_say():
     made = cute.compile(kernel, (np.zeros(2, np.float32), 0.5, 3, 4))
     assert ".f64" not in made.ptx
     assert cute.simulate(kernel)[1, 1](np.zeros(2, np.float32), 0.5, 3, 4) is None
+
+
+class Tiles:
+    """What a host makes for a kernel's scheduler."""
+
+    def __init__(self, persistent, shape):
+        self.persistent, self.shape = persistent, shape
+
+    def count(self):
+        return self.shape[0] * self.shape[1]
+
+
+class Scheduler:
+    def __init__(self, tiles, start):
+        self._tiles, self._at, self._first = tiles, start, True
+
+    def valid(self):
+        return self._at < self._tiles.count() if self._tiles.persistent else self._first
+
+    def advance(self, *, by=1, loc=None):
+        if self._tiles.persistent:
+            self._at += by
+        self._first = False
+
+
+@pytest.mark.parametrize("persistent, shape", [(True, (2, cute.Int32(3))), (False, (2, 3))])
+def test_a_plain_object_is_an_argument(persistent, shape):
+    @cute.kernel
+    def kernel(out: cute.Tensor, tiles: Tiles, block: cute.Int32):
+        scheduler = Scheduler(tiles, block)
+        steps = 0
+        while scheduler.valid():
+            steps += 1
+            scheduler.advance(by=2)
+        out[0] = steps
+        out[1] = tiles.count()
+
+    out = np.zeros(2, np.float32)
+    args = out, Tiles(persistent, shape), 1
+    cute.simulate(kernel)[1, 1](*args)
+    assert out.tolist() == [3 if persistent else 1, 6]
+    assert cute.compile(kernel, args).resources.local == 0
