@@ -7,12 +7,14 @@ than registered with Numba, where they would be tried, and named in errors, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from numba.core.errors import TypingError as CoreTypingError
 from numba.cuda import types
 from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaNotImplementedError
+from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
@@ -84,7 +86,12 @@ class CuteTypingContext(CUDATypingContext):
             found = rule(func, args)
             if found is not None:
                 return found
-        return super().resolve_function_type(func, args, kws)
+        try:
+            return super().resolve_function_type(func, args, kws)
+        except CoreTypingError as e:  # which this Numba does not hold back, as it does its own
+            if not _holding:
+                raise
+            raise TypingError(str(e)) from e
 
     def resolve_setattr(self, target: Any, attr: str, value: Any) -> Any:
         for rule in _SETATTR:
@@ -92,6 +99,19 @@ class CuteTypingContext(CUDATypingContext):
             if found is not None:
                 return found
         return super().resolve_setattr(target, attr, value)
+
+
+_holding: list[None] = []
+
+
+@contextlib.contextmanager
+def holding_errors() -> Iterator[None]:
+    """Let typing go on past any call that does not type, with what does not depend on it."""
+    _holding.append(None)
+    try:
+        yield
+    finally:
+        _holding.pop()
 
 
 _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}

@@ -82,9 +82,12 @@ def leaf_types(spec: Spec) -> list[types.Type]:
 
 
 def join(a: Spec, b: Spec) -> Spec | None:
-    """Return the least spec that both convert to: where static ints differ, a run-time int. None if there is none."""
+    """Return the least spec that both convert to: where static ints or bools differ, a run-time one. None if there is
+    none."""
     if a == b:
         return a
+    if _is_bool(a) and _is_bool(b):
+        return ("leaf", types.boolean)
     ints = [_int_type(s) for s in (a, b)]
     if all(ints):
         known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
@@ -93,6 +96,10 @@ def join(a: Spec, b: Spec) -> Spec | None:
         return None
     parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
     return None if None in parts else (*a[:-1], tuple(parts))
+
+
+def _is_bool(spec: Spec) -> bool:
+    return spec[1] is bool if spec[0] == "const" else spec == ("leaf", types.boolean)
 
 
 def _int_type(spec: Spec) -> types.Type | None:

@@ -25,6 +25,8 @@ FOLDABLE = {
     operator.and_, operator.or_, operator.xor, operator.pow, operator.lt, operator.le, operator.gt, operator.ge,
     operator.eq, operator.ne,
 }  # fmt: skip
+_IDENTITY = {operator.is_, operator.is_not}
+_EQUALITY = {operator.eq, operator.ne}
 _UNARY = {operator.neg, operator.pos, operator.invert}
 _PURE = (len, min, max, abs, int)  # not bool: Numba prunes branches by its calls
 _WRITTEN = (ir.Const, ir.Global, ir.FreeVar)
@@ -127,9 +129,13 @@ def _number(value: Any) -> Any:
 
 
 def _binop(node: Any, of: Any) -> Any:
-    """Compute `x + y` of integers; `x += y` makes a new one as well."""
+    """Compute `x + y` of integers; `x += y` makes a new one as well. Compare strings, and anything with None."""
     fn = node.immutable_fn if node.op == "inplace_binop" else node.fn
     lhs, rhs = of(node.lhs), of(node.rhs)
+    if fn in _IDENTITY and (lhs is None or rhs is None):
+        return fn(lhs, rhs)
+    if fn in _EQUALITY and isinstance(lhs, str) and isinstance(rhs, str):
+        return fn(lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
         raise NotConstant
     return _number(fn(lhs, rhs))

@@ -4,6 +4,7 @@
 * Lists become tuples; constant tuples, nested and global ones too, become `build_tuple` of literals (Numba keeps
   literals only in flat tuples written in place).
 * Arithmetic on constant ints is folded, where every path to it agrees.
+* Branches that are decided now lose the other side.
 * `range_constexpr` loops are unrolled: each copy of the body sees a literal index.
 """
 
@@ -16,7 +17,8 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions
 
-from . import unroll
+from ...seam import CuteError
+from . import branches, unroll
 from .constants import Constants, NotConstant
 from .definitions import statements
 from .typed_constants import TypedConstants
@@ -36,14 +38,33 @@ class KeepConstants(FunctionPass):
         changed = _tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= _fold(func_ir, state.args)
-        while unroll.unroll_one(func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state)):
+        while _step(state):
             changed = True
-            _fold(func_ir, state.args)  # arithmetic on the indices, tuples that they index
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
             postproc.PostProcessor(func_ir).run()
         return changed
+
+
+def _step(state: Any) -> bool:
+    """Decide what branches it can, or unroll one loop; False if nothing is left."""
+    func_ir = state.func_ir
+    if branches.prune_constant(func_ir, Constants(func_ir.blocks, state.args)):
+        return True
+
+    def by_types() -> bool:
+        return branches.prune_typed(func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state))
+
+    try:
+        if not unroll.unroll_one(func_ir, Constants(func_ir.blocks, state.args), TypedConstants(state)):
+            return by_types()
+    except CuteError:  # its bound may be known once branches are decided
+        if not by_types():
+            raise
+    else:
+        _fold(func_ir, state.args)  # arithmetic on the indices, tuples that they index
+    return True
 
 
 def _tuples_for_lists(func_ir: Any) -> bool:
