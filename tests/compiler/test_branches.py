@@ -13,14 +13,14 @@ from numba_cute import CuteError, seam
 from numba_cute.nvgpu import warp
 from numba_cute.runtime import from_dlpack
 
-TWO, MODE = True, "k"
+TWO, NARROW, MODE = True, False, "k"
 A, B = warp.LdMatrix8x8x16bOp(True, 4), warp.LdMatrix8x8x16bOp(False, 2)  # of two types: a variable cannot be both
 
 
 @cuda.jit
 def the_source_tells(t, out):
     none = None
-    if cute.const_expr(TWO and not MODE == "n"):
+    if cute.const_expr(TWO and not NARROW):
         op = A
     else:
         op = B
@@ -30,6 +30,10 @@ def the_source_tells(t, out):
     else:
         op = A
     out[1] = op.num_matrices
+    tensor = None
+    if cute.const_expr(TWO):
+        tensor = t
+    assert tensor is not None and None is not t
     op = A if cute.const_expr(MODE != "k" or none is not None) else B
     out[2] = op.num_matrices
 
@@ -110,6 +114,26 @@ def test_the_side_not_taken_is_not_compiled(run):
 
     x = np.arange(4, dtype=np.float32)
     run(kernel, 1, 1, [lambda place: from_dlpack(place(x)), out], outputs=[out], check=check)
+
+
+@cuda.jit
+def asserting(t, out):
+    assert t is not None, "a tensor"
+    for i in cute.range_constexpr(cute.size(t) - 1):
+        if i == out[3]:
+            raise ValueError("another")
+        out[i] = i
+
+
+def test_assertions_do_not_hide_what_types_tell(run):
+    out = np.zeros(4, np.int32)
+
+    def check():
+        np.testing.assert_array_equal(out[:3], [0, 1, 2])
+
+    run(
+        asserting, 1, 1, [lambda place: from_dlpack(place(np.zeros(4, np.float32))), out], outputs=[out], check=check,
+    )  # fmt: skip
 
 
 def test_a_const_expr_of_run_time_stays_refused():

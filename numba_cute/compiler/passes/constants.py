@@ -129,10 +129,11 @@ def _number(value: Any) -> Any:
 
 
 def _binop(node: Any, of: Any) -> Any:
-    """Compute `x + y` of integers; `x += y` makes a new one as well. Compare strings, and anything with None."""
+    """Compute `x + y` of integers; `x += y` makes a new one as well. Compare strings, and anything with None, True or
+    False by `is`."""
     fn = node.immutable_fn if node.op == "inplace_binop" else node.fn
     lhs, rhs = of(node.lhs), of(node.rhs)
-    if fn in _IDENTITY and (lhs is None or rhs is None):
+    if fn in _IDENTITY and any(x is None or type(x) is bool for x in (lhs, rhs)):
         return fn(lhs, rhs)
     if fn in _EQUALITY and isinstance(lhs, str) and isinstance(rhs, str):
         return fn(lhs, rhs)

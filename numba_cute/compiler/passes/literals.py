@@ -16,6 +16,7 @@ from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ..bridge import contexts
+from ..bridge.object_types import Value
 
 _WIDEST = 1 << 63
 
@@ -65,9 +66,10 @@ def _register_identity(op: Callable[..., Any]) -> None:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return context.get_constant(types.boolean, sig.return_type.literal_value)
 
-    contexts.lower(op, types.NoneType, types.Any)(lower)
-    contexts.lower(op, types.Any, types.NoneType)(lower)
-    contexts.lower(op, types.NoneType, types.NoneType)(lower)
+    for kind in (types.Any, Value, types.NoneType):  # the nearest one is chosen, and there must be one
+        contexts.lower(op, types.NoneType, kind)(lower)
+        if kind is not types.NoneType:
+            contexts.lower(op, kind, types.NoneType)(lower)
 
 
 for _name in ("is_", "is_not"):

@@ -82,6 +82,7 @@ class TypedConstants:
         """Return, for variables that statements (block, index) read: the type, whether it is settled, and the mistakes
         before it."""
         func_ir = _copied(self._state.func_ir)
+        _simple_raises(func_ir)
         read = {at: _name_what_is_read(func_ir.blocks[at[0]], at[1], uses[at]) for at in sorted(uses, reverse=True)}
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)
@@ -129,6 +130,14 @@ def _is_settled(name: str, typemap: Any, assigned: dict[str, Any]) -> bool:
         seen |= new
         todo.extend(new)
     return True
+
+
+def _simple_raises(func_ir: Any) -> None:
+    """Make raises static that Numba has not rewritten yet: it types no others, and what they raise does not matter."""
+    for block in func_ir.blocks.values():
+        last = block.terminator
+        if isinstance(last, ir.Raise) and last.exception is not None:
+            block.body[-1] = ir.StaticRaise(AssertionError, None, last.loc)
 
 
 def _copied(func_ir: Any) -> Any:
