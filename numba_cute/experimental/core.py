@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines as a value and two states: who produces and who consumes is told by operations."""
+"""Pipelines as a value and two states: who produces and who consumes is told by operations.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`; what each does is that of the pipelines of
+numba_cute.pipeline, whose errors they have: a CuteError for a pipeline or state of another kind."""
 
 from __future__ import annotations
 
@@ -142,8 +145,8 @@ def create_pipeline_with_mask(
 
 @traced
 def create_pipeline_state_at(pipeline: Any, user_type: PipelineUserType, count: Int) -> PipelineState:
-    """Make the state of a side of `pipeline` that has gone through `count` stages. user_type:
-    PipelineUserType.Producer or Consumer. Any thread."""
+    """Make the state of a side of `pipeline` that has gone through `count` stages, 0 or more: its index is count modulo
+    the stages. user_type: PipelineUserType.Producer or Consumer. Any thread. No instruction but arithmetic."""
     state = make_pipeline_state(user_type, pipeline.num_stages)
     stages = pipeline.num_stages
     return PipelineState(stages, count, count % stages, (count // stages & 1) ^ state.phase)
@@ -151,7 +154,8 @@ def create_pipeline_state_at(pipeline: Any, user_type: PipelineUserType, count: 
 
 @traced
 def pipeline_advance_iterator(pipeline: Any, state: PipelineState) -> PipelineState:
-    """Give the state after `state`, a side's place in `pipeline`; that itself stays. Any thread."""
+    """Give the state after `state`, a side's place in `pipeline`; that itself stays: `state =
+    pipeline_advance_iterator(pipeline, state)`. Any thread. No instruction but arithmetic."""
     following = state.clone()
     following.advance()
     return following
@@ -160,40 +164,44 @@ def pipeline_advance_iterator(pipeline: Any, state: PipelineState) -> PipelineSt
 @traced
 def producer_acquire(pipeline: Any, state: PipelineState, token: Any = None) -> None:
     """Wait until the stage of the producer's `state` in `pipeline` is empty, unless `token`, of an earlier try, is
-    true. The producing threads: a whole warp for TMA and tcgen05.mma."""
+    true. The producing threads: a whole warp for TMA and tcgen05.mma. What TMA fills is announced by the loads. PTX
+    mbarrier.try_wait.parity, and of TMA mbarrier.arrive on the stage's full barrier, sm_90."""
     pipeline.producer_acquire(state, token)
 
 
 @traced
 def producer_try_acquire(pipeline: Any, state: PipelineState) -> Any:
-    """Give a token for `producer_acquire`: whether the stage of `state` in `pipeline` is empty already. Any thread."""
+    """Give a token for `producer_acquire`: whether the stage of `state` in `pipeline` is empty already, a bool. Any
+    thread. PTX mbarrier.try_wait.parity, once, sm_90."""
     return pipeline.producer_try_acquire(state)
 
 
 @traced
 def producer_commit(pipeline: Any, state: PipelineState) -> None:
     """Announce that the stage of the producer's `state` in `pipeline` is filled, or will be by what was issued. The
-    producing threads: a whole warp for TMA and tcgen05.mma."""
+    producing threads: a whole warp for TMA and tcgen05.mma. PTX mbarrier.arrive, sm_90 (TMA's barrier has its bytes
+    already), cp.async.mbarrier.arrive, sm_80, or tcgen05.commit, sm_100f."""
     pipeline.producer_commit(state)
 
 
 @traced
 def consumer_wait(pipeline: Any, state: PipelineState, token: Any = None) -> None:
     """Wait until the stage of the consumer's `state` in `pipeline` is full, unless `token`, of an earlier try, is true.
-    Any consuming thread."""
+    Any consuming thread. PTX mbarrier.try_wait.parity, sm_90."""
     pipeline.consumer_wait(state, token)
 
 
 @traced
 def consumer_try_wait(pipeline: Any, state: PipelineState) -> Any:
-    """Give a token for `consumer_wait`: whether the stage of `state` in `pipeline` is full already. Any thread."""
+    """Give a token for `consumer_wait`: whether the stage of `state` in `pipeline` is full already, a bool. Any thread.
+    PTX mbarrier.try_wait.parity, once, sm_90."""
     return pipeline.consumer_try_wait(state)
 
 
 @traced
 def consumer_release(pipeline: Any, state: PipelineState) -> None:
     """Announce that the stage of the consumer's `state` in `pipeline` may be filled again. The consuming threads: whole
-    warps for what TMA fills and for tcgen05.mma."""
+    warps for what TMA fills and for tcgen05.mma. PTX mbarrier.arrive, sm_90, or tcgen05.commit, sm_100f."""
     pipeline.consumer_release(state)
 
 
@@ -208,44 +216,50 @@ def consumer_release_elect_one_sync(pipeline: Any, state: PipelineState) -> None
 @traced
 def pipeline_tail(pipeline: Any, state: PipelineState) -> None:
     """Wait until all stages of `pipeline` that were filled have been released: the producing threads' last call, with
-    their `state`, before the block may exit."""
+    their `state`, before the block may exit: the release of a stage, by a peer or by tcgen05.commit, is an access to
+    its shared memory. PTX mbarrier.try_wait.parity, sm_90."""
     pipeline.producer_tail(state)
 
 
 @traced
 def consumer_tail(pipeline: Any, state: PipelineState) -> None:
     """Wait until the consumers have released all stages of `pipeline`: `pipeline_tail` by its other name, for the
-    producing threads, with their `state`."""
+    producing threads, with their `state`. PTX mbarrier.try_wait.parity, sm_90."""
     pipeline.producer_tail(state)
 
 
 @traced
 def get_pipeline_produce_stage(pipeline: Any, state: PipelineState) -> tuple[ProducerHandle, Any]:
-    """Give (the stage's token, its index) of the stage of the producer's `state` in `pipeline`. Any thread."""
+    """Give (the stage's token, its index) of the stage of the producer's `state` in `pipeline`: the token for
+    `get_mbarrier`, the index, from 0, for the last mode of what `allocate` made. Any thread. No instruction."""
     return ProducerHandle(pipeline, state.index, state.phase, state.count), state.index
 
 
 @traced
 def get_pipeline_consume_stage(pipeline: Any, state: PipelineState) -> tuple[ConsumerHandle, Any]:
-    """Give (the stage's token, its index) of the stage of the consumer's `state` in `pipeline`. Any thread."""
+    """Give (the stage's token, its index) of the stage of the consumer's `state` in `pipeline`: the index, from 0, for
+    the last mode of what `allocate` made. Any thread. No instruction."""
     return ConsumerHandle(pipeline, state.index, state.phase, state.count), state.index
 
 
 @traced
 def get_pipeline_produce_phase(pipeline: Any, state: PipelineState) -> Any:
-    """Give the parity that the producer's `state` in `pipeline` waits for. Any thread."""
+    """Give the parity, 0 or 1, that the producer's `state` in `pipeline` waits for: 1 at first. Any thread. No
+    instruction."""
     return state.phase
 
 
 @traced
 def get_pipeline_consume_phase(pipeline: Any, state: PipelineState) -> Any:
-    """Give the parity that the consumer's `state` in `pipeline` waits for. Any thread."""
+    """Give the parity, 0 or 1, that the consumer's `state` in `pipeline` waits for: 0 at first. Any thread. No
+    instruction."""
     return state.phase
 
 
 @traced
 def get_arrival_count(pipeline: Any) -> tuple[Any, Any]:
-    """Give how many arrivals fill, and empty, a stage of `pipeline`: (the full barriers', the empty ones')."""
+    """Give how many arrivals fill, and empty, a stage of `pipeline`: (the full barriers', the empty ones'). Any thread.
+    No instruction."""
     return pipeline.sync_object_full.cg.size, pipeline.sync_object_empty.cg.size
 
 
@@ -253,8 +267,8 @@ def get_arrival_count(pipeline: Any) -> tuple[Any, Any]:
 def get_mbarrier(stage: ProducerHandle | ConsumerHandle) -> StageBarrier:
     """Give the full barrier of a stage, on which loads complete: `tma_load` announces there what it brings.
 
-    stage: a token, as producer_acquire_and_get_stage or get_pipeline_produce_stage gives it. Raises CuteError for
-    anything else."""
+    stage: a token, as producer_acquire_and_get_stage or get_pipeline_produce_stage gives it. It is a pointer to 8 bytes
+    of shared memory. Any thread. Raises CuteError for anything else. No instruction."""
     if not isinstance(stage, (ProducerHandle, ConsumerHandle)):
         raise CuteError(f"get_mbarrier: stage {stage!r} is no stage of a pipeline; give the token of a stage")
     p = stage.pipeline.sync_object_full.get_barrier(stage.index)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a block's results leave tensor memory."""
+"""How a block's results leave tensor memory.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kernel`: kernels whose plain tensors TMA copies."""
+"""`kernel`: kernels whose plain tensors TMA copies.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 

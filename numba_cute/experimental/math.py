@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of tiles by any matrix instruction."""
+"""Products of tiles by any matrix instruction.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from .. import layout
 from ..atoms.gemm import gemm
 from ..atoms.mma_atom import MmaAtom, TiledMma
 from ..seam import CuteError, traced
@@ -25,6 +28,14 @@ def _fragment(atom: Any, operand: str, t: Any, what: str) -> Any:
     if p.swizzle is not None:  # that is of absolute addresses, and memory that has one begins at its period
         t = Tensor(replace(p, alignment=max(p.alignment, p.swizzle.period)), t.layout)
     return atom.op.fragment(operand, t)
+
+
+def _factors(t: Any, operand: Tensor, name: str, what: str) -> Tensor:
+    """An operand's factors, of as many modes: those that they lack have one element."""
+    if not isinstance(t, Tensor):
+        raise CuteError(f"{what}: {name} {t!r} is not a tensor")
+    rank = max(layout.rank(t.layout), layout.rank(operand.layout))
+    return t._relaid(lambda lay: layout.append_ones(lay, rank))
 
 
 def _atom(mma_atom: Any, what: str) -> Any:
@@ -51,8 +62,9 @@ def dot_block_scaled(mma_atom: MmaAtom | TiledMma, a: Tensor, sfa: Tensor, b: Te
     """Multiply tiles whose blocks of K have scale factors, and add to `c`: c = (a * sfa) @ (b * sfb).T + c.
 
     mma_atom: of a block-scaled instruction. a, b, c: as of `dot`. sfa, sfb: the factors in tensor memory, (V, M, K) and
-    (V, N, K). Executed by the warp that issues; it does not commit or wait. Raises CuteError as `cute.gemm` does. PTX
-    tcgen05.mma.block_scale, sm_100a."""
+    (V, N, K); modes of one element at the end may be left out. Executed by the warp that issues; it does not commit or
+    wait. Raises CuteError as `cute.gemm` does. PTX tcgen05.mma.block_scale, sm_100a."""
     atom = _atom(mma_atom, "dot_block_scaled")
-    x, y = _fragment(atom, "A", a, "dot_block_scaled"), _fragment(atom, "B", b, "dot_block_scaled")
-    gemm(atom, c, [x, sfa], [y, sfb], c)  # pairs, as the operation takes them
+    what = "dot_block_scaled"
+    x, y = _fragment(atom, "A", a, what), _fragment(atom, "B", b, what)
+    gemm(atom, c, [x, _factors(sfa, x, "sfa", what)], [y, _factors(sfb, y, "sfb", what)], c)  # pairs, as the row has it

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of every kind, by type and layout; copies by an atom that mind a tensor's bounds."""
+"""Memory of every kind, by type and layout; copies by an atom that mind a tensor's bounds.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 
@@ -72,8 +74,8 @@ def partition(tensor: Tensor, index: Any, *, layout_tv: Layout, tiler: Any) -> T
     """Give the part of `tensor` that belongs to thread `index`: (values, rest…), the values of its part of a tile.
 
     tensor: of at least the modes of the tile. index: the thread, counted from 0. layout_tv: from (thread, value) to
-    the elements of the tile, counted column-major. tiler: the tile, a number or layout for each mode. Raises CuteError
-    for other tensors."""
+    the elements of the tile, counted column-major. tiler: the tile, a number or layout for each mode. Any thread.
+    Raises CuteError for other tensors. No instruction."""
     tiler = tiler if isinstance(tiler, tuple) else (tiler,)
     if not isinstance(tensor, Tensor) or layout.rank(tensor.layout) < len(tiler):
         raise CuteError(f"partition: {tensor!r} must be a tensor of at least {len(tiler)} modes, as the tile {tiler}")
@@ -95,10 +97,9 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: CopyAtom, pred: Tensor | None =
     left out.
 
     src, dst: partitioned alike, as `partition` gives them; from shared to tensor memory too. copy_atom: an atom for
-    both. pred: as of `cute.copy`, in
-    place of the bounds. Executed by the threads that the operation names. Raises CuteError as `cute.copy` does, and
-    where one access may be half inside: the extents must then be known to be multiples of its elements
-    (mark_compact_shape_dynamic(divisibility=…)). PTX and least target: the operation's."""
+    both. pred: as of `cute.copy`, in place of the bounds. Executed by the threads that the operation names. Raises
+    CuteError as `cute.copy` does, and where one access may be half inside: the extents must then be known to be
+    multiples of its elements (mark_compact_shape_dynamic(divisibility=…)). PTX and least target: the operation's."""
     atom = copy_atom.atom if isinstance(copy_atom, TiledCopy) else copy_atom
     if not isinstance(atom, CopyAtom):
         raise CuteError(f"copy: copy_atom {copy_atom!r} is no copy atom; make it with cute.make_copy_atom")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations on both sides of a pipeline, and of TMA."""
+"""The operations on both sides of a pipeline, and of TMA.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 

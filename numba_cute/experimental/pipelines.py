@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines that keep the states of both sides: each thread works through the side that is its own."""
+"""Pipelines that keep the states of both sides: each thread works through the side that is its own.
+
+Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ class GenericPipelineBase:
 
     raw_pipeline: the pipeline of numba_cute.pipeline, with its barriers. producer_state, consumer_state: where each
     side stands; a thread uses one of them, and may set it to what `pipeline_advance_iterator` gave. The threads that
-    call each method are those that its side has: a whole warp for TMA and tcgen05.mma.
+    call each method are those that its side has: a whole warp for TMA and tcgen05.mma. Each is the function of that
+    name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive or tcgen05.commit to announce.
     """
 
     raw_pipeline: Any

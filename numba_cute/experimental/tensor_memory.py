@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensor memory: allocated where a kernel asks for it, freed at the kernel's end; the layouts that go there and come
-from there."""
+from there. Names and parameters are those that NVIDIA documents of `cute.experimental`."""
 
 from __future__ import annotations
 
@@ -94,8 +94,10 @@ def _tiler(mnk_tiler: Any, tiled_mma: Any, what: str) -> Any:
 def make_tmem_layout_acc(tiled_mma: TiledMma, mnk_tiler: Any, num_stages: int) -> Layout:
     """Make the layout of accumulators in tensor memory, ((M, N), rest M, rest N, stages).
 
-    tiled_mma: a tiled tcgen05 operation. mnk_tiler: the tile (M, N, K) of all blocks that multiply together.
-    num_stages: how many accumulators, 1 or more (static). Raises CuteError for others."""
+    tiled_mma: a tiled tcgen05 operation. mnk_tiler: the tile (M, N, K) of all blocks that multiply together, in
+    elements. num_stages: how many accumulators, 1 or more (static). On the host or in a kernel; its strides are those
+    of addresses (65536 words of 32 bits from lane to lane, 1 from column to column) in elements. Raises CuteError for
+    others. No instruction."""
     m, n, _ = _tiler(mnk_tiler, tiled_mma, "make_tmem_layout_acc")
     shape = tiled_mma.partition_shape_C((m, n))
     made: Layout = tiled_mma.make_fragment_C((*shape, num_stages)).layout
@@ -107,7 +109,7 @@ def make_tmem_layout_a(tiled_mma: TiledMma, mnk_tiler: Any, num_stages: int) -> 
     """Make the layout of operand A in tensor memory, ((M, K), rest M, rest K, stages).
 
     tiled_mma: a tiled tcgen05 operation whose A is there (OperandSource.TMEM). mnk_tiler, num_stages: as of
-    `make_tmem_layout_acc`. Raises CuteError for others."""
+    `make_tmem_layout_acc`. Raises CuteError for others. No instruction."""
     what = "make_tmem_layout_a"
     m, _, k = _tiler(mnk_tiler, tiled_mma, what)
     if getattr(tiled_mma.op, "a_src", None) is not OperandSource.TMEM:
@@ -123,8 +125,8 @@ def make_t2r_rmem_layout(tiled_copy_t2r: TiledCopy, gmem_tensor_epi: Tensor, tid
     there.
 
     tiled_copy_t2r: the load, tiled by tcgen05.make_tmem_copy. gmem_tensor_epi: the results by pieces, (piece M, piece
-    N, pieces M, pieces N, …), as flat_divide gives them. tidx: the thread, counted from 0. Raises CuteError for
-    others."""
+    N, pieces M, pieces N, …), as flat_divide gives them. tidx: the thread, counted from 0. It is (values, copies along
+    M, copies along N), compact. Raises CuteError for others. No instruction."""
     what = "make_t2r_rmem_layout"
     if not isinstance(tiled_copy_t2r, TiledCopy):
         raise CuteError(f"{what}: tiled_copy_t2r {tiled_copy_t2r!r} is not a tiled copy")

@@ -10,12 +10,12 @@ from .. import layout
 from ..isa.facts.tensormap import TensorMapRecord
 from ..layout import Layout
 from ..nvgpu.hopper.tma_tiles import Tile
-from ..seam import CuteError, static
+from ..seam import CuteError, divisor, static
 from ..tensor.offsets import has_none
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, make_identity_tensor
 
-__all__ = ["GlobalTensor"]
+__all__ = ["GlobalTensor", "TensorArray"]
 
 
 @static
@@ -91,8 +91,54 @@ def tile_of(t: Any, what: str, name: str, by_value: Any) -> Tile:
     return Tile(t.whole, t.coordinates, by_value, t.maps)
 
 
+class TensorArray(tuple):  # type: ignore[type-arg]
+    """Tensors alike, one of which a kernel of `cute.experimental.kernel` takes by an index that is known only at run
+    time: `tensors[i]`, with TMA of its parts as of any argument. So an array of pointers becomes the tensors that it
+    points to; each brings its own tensor maps, 128 bytes of the kernel's parameters for each of the array's forms.
+
+    tensors: in global memory, of one element type and alignment, whose layouts have the same static extents and
+    strides; extents and strides that are known only at run time may differ. On the host; `len` of it is static. Raises
+    CuteError for others, or none. No instruction."""
+
+    def __new__(cls, tensors: Any) -> TensorArray:
+        made = super().__new__(cls, tensors)
+        for i, t in enumerate(made):
+            if type(t) is not Tensor or not _in_global_memory(t):
+                raise CuteError(f"TensorArray: tensor {i} {t!r} must be a tensor in global memory, as by from_dlpack")
+            if _skeleton(t) != _skeleton(made[0]):
+                raise CuteError(
+                    f"TensorArray: tensor {i} {t!r} is not like the first one, {made[0]!r}: element type, alignment "
+                    "and all that is static of their layouts must be the same; mark_layout_dynamic leaves extents open"
+                )
+        if not made:
+            raise CuteError("TensorArray: give one tensor or more")
+        return made
+
+
+def _in_global_memory(t: Tensor) -> bool:
+    p = t.iterator
+    in_global = isinstance(p, Pointer) and p.space in (AddressSpace.gmem, AddressSpace.generic)
+    return in_global and isinstance(t.layout, Layout)
+
+
+def _skeleton(t: Tensor) -> Any:
+    """What a kernel's code for a tensor depends on."""
+    p = t.iterator
+    return p.dtype, p.space, p.alignment, p.readonly, _static_part((t.layout.shape, t.layout.stride))
+
+
+def _static_part(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_static_part, x))
+    return x if type(x) is int else (x.dtype, divisor(x))
+
+
 class Arguments:
     """How a launch's arguments become those of the kernel: its tensors in global memory become GlobalTensors."""
+
+    def plain(self, arg: Any) -> Any:
+        """Give an argument as Numba knows its type."""
+        return tuple(arg) if type(arg) is TensorArray else arg
 
     def seeking(self, args: Any, serial: int) -> Any:
         """Give arguments that say who asks for a map. serial: of the search."""
@@ -109,11 +155,9 @@ def _each(arg: Any, place: tuple[int, ...], change: Callable[[Tensor, tuple[int,
     """The argument with its tensors of global memory changed, those in tuples too."""
     if type(arg) is tuple:
         return tuple(_each(a, (*place, i), change) for i, a in enumerate(arg))
-    if type(arg) is not Tensor or not isinstance(arg.iterator, Pointer) or not isinstance(arg.layout, Layout):
-        return arg
-    if arg.iterator.space not in (AddressSpace.gmem, AddressSpace.generic):
-        return arg
-    return change(arg, place)
+    if type(arg) is TensorArray:  # one place: all bring the same maps
+        return tuple(change(t, place) for t in arg)
+    return change(arg, place) if type(arg) is Tensor and _in_global_memory(arg) else arg
 
 
 def _made(t: Tensor, maps: Maps) -> GlobalTensor:

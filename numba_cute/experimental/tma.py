@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TMA between a kernel's tensor arguments and shared memory, without atoms, and the maps from a tile's elements in
-shared memory to the tensor's coordinates."""
+shared memory to the tensor's coordinates. Names and parameters are those that NVIDIA documents of
+`cute.experimental`."""
 
 from __future__ import annotations
 
@@ -36,9 +37,12 @@ class StageBarrier(Pointer):
     bring, since the pipeline was not told."""
 
 
-def _announce(mbar: Any, nbytes: int, kind: OperationTypeEnum) -> None:
-    """Add to what the phase of a stage's barrier waits for: of a pair the first block does, for both."""
-    if not isinstance(mbar, StageBarrier):
+def _announce(what: str, mbar: Any, nbytes: int, kind: OperationTypeEnum, asked: bool | None) -> None:
+    """Add to what the barrier's phase waits for, if it is to (None: that of a stage): of a pair the first block does,
+    for both."""
+    if asked not in (True, False, None):
+        raise CuteError(f"{what}: update_expect_tx {asked!r} must be True, False or None")
+    if not (isinstance(mbar, StageBarrier) if asked is None else asked):
         return
     pair = kind in PAIRS
     count = 2 * nbytes if pair else nbytes
@@ -50,7 +54,7 @@ def _announce(mbar: Any, nbytes: int, kind: OperationTypeEnum) -> None:
 def tma_load(
     src: Tensor, dst: Tensor, mbar: Pointer, *, cta_v_map: Layout | None = None,
     tma_operation_type: OperationTypeEnum = OperationTypeEnum.SM90_TMA_LOAD, internal_type: Any = None,
-    cache_policy: Any = None,
+    cache_policy: Any = None, update_expect_tx: bool | None = None,
 ) -> None:  # fmt: skip
     """Load a tile of a kernel's tensor argument into shared memory by TMA. A whole converged warp, of which one lane
     issues; what lies outside of the argument reads as zero.
@@ -61,11 +65,12 @@ def tma_load(
     cta_v_map: where the elements of dst stand in the argument, by get_cta_v_map_ab or _c; None: as in src.
     tma_operation_type: SM90_TMA_LOAD, or SM100_TMA_LOAD_2SM: the barrier is that of the first block of a pair.
     internal_type: the type that TMA takes the elements for, as in make_tiled_tma_atom. cache_policy: an L2 policy word.
+    update_expect_tx: whether mbar is told of the bytes; None: if get_mbarrier gave it.
     Raises CuteError for tensors and tiles that TMA cannot copy. PTX cp.async.bulk.tensor, sm_90."""
     what = "tma_load"
     kind = one_of(tma_operation_type, tuple(k for k in TMA_LOADS if k not in MULTICASTS), what, "tma_operation_type")
     tile, smem = tile_of(src, what, "src", cta_v_map), shared_tile(dst, what, "dst")
-    _announce(mbar, tile_bytes(smem), kind)
+    _announce(what, mbar, tile_bytes(smem), kind, update_expect_tx)
     copy_tile(what, load_op(kind), tile, smem, bar=mbar, policy=cache_policy, internal_type=internal_type)
 
 
@@ -74,13 +79,14 @@ def tma_load_multicast(
     src: Tensor, dst: Tensor, mbar: Pointer, *, vmnk_layout: Layout, multicast_mode: int,
     cta_v_map: Layout | None = None,
     tma_operation_type: OperationTypeEnum = OperationTypeEnum.SM90_TMA_LOAD_MULTICAST, internal_type: Any = None,
-    cache_policy: Any = None,
+    cache_policy: Any = None, update_expect_tx: bool | None = None,
 ) -> None:  # fmt: skip
     """Load a tile that several blocks of a cluster need by TMA, each of them its part for all. A whole converged warp
     of each of these blocks, of which one lane issues.
 
-    src, dst, mbar, cta_v_map, internal_type, cache_policy: as of `tma_load`; src is the whole tile, the same in each
-    of these blocks, dst lies at the same place in each, and on each one's barrier all of its bytes complete.
+    src, dst, mbar, cta_v_map, internal_type, cache_policy, update_expect_tx: as of `tma_load`; src is the whole tile,
+    the same in each of these blocks, dst lies at the same place in each, and on each one's barrier all of its bytes
+    complete.
     vmnk_layout: the ranks of the cluster's blocks by (V, M, N, K). multicast_mode: the mode along which the blocks lie
     that need the tile: 2 for A, 1 for B. tma_operation_type: SM90_TMA_LOAD_MULTICAST, or SM100_TMA_LOAD_2SM_MULTICAST:
     the barriers are those of the first blocks of pairs. Raises CuteError as `tma_load` does, and for a tile that has
@@ -92,7 +98,7 @@ def tma_load_multicast(
     if multicast_mode not in (1, 2):
         raise CuteError(f"{what}: multicast_mode {multicast_mode!r} must be 2 for A (along N) or 1 for B (along M)")
     tile, smem = tile_of(src, what, "src", cta_v_map), shared_tile(dst, what, "dst")
-    _announce(mbar, tile_bytes(smem), kind)
+    _announce(what, mbar, tile_bytes(smem), kind, update_expect_tx)
     parts = int(layout.size(vmnk_layout, (multicast_mode,)))
     place = vmnk_layout.get_flat_coord(block_idx_in_cluster())
     copy_tile(
@@ -141,8 +147,9 @@ def get_cta_v_map_ab(gmem_tensor: Tensor, mma_tiler_mnk: Any, tiled_mma: TiledMm
     shared memory has them, to coordinates of the tensor.
 
     gmem_tensor: the argument A (M, K, …) or B (N, K, …), or their scale factors. mma_tiler_mnk: the tile (M, N, K) of
-    all blocks that multiply together. tiled_mma: how they do. operand: "A", "B", "SFA" or "SFB". Raises CuteError for
-    others."""
+    all blocks that multiply together, in elements. tiled_mma: how they do. operand: "A", "B", "SFA" or "SFB". On the
+    host or in a kernel. Of a pair each block takes a half of B's factors so; where each needs all, give the TiledMma
+    of one block, as examples/experimental_blockscaled_gemm.py does. Raises CuteError for others. No instruction."""
     what = "get_cta_v_map_ab"
     if operand not in ("A", "B", "SFA", "SFB"):
         raise CuteError(f'{what}: operand {operand!r} must be "A", "B", "SFA" or "SFB"')
@@ -158,6 +165,7 @@ def get_cta_v_map_ab(gmem_tensor: Tensor, mma_tiler_mnk: Any, tiled_mma: TiledMm
 @traced
 def get_cta_v_map_c(gmem_tensor: Tensor, epi_tile: Any) -> Layout:
     """Give where the elements of a piece of C stand: from a piece's coordinates to those of the tensor. gmem_tensor:
-    the argument C (M, N, …). epi_tile: the piece, a number or layout for each of M and N."""
+    the argument C (M, N, …). epi_tile: the piece, a number or layout for each of M and N. On the host or in a kernel.
+    Raises CuteError for what is not a tensor, and as `composition` does. No instruction."""
     tile: Layout = layout.composition(_coordinates(gmem_tensor, "get_cta_v_map_c"), epi_tile)
     return tile

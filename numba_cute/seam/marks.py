@@ -236,8 +236,18 @@ def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspec
 
 def _struct_new(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """The simulator has classes of its own, whose methods compute as a kernel does."""
-    own = getattr(current_or(None), "struct_class", None)
-    return object.__new__(cls if own is None else own(cls))
+    backend = current_or(None)
+    own = getattr(backend, "struct_class", None)
+    made = object.__new__(cls if own is None else own(cls))
+    _begins(backend, made, False)
+    return made
+
+
+def _begins(backend: Any, made: Any, embedded: bool) -> None:
+    """Tell a compiler of a struct that traced code makes, and note where: its fields are values of that place."""
+    makes = getattr(backend, "makes", None)
+    if makes is not None:
+        made.__dict__["_cute_region"] = makes(made, embedded)
 
 
 def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -248,12 +258,20 @@ def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
 
 def _struct_setattr(self: Any, name: str, value: Any) -> None:
     """A struct kept in a field is embedded there: a copy, as in a kernel, not another name for the same one."""
+    backend = current_or(None)
+    made_in = self.__dict__.get("_cute_region")
+    if made_in is not None and not made_in.here():
+        raise CuteError(
+            f"{type(self).__name__}.{name} is set inside of a `when` or `loop` of traced code, but its object was "
+            "begun outside and not whole yet: set all of its fields before"
+        )
     if name in type(self).__cute_fields__ and is_struct_class(type(value)):
-        copied = object.__new__(type(value))
+        copied = object.__new__(getattr(type(value), "__cute_plain__", type(value)))
+        _begins(backend, copied, True)
         for field in type(value).__cute_fields__:
             setattr(copied, field, getattr(value, field))
         value = copied
-    hold = getattr(current_or(None), "hold", None)
+    hold = getattr(backend, "hold", None)
     object.__setattr__(self, name, value if hold is None else hold(type(self).__cute_types__.get(name), value))
 
 

@@ -42,7 +42,7 @@ from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
 from .python.arrays import Record, tracked
 from .python.backend import SimBackend, cast
-from .python.jitted.rebuild import Rebuilder, python_function, taken
+from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
 
@@ -58,15 +58,14 @@ def simulate(
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
-    kernel: a @cuda.jit kernel or a plain Python function. cluster: CTAs of a cluster, an int or up to three (None:
-    the kernel's own, or 1).
+    kernel: a @cuda.jit kernel or a plain Python function; or what launches some, a function, method or object with a
+    `__call__` that `cute.jit` marks. cluster: CTAs of a cluster, an int or up to three (None: the kernel's own, or 1).
     seed: None for a fixed order of threads; an int permutes it, and copies then complete at random. arch: the target
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
     checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
-    (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline.
-    NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …);
-    what is only suspicious is a SimWarning.
+    (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. Suspicions are SimWarnings.
+    NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …).
     """
     if async_mode is not None and async_mode not in MODES:
         raise CuteError(f"simulate: async_mode {async_mode!r} is none of {', '.join(map(repr, MODES))}")
@@ -86,7 +85,8 @@ def simulate(
     shape = _dim3("cluster", cluster or 1)
     if shape[0] * shape[1] * shape[2] > MAX_CTAS:
         raise CuteError(f"cluster {shape}: more than the {MAX_CTAS} CTAs that a cluster may have")
-    return Simulated(kernel, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None)
+    run = function_of(kernel)
+    return Simulated(run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,6 +43,30 @@ def test_a_host_function_and_its_kernels_run_in_the_simulator(arrays):
     np.testing.assert_array_equal(out, 2 * x + 1)
 
 
+class Scaling:
+    """An object that launches, as the CuTe DSL's examples have them."""
+
+    threads = 8
+
+    @cute.jit
+    def __call__(self, x, out):
+        scale(x, out, 4).launch(grid=1, block=self.threads)
+
+    @cute.jit
+    def twice(self, x, out):
+        self(x, out)
+        return self.threads
+
+
+def test_an_object_that_launches_runs_in_the_simulator(arrays):
+    x, out = arrays
+    cute.simulate(Scaling())(from_dlpack(x), from_dlpack(out))
+    np.testing.assert_array_equal(out, 2 * x + 1)
+    out[:] = 0
+    assert cute.simulate(Scaling().twice)(from_dlpack(x), from_dlpack(out)) == 8
+    np.testing.assert_array_equal(out, 2 * x + 1)
+
+
 def test_a_host_function_simulates_as_it_is_told(arrays):
     x, out = arrays
 

@@ -93,17 +93,51 @@ def test_blackwell_is_assembled(plan):
     assert ("multicast::cluster" in compiled.ptx) == (plan.cluster[0] * plan.cluster[1] > plan.ctas or plan.ctas == 2)
 
 
-@pytest.mark.parametrize("name", ["mxf8", *(pytest.param(n, marks=SLOW) for n in ("mxf4", "nvf4"))])
-def test_block_scaled(name):
+BLOCK_SCALED = [
+    ("mxf8", 1, (128, 128, 128)),
+    ("mxf8", 2, (256, 128, 128)),
+    *(
+        pytest.param(*case, marks=SLOW)
+        for case in (
+            ("mxf4", 1, (128, 136, 512)),
+            ("nvf4", 1, (128, 128, 256)),
+            ("mxf8", 2, (264, 136, 768)),  # more tiles along K than stages; parts of tiles along M and N
+            ("mxf4", 2, (104, 104, 1536)),  # a block of a pair with nothing to store
+            ("nvf4", 2, (264, 136, 512)),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "ctas", "shape"), BLOCK_SCALED, ids=str)
+def test_block_scaled(name, ctas, shape):
     kind = blockscaled.KINDS[name]
-    p, a, b = blockscaled.problem(128, 128, 256, kind)
-    experimental_blockscaled_gemm.simulate(p, kind)
+    p, a, b = blockscaled.problem(*shape, kind)
+    experimental_blockscaled_gemm.simulate(p, kind, ctas)
     gemm_host.check(a, b, p.c)
 
 
-def test_block_scaled_is_assembled():
-    kind = blockscaled.KINDS["mxf8"]
-    kernel, args, _ = experimental_blockscaled_gemm.arguments(blockscaled.problem(128, 128, 128, kind)[0], kind)
-    compiled = cute.compile(kernel, args, arch="sm_100a")
-    assert "tcgen05.mma" in compiled.ptx and "block_scale" in compiled.ptx and "tcgen05.cp" in compiled.ptx
-    assert compiled.ptx.count("tcgen05.dealloc.") % 3 == 0 and compiled.resources.local == 0
+@pytest.mark.parametrize(
+    ("name", "ctas", "arch"),
+    [
+        ("mxf8", 2, "sm_100a"),
+        *(
+            pytest.param(name, ctas, arch, marks=SLOW)
+            for name in blockscaled.KINDS
+            for ctas in (1, 2)
+            for arch in ("sm_100a", "sm_103a")
+            if (name, ctas, arch) != ("mxf8", 2, "sm_100a")
+        ),
+    ],
+)
+def test_block_scaled_is_assembled(name, ctas, arch):
+    kind = blockscaled.KINDS[name]
+    problem = blockscaled.problem(128, 128, 256, kind)[0]
+    compiled = cute.compile(*experimental_blockscaled_gemm.arguments(problem, kind, ctas)[:2], arch=arch)
+    assert "block_scale" in compiled.ptx and not compiled.notes
+    words = [word for word in compiled.ptx.split() if word.startswith(("tcgen05.mma", "tcgen05.cp", "tcgen05.dealloc"))]
+    for what in ("tcgen05.mma.", "tcgen05.cp.", "tcgen05.dealloc."):
+        assert any(word.startswith(what) for word in words)
+    assert all(f".cta_group::{ctas}" in word for word in words)
+    assert compiled.ptx.count("tcgen05.dealloc.") % 3 == 0
+    assert compiled.resources.spill_stores == compiled.resources.local == 0

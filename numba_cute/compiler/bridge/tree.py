@@ -86,6 +86,8 @@ def join(a: Spec, b: Spec) -> Spec | None:
     none."""
     if a == b:
         return a
+    if _is_bool(a) and _is_bool(b):
+        return ("leaf", types.boolean)
     ints = [_int_type(s) for s in (a, b)]
     if all(ints):
         known = 1 if a[0] == b[0] == "const" else math.gcd(*(_divisor(s) for s in (a, b)))
@@ -96,6 +98,10 @@ def join(a: Spec, b: Spec) -> Spec | None:
         return None
     parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
     return None if None in parts else (*a[:-1], tuple(parts))
+
+
+def _is_bool(spec: Spec) -> bool:
+    return spec[1] is bool if spec[0] == "const" else spec == ("leaf", types.boolean)
 
 
 def _int_type(spec: Spec) -> types.Type | None:

@@ -22,6 +22,7 @@ from numba.cuda.np.arrayobj import make_array
 from ... import dtypes, seam
 from ...seam import CuteError, plain
 from ..emit.leaves import Number, scalar_type
+from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
@@ -132,6 +133,8 @@ def numba_type(obj: Any) -> types.Type:
         return types.float64
     if isinstance(obj, StructProxy):
         return obj._ty
+    if isinstance(obj, Kept):
+        return slot_of(obj)._ty
     if seam.is_struct_class(type(obj)):
         return type_of_instance(obj)
     if plain.is_plain(obj):
@@ -155,6 +158,7 @@ def concrete(obj: Any, ty: types.Type, tracer: Tracer) -> Any:
     if isinstance(ty, types.BaseTuple):
         return context.make_tuple(b, ty, [concrete(x, t, tracer) for x, t in zip(obj, ty)])
     if isinstance(ty, StructRef):
+        obj = slot_of(obj) if isinstance(obj, Kept) else obj
         return obj._ptr if isinstance(obj, StructProxy) else materialize(obj, ty, tracer)
     leaves: list[Any] = []
     tree.flatten(obj, leaves)
@@ -229,6 +233,46 @@ def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
 def seen_type(ty: types.Type) -> types.Type:
     """Return the type that a field has for those who read it."""
     return ty.target if isinstance(ty, StructPointer) else ty
+
+
+class Kept:
+    """A struct of traced code that has its slot already: a class beside its own."""
+
+
+def slot_of(obj: Kept) -> StructProxy:
+    return obj.__dict__["_cute_slot"]  # type: ignore[no-any-return]
+
+
+@keeps
+def _keep(obj: Any, tracer: Tracer) -> None:
+    """Give a struct its slot now, if all of its fields are there: what is set from now on is stored."""
+    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in type(obj).__cute_fields__):
+        return
+    ty = type_of_instance(obj)
+    _place(obj, StructProxy(ty, None if tracer.builder is None else materialize(obj, ty, tracer)))
+
+
+def _place(obj: Any, slot: StructProxy) -> None:
+    """Make a slot of a struct's, and of those that are its fields."""
+    for name in slot._ty.types:
+        if seam.is_struct_class(type(obj.__dict__[name])):
+            _place(obj.__dict__[name], proxy_get(slot, name))
+    obj.__dict__.update(_cute_slot=slot, _cute_region=None)
+    obj.__class__ = _kept(type(obj))  # type: ignore[arg-type]
+
+
+@functools.cache
+def _kept(cls: type) -> type:
+    fields = {name: property(_getter(name), _setter(name)) for name in cls.__cute_fields__}  # type: ignore[attr-defined]
+    return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
+
+
+def _getter(name: str) -> Callable[[Any], Any]:
+    return lambda self: proxy_get(slot_of(self), name)
+
+
+def _setter(name: str) -> Callable[[Any, Any], None]:
+    return lambda self, value: proxy_set(slot_of(self), name, value)
 
 
 def _address(proxy: StructProxy, name: str, tracer: Tracer) -> Any:

@@ -18,6 +18,7 @@ from ...seam.words import SMEM_TWICE
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type
+from .regions import Regions
 from .vectors import Vectors
 
 _SPACES = {"generic": 0, "gmem": 1, "smem": 3}
@@ -31,7 +32,7 @@ TIMELINE_SYMBOL = "numba_cute_timeline"
 SMEM_MARK = "// numba_cute.smem_bytes"
 
 
-class Tracer(Vectors):
+class Tracer(Regions, Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -42,20 +43,23 @@ class Tracer(Vectors):
         if not isinstance(cond, Number):
             if cond:
                 then()
-        elif self.builder is None:
-            then()
-        else:
+            return
+        with self.region():
+            if self.builder is None:
+                then()
+                return
             with self.builder.if_then(self.ir(cond, types.boolean)):
                 then()
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any], None]) -> None:
         ty = joined(start, stop) if isinstance(start, Number) or isinstance(stop, Number) else types.int32
-        if self.builder is None:
-            body(Number(ty))
-            return
-        first, count = self.ir(start, ty), self.builder.sub(self.ir(stop, ty), self.ir(start, ty))
-        with cgutils.for_range(self.builder, count) as loop:
-            body(Number(ty, self.builder.add(loop.index, first)))
+        with self.region():
+            if self.builder is None:
+                body(Number(ty))
+                return
+            first, count = self.ir(start, ty), self.builder.sub(self.ir(stop, ty), self.ir(start, ty))
+            with cgutils.for_range(self.builder, count) as loop:
+                body(Number(ty, self.builder.add(loop.index, first)))
 
     # ------------------------------------------------------------------ instructions
     def issue(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> Any:

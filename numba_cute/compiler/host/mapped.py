@@ -41,7 +41,7 @@ def mapped(kernel: Any, args: Any, arch: str | None = None) -> Any:
         )
     arch = arch or arch_name(devices.get_context().device.compute_capability)
     known = _found.setdefault(py_func, {})
-    key = tuple(typeof(a, Purpose.argument) for a in args), arch
+    key = tuple((type(a), typeof(takes.plain(a), Purpose.argument)) for a in args), arch
     if key not in known:
         known[key] = _forms(
             py_func, takes.seeking(args, next(_serial)), dict(getattr(kernel, "targetoptions", {})), arch

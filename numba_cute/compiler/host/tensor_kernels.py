@@ -21,7 +21,7 @@ class TensorDispatcher(CUDADispatcher):
 
 def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Kernel:
     """Make the kernel of a function. options: of `cuda.jit`. takes: what makes its arguments: `seeking(args, serial)`
-    those that ask for maps, `bringing(args, forms)` those that bring them."""
+    those that ask for maps, `bringing(args, forms)` those that bring them, `plain(arg)` one whose type Numba knows."""
     py_func.__cute_arguments__ = takes
     plain = cuda.jit(**options)(py_func)
     kernel = TensorDispatcher(py_func, targetoptions=plain.targetoptions)

@@ -9,24 +9,15 @@ in C++, even where a run-time condition would lead round it.
 from __future__ import annotations
 
 import ast
-import operator
 from typing import Any
 
-from numba.cuda import types
 from numba.cuda.core import ir
 
 from ... import seam
 from ...seam.words import FalseAssertion, assertion_at, false_assertion
-from ..bridge.object_types import Value
-from ..bridge.values import abstract
 from ..emit.tracer import Tracer
 from .constants import FAULTS
-
-_FUNCTIONS = {bool, len, max, min, abs, sum, int, operator.not_}
-
-
-class _Unknown(Exception):
-    """A value is known only at run time."""
+from .static_values import FUNCTIONS, Unknown, static_value
 
 
 class Known:
@@ -40,10 +31,10 @@ class Known:
                 self.definitions.setdefault(inst.target.name, []).append(inst.value)
 
     def of(self, var: Any) -> Any:
-        """Return the value of a variable; _Unknown if its type does not say it."""
+        """Return the value of a variable; Unknown if its type does not say it."""
         try:
-            return _static(self.typemap.get(var.name))
-        except _Unknown:
+            return static_value(self.typemap.get(var.name))
+        except Unknown:
             made = self.definitions.get(var.name, ())
             if len(made) != 1:
                 raise
@@ -53,21 +44,21 @@ class Known:
         if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)):
             return value.value
         if not isinstance(value, ir.Expr):
-            raise _Unknown
+            raise Unknown
         if value.op == "binop":
             return _computed(value.fn, self.of(value.lhs), self.of(value.rhs))
         if value.op == "unary":
             return _computed(value.fn, self.of(value.value))
-        if value.op == "call" and not value.kws and value.vararg is None and self.of(value.func) in _FUNCTIONS:
+        if value.op == "call" and not value.kws and value.vararg is None and self.of(value.func) in FUNCTIONS:
             return _computed(self.of(value.func), *(self.of(a) for a in value.args))
-        raise _Unknown
+        raise Unknown
 
     def branch(self, at: Any) -> list[int]:
         """List the blocks where a block's last statement may go."""
         if isinstance(at, ir.Branch):
             try:
                 return [at.truebr if self.of(at.cond) else at.falsebr]
-            except _Unknown:
+            except Unknown:
                 pass
         return list(at.get_targets())
 
@@ -77,22 +68,7 @@ def _computed(fn: Any, *values: Any) -> Any:
         with seam.running(Tracer()):
             return fn(*values)
     except FAULTS as e:  # the kernel may never come to it
-        raise _Unknown from e
-
-
-def _static(ty: Any) -> Any:
-    """Return the value of a type that says it whole."""
-    if isinstance(ty, types.Literal):
-        return ty.literal_value
-    if isinstance(ty, types.NoneType):
-        return None
-    if isinstance(ty, types.BaseTuple):
-        return tuple(map(_static, ty))
-    if isinstance(ty, Value) and not ty.leaves:
-        return abstract(ty, None, Tracer())
-    if isinstance(ty, types.Function) and ty.typing_key in _FUNCTIONS:
-        return ty.typing_key
-    raise _Unknown
+        raise Unknown from e
 
 
 def check_assertions(func_ir: Any, typemap: Any) -> None:

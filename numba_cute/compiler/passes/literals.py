@@ -52,6 +52,30 @@ _register(operator.neg, (types.IntegerLiteral,))
 _register(operator.not_, (types.BooleanLiteral,))
 
 
+def _register_identity(op: Callable[..., Any]) -> None:
+    """Whether something is None is part of its type."""
+
+    @contexts.template(op)
+    class Template(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:
+            none = [isinstance(a, types.NoneType) for a in args]
+            if len(args) != 2 or not any(none) or any(isinstance(a, (types.Optional, types.Omitted)) for a in args):
+                return None
+            return typing.signature(types.literal(op(None, None) if all(none) else op(None, args)), *args)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.get_constant(types.boolean, sig.return_type.literal_value)
+
+    for kind in (types.Any, Value, types.NoneType):  # the nearest one is chosen, and there must be one
+        contexts.lower(op, types.NoneType, kind)(lower)
+        if kind is not types.NoneType:
+            contexts.lower(op, kind, types.NoneType)(lower)
+
+
+for _name in ("is_", "is_not"):
+    _register_identity(getattr(operator, _name))
+
+
 @contexts.template(len)
 class _TupleLength(AbstractTemplate):
     """A tuple's length is part of its type."""

@@ -7,6 +7,7 @@ Nothing here imports Numba: a kernel that uses it has brought it.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -44,8 +45,15 @@ def taken(kernel: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return fn, args if takes is None else takes.seeking(args, 0)
 
 
+def function_of(kernel: Any) -> Any:
+    """What is called of an object whose class has a host function for its `__call__`; itself of anything else."""
+    called = inspect.getattr_static(type(kernel), "__call__", None)
+    return kernel.__call__ if getattr(called, "__cute_host__", False) else kernel
+
+
 def python_function(kernel: Any) -> FunctionType:
     """The Python function of a dispatcher (`py_func`), of numba's simulated kernel (`fn`), or itself."""
+    kernel = function_of(kernel)
     for name in ("py_func", "fn"):
         fn = getattr(kernel, name, None)
         if isinstance(fn, FunctionType):
