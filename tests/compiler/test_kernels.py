@@ -43,7 +43,7 @@ def test_a_host_function_and_its_kernels_run_in_the_simulator(arrays):
     np.testing.assert_array_equal(out, 2 * x + 1)
 
 
-class Scaling:
+class Launching:
     """An object that launches, as the CuTe DSL's examples have them."""
 
     threads = 8
@@ -60,10 +60,10 @@ class Scaling:
 
 def test_an_object_that_launches_runs_in_the_simulator(arrays):
     x, out = arrays
-    cute.simulate(Scaling())(from_dlpack(x), from_dlpack(out))
+    cute.simulate(Launching())(from_dlpack(x), from_dlpack(out))
     np.testing.assert_array_equal(out, 2 * x + 1)
     out[:] = 0
-    assert cute.simulate(Scaling().twice)(from_dlpack(x), from_dlpack(out)) == 8
+    assert cute.simulate(Launching().twice)(from_dlpack(x), from_dlpack(out)) == 8
     np.testing.assert_array_equal(out, 2 * x + 1)
 
 

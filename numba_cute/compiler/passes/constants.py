@@ -178,6 +178,8 @@ def _binop(node: Any, of: Any) -> Any:
     if fn in _IDENTITY and any(_is_name(x) for x in (lhs, rhs)) and _Unknown not in (type(lhs), type(rhs)):
         if fn in (operator.is_, operator.is_not) or all(map(_is_name, (lhs, rhs))):
             return _IDENTITY[fn](lhs, rhs)
+    if fn in (operator.is_, operator.is_not) and all(isinstance(x, (bool, type(None))) for x in (lhs, rhs)):
+        return _IDENTITY[fn](lhs, rhs)
     if fn in (operator.eq, operator.ne) and isinstance(lhs, str) and isinstance(rhs, str):
         return _IDENTITY[fn](lhs, rhs)
     if fn not in FOLDABLE or not all(isinstance(x, int) for x in (lhs, rhs)):
