@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from .error import CuteError
 from .held import held, python_of
@@ -47,8 +47,41 @@ def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] 
     args = tuple(held(a) if is_plain(a) else a for a in in_order(fn, args, named or {}))
     if getattr(kernel, "__cute_kernel__", False):
         args = as_annotated(fn, args)
+        shapes = _of_shapes(fn)
+        args = tuple(
+            _with_static_ints(a) if i in shapes and type(a) in (tuple, list) else a for i, a in enumerate(args)
+        )
     marked = _marked(fn)
     return tuple(Constexpr(a) if i in marked else _without_lists(a) for i, a in enumerate(args))
+
+
+def _with_static_ints(value: Any) -> Any:
+    """Return a tuple whose ints, to any depth, are static arguments."""
+    if type(value) in (tuple, list):
+        return tuple(map(_with_static_ints, value))
+    return Constexpr(value) if type(value) is int else value
+
+
+def _of_shapes(fn: Any) -> frozenset[int]:
+    """The positions of a function's parameters that are annotated as a shape, a coordinate or a tile: a tuple of these
+    is static, as far as it holds ints."""
+    found: frozenset[int] | None = getattr(fn, "__cute_shapes__", None)
+    if found is None:
+        notes, code = _notes(fn), getattr(fn, "__code__", None)
+        names = code.co_varnames[: code.co_argcount] if code is not None else ()
+        kinds = {n for n, t in notes.items() if any(get_origin(p) is tuple for p in get_args(t))}
+        found = frozenset(i for i, n in enumerate(names) if n in kinds)
+        if hasattr(fn, "__dict__"):
+            fn.__cute_shapes__ = found
+    return found
+
+
+def _notes(fn: Any) -> dict[str, Any]:
+    """A function's annotations, as far as their names are known."""
+    try:
+        return inspect.get_annotations(fn, eval_str=True)
+    except Exception:  # names that only type checkers know
+        return getattr(fn, "__annotations__", None) or {}
 
 
 def _without_lists(value: Any) -> Any:
@@ -84,10 +117,7 @@ def _annotated(fn: Any) -> dict[int, Any]:
     """The element types that a function's parameters are annotated with, by position."""
     found: dict[int, Any] | None = getattr(fn, "__cute_annotated__", None)
     if found is None:
-        try:
-            notes = inspect.get_annotations(fn, eval_str=True)
-        except Exception:  # names that only type checkers know
-            notes = getattr(fn, "__annotations__", None) or {}
+        notes = _notes(fn)
         code = getattr(fn, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code is not None else ()
         elements = {n: t for n, t in notes.items() if getattr(t, "__cute_element__", False) and not isinstance(t, type)}

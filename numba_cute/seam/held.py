@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from .error import CuteError
 from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced, static
+from .plain import is_plain
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
@@ -149,9 +150,23 @@ def _kept(value: Any) -> Any:
         return value if _is_hashable(value) else _ABSENT
     if isinstance(value, numbers.Integral):  # NumPy's
         return int(value)
-    if dataclasses.is_dataclass(value) or _has_kernels(type(value)):
-        return held(value)
+    if dataclasses.is_dataclass(value) or _has_kernels(type(value)) or is_plain(value):
+        return _held_once(value)
     return _ABSENT
+
+
+_holding: list[Any] = []
+"""The objects whose fields are looked at, outermost first: one that holds itself is not held in itself."""
+
+
+def _held_once(value: Any) -> Any:
+    if any(value is other for other in _holding):
+        return _ABSENT
+    _holding.append(value)
+    try:
+        return held(value)
+    finally:
+        _holding.pop()
 
 
 def _is_hashable(value: Any) -> bool:

@@ -2,6 +2,8 @@
 """What ports of the CuTe DSL's kernels need beside methods: classes in a kernel, conversions of numbers, and registers
 that a run-time index finds."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,76 @@ def test_the_elements_that_lie_together_are_known():
         (make((promised(32, 8), 3), stride=(1, promised(64, 16))), 8), (make(cute.Int32(8)), 1),
     ):  # fmt: skip
         assert layout.max_alignment == count, layout
+
+
+# ------------------------------------------------------------------ what self and arguments hold
+
+
+class Config:
+    SCALE = 3
+
+    def __init__(self, rows, dtype):
+        self.rows, self.dtype, self.owner = rows, dtype, self
+
+
+class Configured:
+    def __init__(self, rows):
+        self.cfg = Config(rows, cute.Float32)
+
+    @cute.jit
+    def __call__(self, x, out):
+        self.kernel(x, out, (self.cfg.rows, 2)).launch(grid=1, block=1)
+
+    @cute.kernel
+    def kernel(self, x: cute.Tensor, out: cute.Tensor, tile: cute.Shape):
+        cfg = self.cfg
+        r = cute.make_rmem_tensor(tile, cfg.dtype)
+        for i in cute.range_constexpr(cfg.rows * tile[1]):
+            r[i] = x[i] * Config.SCALE
+        out[0] = r.load().reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+
+def test_self_may_hold_plain_objects_and_a_shape_is_static():
+    x, out = np.arange(8, dtype=np.float32), np.zeros(1, np.float32)
+    args = from_dlpack(x), from_dlpack(out)
+    cute.simulate(Configured(4))(*args)
+    assert out[0] == 3 * x.sum()
+    (compiled,) = cute.compile(Configured(4), *args).kernels
+    assert compiled.resources.local == 0
+    with pytest.raises(cute.CuteError, match="Config.owner is of type Config, which a kernel cannot hold"):
+        cute.compile(owner_of, Configured(4), *args)
+
+
+@cute.kernel
+def owner_of(this, x, out):
+    out[0] = this.cfg.owner.rows
+
+
+@cute.jit
+def reduced(x, op: cute.ReductionOp):
+    combine = {cute.ReductionOp.ADD: operator.add, cute.ReductionOp.MAX: cute.arch.fmax}[op]
+    return cute.arch.warp_reduction(x, combine)
+
+
+@pytest.mark.parametrize("op, expected", [(cute.ReductionOp.ADD, 496), (cute.ReductionOp.MAX, 31)], ids=("add", "max"))
+def test_a_table_gives_what_is_looked_up(op, expected):
+    @cute.kernel
+    def kernel(x, out):
+        tidx, _, _ = cute.arch.thread_idx()
+        names = {"low": 1, "high": 2}
+        out[tidx] = reduced(x[tidx], op) + names["low"]
+
+    x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    args = from_dlpack(x), from_dlpack(out)
+    cute.simulate(kernel)[1, 32](*args)
+    assert (out == expected + 1).all()
+    assert cute.compile(kernel, args).resources.local == 0
+
+
+def test_a_table_without_the_key_is_refused():
+    @cute.kernel
+    def kernel(out):
+        out[0] = {"low": 1, "high": 2}["middle"]
+
+    with pytest.raises(cute.CuteError, match="'middle' is none of this table's keys: 'low', 'high'"):
+        cute.compile(kernel, (np.zeros(3),))

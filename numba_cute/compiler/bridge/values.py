@@ -76,6 +76,8 @@ def abstract(ty: types.Type, value: Any, tracer: Tracer) -> Any:
         return slice(None)
     if isinstance(ty, types.Dispatcher):
         return ty.dispatcher
+    if isinstance(ty, types.Function) and callable(ty.typing_key):  # an operator, or a function of Python's
+        return ty.typing_key
     raise CuteError(f"a value of Numba type {ty} cannot be passed to a CuTe function")
 
 

@@ -18,7 +18,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
 from numba.cuda.core.errors import ConstantInferenceError
 from numba.cuda.core.ir_utils import build_definitions
 
-from . import branches, prints, ranges, sequences, unroll
+from . import branches, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .fields import keep_varying
@@ -57,6 +57,7 @@ class KeepConstants(FunctionPass):
 def _settle(func_ir: Any, args: Any) -> bool:
     """Fold constants and leave out what is not reached because of them, until nothing changes."""
     changed = _fold(func_ir, args)
+    changed |= tables.look_up(func_ir, Constants(func_ir.blocks, args))
     while branches.prune_known(func_ir, Constants(func_ir.blocks, args)):
         changed = True
         _fold(func_ir, args)  # of a variable that is set on one way alone
