@@ -307,6 +307,12 @@ def test_every_member_of_every_enumeration_is_a_constant():
     assert len(registry.enumerations()) > 25
 
 
+def test_floats_are_told_apart_by_sign_and_nan_is_nan():
+    texts = [both_ways(Constant(x)) for x in (0.0, -0.0, float("nan"), 1.0)] + [both_ways(Constant(1))]
+    assert texts == [*(f"!cute.constant<{x}>" for x in ("0.0", "-0.0", "nan", "1.0")), "!cute.int<1>"]
+    assert len({Constant(x) for x in (0.0, -0.0, 0, False)}) == 4
+
+
 def test_every_element_type_is_a_constant_and_a_type_of_numbers():
     known = [d for d in vars(dtypes).values() if isinstance(d, dtypes.DType)]
     assert set(registry.ELEMENTS.values()) == set(known) and len(registry.ELEMENTS) == len(set(known)) == 24
