@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import dtypes, seam
+from .. import dtypes, nvgpu, seam
 from ..dtypes import DType
 from ..seam import StaticEnum
 
@@ -127,12 +127,19 @@ def element_name(dtype: DType) -> str:
 
 @functools.cache
 def enumerations() -> dict[str, type[StaticEnum]]:
-    """Return the library's enumerations by name, with their dialect; those whose names are not unique are left out."""
+    """Return the library's enumerations by name, with their dialect; those of one name with the facade of `nvgpu` that
+    shows them, and without one they are left out."""
     found: dict[str, list[type[StaticEnum]]] = {}
     for cls in StaticEnum.__subclasses__():
         if is_own(cls):
             found.setdefault(f"{_dialect(cls).partition('.')[0]}.{cls.__name__}", []).append(cls)
-    return {name: classes[0] for name, classes in sorted(found.items()) if len(classes) == 1}
+    named = {name: classes[0] for name, classes in found.items() if len(classes) == 1}
+    for name, classes in found.items():
+        for facade in (nvgpu.cpasync, nvgpu.tcgen05, nvgpu.warp, nvgpu.warpgroup) if len(classes) > 1 else ():
+            dialect, _, plain = name.partition(".")
+            if getattr(facade, plain, None) in classes:
+                named[f"{dialect}.{facade.__name__.rpartition('.')[2]}.{plain}"] = getattr(facade, plain)
+    return dict(sorted(named.items()))
 
 
 @functools.cache
