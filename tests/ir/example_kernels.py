@@ -121,7 +121,7 @@ KERNELS: dict[str, tuple[str, Callable[[], Made]]] = {
 }  # fmt: skip
 """The target of each kernel, and what makes the kernel and its arguments."""
 
-QUICK = ("reduce", "hopper_gemm")
+QUICK = ("elementwise", "reduce", "ordered_warps", "hopper_gemm")
 """Those that are tested by default."""
 
 
