@@ -7,6 +7,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .compiler.host import cudasim
 from .compiler.inspection.spelled import spelled_by
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ __all__ = ["inspect"]
 spelled_by(lambda: importlib.import_module(".ir.spelling", __package__))
 
 
-def load() -> ModuleType:
-    """Import `numba_cute.ir`, which says what is missing where xDSL is not installed."""
+def load(name: str = "ir") -> ModuleType:
+    """Import `numba_cute.ir`, which says what is missing where xDSL is not installed. name: of what asks for it, which
+    refuses under Numba's own simulator, where there is no compiler to ask."""
+    if cudasim.enabled():
+        cudasim.unavailable(name)()
     return importlib.import_module(".ir", __package__)
 
 
@@ -36,5 +40,5 @@ def inspect(kernel: Any, args: Any, arch: str = "sm_90a") -> Module:
         print(module)
         [op.attributes["ptx"] for op in module if op.name == "cute.gemm"]
     """
-    module: Module = load().from_kernel(kernel, args, arch)
+    module: Module = load("inspect").from_kernel(kernel, args, arch)
     return module

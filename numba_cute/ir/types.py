@@ -21,7 +21,7 @@ from . import registry, spelling as _spelling  # noqa: F401 - the forms of types
 from .fields import FORMS
 from .reader import BUILTIN, Noted, Reader
 from .scanner import SpellingError
-from .writer import parts
+from .writer import name_of, parts
 
 __all__ = ["TYPES", "DescribedType", "description_of", "type_of", "types_of"]
 
@@ -107,7 +107,7 @@ def type_of(d: Description) -> Attribute:
     (`i32`, `ui32`, `i1`, `f32`), unless something is known to divide it."""
     if isinstance(d, Scalar) and d.divisor == 1:
         return _BUILTIN[d.dtype]  # type: ignore[no-any-return]
-    return TYPES[parts(d)[0]](d)
+    return TYPES[name_of(d)](d)
 
 
 def description_of(t: Attribute) -> Description:

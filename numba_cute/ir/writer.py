@@ -61,7 +61,6 @@ def thing_text(thing: Thing) -> str:
     return item(thing)
 
 
-@functools.lru_cache(maxsize=4096)
 def typed(d: Description) -> str:
     """Write a description as a type of its own, after a `!`; not of numbers known only at run time whose types are
     MLIR's own."""
@@ -69,26 +68,43 @@ def typed(d: Description) -> str:
     return f"!{name}<{inner}>" if inner else f"!{name}"
 
 
+@functools.lru_cache(maxsize=8192)
 def parts(d: Description, things: tuple[Thing, ...] | None = None) -> tuple[str, str]:
     """Return the name of a description's type, with its dialect, and what stands between its < and >. things: what it
     says without names, in place of the usual."""
-    if isinstance(d, Constant):
-        return ("cute.int" if is_int(d) else "cute.constant"), item(d)
-    if isinstance(d, Scalar):
-        return "cute.int", item(d)
-    if isinstance(d, Group):
-        return "cute.tuple", item(d)
+    if isinstance(d, (Object, Struct)):
+        return name_of(d), _said(d, things)
+    return name_of(d), _inner(d)
+
+
+def name_of(d: Description) -> str:
+    """Return the name of a description's type, with its dialect."""
+    if isinstance(d, (Object, Struct)):
+        form = form_of(d)
+        return registry.mnemonic_of(d.cls) if form is None else form.name
+    if isinstance(d, Constant) and not is_int(d):
+        return "cute.constant"
+    return _NAMES[type(d)]
+
+
+_NAMES: dict[type, str] = {
+    Constant: "cute.int", Scalar: "cute.int", Group: "cute.tuple", RegisterFile: "cute.registers",
+    Elements: "cute.elements", TensorMap: "cute_nvgpu.tensor_map", Array: "numba.array", Foreign: "numba.type",
+}  # fmt: skip
+
+
+def _inner(d: Description) -> str:
+    """What stands between < and > in the type of what is no object."""
     if isinstance(d, (RegisterFile, Elements)):
-        name = "cute.registers" if isinstance(d, RegisterFile) else "cute.elements"
-        return name, f"{registry.element_name(d.dtype)}, {d.count}"
+        return f"{registry.element_name(d.dtype)}, {d.count}"
     if isinstance(d, TensorMap):
-        return "cute_nvgpu.tensor_map", ""
+        return ""
     if isinstance(d, Array):
         readonly = ", readonly" if d.readonly else ""
-        return "numba.array", f"{registry.element_name(d.dtype)}, {d.ndim}, {d.layout}{readonly}"
+        return f"{registry.element_name(d.dtype)}, {d.ndim}, {d.layout}{readonly}"
     if isinstance(d, Foreign):
-        return "numba.type", quoted(foreign_name(d.type))
-    return _instance(d, things)
+        return quoted(foreign_name(d.type))
+    return item(d)
 
 
 def _constant(value: Any) -> str:
@@ -163,16 +179,16 @@ def is_profile(d: Description) -> bool:
     return is_number(d) or d == Constant(None)
 
 
-def _instance(d: Object | Struct, things: tuple[Thing, ...] | None) -> tuple[str, str]:
+def _said(d: Object | Struct, things: tuple[Thing, ...] | None) -> str:
+    """What stands between < and > in the type of an object."""
     form, fields = form_of(d), fields_by_name(d)
-    name = registry.mnemonic_of(d.cls)
     said: list[str] = []
-    if name in (registry.OBJECT, registry.STRUCT):
+    if registry.mnemonic_of(d.cls) in (registry.OBJECT, registry.STRUCT):
         said.append(f"@{quoted(symbol_of(d.cls))}")
     implied = default_fields(d.cls)
     within = None
     if form is not None:
-        name, within = form.name, form.within
+        within = form.within
         head = form.head(fields) if things is None else list(things)
         if head is not None:
             texts = list(map(thing_text, head))
@@ -183,7 +199,7 @@ def _instance(d: Object | Struct, things: tuple[Thing, ...] | None) -> tuple[str
             said += _inner_fields(field, value, implied.get(field))
         elif implied.get(field) != value:
             said.append(f"{field} = {item(value)}")
-    return name, ", ".join(said)
+    return ", ".join(said)
 
 
 def _inner_fields(name: str, value: Description, implied: Description | None) -> list[str]:

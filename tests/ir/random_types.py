@@ -56,7 +56,7 @@ integers = st.builds(
 numbers = st.one_of(st.integers(-(2**40), 2**40).map(Constant), integers)
 elements = st.sampled_from(list(registry.ELEMENTS.values()))
 constants = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False), elements,
+    st.none(), st.booleans(), st.integers(), st.text(), st.floats(), elements,
     st.sampled_from([*AddressSpace, *warpgroup.OperandMajorMode, print, Layout, cute.copy]),
 ).map(Constant)  # fmt: skip
 layouts = any_layouts().map(described_value)

@@ -307,6 +307,12 @@ def test_every_member_of_every_enumeration_is_a_constant():
     assert len(registry.enumerations()) > 25
 
 
+def test_floats_are_told_apart_by_sign_and_nan_is_nan():
+    texts = [both_ways(Constant(x)) for x in (0.0, -0.0, float("nan"), 1.0)] + [both_ways(Constant(1))]
+    assert texts == [*(f"!cute.constant<{x}>" for x in ("0.0", "-0.0", "nan", "1.0")), "!cute.int<1>"]
+    assert len({Constant(x) for x in (0.0, -0.0, 0, False)}) == 4
+
+
 def test_every_element_type_is_a_constant_and_a_type_of_numbers():
     known = [d for d in vars(dtypes).values() if isinstance(d, dtypes.DType)]
     assert set(registry.ELEMENTS.values()) == set(known) and len(registry.ELEMENTS) == len(set(known)) == 24
@@ -440,11 +446,15 @@ def _halves(text):
 # ------------------------------------------------------------------ the examples' kernels
 
 
+HERE = ("reduce", "hopper_gemm")
+"""Those that are tested here by default."""
+
+
 def test_quick_examples_are_examples():
-    assert set(QUICK) <= set(KERNELS)
+    assert set(HERE) <= set(QUICK) <= set(KERNELS)
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in KERNELS])
+@pytest.mark.parametrize("name", [n if n in HERE else pytest.param(n, marks=pytest.mark.slow) for n in KERNELS])
 def test_every_value_of_an_example_is_text_and_back(name):
     for d in descriptions(name):
         text = both_ways(d)

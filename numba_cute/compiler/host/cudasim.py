@@ -48,7 +48,9 @@ def taking_tensors(py_func: Any, options: dict[str, Any], takes: Any) -> Any:
     return Kernel(cuda.jit(**options)(py_func))
 
 
-def _unavailable(name: str) -> Callable[..., Any]:
+def unavailable(name: str) -> Callable[..., Any]:
+    """Give what stands for `cute.<name>`, which needs the compiler: it refuses."""
+
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise CuteError(
             f"cute.{name} needs the compiler, which NUMBA_ENABLE_CUDASIM=1 turns off: unset it, or run the kernel by "
@@ -58,7 +60,7 @@ def _unavailable(name: str) -> Callable[..., Any]:
     return refuse
 
 
-compile = _unavailable("compile")
-inspect_layouts = _unavailable("inspect_layouts")
-inspect_ptx = _unavailable("inspect_ptx")
-launch = _unavailable("launch")
+compile = unavailable("compile")
+inspect_layouts = unavailable("inspect_layouts")
+inspect_ptx = unavailable("inspect_ptx")
+launch = unavailable("launch")

@@ -54,11 +54,14 @@ class Constant:
 
     value: Any
 
-    def __eq__(self, other: Any) -> bool:  # 1, 1.0 and True are three constants
-        return isinstance(other, Constant) and type(self.value) is type(other.value) and self.value == other.value
+    def __eq__(self, other: Any) -> bool:  # 1, 1.0 and True are three constants, 0.0 and -0.0 two; nan is nan
+        return isinstance(other, Constant) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((type(self.value), self.value))
+        return hash(self._key())
+
+    def _key(self) -> tuple[type, Any]:
+        return type(self.value), repr(self.value) if type(self.value) is float else self.value
 
 
 @dataclass(frozen=True)
