@@ -11,13 +11,15 @@ from xdsl.passes import ModulePass
 
 from ...seam import CuteError
 from ..module import Module, context
+from .coalesce import Coalesce
 from .dce import DeadCode
 from .fold import Fold
 from .lower_to_nvgpu import LowerToNvgpu
 from .lower_to_ptx import LowerToPtx
 from .rewriting import Refused
+from .vectorise import Vectorise
 
-PASSES: dict[str, type[ModulePass]] = {p.name: p for p in (Fold, DeadCode, LowerToNvgpu, LowerToPtx)}
+PASSES: dict[str, type[ModulePass]] = {p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx)}
 """All passes, by the names that the command line has for them."""
 
 

@@ -74,7 +74,7 @@ class Names:
         """Return the name of a global that holds `value`: a new one, near `hint`, at its first use."""
         found = self._of.get(id(value))
         if found is None:
-            found = self._of[id(value)] = _unused(identifier(hint), self._taken | self.variables)
+            found = self._of[id(value)] = _unused(identifier(hint), self._taken, self.variables)
             self._taken.add(found)
             self.space[found] = value  # which keeps it alive, so that no id is another's
         return found
@@ -87,15 +87,15 @@ class Names:
 
     def variable(self, hint: str, others: set[str]) -> str:
         """Return the name of a variable of a function whose `others` are called otherwise."""
-        found = _unused(hint, self._taken | others)
+        found = _unused(hint, self._taken, others)
         others.add(found)
         self.variables.add(found)
         return found
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, *taken: set[str]) -> str:
     made, n = name, 0
-    while made in taken:
+    while any(made in names for names in taken):
         n += 1
         made = f"{name}_{n}"
     return made
@@ -153,6 +153,21 @@ class Writer:
                 self.refuse(op, "it is no operation that a kernel can be made of")
             handlers[0](self, op)
 
+    def expression_of(self, operations: Sequence[Operation], value: SSAValue) -> str | None:
+        """Return operations as one expression, which gives `value`; None if one of them is none."""
+        known, lines = dict(self.values), len(self.lines)
+        for op in operations:
+            self.operation(op)
+            made = [line.text for line in self.lines[lines:]]
+            del self.lines[lines:]
+            name, equals, text = made[0].partition(" = ") if made else ("", "", "")
+            if len(made) > 1 or made and (not equals or len(op.results) != 1 or name != self.values[op.results[0]]):
+                self.values = known
+                return None
+            if made:
+                self.values[op.results[0]] = f"({text})"
+        return self.typed(value)
+
     @contextmanager
     def at(self, op: Operation) -> Iterator[None]:
         """Let the lines that are written meanwhile have the place of `op`; one without a place has its parent's."""
@@ -164,7 +179,7 @@ class Writer:
     def refuse(self, op: Operation, why: str) -> Any:
         """Raise the error of an operation: where it stands, and why no kernel can have it."""
         line, _ = self.text.at.get(op, self._position)
-        source = self.text.source.splitlines()[line - 1 : line]
+        source = self.text.lines[line - 1 : line]
         shown = f"\n    {source[0].strip()}" if source else ""
         raise CuteError(f"{op.name}: {why}\n  in {self.text.file}:{line}{shown}")
 
