@@ -9,17 +9,7 @@ from typing import Any
 
 from ..compiler.inspection.described import Array, Constant, Description, Group, Scalar
 from ..compiler.inspection.typed import (
-    Call,
-    Copy,
-    Function,
-    Item,
-    Iterate,
-    Known,
-    Next,
-    Operator,
-    Set,
-    Source,
-    Statement,
+    Attribute, Call, Copy, Function, Item, Iterate, Known, Next, Operator, Set, Source, Statement,
 )  # fmt: skip
 from ..dtypes import Boolean, DType, Int64
 from ..seam import CuteError
@@ -87,7 +77,9 @@ def _is_positive(function: Function, variable: str) -> bool:
         return isinstance(d.value, int) and d.value > 0
     source = _definition(function, variable)
     if isinstance(source, Operator):
-        return source.function in (operator.mul, operator.add) and all(_is_positive(function, v) for v in source.operands)
+        return source.function in (operator.mul, operator.add) and all(
+            _is_positive(function, v) for v in source.operands
+        )
     if isinstance(source, Item):
         return _is_size(_definition(function, source.of))
     if isinstance(source, Attribute):  # of cuda.blockDim
