@@ -12,6 +12,7 @@ from xdsl.printer import Printer
 from ..compiler.inspection import inference
 from ..compiler.inspection.described import Description
 from ..compiler.inspection.effects import PURE, READS, Effects
+from .names import is_kept, object_of
 from .operations import Binary, CallOp, GetAttr, Inferred, LoadElement, MethodOp, StoreElement
 
 
@@ -81,6 +82,8 @@ class NumbaValue(Inferred):
         return {"symbol": StringAttr(parser.parse_symbol_name().data)}
 
     def infer(self, arch: str) -> Description:
+        if is_kept(self.symbol.data):
+            return inference.infer_global(object_of(self.symbol.data), arch=arch)
         return inference.infer_value(self.symbol.data, arch=arch)
 
     def effects(self) -> Effects:

@@ -67,6 +67,11 @@ def _shown() -> dict[int, str]:
     return found
 
 
+def is_kept(symbol: str) -> bool:
+    """Return whether a symbol names what only this process has."""
+    return symbol in _kept
+
+
 def _keep(symbol: str, obj: Any) -> str:
     """Keep `obj` in the table under this symbol, or this one with a number."""
     known = _symbols.get(id(obj))

@@ -188,6 +188,13 @@ def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
         return described(_found(_context(), symbol))
 
 
+def infer_global(value: Any, *, arch: str = "sm_90a") -> Description:
+    """Describe an object that a kernel captures as a global. Raises CuteError for one that kernels do not know."""
+    with compiling_for(arch):
+        found = _asked(_context().resolve_value_type, value)
+    return described(found.copy(readonly=True) if isinstance(found, types.Array) else found)  # which is a constant
+
+
 def description_of_argument(value: Any) -> Description:
     """Describe a kernel's argument: an array, a tensor, a number, any object that a kernel takes."""
     return described(typeof(value, Purpose.argument))

@@ -5,12 +5,14 @@ item or an operator."""
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from ...compiler.inspection.described import Constant, Description, Group, Scalar
 from ...compiler.inspection.inference import value_of
 from ..calls import Operand
-from ..foreign import NumbaValue
+from ..foreign import NumbaCall, NumbaValue
+from ..names import is_kept, object_of
 from ..operations import (
     ApiOp,
     Binary,
@@ -70,7 +72,17 @@ def api(w: Writer, op: ApiOp) -> None:
 @writes(CallOp)
 def call(w: Writer, op: CallOp) -> None:
     """A call of any other function."""
-    _call(w, op, w.expression(op.function), *_arguments(w, op))
+    module, _, path = op.callee.data.partition(":")
+    if isinstance(op, NumbaCall) and path and module.partition(".")[0] == "numba" and module in sys.modules:
+        return _call(w, op, _path(w, op.callee.data), *_arguments(w, op))  # not all of Numba's are known as globals
+    return _call(w, op, w.expression(op.function), *_arguments(w, op))
+
+
+def _path(w: Writer, symbol: str) -> str:
+    """Return what a symbol names, by its module."""
+    module, _, path = symbol.partition(":")
+    root = w.names.of(importlib.import_module(module), module.rpartition(".")[2])
+    return f"{root}.{path}" if path else root
 
 
 @writes(MethodOp)
@@ -156,9 +168,7 @@ def static(w: Writer, op: StaticOp) -> None:
 @writes(NumbaValue)
 def value(w: Writer, op: NumbaValue) -> None:
     """A value that is found by import."""
-    module, _, path = op.symbol.data.partition(":")
-    root = w.names.of(importlib.import_module(module), module.rpartition(".")[2])
-    _result(w, op, f"{root}.{path}" if path else root)
+    _result(w, op, w.expression(object_of(op.symbol.data)) if is_kept(op.symbol.data) else _path(w, op.symbol.data))
 
 
 @writes(CastOp)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects import cf, func, gpu, scf
+from xdsl.dialects import arith, cf, func, gpu, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...arch import index
@@ -68,9 +68,16 @@ def _carry(w: Writer, arguments: Sequence[SSAValue], initial: Sequence[SSAValue]
 
 @writes(scf.WhileOp)
 def while_loop(w: Writer, op: scf.WhileOp) -> None:
-    """A `while True`, left where the condition is false."""
+    """A `while` of its test, or a `while True` that is left where its condition is false."""
     before, after = op.before_region.block, op.after_region.block
     variables = _carry(w, before.args, op.arguments)
+    test = _test(w, before)
+    if test is not None:
+        for argument, result, variable in zip(after.args, op.res, variables):
+            w.values[argument] = w.values[result] = variable
+        with w.indented(f"while {test}:"):
+            _give(w, after, variables)
+        return
     passed = [w.variable(a) for a in after.args]
     with w.indented("while True:"):
         w.block(before)
@@ -83,6 +90,31 @@ def while_loop(w: Writer, op: scf.WhileOp) -> None:
         _give(w, after, variables)
     for result, variable in zip(op.res, passed):
         w.values[result] = variable
+
+
+def _test(w: Writer, before: Block) -> str | None:
+    """Return the test of a `while` as one expression, as Python has it; None if it is none.
+
+    It is one if all values are used once, and in the order in which Python comes to them, and if what is carried goes
+    on as it came. Python then tests in front of the loop and at its end.
+    """
+    condition = before.last_op
+    assert isinstance(condition, scf.ConditionOp)
+    if tuple(condition.args) != tuple(before.args):
+        return None
+    wanted = [op for op in before.ops if op is not condition and not isinstance(op, arith.ConstantOp)]
+    if _operations(condition.condition, before) != wanted:
+        return None
+    return w.expression_of([op for op in before.ops if op is not condition], condition.condition)
+
+
+def _operations(value: SSAValue, block: Block) -> list[Operation]:
+    """List the operations of a block that make a value, but for constants, in the order in which Python comes to
+    them."""
+    op = value.owner
+    if not isinstance(op, Operation) or op.parent is not block or isinstance(op, arith.ConstantOp):
+        return []
+    return [*(o for operand in op.operands for o in _operations(operand, block)), op]
 
 
 @writes(scf.IfOp)

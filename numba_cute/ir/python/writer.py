@@ -153,6 +153,21 @@ class Writer:
                 self.refuse(op, "it is no operation that a kernel can be made of")
             handlers[0](self, op)
 
+    def expression_of(self, operations: Sequence[Operation], value: SSAValue) -> str | None:
+        """Return operations as one expression, which gives `value`; None if one of them is none."""
+        known, lines = dict(self.values), len(self.lines)
+        for op in operations:
+            self.operation(op)
+            made = [line.text for line in self.lines[lines:]]
+            del self.lines[lines:]
+            name, equals, text = made[0].partition(" = ") if made else ("", "", "")
+            if len(made) > 1 or made and (not equals or len(op.results) != 1 or name != self.values[op.results[0]]):
+                self.values = known
+                return None
+            if made:
+                self.values[op.results[0]] = f"({text})"
+        return self.typed(value)
+
     @contextmanager
     def at(self, op: Operation) -> Iterator[None]:
         """Let the lines that are written meanwhile have the place of `op`; one without a place has its parent's."""
@@ -239,9 +254,10 @@ class Writer:
         return [self.typed(v) for v in values]
 
     def give(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
-        """Assign values to several variables at once, but for those that nothing depends on."""
+        """Assign values to several variables at once, but for objects that nothing depends on: a number is given, since
+        what follows may hand it on."""
         held = [self.values.get(v) for v in values]
-        wanted = [i for i, h in enumerate(held) if not (isinstance(h, Literal) and h.poison)]
+        wanted = [i for i, h in enumerate(held) if not (isinstance(h, Literal) and h.poison and h.value is None)]
         self.assign([targets[i] for i in wanted], [self.typed(values[i]) for i in wanted])
 
     def constant(self, value: SSAValue) -> Any:
