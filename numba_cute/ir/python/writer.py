@@ -166,7 +166,8 @@ class Writer:
                 return None
             if made:
                 self.values[op.results[0]] = f"({text})"
-        return self.typed(value)
+        found = self.typed(value)
+        return found[1:-1] if value.owner in operations and found[0] == "(" else found
 
     @contextmanager
     def at(self, op: Operation) -> Iterator[None]:
