@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -243,6 +244,8 @@ class Writer:
         if type(value) is slice:
             parts = ", ".join(map(self.expression, (value.start, value.stop, value.step)))
             return f"slice({parts})"
+        if isinstance(value, MethodType):  # a class's
+            return f"{self.expression(value.__self__)}.{value.__name__}"
         name = getattr(value, "__name__", None) or getattr(getattr(value, "py_func", None), "__name__", None)
         if isinstance(value, DType):
             name = value.name
