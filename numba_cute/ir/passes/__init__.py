@@ -19,7 +19,9 @@ from .lower_to_ptx import LowerToPtx
 from .rewriting import Refused
 from .vectorise import Vectorise
 
-PASSES: dict[str, type[ModulePass]] = {p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx)}
+PASSES: dict[str, type[ModulePass]] = {
+    p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx)
+}
 """All passes, by the names that the command line has for them."""
 
 

@@ -182,7 +182,9 @@ class _Told(Maker):
 
     def constant(self, value: Any, of: DType | None) -> SSAValue:
         """Make a constant number."""
-        of = of or (dtypes.Boolean if isinstance(value, bool) else dtypes.Int32 if isinstance(value, int) else dtypes.Float32)
+        of = of or (
+            dtypes.Boolean if isinstance(value, bool) else dtypes.Int32 if isinstance(value, int) else dtypes.Float32
+        )
         ty: Any = plain_type(of)
         if ty is None or not isinstance(value, (bool, int, float)):
             raise Untold(f"a constant of {of}")
