@@ -20,7 +20,7 @@ from .liveness import around, asked, live_after_each, live_in, written
 from .module import Module
 from .options import DEVICE, KERNEL, attributes_of
 from .python.text import TARGET
-from .statements import Statements
+from .statements import Statements, named
 from .structure import Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
 from .types import type_of
 from .values import Builder, Held, assembled, carried_types
@@ -68,8 +68,7 @@ class _Function:
         self._at = Statements(kernel, self._function, names, out)
         for parameter, value in zip(parameters, self._block.args, strict=True):
             self._at.set(parameter, value)
-            name = parameter.removeprefix("arg.")
-            value.name_hint = name if SSAValue.is_valid_name(name) else None
+            value.name_hint = named(parameter.removeprefix("arg."))
 
     @property
     def _variables(self) -> dict[str, Description]:

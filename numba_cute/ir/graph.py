@@ -100,6 +100,11 @@ class Graph:
         loop = self.loops[header]
         return sorted({t for label in loop for t in self.targets(label)} - loop, key=self.order)
 
+    def leaving(self, header: int) -> list[int]:
+        """List the blocks of a loop that may end it."""
+        loop = self.loops[header]
+        return sorted(label for label in loop if not loop.issuperset(self.targets(label)))
+
     def reached(self, label: int, stops: frozenset[int]) -> set[int]:
         """Find what is reached from a block, itself included, up to `stops`."""
         found, todo = {label}, [label]

@@ -9,17 +9,7 @@ from typing import Any
 
 from ..compiler.inspection.described import Array, Constant, Description, Group, Scalar
 from ..compiler.inspection.typed import (
-    Call,
-    Copy,
-    Function,
-    Item,
-    Iterate,
-    Known,
-    Next,
-    Operator,
-    Set,
-    Source,
-    Statement,
+    Attribute, Call, Copy, Function, Item, Iterate, Known, Next, Operator, Set, Source, Statement,
 )  # fmt: skip
 from ..dtypes import Boolean, DType, Int64
 from ..seam import CuteError
@@ -80,6 +70,32 @@ def _definition(function: Function, variable: str) -> Source | None:
         variable = found[0].source
 
 
+def _is_positive(function: Function, variable: str) -> bool:
+    """Say whether a variable is known to be positive: sizes of a block or of the grid, and what is computed of them."""
+    d = function.variables.get(variable)
+    if isinstance(d, Constant):
+        return isinstance(d.value, int) and d.value > 0
+    source = _definition(function, variable)
+    if isinstance(source, Operator):
+        return source.function in (operator.mul, operator.add) and all(
+            _is_positive(function, v) for v in source.operands
+        )
+    if isinstance(source, Item):
+        return _is_size(_definition(function, source.of))
+    if isinstance(source, Attribute):  # of cuda.blockDim
+        whole = _definition(function, source.of)
+        return isinstance(whole, Attribute) and whole.name in ("blockDim", "gridDim")
+    if isinstance(source, Call) and isinstance(source.callee, DType) and len(source.args) == 1:
+        return _is_positive(function, source.args[0])
+    return _is_size(source)
+
+
+def _is_size(source: Source | None) -> bool:
+    """Say whether a call gives sizes of a block or of the grid."""
+    names = ("gridsize", "block_dim", "grid_dim", "cluster_dim")
+    return isinstance(source, Call) and getattr(source.callee, "__name__", "").rpartition(".")[2] in names
+
+
 class _Range:
     """Makes the iteration of one step."""
 
@@ -91,7 +107,8 @@ class _Range:
         start, stop, step = (None, *args, None) if len(args) == 1 else (*args, None)[:3]
         assert stop is not None
         known = 1 if step is None else self._known(step)
-        made = Iteration(self._step.value, start, stop, step, known is not None and known > 0)
+        upward = known > 0 if known is not None else step is not None and _is_positive(self._function, step)
+        made = Iteration(self._step.value, start, stop, step, upward)
         self._counted(made, known)
         return made
 

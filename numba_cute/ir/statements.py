@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -102,8 +103,8 @@ class Statements:
     def set(self, target: str, held: Held) -> None:
         """Let a variable hold a value; a value that has no name takes the variable's."""
         self.held[target] = held
-        name = target.partition(".")[0]
-        if isinstance(held, SSAValue) and held.name_hint is None and name.isidentifier():
+        name = named(target)
+        if isinstance(held, SSAValue) and held.name_hint is None and name is not None:
             held.name_hint = name
 
     # ------------------------------------------------------------ statements
@@ -254,6 +255,9 @@ class Statements:
         of = self.description(source.of)
         held = self.held.get(source.of)
         if isinstance(of, Constant) and isinstance(module := of.value, ModuleType):
+            known = getattr(module, source.name, None)
+            if isinstance(d, Scalar) and isinstance(known, (bool, int, float)):
+                return self.out.number(known, d)
             return Deferred(lambda: f"{module.__name__}:{source.name}", d)
         if isinstance(held, Deferred) and isinstance(d, Foreign):
             symbol = held.symbol
@@ -301,6 +305,12 @@ class Deferred:
         )
         made: SSAValue = statements.out.emit(op)
         return made
+
+
+def named(variable: str) -> str | None:
+    """Return what a value that a variable holds may be called: names with numbers at their end are the printer's."""
+    name = re.sub(r"(_\d+)+$", "", variable.partition(".")[0])
+    return name if name.isidentifier() and not name.startswith("closure__locals__") else None
 
 
 def _known(value: Any, d: Description) -> Held:

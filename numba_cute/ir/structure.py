@@ -223,7 +223,7 @@ class _Structure:
         exits = self._graph.exits(header)
         statements, end = self._statements[header], self._ends[header]
         iteration = next((iteration_of(self._function, s) for s in statements if isinstance(s, Next)), None)
-        if isinstance(end, _Fork) and len(exits) == 1 and exits[0] in (end.then, end.otherwise):
+        if isinstance(end, _Fork) and len(exits) == 1 and self._graph.leaving(header) == [header]:
             leaves_by_then = end.then == exits[0]
             body = self._region(end.otherwise if leaves_by_then else end.then, frozenset([header]))
             if iteration is not None and iteration.upward:

@@ -258,9 +258,10 @@ class Writer:
         return [self.typed(v) for v in values]
 
     def give(self, targets: Sequence[str], values: Sequence[SSAValue]) -> None:
-        """Assign values to several variables at once, but for those that nothing depends on."""
+        """Assign values to several variables at once, but for objects that nothing depends on: a number is given, since
+        what follows may hand it on."""
         held = [self.values.get(v) for v in values]
-        wanted = [i for i, h in enumerate(held) if not (isinstance(h, Literal) and h.poison)]
+        wanted = [i for i, h in enumerate(held) if not (isinstance(h, Literal) and h.poison and h.value is None)]
         self.assign([targets[i] for i in wanted], [self.typed(values[i]) for i in wanted])
 
     def constant(self, value: SSAValue) -> Any:
