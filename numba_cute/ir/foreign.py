@@ -23,6 +23,8 @@ class NumbaCall(CallOp):
 
     def infer(self, arch: str) -> Description:
         positional, keywords = self.described()
+        if is_kept(self.callee.data):
+            return inference.infer(self.function, positional, keywords, arch=arch)
         return inference.infer_named(self.callee.data, positional, keywords, arch=arch)
 
 

@@ -271,3 +271,74 @@ def test_a_gemm(rng):
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64).T)
     assert "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in cute.compile(kernel, args, arch=TARGET).ptx
     same_ptx(kernel, gemm, args)
+
+
+OF_NUMBA = """
+func.func @k(%a: !numba.array<f32, 2, C>, %out: !numba.array<f32, 1, C>) attributes {cute.kernel} {
+  %g = numba.call @"numba.cuda:grid" 1
+  %lane = numba.value @"numba.cuda:laneid"
+  %v = numba.get_item %a, (%g, 1)
+  %shape = numba.get_attr %a, "shape"
+  %n = cute.slice %shape, 1
+  %double = numba.binary "*", %v, 2.0
+  %less = numba.binary "neg", %double
+  %f = cute.cast %n : i64 -> f32
+  %sum = arith.addf %v, %f : f32
+  %row = numba.get_item %a, %g
+  numba.set_item %row, 0, %less
+  %old = numba.call @"numba.cuda:atomic.add" %out, 0, %sum
+  func.return
+}
+"""
+
+
+def test_numbas_own(rng):
+    a, out = rng.integers(0, 9, (32, 2)).astype(np.float32), np.zeros(1, np.float32)
+    first = a.copy()
+    kernel = kernel_of(OF_NUMBA)
+    cute.simulate(kernel, arch=TARGET)[1, 32](a, out)
+    np.testing.assert_array_equal(a, np.stack([-2 * first[:, 1], first[:, 1]], 1))
+    assert out[0] == (first[:, 1] + 2).sum()
+    assert "atom" in cute.compile(kernel, (a, out), arch=TARGET).ptx
+
+
+OBJECTS = """
+!out = !cute.memref<i32, gmem, align<4>, (32,4):(4,1), address = ?{i64}>
+func.func @k(%out: !out, %n: i32) attributes {cute.kernel} {
+  %idx = cute.arch.thread_idx
+  %t = cute.slice %idx, 0
+  %l = cute.static : !cute.layout<(4,8), (8,1)>
+  %c = cute.method "__call__" of %l, %t
+  cute.store_element %out, (%t, 0), %c
+  %pair = cute.make_tuple (%t, 3, (%n, 4))
+  %wide = cute.cast %pair : !cute.tuple<(?,3,(?,4))> -> !cute.tuple<(?{i64},?{i64},(?,4))>
+  %three = cute.slice %wide, 1
+  %inner = cute.slice %wide, 2
+  %again = cute.slice %inner, 0
+  %m = arith.trunci %three : i64 to i32
+  %sum = arith.addi %m, %again : i32
+  cute.store_element %out, (%t, 1), %sum
+  %state = cute.pipeline.make_pipeline_state @"numba_cute.pipeline.state:PipelineUserType.Producer", 4
+  cute.method "advance" of %state
+  cute.set_attr %state, "count", 7
+  %i = cute.get_attr %state, "index"
+  %count = cute.get_attr %state, "count"
+  cute.store_element %out, (%t, 2), %i
+  %pointer = cute.get_attr %out, "iterator"
+  %next = cute.binary "+", %pointer, 3
+  %one = cute.make_tensor %next, 128
+  %stride = cute.get_attr %out, "stride"
+  %s = cute.binary "*", %t, 4
+  cute.store_element %one, (%s), %count
+  func.return
+}
+"""
+
+
+def test_objects():
+    out = np.zeros((32, 4), np.int32)
+    kernel = kernel_of(OBJECTS)
+    cute.simulate(kernel, arch=TARGET)[1, 32](from_dlpack(out), np.int32(5))
+    i = np.arange(32)
+    np.testing.assert_array_equal(out, np.stack([i % 4 * 8 + i // 4, i * 0 + 8, i * 0 + 1, i * 0 + 7], 1))
+    cute.compile(kernel, (from_dlpack(out), np.int32(5)), arch=TARGET)

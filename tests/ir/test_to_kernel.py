@@ -751,3 +751,55 @@ def test_which_kernel():
         kernel_of(two, "c")
     with pytest.raises(cute.CuteError, match="its kernels: none"):
         kernel_of("func.func private @a() {\n  func.return\n}\n")
+
+
+WHILE = f"""
+func.func @halve(%n: i32, %o: memref<?xi32>) attributes {{cute.kernel}} {{
+  {THREAD}
+  %c1 = arith.constant 1 : i32
+  %lo = arith.constant 0 : i32
+  %r, %steps = scf.while (%v = %n, %k = %lo) : (i32, i32) -> (i32, i32) {{
+    %half = arith.shrsi %v, %c1 : i32
+    %more = arith.cmpi sgt, %half, %k : i32
+    scf.condition(%more) %v, %k : i32, i32
+  }} do {{
+  ^bb0(%v: i32, %k: i32):
+    %next = arith.shrsi %v, %c1 : i32
+    %count = arith.addi %k, %c1 : i32
+    scf.yield %next, %count : i32, i32
+  }}
+  %sum = arith.addi %r, %steps : i32
+  memref.store %sum, %o[%t] : memref<?xi32>
+  func.return
+}}
+"""
+
+
+def test_a_test_that_is_one_expression():
+    assert "    while (Int32(v >> 1)) > k:" in python_of(WHILE).splitlines()
+    v, k = 1000, 0
+    while v >> 1 > k:
+        v, k = v >> 1, k + 1
+    for run, (got,) in both(kernel_of(WHILE), 2, [np.zeros(2, np.int32)], np.int32(1000)):
+        np.testing.assert_array_equal(got, v + k, err_msg=run)
+
+
+POISON = f"""
+func.func @k(%n: i32, %o: memref<?xi32>) attributes {{cute.kernel}} {{
+  {THREAD}
+  %none = ub.poison : i32
+  %lo = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %last = scf.for %i = %lo to %n step %one iter_args(%x = %none) -> (i32) : i32 {{
+    scf.yield %i : i32
+  }}
+  memref.store %last, %o[%t] : memref<?xi32>
+  func.return
+}}
+"""
+
+
+def test_what_nothing_depends_on_is_not_assigned():
+    assert "0)" not in python_of(POISON).replace("range(", "").replace("threadIdx", "")
+    for run, (got,) in both(kernel_of(POISON), 1, [np.zeros(1, np.int32)], np.int32(5)):
+        np.testing.assert_array_equal(got, 4, err_msg=run)

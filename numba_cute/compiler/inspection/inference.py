@@ -7,6 +7,7 @@ import importlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MethodType
 from typing import Any
 
 from numba.core.target_extension import target_override
@@ -43,7 +44,7 @@ def infer(
         elif attribute is not None:
             function = _asked(context.resolve_getattr, given.pop(0), attribute)
         else:
-            function = _asked(context.resolve_value_type, callee)
+            function = _value_type(context, callee)
         signature = _asked(context.resolve_function_type, function, tuple(given), named)
     return _given(signature, attribute or getattr(callee, "__name__", repr(callee)), args, keywords)
 
@@ -186,6 +187,13 @@ def infer_value(symbol: str, *, arch: str = "sm_90a") -> Description:
     """Describe a value that is found by import: "numba.cuda:laneid". Raises CuteError for one that kernels have not."""
     with compiling_for(arch):
         return described(_found(_context(), symbol))
+
+
+def _value_type(context: Any, value: Any) -> Any:
+    """Return the type of a global; of a class's method, of which Numba knows by the class."""
+    if isinstance(value, MethodType):
+        return _asked(context.resolve_getattr, _value_type(context, value.__self__), value.__name__)
+    return _asked(context.resolve_value_type, value)
 
 
 def infer_global(value: Any, *, arch: str = "sm_90a") -> Description:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MethodType
 from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -166,7 +167,8 @@ class Writer:
                 return None
             if made:
                 self.values[op.results[0]] = f"({text})"
-        return self.typed(value)
+        found = self.typed(value)
+        return found[1:-1] if value.owner in operations and found[0] == "(" else found
 
     @contextmanager
     def at(self, op: Operation) -> Iterator[None]:
@@ -242,6 +244,8 @@ class Writer:
         if type(value) is slice:
             parts = ", ".join(map(self.expression, (value.start, value.stop, value.step)))
             return f"slice({parts})"
+        if isinstance(value, MethodType):  # a class's
+            return f"{self.expression(value.__self__)}.{value.__name__}"
         name = getattr(value, "__name__", None) or getattr(getattr(value, "py_func", None), "__name__", None)
         if isinstance(value, DType):
             name = value.name
