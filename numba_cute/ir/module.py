@@ -25,7 +25,12 @@ _STANDARD = (arith.Arith, builtin.Builtin, cf.Cf, func.Func, gpu.GPU, math.Math,
 
 def dialects() -> tuple[Dialect, ...]:
     """Return the dialects `cute`, `cute_nvgpu` and `numba` with all their operations and types."""
-    everything = [*map(operations.operation, definitions.all_definitions()), *operations.OTHERS, *foreign.OPERATIONS, *rows.OPERATIONS]
+    everything = [
+        *map(operations.operation, definitions.all_definitions()),
+        *operations.OTHERS,
+        *foreign.OPERATIONS,
+        *rows.OPERATIONS,
+    ]
     return tuple(_dialect(name, everything) for name in OWN)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over modules of the IR, as xDSL has them: each keeps the module's meaning, and it verifies before and after."""
+"""Passes over modules of the IR, as xDSL has them: each keeps its meaning, and it verifies before and after."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from .lower_to_ptx import LowerToPtx
 from .rewriting import Refused
 from .vectorise import Vectorise
 
-PASSES: dict[str, type[ModulePass]] = {p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx)}
+PASSES: dict[str, type[ModulePass]] = {
+    p.name: p for p in (Fold, Coalesce, Vectorise, DeadCode, LowerToNvgpu, LowerToPtx)
+}
 """All passes, by the names that the command line has for them."""
 
 

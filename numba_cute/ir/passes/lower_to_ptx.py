@@ -37,11 +37,11 @@ _NAMES = {f"cute_nvgpu.{kind.name}" for kind in KINDS} | {
 
 
 class LowerToPtx(ModulePass):
-    """Make of each instruction of `cute_nvgpu` `cute_nvgpu.ptx` operations, which name the rows of the instruction table
-    that it issues, with their operands and static parameters.
+    """Make of each instruction of `cute_nvgpu` one or more `cute_nvgpu.ptx` operations, which name the rows of the
+    instruction table that it issues, with their operands and static parameters.
 
-    What its function computes before becomes arith, scf and `cute_nvgpu.machine` operations. It is found by running the
-    function: nothing is written twice. A function that asks the kernel for more, as memory of its own, stays as it is."""
+    What its function computes besides becomes arith, scf and `cute_nvgpu.machine` operations. It is found by running
+    the function: nothing is written twice. A function that asks the kernel for more, as memory of its own, stays."""
 
     name = "lower-to-ptx"
 
@@ -96,7 +96,7 @@ def plain_type(of: DType) -> Attribute | None:
         return i1
     if of.is_integer:
         return _PLAIN.get(of.width)
-    return {dtypes.Float32: f32, dtypes.Float64: f64}.get(of)
+    return f32 if of is dtypes.Float32 else f64 if of is dtypes.Float64 else None
 
 
 class _Told(Maker):
@@ -182,7 +182,9 @@ class _Told(Maker):
 
     def constant(self, value: Any, of: DType | None) -> SSAValue:
         """Make a constant number."""
-        of = of or (dtypes.Boolean if isinstance(value, bool) else dtypes.Int32 if isinstance(value, int) else dtypes.Float32)
+        of = of or (
+            dtypes.Boolean if isinstance(value, bool) else dtypes.Int32 if isinstance(value, int) else dtypes.Float32
+        )
         ty: Any = plain_type(of)
         if ty is None or not isinstance(value, (bool, int, float)):
             raise Untold(f"a constant of {of}")
@@ -278,7 +280,8 @@ class _Told(Maker):
 
     def _joined(self, a: Any, b: Any) -> DType:
         """The type in which two numbers meet."""
-        return requests.meeting(*(x.of if isinstance(x, Known) else Constant(x) for x in (a, b)))
+        of: DType = requests.meeting(*(x.of if isinstance(x, Known) else Constant(x) for x in (a, b)))
+        return of
 
     # ---------------------------------------------------------------- control flow
 
