@@ -7,10 +7,14 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .compiler.inspection.spelled import spelled_by
+
 if TYPE_CHECKING:
     from .ir import Module
 
 __all__ = ["inspect"]
+
+spelled_by(lambda: importlib.import_module(".ir.spelling", __package__))
 
 
 def load() -> ModuleType:

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "experimental": GROUND | {"isa", "tensor", "arch", "atoms", "nvgpu", "pipeline", "utils", "compiler"},
     "timelines": {"seam"},
     "results": GROUND | {"tensor", "math", "atoms", "nvgpu"},
-    "inspecting": {"seam"},
+    "inspecting": {"seam", "compiler"},
     "compiler": GROUND | {"config", "isa"},
     "sim": GROUND | {"config", "isa"},
 }

@@ -43,11 +43,6 @@ class CopyAtom:
     tma_modes: tuple[int | tuple[int, ...], ...] | None = None
     source: Any = field(default=None, compare=False, repr=False, metadata={"kernel": False})
 
-    def __cute_ir__(self) -> str:
-        """Give the operation, the elements' type, and how many bits one copy moves, as CuTe's IR has them."""
-        bits = f",{self.num_bits} b" if self.num_bits else ""
-        return f"!cute_nvgpu.copy_atom<{type(self.op).__name__},{self.value_type.ptx}{bits}>"
-
     def with_op(self, op: CopyOp) -> CopyAtom:
         """Give the atom with `op` in place of its operation."""
         return replace(self, op=op)
@@ -118,10 +113,6 @@ class TiledCopy:
     layout_tv_tiled: Layout
     tiler_mn: tuple[Any, ...]
 
-    def __cute_ir__(self) -> str:
-        tiler = ",".join(str(layout.shape(t)) for t in self.tiler_mn)
-        return f"!cute.tiled_copy<{self.atom.__cute_ir__()}, {self.layout_tv_tiled}, [{tiler}]>"
-
     @property
     def op(self) -> CopyOp:
         """The atom's operation."""
@@ -187,9 +178,6 @@ class ThrCopy:
 
     tiled_copy: TiledCopy
     thr_idx: Any
-
-    def __cute_ir__(self) -> str:
-        return "!cute.thr_copy" + self.tiled_copy.__cute_ir__().removeprefix("!cute.tiled_copy")
 
     def _partition(self, side: str, tensor: Tensor) -> Tensor:
         tiler = self.tiled_copy.tiler_mn

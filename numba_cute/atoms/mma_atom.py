@@ -6,7 +6,6 @@ Nothing here knows a particular instruction: `op.MmaOp` says what is asked of on
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -101,14 +100,6 @@ class MmaAtom:
             legal = ", ".join(f.name for f in self.op.fields)
             raise CuteError(f"{what}: field {field!r} is none that {self.op!r} has: {legal}")
         return _FIELDS[field]
-
-    def __cute_ir__(self) -> str:
-        """Give the types of A, B and C, the shape, and the first GPUs that have it, as CuTe's IR has them."""
-        op, row = self.op, self.op.row()
-        types = ",".join(t.ptx for t in (op.a_type, op.b_type, op.accumulator))
-        shape = ",".join(map(str, self.shape_mnk))
-        gpus = "" if row is None else f",SM{re.sub(r'^sm_|[af]$', '', row[0].target.split('|')[0])}"
-        return f"!cute_nvgpu.mma_atom<{types},[{shape}]{gpus}>"
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, first: bool, at_a: Any = None, at_b: Any = None) -> None:
         """Issue it once: d = a @ b.T + d. The `first` of a product adds to d only if the atom's `accumulate`, the
@@ -233,9 +224,6 @@ class TiledMma:
         """Give the elements along mode `mode_idx`, 0, 1 or 2 for M, N, K, of the whole tile."""
         return int(layout.size(self._tile(mode_idx)))
 
-    def __cute_ir__(self) -> str:
-        return f"!cute.tiled_mma<{self.atom.__cute_ir__()}, {self.atom_layout_mnk}>"
-
     def thrfrg(self, operand: str, lay: Any, tv: Layout | None = None) -> Any:
         """Give `lay`, the layout of `operand` "A", "B" or "C", as ((ThrV, (ThrX, ThrY)), (FrgV, (RestX, RestY, …))).
         tv: from (thread, value) to the elements of one instruction, in place of the operand's own."""
@@ -323,9 +311,6 @@ class ThrMma:
 
     tiled_mma: TiledMma
     thr_idx: Any
-
-    def __cute_ir__(self) -> str:
-        return "!cute.thr_mma" + self.tiled_mma.__cute_ir__().removeprefix("!cute.tiled_mma")
 
     def _partition(self, operand: str, tensor: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor):

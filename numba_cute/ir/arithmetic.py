@@ -27,12 +27,12 @@ SPELLED: dict[Any, str] = {function: name for name, function in OPERATORS.items(
 
 def constant(value: Any, dtype: DType, emit: Emit) -> SSAValue:
     """Give a number that is known as a value of this type."""
-    ty = type_of(Scalar(dtype))
+    ty: Any = type_of(Scalar(dtype))
     if dtype.is_float:
-        return _of(emit(arith.ConstantOp(FloatAttr(float(value), ty))))  # type: ignore[arg-type]
+        return _of(emit(arith.ConstantOp(FloatAttr(float(value), ty))))
     if dtype.kind == "uint":
         return _of(emit(make(CastOp, *pattern_of([int(value)]), ty)))
-    return _of(emit(arith.ConstantOp.from_int_and_width(int(value), ty, truncate_bits=True)))  # type: ignore[arg-type]
+    return _of(emit(arith.ConstantOp.from_int_and_width(int(value), ty, truncate_bits=True)))
 
 
 def _of(found: Any) -> SSAValue:
@@ -135,7 +135,7 @@ def apply(function: Any, values: Sequence[SSAValue], wanted: Sequence[DType], gi
     return made if isinstance(made, SSAValue) else _of(emit(made))
 
 
-def _arith(function: Any, values: Sequence[SSAValue], wanted: Sequence[DType], given: DType, emit: Emit) -> Any:
+def _arith(function: Any, values: Any, wanted: Sequence[DType], given: DType, emit: Emit) -> Any:
     """Make the operation of `arith` that an operator is; None if there is none."""
     dtype = wanted[0]
     if any(d != dtype for d in wanted) or not _is_plain(Scalar(dtype)):
@@ -145,13 +145,13 @@ def _arith(function: Any, values: Sequence[SSAValue], wanted: Sequence[DType], g
     if function is operator.not_:
         return negated(truth(values[0], Scalar(dtype), emit), emit)
     if dtype.is_float and function in _FLOAT_TESTS:
-        return arith.CmpfOp(*values, _FLOAT_TESTS[function])
+        return arith.CmpfOp(values[0], values[1], _FLOAT_TESTS[function])
     if dtype is Boolean:
         if function in (operator.eq, operator.ne):
-            return arith.CmpiOp(*values, _INTEGER_TESTS[function])
+            return arith.CmpiOp(values[0], values[1], _INTEGER_TESTS[function])
         return _LOGIC[function](*values) if function in _LOGIC and given is Boolean else None
     if function in _INTEGER_TESTS:
-        return arith.CmpiOp(*values, _INTEGER_TESTS[function])
+        return arith.CmpiOp(values[0], values[1], _INTEGER_TESTS[function])
     if given != dtype:
         return None
     if function is operator.neg:
@@ -159,6 +159,6 @@ def _arith(function: Any, values: Sequence[SSAValue], wanted: Sequence[DType], g
             return arith.NegfOp(*values)
         return arith.SubiOp(constant(0, dtype, emit), *values)
     if function is operator.invert:
-        return arith.XOrIOp(*values, constant(-1, dtype, emit))
+        return arith.XOrIOp(values[0], constant(-1, dtype, emit))
     table = _FLOATS if dtype.is_float else _INTEGERS
     return table[function](*values) if function in table else None

@@ -313,9 +313,6 @@ class ExecTma:
     mask: Any = None
     policy: Any = None
 
-    def __cute_ir__(self) -> str:
-        return "!cute_nvgpu.exec_tma" + self.atom.__cute_ir__().removeprefix("!cute_nvgpu.copy_atom")
-
 
 @known_as("cute_nvgpu")
 @traced

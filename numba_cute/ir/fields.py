@@ -78,6 +78,11 @@ def form_of(d: Object | Struct) -> Form | None:
     return next((f for f in forms if f.takes(fields)), None)
 
 
+def has_forms(cls: type) -> bool:
+    """Return whether objects of a class, or of one that it is made from, are written in a form of their own."""
+    return any(base in _OF_CLASS for base in cls.__mro__)
+
+
 def names_of(cls: type) -> tuple[str, ...]:
     """Return the names of the fields of a `static` or `struct` class that kernels hold."""
     return cls.__cute_fields__ if seam.is_struct_class(cls) else fields_of(cls)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import layout
 from ..compiler.inspection.described import Constant, Description, Elements, Group, Object, RegisterFile, Scalar
-from ..dtypes import DType, Uint32, Uint64
+from ..dtypes import DType, Int32, Int64, Uint32, Uint64
 from ..layout import ComposedLayout, Layout, ScaledBasis, Swizzle
 from ..seam import CuteError
 from ..tensor.pointer import AddressSpace, Pointer
@@ -90,7 +90,7 @@ for _cls, _what in (
 
 # ------------------------------------------------------------------ pointers
 
-_ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Uint64), "smem": Scalar(Uint32), "tmem": Scalar(Uint32)}
+_ADDRESS = {"generic": Scalar(Uint64), "gmem": Scalar(Int64), "smem": Scalar(Int32), "tmem": Scalar(Uint32)}
 """The address of a pointer of which nothing else is said."""
 
 
@@ -168,8 +168,11 @@ def _memref_implied(things: list[Thing]) -> Fields:
 
 
 def _registers(lay: Description) -> int:
-    """The registers that a tensor of this layout takes, if nothing else is said."""
-    return int(layout.cosize(held(lay))) if is_constant(lay) else 0
+    """The registers that a tensor of this layout takes, if nothing else is said; 0 where that is not known."""
+    try:
+        return int(layout.cosize(held(lay))) if is_constant(lay) else 0
+    except CuteError:  # a composed layout whose parts do not fit
+        return 0
 
 
 def _coord_head(fields: Fields) -> list[Thing] | None:
@@ -210,13 +213,18 @@ add_form(Form(Tensor, "cute.tensor", _other_head, _iterator_implied("a tensor"))
 # ------------------------------------------------------------------ register vectors
 
 
+def is_shape(thing: Thing) -> bool:
+    """Return whether this is an integer or a tuple of integers to any depth."""
+    return all(map(is_shape, thing.items)) if isinstance(thing, Group) else is_number(thing)
+
+
 def _vector_head(fields: Fields) -> list[Thing] | None:
     dtype, shape = dtype_word(fields["dtype"]), fields["shape"]
-    return [dtype, shape] if dtype is not None and is_profile(shape) else None
+    return [dtype, shape] if dtype is not None and is_shape(shape) else None
 
 
 def _vector_implied(things: list[Thing]) -> Fields:
-    if len(things) != 2 or isinstance(things[1], Word) or not is_profile(things[1]):
+    if len(things) != 2 or not is_shape(things[1]):
         raise CuteError("a vector says its element type and its shape, as in f32, (8,4)")
     dtype, shape = dtype_of(things[0]), things[1]
     count = int(layout.size(held(shape))) if is_constant(shape) else 0

@@ -18,8 +18,8 @@ from ..dtypes import Boolean, Int32
 from . import arithmetic, structure
 from .liveness import around, asked, live_after_each, live_in, written
 from .module import Module
-from .operations import TARGET
 from .options import DEVICE, KERNEL, attributes_of
+from .python.text import TARGET
 from .statements import Statements
 from .structure import Choose, Condition, For, Go, If, Node, Region, Repeat, While, structured
 from .types import type_of

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which class is which type of the dialects: its dialect and mnemonic; and the names of element types and of members.
 
-A class of the library is known by the part of it that it belongs to: `cute.layout`, `cute_nvgpu.PipelineTmaAsync`,
-`cute_nvgpu.warpgroup.MmaF16BF16Op`. The user's own classes are all `cute.object` or `cute.struct`, with their symbol.
+A class of the library is known by the part of it that it belongs to, as its operations are: `cute.layout`,
+`cute.pipeline.PipelineTmaAsync`, `cute_nvgpu.warpgroup.MmaF16BF16Op`. The user's own classes are all `cute.object` or
+`cute.struct`, with their symbol.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import dtypes, seam
+from .. import dtypes, nvgpu, seam
 from ..dtypes import DType
 from ..seam import StaticEnum
 
@@ -31,25 +32,26 @@ RENAMED = {
     "ThrCopy": "cute_nvgpu.thr_copy",
     "MbarrierArray": "cute_nvgpu.mbarrier",
     "SmemDescriptor": "cute_nvgpu.smem_descriptor",
+    "ExecTma": "cute_nvgpu.exec_tma",
 }
 """The classes whose types have the field's names; the others keep their own."""
 
 OBJECT, STRUCT = "cute.object", "cute.struct"
 """The types of the user's own classes."""
 
-_GROUND = ("seam", "layout", "dtypes", "tensor", "runtime", "math", "arch")
-"""The rooms whose classes are of the dialect `cute`; those of the others are of `cute_nvgpu`."""
+_PARTS = {
+    "nvgpu": "cute_nvgpu", "atoms": "cute_nvgpu", "ir": "cute_nvgpu", "pipeline": "cute.pipeline",
+    "utils": "cute.utils", "experimental": "cute.experimental",
+}  # fmt: skip
+"""The parts of the dialects that rooms' classes are of; those of the others are of `cute`."""
 
 
 def _dialect(obj: Any) -> str:
-    """The part of the dialects that a class of the library belongs to, as "cute_nvgpu.warp"."""
+    """The part of the dialects that a class of the library belongs to, as "cute_nvgpu.warp" or "cute.pipeline"."""
     marked = seam.part_of(obj)
     if marked is not None and marked.startswith("cute_nvgpu"):
         return marked
-    room = obj.__module__.split(".")[1]
-    if room == "experimental":
-        return "cute_nvgpu.experimental"
-    return "cute" if room in _GROUND else "cute_nvgpu"
+    return _PARTS.get(obj.__module__.split(".")[1], "cute")
 
 
 def is_own(cls: type) -> bool:
@@ -125,12 +127,19 @@ def element_name(dtype: DType) -> str:
 
 @functools.cache
 def enumerations() -> dict[str, type[StaticEnum]]:
-    """Return the library's enumerations by name, with their dialect; those whose names are not unique are left out."""
+    """Return the library's enumerations by name, with their dialect; those of one name with the facade of `nvgpu` that
+    shows them, and without one they are left out."""
     found: dict[str, list[type[StaticEnum]]] = {}
     for cls in StaticEnum.__subclasses__():
         if is_own(cls):
             found.setdefault(f"{_dialect(cls).partition('.')[0]}.{cls.__name__}", []).append(cls)
-    return {name: classes[0] for name, classes in sorted(found.items()) if len(classes) == 1}
+    named = {name: classes[0] for name, classes in found.items() if len(classes) == 1}
+    for name, classes in found.items():
+        for facade in (nvgpu.cpasync, nvgpu.tcgen05, nvgpu.warp, nvgpu.warpgroup) if len(classes) > 1 else ():
+            dialect, _, plain = name.partition(".")
+            if getattr(facade, plain, None) in classes:
+                named[f"{dialect}.{facade.__name__.rpartition('.')[2]}.{plain}"] = getattr(facade, plain)
+    return dict(sorted(named.items()))
 
 
 @functools.cache

@@ -243,7 +243,7 @@ def _source_renamed(source: Source, name: Rename) -> Source:
     if isinstance(source, Copy):
         return Copy(name(source.source))
     if isinstance(source, (Call, Method)):
-        more = {"of": name(source.of)} if isinstance(source, Method) else {}
+        more: dict[str, Any] = {"of": name(source.of)} if isinstance(source, Method) else {}
         keywords = tuple((k, name(v)) for k, v in source.keywords)
         spread = None if source.spread is None else name(source.spread)
         return replace(source, args=tuple(map(name, source.args)), keywords=keywords, spread=spread, **more)

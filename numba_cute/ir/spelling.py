@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from ..compiler.inspection.described import Description, Scalar
-from . import atom_forms as _atom_forms, forms as _forms, registry  # noqa: F401 - the forms of types
+from ..compiler.inspection.described import Description, Object, Scalar
+from . import atom_forms as _atom_forms, atoms as _atoms, forms as _forms, registry  # noqa: F401 - the types
+from .fields import has_forms
 from .reader import Reader
 from .writer import typed
 
-__all__ = ["parse_description", "spell"]
+__all__ = ["has_form", "parse_description", "spell"]
 
 
 def spell(d: Description) -> str:
@@ -17,6 +18,12 @@ def spell(d: Description) -> str:
     if isinstance(d, Scalar) and d.divisor == 1:
         return registry.element_name(d.dtype)
     return typed(d)
+
+
+def has_form(d: Description) -> bool:
+    """Return whether a description is of an object that the IR writes in a way of its own: a layout, a swizzle, a
+    pointer, a tensor, a register vector, an atom or a tiled object."""
+    return isinstance(d, Object) and has_forms(d.cls)
 
 
 def parse_description(text: str) -> Description:

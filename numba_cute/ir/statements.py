@@ -195,7 +195,7 @@ class Statements:
         if _is_ours(callee):
             return self._given(call(callee, args, keywords, None), d)
         if callee is kernels.NUMBA_CUDA.syncthreads:
-            self.out.emit(gpu.BarrierOp())
+            self.out.emit(gpu.BarrierOp())  # type: ignore[no-untyped-call]
             return None
         op = make(NumbaCall, *pattern_of(args, keywords), None, callee=StringAttr(source.symbol or symbol_of(callee)))
         return self._given(op, d)
@@ -217,7 +217,7 @@ class Statements:
             op = make(NumbaMethod, *pattern_of([held, *args], keywords), None, attribute=attribute)
         else:
             cls = None if source.name.startswith("__") else _class_of(of)
-            op = call(None, [held, *args], keywords, None, attribute=source.name, cls=cls)  # type: ignore[assignment]
+            op = call(None, [held, *args], keywords, None, attribute=source.name, cls=cls)
         return self._given(op, d)
 
     def invoke(self, source: typed.Invoke, d: Description) -> Held:
@@ -261,6 +261,8 @@ class Statements:
         if isinstance(held, Deferred) and (made := _DIMENSIONS.get(held.symbol().rpartition(":")[2])) is not None:
             index = self.out.emit(made(gpu.DimensionAttr(gpu.DimensionEnum(source.name))))
             return self.out.converted(self.out.emit(arith.IndexCastOp(index, i32)), _INT32, d)
+        if isinstance(of, Foreign) and is_whole(d):  # as of a named tuple that the source names
+            return self.out.whole(d)
         kind = NumbaGetAttr if isinstance(of, (Array, Foreign)) else GetAttr
         return self._inferred(kind, [self.single(source.of), source.name], d)
 

@@ -235,7 +235,7 @@ class _Structure:
                 return exits, None
             test = self._counted(iteration, statements, out)
             condition = Condition(end.condition.variable, end.condition.label, leaves_by_then)
-            out.append(While(test, condition, body, end.line, end.marks))
+            out.append(While([*test], condition, body, end.line, end.marks))
             return exits, None
         self._statements[header] = self._counted(iteration, statements, out)
         if not exits:

@@ -13,6 +13,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from .. import seam
 from ..compiler.inspection.described import Description, Scalar
 from ..dtypes import DType
 from ..seam import CuteError
@@ -69,14 +70,24 @@ def _make(name: str) -> type[DescribedType]:
 
 
 TYPES: dict[str, type[DescribedType]] = {
-    name: _make(name) for name in sorted({*BUILTIN, *FORMS, *registry.mnemonics(), registry.OBJECT, registry.STRUCT})
+    name: _make(name) for name in (*BUILTIN, *FORMS, registry.OBJECT, registry.STRUCT)
 }
 """The types by name, with their dialects."""
 
 
+def _add(cls: type) -> None:
+    """Make the type of a class of the library, unless it has one."""
+    name = registry.mnemonic_of(cls)
+    if name not in TYPES:
+        TYPES[name] = _make(name)
+
+
+seam.tell_marked(_add)
+
+
 def types_of(dialect: str) -> list[type[Attribute]]:
     """Return the types of a dialect: "cute", "cute_nvgpu" or "numba"."""
-    return [cls for name, cls in TYPES.items() if name.partition(".")[0] == dialect]
+    return [cls for name, cls in sorted(TYPES.items()) if name.partition(".")[0] == dialect]
 
 
 def _builtin(dtype: DType) -> Any:

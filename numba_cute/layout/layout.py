@@ -117,9 +117,6 @@ class Layout:
     def __repr__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"
 
-    def __cute_ir__(self) -> str:
-        return f"!cute.layout<{self}>"
-
 
 @static
 @dataclasses.dataclass(frozen=True)
@@ -165,9 +162,6 @@ class ComposedLayout:
 
     def __repr__(self) -> str:
         return f"{self.inner} o {text(self.offset)} o {self.outer}"
-
-    def __cute_ir__(self) -> str:
-        return f"!cute.composed_layout<{self}>"
 
 
 LAYOUTS = (Layout, ComposedLayout)

@@ -97,9 +97,6 @@ class Swizzle:
     def __repr__(self) -> str:
         return f"S<{self.bits},{self.base},{self.shift}>"
 
-    def __cute_ir__(self) -> str:
-        return f"!cute.swizzle<{self}>"
-
 
 _PRINTED = re.compile(r"S[Ww]?<(\d+),\s*(\d+),\s*(-?\d+)>")
 _MODES = {"INTER": 0, "SW32": 1, "SW64": 2, "SW128": 3}

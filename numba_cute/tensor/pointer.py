@@ -134,16 +134,6 @@ class Pointer:
         readonly = ", read-only" if self.readonly else ""
         return f"ptr<{self.dtype}, {self.space.name}, align {self.alignment}{swizzle}{readonly}>"
 
-    @property
-    def notation(self) -> str:
-        """The pointer's type in CuTe's notation: f16, smem, align<16>, S<3,4,3>."""
-        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
-        constant = "const " if self.readonly else ""
-        return f"{constant}{self.dtype.ptx}, {self.space.name}, align<{self.alignment}>{swizzle}"
-
-    def __cute_ir__(self) -> str:
-        return f"!cute.ptr<{self.notation}>"
-
 
 _BESIDES_ADDRESS = tuple(f.name for f in dataclasses.fields(Pointer) if f.name != "address")
 

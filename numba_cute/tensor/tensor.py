@@ -9,7 +9,6 @@ from typing import Any
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, IntTuple, Layout
-from ..layout.int_tuple import text
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
 from ..seam import CuteError, static, traced
@@ -219,12 +218,6 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
-
-    def __cute_ir__(self) -> str:
-        at = self.iterator
-        if self.has_coordinates:
-            return f"!cute.coord_tensor<{text(at)}, {self.layout}>"
-        return f"!cute.memref<{at.notation if isinstance(at, Pointer) else type(at).__name__}, {self.layout}>"
 
 
 def _no_operand(t: Tensor, expression: str) -> CuteError:

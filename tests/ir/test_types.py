@@ -16,16 +16,12 @@ from hypothesis import given, settings, strategies as st
 import numba_cute as cute
 from numba_cute import dtypes, seam
 from numba_cute.compiler.inspection.described import (
-    Array,
     Constant,
-    Elements,
     Foreign,
     Group,
     Object,
-    RegisterFile,
     Scalar,
     Struct,
-    TensorMap,
 )
 from numba_cute.ir import registry
 from numba_cute.ir.fields import FORMS, default_fields, described_value, fields_by_name, names_of
@@ -33,11 +29,9 @@ from numba_cute.ir.names import object_of, symbol_of
 from numba_cute.ir.spelling import parse_description, spell
 from numba_cute.layout import Layout
 from numba_cute.nvgpu import CopyG2ROp, CopyUniversalOp, LoadCacheMode, MemoryOrder, cpasync, tcgen05, warp, warpgroup
-from numba_cute.pipeline import PipelineState
-from numba_cute.tensor.pointer import AddressSpace, Pointer
 
-from ..layout.strategies import any_layouts, swizzles
 from .example_kernels import KERNELS, QUICK, descriptions
+from .random_types import DESCRIPTIONS, Mine, MyState, composed, dynamic_layouts, layouts
 
 BF16, F16, F32, S8, E4M3 = cute.BFloat16, cute.Float16, cute.Float32, cute.Int8, cute.Float8E4M3FN
 SMEM, K, ONE = warpgroup.OperandSource.SMEM, warpgroup.OperandMajorMode.K, tcgen05.CtaGroup.ONE
@@ -64,11 +58,11 @@ SAME = [
     "!cute.swizzle<S<3,4,3>>", "!cute.basis<1@0>", "!cute.basis<?{div=4}@1@0>", "!cute.basis<-2@1>",
     "!cute.tuple<(4,(?,_),true)>", "!cute.tuple<()>", "!cute.tuple<(4)>", '!cute.tuple<("a",!f16,1.5,?{f32},S<3,4,3>)>',
     "!cute.tuple<(8:1,(2,2):(1,?))>", "!cute.tuple<(!cute.ptr<f16, smem, align<16>>,4)>",
-    "!cute.ptr<f16, gmem, align<16>>", "!cute.ptr<i64, smem, align<8>, S<3,4,3>, address = ?>",
+    "!cute.ptr<f16, gmem, align<16>>", "!cute.ptr<i64, smem, align<8>, S<3,4,3>, address = ?{ui32}>",
     "!cute.ptr<f32, rmem, align<16>, address = !cute.registers<f32, 8>, offset = ?>",
     "!cute.ptr<f32, tmem, align<16>, offset = 1>", "!cute.ptr<f16, generic, align<2>, readonly, address = 4096>",
     "!cute.memref<f16, smem, align<128>, (64,128):(1,64)>",
-    "!cute.memref<f32, gmem, align<16>, readonly, (?,?):(?{i64},1), address = ?{i64}>",
+    "!cute.memref<f32, gmem, align<16>, readonly, (?,?):(?{i64},1), address = ?{ui64}>",
     "!cute.memref<f16, smem, align<1024>, S<3,4,3>, ((8,16),(64,1)):((64,512),(1,0))>",
     "!cute.memref<f32, rmem, align<16>, (4,2):(1,4)>",
     "!cute.memref<f32, rmem, align<16>, 4:1, address = !cute.registers<f32, 8>, offset = 4>",
@@ -95,14 +89,14 @@ SAME = [
     "!cute_nvgpu.tiled_copy<!cute_nvgpu.copy_atom<CopyUniversalOp,!f16>, (32,8):(8,1), [16:1,16:1]>",
     "!cute_nvgpu.thr_copy<!cute_nvgpu.tiled_copy<!cute_nvgpu.copy_atom<CopyUniversalOp,!f16>, 32:1, [32:1]>, ?{i64}>",
     "!cute_nvgpu.mbarrier<barrier_storage = !cute.ptr<i64, smem, align<8>>, num_stages = 4, "
-    'agent = (#cute_nvgpu.PipelineOp.TmaLoad,!cute_nvgpu.CooperativeGroup<agent = #cute_nvgpu.Agent.Thread>), '
+    'agent = (#cute.PipelineOp.TmaLoad,!cute.pipeline.CooperativeGroup<agent = #cute.Agent.Thread>), '
     'name = "full">',
-    "!cute_nvgpu.NamedBarrier<barrier_id = 1, num_threads = 128>", "!cute_nvgpu.TmaStoreFence<num_stages = 2>",
-    "!cute_nvgpu.PipelineState<stages = 4>", "!cute_nvgpu.PipelineState<stages = 4, count = ?{i64}>",
-    "!cute_nvgpu.PipelineTmaStore<sync_object = !cute_nvgpu.TmaStoreFence<num_stages = 2>, num_stages = 2>",
-    "!cute_nvgpu.SmemAllocator", "!cute_nvgpu.tensor_map", "!cute_nvgpu.cpasync.CopyBulkG2SOp",
-    "!cute_nvgpu.WorkTileInfo<tile_idx = (?,?,0), is_valid_tile = ?{i1}>",
-    "!cute_nvgpu.PersistentTileSchedulerParams<problem_shape_ntile_mnl = (?,?,1), cluster_shape_mnk = (2,1,1)>",
+    "!cute.pipeline.NamedBarrier<barrier_id = 1, num_threads = 128>", "!cute.pipeline.TmaStoreFence<num_stages = 2>",
+    "!cute.pipeline.PipelineState<stages = 4>", "!cute.pipeline.PipelineState<stages = 4, count = ?{i64}>",
+    "!cute.pipeline.PipelineTmaStore<sync_object = !cute.pipeline.TmaStoreFence<num_stages = 2>, num_stages = 2>",
+    "!cute.utils.SmemAllocator", "!cute_nvgpu.tensor_map", "!cute_nvgpu.cpasync.CopyBulkG2SOp",
+    "!cute.utils.WorkTileInfo<tile_idx = (?,?,0), is_valid_tile = ?{i1}>",
+    "!cute.utils.PersistentTileSchedulerParams<problem_shape_ntile_mnl = (?,?,1), cluster_shape_mnk = (2,1,1)>",
     '!cute.constant<"a\\"b\\0A">', "!cute.constant<_>", "!cute.constant<true>", "!cute.constant<1.5>",
     "!cute.constant<1e+30>", "!cute.constant<-inf>", "!cute.constant<!f8E4M3FN>",
     "!cute.constant<#cute.AddressSpace.smem>", "!cute.constant<#cute_nvgpu.Field.ACCUMULATE>",
@@ -133,7 +127,7 @@ PRINTED = {
     ),
     '!cute_nvgpu.tma_load<!f16,[128,128],"128B">': "!cute_nvgpu.tma_load<!f16,[16384], tma_modes = (1,0)>",
     "!cute.constant<#AddressSpace.gmem>": "!cute.constant<#cute.AddressSpace.gmem>",
-    "!cute_nvgpu.PipelineState<count = ?, stages = 4> // a comment": "!cute_nvgpu.PipelineState<stages = 4>",
+    "!cute.pipeline.PipelineState<count = ?, stages = 4> // a comment": "!cute.pipeline.PipelineState<stages = 4>",
 }
 
 
@@ -189,10 +183,10 @@ REFUSED = {
     "!cute.coord_tensor<4:1>": (20, "a coordinate tensor says what lies at its origin, then its layout"),
     "!cute.coord_tensor<!cute.ptr<f16, smem>, 4:1>": (1, "what this says is no cute.coord_tensor"),
     "!cute.vector<f32>": (14, "a vector says its element type and its shape"),
-    "!cute_nvgpu.PipelineState<stage = 4>": (27, "has no field 'stage'; its fields are stages, count, index, phase"),
-    "!cute_nvgpu.PipelineState": (1, "PipelineState: the field 'stages' has no value"),
-    "!cute_nvgpu.PipelineState<stages = 4, stages = 5>": (39, "the field 'stages' is given twice"),
-    "!cute_nvgpu.PipelineState<4>": (27, "PipelineState has only fields, by name: stages, count, index, phase"),
+    "!cute.pipeline.PipelineState<stage = 4>": (30, "has no field 'stage'; its fields are stages, count, index, phase"),
+    "!cute.pipeline.PipelineState": (1, "PipelineState: the field 'stages' has no value"),
+    "!cute.pipeline.PipelineState<stages = 4, stages = 5>": (42, "the field 'stages' is given twice"),
+    "!cute.pipeline.PipelineState<4>": (30, "PipelineState has only fields, by name: stages, count, index, phase"),
     "!cute.ptr<address = 0, f16>": (24, "what has no name stands before the fields"),
     "!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,17],SM90>": (22, "SM90 has no matrix instruction of f16, f16, f32"),
     "!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],sm_90>": (22, "sm_90 is neither a GPU such as SM90 nor an"),
@@ -321,22 +315,6 @@ def test_every_element_type_is_a_constant_and_a_type_of_numbers():
         both_ways(Group((Scalar(dtype), Constant(dtype))))
 
 
-@seam.static
-class Mine:
-    """One of the user's."""
-
-    a: Any
-    b: Any = 3
-
-
-@seam.struct
-class MyState:
-    """One of the user's."""
-
-    held: Any
-    count: cute.Int32 = 0
-
-
 @dataclasses.dataclass(frozen=True)
 class Record:
     """A constant of the user's."""
@@ -347,10 +325,10 @@ class Record:
 
 def test_classes_of_the_user_bear_their_symbols():
     mine = Object(Mine, (Scalar(F32), Constant(3)))
-    assert both_ways(mine) == f'!cute.object<@"{__name__}:Mine", a = ?{{f32}}>'
+    assert both_ways(mine) == f'!cute.object<@"{Mine.__module__}:Mine", a = ?{{f32}}>'
     state = Struct(MyState, (("held", mine), ("count", Scalar(cute.Int32))))
-    assert both_ways(state) == f'!cute.struct<@"{__name__}:MyState", held = !{both_ways(mine)[1:]}>'
-    assert both_ways(Constant(Mine)) == f'!cute.constant<@"{__name__}:Mine">'
+    assert both_ways(state) == f'!cute.struct<@"{Mine.__module__}:MyState", held = !{both_ways(mine)[1:]}>'
+    assert both_ways(Constant(Mine)) == f'!cute.constant<@"{Mine.__module__}:Mine">'
 
 
 def test_records_are_constants_by_their_fields():
@@ -402,85 +380,6 @@ def test_symbols_are_names_to_import():
 
 # ------------------------------------------------------------------ at random
 
-names = st.sampled_from(["i32", "i64", "ui32", "ui64", "f32", "f16", "i1"])
-scalars = names.map(lambda n: Scalar(registry.ELEMENTS[n]))
-integers = st.builds(
-    lambda n, divisor: Scalar(registry.ELEMENTS[n], divisor),
-    st.sampled_from(["i32", "i64", "ui32"]),
-    st.integers(1, 64),
-)
-numbers = st.one_of(st.integers(-(2**40), 2**40).map(Constant), integers)
-elements = st.sampled_from(list(registry.ELEMENTS.values()))
-constants = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.text(), st.floats(allow_nan=False), elements,
-    st.sampled_from([*AddressSpace, *warpgroup.OperandMajorMode, print, Layout, cute.copy]),
-).map(Constant)  # fmt: skip
-layouts = any_layouts().map(described_value)
-
-
-@st.composite
-def dynamic_layouts(draw):
-    """A layout some of whose leaves are known only at run time, or steps along a mode."""
-
-    def leaf(d, may_be_basis):
-        kind = draw(st.integers(0, 4))
-        if kind == 0:
-            return draw(integers)
-        if kind == 1 and may_be_basis:
-            mode = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
-            return Object(cute.ScaledBasis, (draw(numbers), Group(tuple(map(Constant, mode)))))
-        return d
-
-    def changed(d, may_be_basis):
-        if isinstance(d, Group):
-            return Group(tuple(changed(x, may_be_basis) for x in d.items))
-        return leaf(d, may_be_basis)
-
-    shape, stride = draw(layouts).fields
-    return Object(Layout, (changed(shape, False), changed(stride, True)))
-
-
-swizzled = swizzles.map(described_value)
-composed = st.builds(
-    lambda s, offset, outer: Object(cute.ComposedLayout, (s, offset, outer)), swizzled | layouts, numbers,
-    dynamic_layouts(),
-)  # fmt: skip
-pointers = st.builds(
-    lambda *fields: Object(Pointer, fields), elements.map(Constant), st.sampled_from(AddressSpace).map(Constant),
-    numbers | st.builds(RegisterFile, elements, st.integers(1, 256)), numbers,
-    st.sampled_from([1, 2, 16, 1024]).map(Constant), st.just(Constant(None)) | swizzled,
-    st.booleans().map(Constant),
-)  # fmt: skip
-groups = st.recursive(
-    numbers | st.just(Constant(None)), lambda inner: st.lists(inner, max_size=3).map(tuple).map(Group)
-)
-tensors = st.builds(
-    lambda iterator, lay: Object(cute.Tensor, (iterator, lay)), pointers | groups.filter(lambda d: d != Constant(None)),
-    layouts | dynamic_layouts() | composed,
-)  # fmt: skip
-vectors = st.builds(
-    lambda dtype, count, shape: Object(cute.TensorSSA, (Elements(dtype, count), shape, Constant(dtype))), elements,
-    st.integers(1, 64), layouts.map(lambda d: d.fields[0]),
-)  # fmt: skip
-leaves = st.one_of(
-    scalars, integers, constants, layouts, dynamic_layouts(), composed, swizzled, pointers, tensors, vectors,
-    st.just(TensorMap()), st.builds(RegisterFile, elements, st.integers(1, 256)),
-    st.builds(Array, elements, st.integers(1, 4), st.sampled_from("CFA"), st.booleans()),
-)  # fmt: skip
-
-
-def objects(inner):
-    return st.one_of(
-        st.lists(inner, max_size=4).map(tuple).map(Group),
-        st.builds(lambda a, b: Object(Mine, (a, b)), inner, inner),
-        st.builds(lambda a, b: Struct(MyState, (("held", a), ("count", b))), inner, inner),
-        st.builds(lambda a, b: Object(cute.pipeline.NamedBarrier, (a, b)), inner, scalars),
-        st.builds(lambda *fields: Struct(PipelineState, tuple(zip(names_of(PipelineState), fields))), *[inner] * 4),
-    )
-
-
-DESCRIPTIONS = st.recursive(leaves, objects, max_leaves=6)
-
 
 @settings(max_examples=40, deadline=None)
 @given(DESCRIPTIONS)
@@ -493,6 +392,28 @@ def test_descriptions_made_at_random_are_text_and_back(d):
 @given(DESCRIPTIONS)
 def test_many_descriptions_made_at_random_are_text_and_back(d):
     both_ways(d)
+
+
+def mistyped(text, at, sign, cut):
+    at %= len(text) + 1
+    return text[:at] + sign + text[at + cut :]
+
+
+MISTYPED = st.builds(
+    mistyped, st.sampled_from(SAME), st.integers(0, 200), st.sampled_from(["", *"(),<>:?@#!_=[]\"{}41o", " o ", "f16"]),
+    st.integers(0, 3),
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(MISTYPED)
+def test_what_is_mistyped_is_another_type_or_refused(text):
+    try:
+        d = parse_description(text)
+    except cute.CuteError as e:
+        assert "column" in str(e)
+    else:
+        both_ways(d)
 
 
 @settings(max_examples=40, deadline=None)

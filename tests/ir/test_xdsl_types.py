@@ -21,7 +21,8 @@ from numba_cute.ir import registry  # noqa: E402
 from numba_cute.ir.spelling import parse_description, spell  # noqa: E402
 from numba_cute.ir.types import TYPES, DescribedType, description_of, type_of, types_of  # noqa: E402
 
-from .test_types import DESCRIPTIONS, PRINTED, SAME  # noqa: E402
+from .random_types import DESCRIPTIONS  # noqa: E402
+from .test_types import PRINTED, SAME  # noqa: E402
 
 
 def context():

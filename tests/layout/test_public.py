@@ -37,7 +37,6 @@ KEPT_PLAIN = {
     "__init__",
     "__post_init__",
     "__repr__",
-    "__cute_ir__",
     "__eq__",
     "__hash__",
     "__setattr__",

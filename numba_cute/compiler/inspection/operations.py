@@ -9,11 +9,10 @@ it after optimisation (see `ptx_lines`).
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
@@ -22,9 +21,9 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.lowering import CUDALower
 
 from ... import seam
-from ..bridge import tree
-from ..bridge.leaf_types import Multiple, Vector, make_leaf
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
+from .described import described
+from .spelled import spelling
 
 FIRST_COLUMN, LAST_COLUMN = 2, 65535
 """The source columns that operations have: 16 bits, and 1 is what Numba gives to every statement."""
@@ -260,53 +259,15 @@ def _method(bound: Any) -> str:
     return f"{_part(held)}{getattr(held, '__name__', type(held).__name__)}.{bound.attr}"
 
 
-def _class(cls: type) -> str:
-    return _part(cls).removeprefix("call @") + cls.__name__
-
-
 # ---------------------------------------------------------------- types
 
 
-@runtime_checkable
-class Printed(Protocol):
-    """Anything with a notation in CuTe's IR: layouts, tensors, atoms, tiled objects."""
-
-    def __cute_ir__(self) -> str: ...
-
-
-def notation(ty: Any) -> str | None:
-    """The notation in CuTe's IR of the object of this type; None if it has none."""
-    if not isinstance(ty, Value) or ty.spec[0] != "node":
-        return None
-    held = tree.unflatten(ty.spec, (make_leaf(t, None) for t in ty.leaves))
-    return held.__cute_ir__() if isinstance(held, Printed) else None
-
-
 def type_text(ty: Any) -> str:
-    """Any type, in CuTe's notation where it has one and in MLIR's elsewhere."""
-    known = notation(ty)
-    if known is not None:
-        return known
-    if isinstance(ty, Multiple):
-        return f"{type_text(ty.literal_type)} divby {ty.divisor}"
-    ty = types.unliteral(ty)
-    if isinstance(ty, types.Boolean):
-        return "i1"
-    if isinstance(ty, types.Integer):
-        return f"{'i' if ty.signed else 'ui'}{ty.bitwidth}"
-    if isinstance(ty, types.Float):
-        return f"f{ty.bitwidth}"
-    if isinstance(ty, types.BaseTuple):
-        return f"tuple<{', '.join(map(type_text, ty))}>"
-    if isinstance(ty, StructRef):
-        return f"!{_class(ty.cls)}"
+    """Any type, as the CuTe IR writes it; of a method its object's."""
     if isinstance(ty, (BoundTraced, BoundJitted)):
-        return type_text(ty.this)
-    if isinstance(ty, Value):
-        vectors = [f"{t.count} x {t.dtype.ptx}" for t in ty.leaves if isinstance(t, Vector)]
-        cls = ty.spec[1] if ty.spec[0] == "node" else type(ty.spec[-1])
-        return f"vector<{vectors[0]}>" if vectors else f"!{_class(cls)}"
-    return re.sub(r"\s+", " ", str(ty))
+        ty = ty.this
+    text: str = spelling().spell(described(ty))
+    return text
 
 
 def constant(ty: Any) -> str | None:

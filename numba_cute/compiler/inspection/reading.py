@@ -147,8 +147,8 @@ class _Reader:
         """Read a function's blocks."""
         parameters = tuple(f"arg.{name}" for name in names)
         self._variables |= {p: described(t) for p, t in zip(parameters, argtypes, strict=True)}
-        for block in blocks.values():
-            for inst in block.body:
+        for label in sorted(blocks):
+            for inst in blocks[label].body:
                 self._look(inst)
         done = {label: self._block(blocks[label]) for label in sorted(blocks)}
         return Function(python, parameters, self._variables, done, min(done), described(result), options)
@@ -164,8 +164,8 @@ class _Reader:
             self._callees[target] = value.value
             if isinstance(value.value, ModuleType):
                 self._symbols[target] = f"{value.value.__name__}:"
-        elif isinstance(value, ir.Var) and value.name in self._callees:
-            self._callees[target] = self._callees[value.name]
+        elif isinstance(value, ir.Var):
+            self._copied(inst, target, value.name)
         elif isinstance(value, ir.Expr) and value.op == "getattr":
             if isinstance(ty, types.BoundFunction):
                 self._methods[target] = value.value.name, value.attr
@@ -176,6 +176,16 @@ class _Reader:
                     self._symbols[target] = f"{within}{'' if within.endswith(':') else '.'}{value.attr}"
         elif isinstance(value, ir.Expr) and value.op in ("pair_first", "pair_second"):
             self._pairs.setdefault(value.value.name, {})[value.op] = target
+
+    def _copied(self, inst: Any, target: str, source: str) -> None:
+        """Note that a variable stands for what another one does."""
+        kinds: tuple[dict[str, Any], ...] = (self._methods, self._callees, self._symbols)
+        for known in kinds:
+            if source in known:
+                if known.setdefault(target, known[source]) != known[source] and known is self._methods:
+                    raise self._unknown(inst)
+            elif target in known:
+                del known[target]
 
     def _block(self, block: Any) -> Block:
         statements: list[Statement] = []

@@ -15,10 +15,13 @@ from numba.cuda import types
 from numba.cuda.core import ir
 
 from ..bridge.leaf_types import Registers, Vector
+from ..bridge.object_types import Value
 from ..ground.target import compiling_for
 from ..host.offline import frontend, ptx_of, taken
-from .operations import Operation, Recorder, notation, recording
+from .described import described
+from .operations import Operation, Recorder, recording
 from .ptx_lines import Placed, placed_instructions
+from .spelled import spelling
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def _with_ptx(recorder: Recorder, placed: list[Placed], file: str) -> tuple[Oper
 
 @dataclass(frozen=True)
 class Inspected:
-    """One variable. name, line: as in the source. type: in CuTe's notation, ? for what is known only at run time.
+    """One variable. name, line: as in the source. type: as the CuTe IR writes it, ? for what is known only at run time.
     registers: how many of 32 bits its run-time parts take, before the compiler drops those that are not used."""
 
     name: str
@@ -147,22 +150,23 @@ class Listing(tuple[Inspected, ...]):
 
 
 def inspect_layouts(kernel: Any, signature: Any, arch: str = "sm_90a") -> Listing:
-    """List the layouts, swizzles, pointers and tensors that a kernel's variables hold, as `Inspected` entries.
+    """List the layouts, swizzles, pointers, tensors, register vectors and atoms that a kernel's variables hold, as
+    `Inspected` entries.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. signature: example arguments as a tuple, or a Numba signature.
     arch: the target, "sm_80" to "sm_120a". CuteError: for what `compile` refuses while it types and lowers. A variable
     that is assigned several times is listed once for each type. Nothing is assembled or run.
 
         for v in cute.inspect_layouts(kernel, (a, b)):
-            print(v.name, v.type, v.registers)   # sA !cute.layout<(64,128):(1,64)> 0
+            print(v.name, v.type, v.registers)   # sA !cute.layout<(64,128), (1,64)> 0
     """
     annotation = frontend(kernel, signature, arch).type_annotation
     found = set()
     for variable, line in _assigned(annotation.blocks):
         ty = annotation.typemap.get(variable)
-        known = notation(ty)
-        if known is not None:
-            found.add(Inspected(variable.split(".")[0], line, known, sum(map(_registers, ty.leaves))))
+        if isinstance(ty, Value) and spelling().has_form(held := described(ty)):
+            text = spelling().spell(held)
+            found.add(Inspected(variable.split(".")[0], line, text, sum(map(_registers, ty.leaves))))
     return Listing(sorted(found, key=lambda v: (v.line, v.name, v.type)))
 
 

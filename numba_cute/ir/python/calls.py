@@ -77,7 +77,8 @@ def call(w: Writer, op: CallOp) -> None:
 def method(w: Writer, op: MethodOp) -> None:
     """A call of any other method."""
     (first, *positional), keywords = _arguments(w, op)
-    _call(w, op, f"{first}.{op.attribute.data}", positional, keywords)
+    name = op.attribute.data
+    _call(w, op, first if name == "__call__" else f"{first}.{name}", positional, keywords)
 
 
 @writes(GetAttr)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import linecache
 import re
@@ -35,15 +36,19 @@ class Text:
     at: Mapping[Operation, Position]
     names: Mapping[SSAValue, str]
 
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text."""
+        return self.source.splitlines()
+
     def show(self) -> None:
         """Let tracebacks and errors show the text's lines."""
-        lines = [line + "\n" for line in self.source.splitlines()]
+        lines = [line + "\n" for line in self.lines]
         linecache.cache[self.file] = (len(self.source), None, lines, self.file)
 
     def width(self, line: int) -> int:
         """Return the length of a line, in bytes, as Python counts columns."""
-        lines = self.source.splitlines()
-        return len(lines[line - 1].encode()) if 0 < line <= len(lines) else 0
+        return len(self.lines[line - 1].encode()) if 0 < line <= len(self.lines) else 0
 
 
 class _Locating(Printer):

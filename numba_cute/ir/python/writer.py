@@ -74,7 +74,7 @@ class Names:
         """Return the name of a global that holds `value`: a new one, near `hint`, at its first use."""
         found = self._of.get(id(value))
         if found is None:
-            found = self._of[id(value)] = _unused(identifier(hint), self._taken | self.variables)
+            found = self._of[id(value)] = _unused(identifier(hint), self._taken, self.variables)
             self._taken.add(found)
             self.space[found] = value  # which keeps it alive, so that no id is another's
         return found
@@ -87,15 +87,15 @@ class Names:
 
     def variable(self, hint: str, others: set[str]) -> str:
         """Return the name of a variable of a function whose `others` are called otherwise."""
-        found = _unused(hint, self._taken | others)
+        found = _unused(hint, self._taken, others)
         others.add(found)
         self.variables.add(found)
         return found
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, *taken: set[str]) -> str:
     made, n = name, 0
-    while made in taken:
+    while any(made in names for names in taken):
         n += 1
         made = f"{name}_{n}"
     return made
@@ -164,7 +164,7 @@ class Writer:
     def refuse(self, op: Operation, why: str) -> Any:
         """Raise the error of an operation: where it stands, and why no kernel can have it."""
         line, _ = self.text.at.get(op, self._position)
-        source = self.text.source.splitlines()[line - 1 : line]
+        source = self.text.lines[line - 1 : line]
         shown = f"\n    {source[0].strip()}" if source else ""
         raise CuteError(f"{op.name}: {why}\n  in {self.text.file}:{line}{shown}")
 

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the listings write types: as the CuTe IR does, which stands above the compiler and is imported when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_loads: list[Callable[[], Any]] = []
+
+
+def spelled_by(load: Callable[[], Any]) -> None:
+    """Let `load()` give the module whose `spell` writes descriptions, and whose `has_form` says what is an object of
+    CuTe's IR."""
+    _loads[:] = [load]
+
+
+def spelling() -> Any:
+    """Return that module."""
+    (load,) = _loads
+    return load()

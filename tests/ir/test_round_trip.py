@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels to the IR, its text, and back: the kernel that is made becomes the PTX of the one that was written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+
+pytest.importorskip("xdsl")
+
+from numba_cute import ir
+from numba_cute.ir.from_kernel import from_kernel
+
+from ..ptx_digests import normalised
+from .example_kernels import KERNELS, QUICK
+
+
+def again(kernel, args, arch):
+    """A kernel by way of the text of its module."""
+    text = str(from_kernel(kernel, args, arch))
+    module = ir.parse(text)
+    assert str(module) == text
+    return ir.to_kernel(module)
+
+
+def ptx_of(kernel, args, arch):
+    """The PTX of a kernel, whatever the kernel is called."""
+    compiled = cute.compile(kernel, args, arch=arch)
+    return normalised(compiled.ptx.replace(compiled.name, "kernel")).splitlines()
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in KERNELS])
+@pytest.mark.filterwarnings("ignore::numba_cute.PerformanceWarning")
+def test_the_examples_kernels(name):
+    arch, make = KERNELS[name]
+    kernel, args = make()
+    assert ptx_of(again(kernel, args, arch), args, arch) == ptx_of(kernel, args, arch)
