@@ -24,7 +24,7 @@ from ...seam import Regs, is_traced
 from .. import machine
 from ..calls import pattern_of
 from ..instructions import KINDS
-from ..operations import ApiOp, CastOp, GetAttr, SliceOp
+from ..operations import ApiOp, CastOp, GetAttr, MakeTuple, SliceOp
 from ..rows import PtxOp
 from ..types import description_of, type_of
 from .rewriting import Maker, described, rewrite_each, values_of
@@ -62,7 +62,7 @@ class _Lower(RewritePattern):
             result = requests.run(
                 function, args, keywords, told, arch=told.arch, leaf=told.leaf, describe=_operand_of
             )  # fmt: skip
-            values = [] if op.result is None else [told.typed_value(result)]
+            values = [] if op.result is None else [told.result(result, op.result)]
         except Untold:
             told.undo()
             return
@@ -114,6 +114,15 @@ class _Told(Maker):
         self.rewriter.insert(made, self.at)
         self.inserted.append(made)
         return made
+
+    def result(self, given: Any, wanted: SSAValue) -> SSAValue:
+        """Give what takes the place of an operation's result. Raises Untold for what says less than that."""
+        found = self.typed_value(given)
+        if isinstance(found, tuple):
+            found = self.call(MakeTuple, (found,))
+        if not isinstance(found, SSAValue) or description_of(found.type) != description_of(wanted.type):
+            raise Untold("its result says more")
+        return found
 
     def undo(self) -> None:
         """Take away all that was made."""
