@@ -117,8 +117,8 @@ def load(dtype: DType, space: str, address: Any, count: int, align: int) -> Any:
 
 @traced
 def store(dtype: DType, space: str, address: Any, values: Sequence[Any], align: int) -> None:
-    """Store `values`, elements of type `dtype`, to `address` in the memory `space`, a multiple of `align` bytes. PTX st,
-    any target."""
+    """Store `values`, elements of type `dtype`, to `address` in the memory `space`, a multiple of `align` bytes. PTX
+    st, any target."""
     seam.current().store(dtype, space, address, values, align)
 
 

@@ -32,8 +32,8 @@ class Row:
 
     @traced
     def __call__(self, *operands: Any) -> Any:
-        """Issue it with these operands. Who executes it: the row's issuer. Raises CuteError for statics and operands that
-        the row does not have. PTX and least target: the row's."""
+        """Issue it with these `operands`. Executed by the row's issuer. Raises CuteError for static parameters and
+        operands that the row does not have. PTX and least target: the row's."""
         row = row_of(self.name)
         return row(**{n: _operand(x) for n, x in zip(self.given, operands)}, **dict(self.statics))
 

@@ -150,8 +150,8 @@ def run(
     function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any], listener: Listener, *, arch: str,
     leaf: Callable[[Any, Path], Any], describe: Callable[[Any], Description | None],
 ) -> Any:  # fmt: skip
-    """Run a traced function for what it asks. Gives the number of the argument that it gave back, or None, or a tuple of
-    the listener's values for the leaves of what it gave.
+    """Run a traced function for what it asks. Gives the operand that it gave back, or what it made: None, a number as
+    `Known`, or a tuple of such.
 
     args, keywords: nested tuples of constants and of the listener's operands, which `describe` describes; it gives None
     of a constant. leaf: gives the value of the leaf at a path of an operand, when it is needed. Raises CuteError as the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over modules of the IR, as xDSL has them: each keeps the module's meaning, and it verifies before and after."""
+"""Passes over modules of the IR, as xDSL has them: each keeps its meaning, and it verifies before and after."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from .rewriting import only_gives, placed, plain_constant, with_values
 
 
 class ToStatic(RewritePattern):
-    """Write a result that its type says whole, of the layout algebra on static operands for example, as `cute.static`."""
+    """Write a result that its type says whole, of the layout algebra on static operands say, as `cute.static`."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, Inferred) or op.result is None or not only_gives(op):

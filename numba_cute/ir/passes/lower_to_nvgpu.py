@@ -43,7 +43,7 @@ class LowerToNvgpu(ModulePass):
 
 class _Lower(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        lower = _LOWERED.get(op.name)
+        lower: Any = _LOWERED.get(op.name)
         if lower is None or not isinstance(op, ApiOp):
             return
         with inference.abstractly(target_of(op)):
@@ -77,7 +77,7 @@ class _Steps(Maker):
         """Take a part of a tensor; None is all of it."""
         if coord is None:
             return t
-        return self.once((t, coord), lambda: self.call(SliceOp, (t, coord), hint=t.name_hint or ""))
+        return self.once((t, coord), lambda: self.call(SliceOp, (t, coord), hint=t.name_hint or ""))  # type: ignore[no-any-return]
 
     def path(self, t: SSAValue, path: Any) -> SSAValue:
         """Take a part by slices one after the other, as `instruction_paths` gives them."""

@@ -24,7 +24,7 @@ from ...seam import Regs, is_traced
 from .. import machine
 from ..calls import pattern_of
 from ..instructions import KINDS
-from ..operations import ApiOp, CastOp, GetAttr, SliceOp
+from ..operations import ApiOp, CastOp, GetAttr, MakeTuple, SliceOp
 from ..rows import PtxOp
 from ..types import description_of, type_of
 from .rewriting import Maker, described, rewrite_each, values_of
@@ -37,11 +37,11 @@ _NAMES = {f"cute_nvgpu.{kind.name}" for kind in KINDS} | {
 
 
 class LowerToPtx(ModulePass):
-    """Make of each instruction of `cute_nvgpu` `cute_nvgpu.ptx` operations, which name the rows of the instruction table
-    that it issues, with their operands and static parameters.
+    """Make of each instruction of `cute_nvgpu` one or more `cute_nvgpu.ptx` operations, which name the rows of the
+    instruction table that it issues, with their operands and static parameters.
 
-    What its function computes before becomes arith, scf and `cute_nvgpu.machine` operations. It is found by running the
-    function: nothing is written twice. A function that asks the kernel for more, as memory of its own, stays as it is."""
+    What its function computes besides becomes arith, scf and `cute_nvgpu.machine` operations. It is found by running
+    the function: nothing is written twice. A function that asks the kernel for more, as memory of its own, stays."""
 
     name = "lower-to-ptx"
 
@@ -62,7 +62,7 @@ class _Lower(RewritePattern):
             result = requests.run(
                 function, args, keywords, told, arch=told.arch, leaf=told.leaf, describe=_operand_of
             )  # fmt: skip
-            values = [] if op.result is None else [told.typed_value(result)]
+            values = [] if op.result is None else [told.result(result, op.result)]
         except Untold:
             told.undo()
             return
@@ -96,7 +96,7 @@ def plain_type(of: DType) -> Attribute | None:
         return i1
     if of.is_integer:
         return _PLAIN.get(of.width)
-    return {dtypes.Float32: f32, dtypes.Float64: f64}.get(of)
+    return f32 if of is dtypes.Float32 else f64 if of is dtypes.Float64 else None
 
 
 class _Told(Maker):
@@ -114,6 +114,15 @@ class _Told(Maker):
         self.rewriter.insert(made, self.at)
         self.inserted.append(made)
         return made
+
+    def result(self, given: Any, wanted: SSAValue) -> SSAValue:
+        """Give what takes the place of an operation's result. Raises Untold for what says less than that."""
+        found = self.typed_value(given)
+        if isinstance(found, tuple):
+            found = self.call(MakeTuple, (found,))
+        if not isinstance(found, SSAValue) or description_of(found.type) != description_of(wanted.type):
+            raise Untold("its result says more")
+        return found
 
     def undo(self) -> None:
         """Take away all that was made."""
@@ -280,7 +289,8 @@ class _Told(Maker):
 
     def _joined(self, a: Any, b: Any) -> DType:
         """The type in which two numbers meet."""
-        return requests.meeting(*(x.of if isinstance(x, Known) else Constant(x) for x in (a, b)))
+        of: DType = requests.meeting(*(x.of if isinstance(x, Known) else Constant(x) for x in (a, b)))
+        return of
 
     # ---------------------------------------------------------------- control flow
 

@@ -39,7 +39,7 @@ def rewrite_each(module: ModuleOp, pattern: RewritePattern) -> None:
 
 def only_gives(op: Operation) -> bool:
     """Return whether an operation does nothing but give its results."""
-    return would_be_trivially_dead(op)
+    return bool(would_be_trivially_dead(op))
 
 
 def plain_constant(d: Description) -> tuple[Any, ...] | None:

@@ -26,8 +26,8 @@ _WIDTHS = (8, 16, 32, 64, 128)
 
 
 class Vectorise(ModulePass):
-    """Make of a copy by each thread a `cute.copy` by an atom of the widest accesses that the layouts of both tensors and
-    the alignment of both pointers allow, 128 bits at most; the tensors are divided into its vectors.
+    """Make of a copy by each thread a `cute.copy` by an atom of the widest accesses that the layouts of both tensors
+    and the alignment of both pointers allow, 128 bits at most; the tensors are divided into its vectors.
 
     So `cute.autovec_copy`, `cute.basic_copy`, and `cute.copy` by CopyUniversalOp without predicates, if it has narrower
     accesses or leaves them open."""
@@ -65,6 +65,7 @@ class _Vectorise(RewritePattern):
 def vector_of(copy: PlainCopy, width: int) -> Layout:
     """Return the elements of one access, as a layout onto their numbers in the order of both tensors."""
     if width == 1:
-        return layout.make_layout(1)
+        return Layout(1, 0)
     common = layout.max_common_layout(copy.a.layout, copy.b.layout)
-    return layout.coalesce(layout.composition(common, layout.make_layout(width)))
+    vector: Layout = layout.coalesce(layout.composition(common, layout.make_layout(width)))
+    return vector

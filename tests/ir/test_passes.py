@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over the IR: each by texts with the lines that it must give, the command line, and kernels of three GPUs that
+compute the same after all of them."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+
+pytest.importorskip("xdsl")
+
+from filecheck.finput import FInput  # noqa: E402
+from filecheck.matcher import Matcher  # noqa: E402
+from filecheck.options import Options  # noqa: E402
+from filecheck.parser import Parser, pattern_for_opts  # noqa: E402
+
+from numba_cute import ir  # noqa: E402
+from numba_cute.__main__ import main  # noqa: E402
+from numba_cute.ir import passes  # noqa: E402
+
+from . import lowered_kernels  # noqa: E402
+
+TEXTS = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
+PASS = re.compile(r"^// PASS: (.*)$", re.MULTILINE)
+
+
+def filecheck(checks: str, text: str) -> int:
+    """Look for the lines that `checks` names in a text, as FileCheck does; 0 if they are all there."""
+    options = Options(match_filename="checks")
+    parser = Parser(options, io.StringIO(checks), *pattern_for_opts(options))
+    return Matcher(options, FInput("text", text), parser).run()
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.stem)
+def test_a_pass_gives_the_lines_that_stand_beside_the_text(path, capsys):
+    source = path.read_text()
+    names = PASS.search(source)[1]
+    assert main(["ir", str(path), "--pass", names]) == 0
+    given = capsys.readouterr().out
+    assert filecheck(source, given) == 0, given
+    again = ir.parse(given)
+    assert str(again) == given
+
+
+def test_every_pass_has_a_text():
+    run = {name for path in TEXTS for name in PASS.search(path.read_text())[1].split(",")}
+    assert run == set(passes.PASSES)
+
+
+# ------------------------------------------------------------------ the command line
+
+GOOD = """builtin.module attributes {cute.target = "sm_80"} {
+  func.func @kernel() attributes {cute.kernel} {
+    %l = cute.make_layout (4, 2)
+    func.return
+  }
+}
+"""
+
+
+def run_main(capsys, *arguments):
+    code = main(["ir", *map(str, arguments)])
+    given = capsys.readouterr()
+    return code, given.out, given.err
+
+
+def test_a_module_is_printed_for_another_target(tmp_path, capsys):
+    file = tmp_path / "k.mlir"
+    file.write_text(GOOD)
+    code, out, err = run_main(capsys, file, "--target", "sm_90a")
+    assert (code, err) == (0, "") and 'cute.target = "sm_90a"' in out and "cute.layout<(4,2), (1,4)>" in out
+
+
+def test_a_module_goes_to_a_file_after_several_passes(tmp_path, capsys):
+    file, to = tmp_path / "k.mlir", tmp_path / "out.mlir"
+    file.write_text(GOOD)
+    assert run_main(capsys, file, "--pass", "fold,dce", "--pass", "coalesce", "-o", to) == (0, "", "")
+    assert "make_layout" not in to.read_text()
+
+
+def test_the_passes_are_listed(capsys):
+    code, out, _ = run_main(capsys, "-", "--pass", "list")
+    assert code == 0 and [line.split(":")[0] for line in out.splitlines()] == list(passes.PASSES)
+
+
+WRONG = {
+    "syntax": ("%l = ", "%l = = ", "k.mlir:3"),
+    "operation": ("make_layout", "make_lay", "k.mlir:3"),
+    "rule": ("(4, 2)", '(4, 2), stride = "x"', "k.mlir:3"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_an_error_says_file_and_line_and_the_exit_code_is_1(tmp_path, capsys, case):
+    was, now, place = WRONG[case]
+    file = tmp_path / "k.mlir"
+    file.write_text(GOOD.replace(was, now))
+    code, out, err = run_main(capsys, file)
+    assert (code, out) == (1, "") and place in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(("--pass", "cse"), "pass 'cse' is none of those that there are: fold"), (("--target", "sm_1"), "sm_1")],
+    ids=["pass", "target"],
+)
+def test_a_wrong_argument_is_an_error(tmp_path, capsys, arguments, words):
+    file = tmp_path / "k.mlir"
+    file.write_text(GOOD)
+    code, out, err = run_main(capsys, file, *arguments)
+    assert (code, out) == (1, "") and words in err
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path, capsys):
+    code, _, err = run_main(capsys, tmp_path / "none.mlir")
+    assert code == 1 and "none.mlir: No such file" in err
+
+
+def test_the_module_that_passes_run_over_stays():
+    module = ir.parse(GOOD)
+    before = str(module)
+    assert str(passes.run(module, ["fold", "dce"])) != before == str(module)
+
+
+# ------------------------------------------------------------------ meaning
+
+SLOW = pytest.mark.slow
+KERNELS = {
+    "warp": (lowered_kernels.of_a_warp, 32, "sm_80"),
+    "warpgroup": (lowered_kernels.of_a_warpgroup, 128, "sm_90a"),
+    "matrix unit": (lowered_kernels.of_the_matrix_unit, 128, "sm_100a"),
+}
+PIPELINES = ("lower-to-nvgpu,lower-to-ptx", "fold,dce", "coalesce,vectorise,lower-to-nvgpu,lower-to-ptx,fold,dce")
+RUNS = [
+    pytest.param(kernel, names, id=f"{kernel}-{names}", marks=[] if (kernel, i) == ("warp", 0) else [SLOW])
+    for kernel in KERNELS
+    for i, names in enumerate(PIPELINES)
+]
+
+
+def plain(ptx):
+    """PTX without comments and names of kernels."""
+    text = re.sub(r"_ZN\w+", "K", re.sub(r"//.*", "", ptx))
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(("kernel", "names"), RUNS)
+def test_a_kernel_computes_the_same_after_passes(rng, kernel, names):
+    make, threads, arch = KERNELS[kernel]
+    text, args, (a, b, c) = make(rng)
+    module = ir.parse(text)
+    lowered = passes.run(module, names.split(","))
+    assert str(ir.parse(str(lowered))) == str(lowered)
+    cute.simulate(ir.to_kernel(lowered), arch=arch)[1, threads](*args)
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64).T)
+    ptx = plain(cute.compile(ir.to_kernel(lowered), args, arch=arch).ptx)
+    if kernel != "matrix unit" and "vectorise" not in names:
+        assert ptx == plain(cute.compile(ir.to_kernel(module), args, arch=arch).ptx)
