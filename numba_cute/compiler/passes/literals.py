@@ -52,30 +52,6 @@ _register(operator.neg, (types.IntegerLiteral,))
 _register(operator.not_, (types.BooleanLiteral,))
 
 
-def _register_identity(op: Callable[..., Any]) -> None:
-    """Whether something is None is part of its type."""
-
-    @contexts.template(op)
-    class Template(AbstractTemplate):
-        def generic(self, args: Any, kws: Any) -> Any:
-            none = [isinstance(a, types.NoneType) for a in args]
-            if len(args) != 2 or not any(none) or any(isinstance(a, (types.Optional, types.Omitted)) for a in args):
-                return None
-            return typing.signature(types.literal(op(None, None) if all(none) else op(None, args)), *args)
-
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, sig.return_type.literal_value)
-
-    for kind in (types.Any, Value, types.NoneType):  # the nearest one is chosen, and there must be one
-        contexts.lower(op, types.NoneType, kind)(lower)
-        if kind is not types.NoneType:
-            contexts.lower(op, kind, types.NoneType)(lower)
-
-
-for _name in ("is_", "is_not"):
-    _register_identity(getattr(operator, _name))
-
-
 @contexts.template(len)
 class _TupleLength(AbstractTemplate):
     """A tuple's length is part of its type."""
@@ -105,7 +81,7 @@ def _identical(args: Any) -> bool | None:
     """Say whether two values are one object, where their types tell: None is one, and so is each static object."""
     first, second = args
     if isinstance(first, types.NoneType) or isinstance(second, types.NoneType):
-        return None if isinstance(first, types.Optional) or isinstance(second, types.Optional) else first == second
+        return None if any(isinstance(t, (types.Optional, types.Omitted)) for t in args) else first == second
     if all(isinstance(t, Value) and t.spec[0] == "const" for t in args):
         return first.spec[2] is second.spec[2]
     return None
@@ -123,8 +99,11 @@ def _register_identity(op: Callable[..., Any], same: bool) -> None:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return context.get_constant(types.boolean, sig.return_type.literal_value)
 
-    contexts.lower(op, Value, types.Any)(lower)
+    for kind in (types.Any, Value, types.NoneType):  # the nearest one is chosen, and there must be one
+        contexts.lower(op, Value, kind)(lower)
+        contexts.lower(op, types.NoneType, kind)(lower)
     contexts.lower(op, types.Any, Value)(lower)
+    contexts.lower(op, types.Any, types.NoneType)(lower)
 
 
 _register_identity(operator.is_, True)
