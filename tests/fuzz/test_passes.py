@@ -270,6 +270,24 @@ def constant_tuples_are_indexed_at_run_time(out, n):
     out[1] = total
 
 
+@program(1, 5, 7)
+@cuda.jit
+def constants_decide_branches(out, n):
+    if not N > 16:
+        out[0] = 1 + LAYOUT(0)
+    else:
+        out[0] = 2
+    other = not cute.const_expr(cute.size(LAYOUT) == 9)
+    if other:
+        out[1] = LAYOUT(6)
+    else:
+        out[1] = n
+    if cute.const_expr(cute.rank(LAYOUT) == 2 and not N == 17 and LAYOUT is not None):  # noqa: SIM201
+        out[2] = 7
+    else:
+        out[2] = n
+
+
 @program(1, 1)
 @cuda.jit
 def truths_stay_truths(out, n):
