@@ -19,6 +19,15 @@ def test_readme_kernel_is_right_in_the_simulator_and_compiles(tmp_path):
     assert compiled.resources.local == 0
 
 
+def test_the_port_in_the_documentation_runs_in_the_simulator_and_compiles(tmp_path):
+    page = (ROOT / "docs" / "differences.md").read_text().partition("## Porting from the CuTe DSL")[2]
+    file = tmp_path / "port.py"
+    file.write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    scope = {"__name__": "port"}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    assert (scope["out"] == scope["x"] / 2).all() and scope["compiled"].kernels[0].resources.local == 0
+
+
 def test_readme_names_exactly_two_commands():
     text = (ROOT / "README.md").read_text()
     assert re.findall(r"^    make (\w+)", text, re.MULTILINE) == ["demo", "test"]

@@ -358,15 +358,17 @@ def test_a_launch_says_how_large_blocks_are():
     @cute.jit
     def run(out):
         plain(out).launch(grid=1, block=[64, 1, 1], min_blocks_per_mp=3)
-        plain(out).launch(grid=1, block=32)
+        plain(out).launch(grid=1, block=32, max_number_threads=[128, 1, 1])
         bounded(out).launch(grid=1, block=32)
 
     out = np.zeros(64)
     first, second, third = (k.ptx for k in cute.compile(run, out).kernels)
     assert ".maxntid 64" in first and ".minnctapersm 3" in first
-    assert ".maxntid 32" in second and ".minnctapersm" not in second
+    assert ".maxntid 128" in second and ".minnctapersm" not in second
     assert ".maxntid 64" in third
     cute.simulate(run)(out)
     assert out.all()
     with pytest.raises(cute.CuteError, match="min_blocks_per_mp 0 must be an int from 1 on"):
         plain(out).launch(grid=1, block=32, min_blocks_per_mp=0)
+    with pytest.raises(cute.CuteError, match="more threads than max_number_threads 16"):
+        plain(out).launch(grid=1, block=32, max_number_threads=16)

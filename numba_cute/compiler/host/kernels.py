@@ -91,22 +91,27 @@ class Call:
 
     def launch(
         self, *, grid: Any, block: Any, cluster: Any = None, smem: int | None = None, stream: Any = 0,
-        min_blocks_per_mp: int | None = None, use_pdl: bool = False,
+        min_blocks_per_mp: int | None = None, max_number_threads: Any = None, use_pdl: bool = False,
     ) -> None:  # fmt: skip
         """Launch the kernel on its arguments: on the GPU, or in the simulator where `cute.simulate` runs the host
         function that calls this.
 
         grid: CTAs, an int or up to three. block: threads of a CTA, likewise. cluster: CTAs of a cluster, likewise; None
         for the kernel's own shape. smem: bytes of dynamic shared memory; 0 takes what the kernel's SmemAllocator needs.
-        stream: as for `cute.launch`. min_blocks_per_mp: blocks that are to be on an SM at once. use_pdl: programmatic
-        dependent launch (sm_90). The kernel is compiled for blocks of this size (PTX .maxntid, .minnctapersm), unless
-        it was made with `launch_bounds=`. CuteError: as `cute.launch`.
+        stream: as for `cute.launch`. min_blocks_per_mp: blocks that are to be on an SM at once. max_number_threads: the
+        largest block that the compiled kernel takes, as `block`, by default this one. use_pdl: programmatic dependent
+        launch (sm_90). The kernel is compiled for that (PTX .maxntid, .minnctapersm), unless it was made with
+        `launch_bounds=`. CuteError: as `cute.launch`, and bounds that the launch itself does not keep.
         """
         grid, block = (d if isinstance(d, int) else tuple(map(int, d)) for d in (grid, block))
         if min_blocks_per_mp is not None and (type(min_blocks_per_mp) is not int or min_blocks_per_mp < 1):
             raise CuteError(f"launch: min_blocks_per_mp {min_blocks_per_mp!r} must be an int from 1 on, or None")
         options = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
-        kernel = self.kernel.bounded(math.prod((block,) if isinstance(block, int) else block), min_blocks_per_mp)
+        threads = _threads(block)
+        most = threads if max_number_threads is None else _threads(max_number_threads)
+        if most < threads:
+            raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
+        kernel = self.kernel.bounded(most, min_blocks_per_mp)
         launcher = LAUNCHER.get()
         if launcher is not None:
             launcher(kernel, self.args, options)
@@ -114,6 +119,10 @@ class Call:
         from .launching import launch  # Numba's own simulator has no launches
 
         launch(kernel, **options, stream=stream or 0, pdl=use_pdl)(*self.args)
+
+
+def _threads(block: Any) -> int:
+    return math.prod((block,) if isinstance(block, int) else map(int, block))
 
 
 def kernel(function: Any = None, **options: Any) -> Any:
