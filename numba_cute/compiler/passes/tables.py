@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in a kernel: `{ADD: operator.add, MAX: max}[op]`, of which only the item that is looked up stays. A kernel has no
-dictionaries of its own."""
+"""Tables in a kernel: `{ADD: operator.add, MAX: max}[op]`, of which only the item that is looked up stays. A kernel
+has no dictionaries of its own."""
 
 from __future__ import annotations
 
