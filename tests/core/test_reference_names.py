@@ -154,7 +154,7 @@ def test_loc_and_ip_are_taken_and_ignored(run):
 
 def test_everything_that_facades_show_takes_loc_and_ip():
     """All traced functions and methods, but for the words of the language itself."""
-    words = {"const_expr", "is_static", "range_constexpr", "static"}
+    words = {"const_expr", "is_static", "range", "range_constexpr", "static"}
     shown = [(f"{m}.{n}", v) for m, n, v in api.names() if inspect.isfunction(v) and seam.is_traced(v)]
     assert len(shown) > 500
     assert {n.rpartition(".")[2] for n, v in shown if not facade.takes_locations(v)} <= words

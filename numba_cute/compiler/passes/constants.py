@@ -95,9 +95,20 @@ class Constants:
         if not isinstance(made, ir.Expr) or made.op != "call":
             return
         with contextlib.suppress(NotConstant):
-            if seam.is_for_result(self.of(made.func, at)):
+            named = all(self._is_named(a, at) for a in made.args)  # if not, the call is what uses another's result
+            if named and seam.is_for_result(self.of(made.func, at)):
                 self._definitions.at(at).value = ir.Const(value, made.loc)
                 self._found.pop(at, None)
+
+    def _is_named(self, var: Any, use: Place) -> bool:
+        """Say whether a variable is one of the source, or a copy of one."""
+        while var.name.startswith("$"):
+            places = self._definitions.reaching(var.name, use)
+            node = self._definitions.at(places[0]).value if len(places) == 1 else None
+            if not isinstance(node, ir.Var):
+                return False
+            var, use = node, places[0]
+        return True
 
     def _assigned(self, place: Place) -> Any:
         """Return the value that the assignment at a place gives."""
