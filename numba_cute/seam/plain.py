@@ -37,8 +37,7 @@ def _is_plain(cls: Any) -> bool:
         return True
     if is_static_class(cls) or is_struct_class(cls) or issubclass(cls, _NOT_PLAIN):
         return False
-    root = cls.__module__.partition(".")[0]
-    if root in _FOREIGN or (root in sys.stdlib_module_names and root != "__main__"):
+    if not _is_own(cls.__module__):
         return False
     if any(is_static_class(c) or is_struct_class(c) or not c.__flags__ & _HEAP for c in cls.__mro__[:-1]):
         return False
@@ -53,6 +52,16 @@ def is_plain(obj: Any) -> bool:
 def is_plain_function(fn: Any) -> bool:
     """Say whether a function is the user's, as Python has it: no decorator made anything else of it."""
     return isinstance(fn, FunctionType) and not is_traced(fn) and fn.__module__ != "builtins"
+
+
+def is_users(obj: Any) -> bool:
+    """Say whether an object is a function or a class of the user's, of no other library."""
+    return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
+
+
+def _is_own(module: str) -> bool:
+    root = module.partition(".")[0]
+    return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
 
 
 def with_ordinary_parameters(fn: Any) -> Any:

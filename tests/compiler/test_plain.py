@@ -332,3 +332,46 @@ def test_a_plain_object_is_an_argument(persistent, shape):
     cute.simulate(kernel)[1, 1](*args)
     assert out.tolist() == [3 if persistent else 1, 6]
     assert cute.compile(kernel, args).resources.local == 0
+
+
+class Numbers:
+    """Functions that compute with what is known at run time: as Numba does, traced or not, by whatever way they are
+    found."""
+
+    factor = 3
+
+    def of(a, b):
+        return a // b - a % b * 2, (a == b) + (a != 3), a / b
+
+    @staticmethod
+    def wide(a, b):
+        return (a * b + 1) >> 32
+
+    @cute.jit
+    def chosen(a, b):
+        if a < b:
+            return Numbers.wide(a, b)
+        return a // b
+
+    def scaled(self, x):
+        return x * 0.1 + self.factor
+
+
+def test_plain_functions_compute_as_numba_does():
+    def nested(a, b):
+        return Numbers.of(a, b)[0] + (1 if Numbers.factor == 3 else 0) - a
+
+    @cute.kernel
+    def kernel(out, a, b, x):
+        quotient, equal, ratio = Numbers.of(a, b)
+        out[0], out[1], out[2] = quotient, equal, ratio
+        out[3], out[4] = Numbers.wide(a, b), Numbers.chosen(a, b)
+        out[5] = nested(a, b)
+        out[6] = x * Numbers().scaled(x)
+
+    for a, b in ((-20, 64), (7, 7), (3, -2), (1 << 30, 1 << 9)):
+        got = results(kernel, np.int32(a), np.int32(b), np.float32(0.3))
+        first = a // b - a % b * 2
+        assert got[:2] == [first, (a == b) + (a != 3)]
+        assert got[3:5] == [(a * b + 1) >> 32, (a * b + 1) >> 32 if a < b else a // b]
+        assert got[5] == np.float32(first + 1 - a)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,10 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
+from ...dtypes import Scalar
 from ...seam import CuteError, facade, plain
 from ...seam.error import RunTimeCondition
+from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.target import current_arch
@@ -31,16 +34,26 @@ from .values import abstract, concrete, numba_type
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
     """Call `fn` with one value for each of its parameters."""
-    plain, named = [], {}
+    given, named = [], {}
     for p, a in zip(pysig.parameters.values(), args):
         if p.kind is p.VAR_POSITIONAL:
-            plain.extend(a)
+            given.extend(a)
         elif p.kind is p.KEYWORD_ONLY:
             named[p.name] = a
         else:
-            plain.append(a)
-    with seam.running(tracer):
-        return fn(*plain, **named)
+            given.append(a)
+    before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
+    try:
+        with seam.running(tracer):
+            return fn(*given, **named)
+    finally:
+        tracer.plain = before
+
+
+def _is_users(fn: Any) -> bool:
+    """Say whether a function, a bound method or a class is a plain one of the user's."""
+    fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
+    return plain.is_plain_function(fn) or plain.is_plain_class(fn) or isinstance(fn, plain.Maker)
 
 
 def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, inspect.Signature]:
@@ -202,7 +215,31 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     return abstract(sig.return_type, out, tracer)
 
 
+_OPERATORS: dict[str, Any] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "udiv": operator.floordiv, "urem": operator.mod,
+    "fdiv": operator.truediv, "and_": operator.and_, "or_": operator.or_, "xor": operator.xor, "shl": operator.lshift,
+    "lshr": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def operate(op: str, a: Any, b: Any) -> Any:
+    """Apply an operator to two numbers, one of them a leaf, as Numba does in a function that it compiles."""
+    tracer: Any = seam.current()
+    values = [x.value if isinstance(x, Scalar) else x for x in (a, b)]
+    kinds = tuple(types.unliteral(numba_type(x)) for x in values)
+    context = contexts.typing_context()
+    fn = context.resolve_value_type(_OPERATORS[op])
+    sig = fn.get_call_type(context, kinds, {})
+    if tracer.builder is None:
+        return Number(sig.return_type)
+    lowered = [tracer.ir(x, ty) for x, ty in zip(values, kinds)]
+    lowered = [tracer.context.cast(tracer.builder, v, have, want) for v, have, want in zip(lowered, kinds, sig.args)]
+    return Number(sig.return_type, tracer.context.get_function(fn, sig)(tracer.builder, lowered))
+
+
 Tracer.call_function = staticmethod(call_jitted)
+Tracer.operate = staticmethod(operate)
 
 
 def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:

@@ -292,7 +292,11 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
         return abstract(seen_type(ref.types[name]), value, tracer)
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
-        return raw.fget(proxy)  # type: ignore[misc]
+        before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
+        try:
+            return raw.fget(proxy)  # type: ignore[misc]
+        finally:
+            tracer.plain = before
     if inspect.isfunction(raw):
         traced = seam.is_traced(raw) or plain.is_plain_class(ref.cls)
         return functools.partial(raw if traced else _jitted_from_traced(ref, name), proxy)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from llvmlite import ir
@@ -59,7 +60,8 @@ class Number(seam.Leaf):
     """An integer, float or bool known only at run time.
 
     `//` and `%` of integers are unsigned: they divide coordinates, which are not negative. `==` stays identity, so
-    that leaves can be keys; `seam.current().compare` compares values.
+    that leaves can be keys; `seam.current().compare` compares values. In a plain function of the user's that is traced
+    (`Tracer.plain`) all operators are Numba's, as they are where Numba compiles it.
     """
 
     __slots__ = ("type", "ir", "divisor")
@@ -153,6 +155,14 @@ class Number(seam.Leaf):
     def __rshift__(self, o: Any) -> Any:
         return self if _is(o, 0) else _arith("lshr", self, o)
 
+    def __eq__(self, o: object) -> Any:
+        return True if self is o else _equality("==", self, o)
+
+    def __ne__(self, o: object) -> Any:
+        return _equality("!=", self, o)
+
+    __hash__ = object.__hash__
+
     def __lt__(self, o: Any) -> Any:
         return _compare("<", self, o)
 
@@ -166,10 +176,29 @@ class Number(seam.Leaf):
         return _compare(">=", self, o)
 
 
+def _is_plain(caller: Any) -> bool:
+    """Say whether an operator stands in a plain function of the user's. caller: the frame that it stands in."""
+    if not getattr(seam.current_or(None), "plain", False):
+        return False
+    name = caller.f_globals.get("__name__", "")
+    return not (isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + ".")))
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
 def _compare(op: str, a: Any, b: Any) -> Any:
     if not isinstance(b, (int, float, Number, dtypes.Scalar)):
         return NotImplemented  # a vector compares itself with a number
+    if _is_plain(sys._getframe(2)):
+        return seam.current().operate(op, a, b)  # type: ignore[attr-defined]
     return seam.current().compare(op, a, b)
+
+
+def _equality(op: str, a: Any, b: Any) -> Any:
+    if isinstance(b, (int, float, Number)) and _is_plain(sys._getframe(2)):
+        return seam.current().operate(op, a, b)  # type: ignore[attr-defined]
+    return NotImplemented
 
 
 def _is(x: Any, value: int) -> bool:
@@ -179,7 +208,9 @@ def _is(x: Any, value: int) -> bool:
 def _arith(op: str, a: Any, b: Any) -> Any:
     if not isinstance(a, (int, float, Number)) or not isinstance(b, (int, float, Number)):
         return NotImplemented
-    result = seam.current().arith(op, a, b)  # type: ignore[attr-defined]
+    plain = _is_plain(sys._getframe(2))
+    tracer: Any = seam.current()
+    result = tracer.operate(op, a, b) if plain else tracer.arith(op, a, b)
     if isinstance(result.type, types.Integer):
         found = seam.divisor_of(op, a, b)
         result.divisor = found if result.type.signed or op not in _WRAPPING else found & -found

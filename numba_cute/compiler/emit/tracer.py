@@ -34,6 +34,10 @@ SMEM_MARK = "// numba_cute.smem_bytes"
 class Tracer(Vectors):
     """Runs traced code on leaves. Without a builder nothing is emitted: leaves have types and no values."""
 
+    plain = False
+    """Whether a plain function of the user's is traced."""
+    operate: Callable[[str, Any, Any], Any]
+    """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""
 

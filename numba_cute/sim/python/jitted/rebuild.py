@@ -8,7 +8,7 @@ Nothing here imports Numba: a kernel that uses it has brought it.
 from __future__ import annotations
 
 import sys
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from .... import seam
 from ....dtypes import DType
 from ....seam import prints
 from ....seam.held import is_held, python_of
+from ....seam.plain import is_plain_class, is_users
 from ....seam.withs import without_with
 from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
@@ -181,6 +182,8 @@ class Rebuilder:
             return found
         if isinstance(value, FunctionType) and value.__module__.split(".")[0] != "numba_cute":
             return self.function(value)
+        if is_plain_class(value) and value is not SimpleNamespace:
+            return self._plain_class(value)
         kind = type(value)
         if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
             return NumbaType(str(value))
@@ -201,6 +204,25 @@ class Rebuilder:
                 if mine is not member:
                     setattr(found, name, mine)
         return found
+
+    def _plain_class(self, cls: Any) -> type:
+        """A plain class of the user's with its functions rebuilt: a subclass of it."""
+        found = self._classes.get(cls)
+        if found is None:
+            bases = tuple(self._plain_class(b) for b in cls.__bases__ if b is not object)
+            found = self._classes[cls] = type(cls)(cls.__name__, (*bases, cls), {"__module__": cls.__module__})
+            self._classes[found] = found
+            for name, member in vars(cls).items():
+                mine = self._member(self._undecorated(member))
+                if mine is not member and not _is_generated(member):
+                    setattr(found, name, mine)
+        return found
+
+    def _undecorated(self, member: Any) -> Any:
+        """A class's member without `cute.jit`."""
+        if isinstance(member, staticmethod):
+            return staticmethod(python_of(member) or member.__func__)
+        return (python_of(member) or member) if getattr(member, "__cute_host__", False) else member
 
     def _member(self, member: Any) -> Any:
         """A class's member with its functions rebuilt: `super()` in them then finds the rebuilt bases."""
@@ -275,9 +297,14 @@ class Rebuilder:
             return watched(module)
         for name in names:
             member = vars(module).get(name)
-            if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member):
+            if isinstance(getattr(member, "py_func", None), FunctionType) or _is_cuda(member) or is_users(member):
                 return _Module(module, self.replace)
         return module
+
+
+def _is_generated(member: Any) -> bool:
+    """Whether a method was not written, as those that a dataclass has."""
+    return getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>"
 
 
 def _is_cuda(member: Any) -> bool:
