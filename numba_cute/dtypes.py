@@ -103,10 +103,10 @@ class DType(_Base):
 
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
-        return Union[self, other]
+        return Union[self, other]  # noqa: UP007 - this is what X | Y calls
 
     def __ror__(self, other: Any) -> Any:
-        return Union[other, self]
+        return Union[other, self]  # noqa: UP007
 
     def __reduce__(self) -> str:
         return self.name  # a copy, and what was pickled, is the type itself
