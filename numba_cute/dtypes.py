@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Union, overload
 
 import ml_dtypes
 import numpy as np
@@ -100,6 +100,13 @@ class DType(_Base):
     def __call__(self, value: Any) -> Any:
         """Convert `value` to this type: in a kernel a run-time value, on the host a `Scalar`."""
         return seam.current_or(_HOST).cast(value, self)
+
+    def __or__(self, other: Any) -> Any:
+        """A union in an annotation: `cute.Float32 | None`."""
+        return Union[self, other]  # noqa: UP007 - this is what X | Y calls
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
 
     def __reduce__(self) -> str:
         return self.name  # a copy, and what was pickled, is the type itself

@@ -55,9 +55,12 @@ def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] 
     return tuple(Constexpr(a) if i in marked else _without_lists(a) for i, a in enumerate(args))
 
 
+_SEQUENCES = (tuple, list)
+
+
 def _with_static_ints(value: Any) -> Any:
     """Return a tuple whose ints, to any depth, are static arguments."""
-    if type(value) in (tuple, list):
+    if type(value) in _SEQUENCES:
         return tuple(map(_with_static_ints, value))
     return Constexpr(value) if type(value) is int else value
 

@@ -2,6 +2,7 @@
 """What ports of the CuTe DSL's kernels need beside methods: classes in a kernel, conversions of numbers, and registers
 that a run-time index finds."""
 
+import functools
 import operator
 
 import numpy as np
@@ -213,3 +214,35 @@ def test_a_table_without_the_key_is_refused():
 
     with pytest.raises(cute.CuteError, match="'middle' is none of this table's keys: 'low', 'high'"):
         cute.compile(kernel, (np.zeros(3),))
+
+
+def test_a_partial_function_holds_what_is_known_at_run_time():
+    @cute.jit
+    def scaled(a, b, c):
+        return a * b + c
+
+    @cute.dsl_user_op
+    def moved(src, dst, *, pred=None, loc=None, ip=None):
+        cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), src.element_type), src, dst, pred=pred)
+
+    @cute.kernel
+    def kernel(x, out):
+        tidx, _, _ = cute.arch.thread_idx()
+        add = functools.partial(scaled, x[tidx], c=x[2])
+        mask = cute.make_rmem_tensor((1,), cute.Boolean)
+        mask[0] = tidx != 1
+        move = functools.partial(moved, pred=mask)
+        r = cute.make_rmem_tensor(1, cute.Float32)
+        r[0] = add(x[1]) + add(b=x[0])
+        move(r, cute.local_tile(out, (1,), (tidx,)))
+        r.fill(len(list((1, 2, 3))))
+        move(r, cute.local_tile(out, (1,), (tidx + 4,)))
+
+    x, out = np.arange(4, dtype=np.float32) + 3, np.zeros(8, np.float32)
+    args = from_dlpack(x), from_dlpack(out)
+    cute.simulate(kernel)[1, 4](*args)
+    want = x * x[1] + x[2] + x * x[0] + x[2]
+    want[1] = 0
+    np.testing.assert_array_equal(out, [*want, 3, 0, 3, 3])
+    assert cute.compile(kernel, args).resources.local == 0
+    assert cute.Float32 | None and (float | cute.Float32)

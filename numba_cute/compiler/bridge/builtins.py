@@ -42,6 +42,7 @@ def _walked(x: Any) -> Any:
 
 _FUNCTIONS: dict[Any, _Function] = {f: f for f in (*_UNARY, *_OF_MANY, operator.contains)}
 _FUNCTIONS["getiter"] = _walked
+_FUNCTIONS[isinstance] = isinstance
 
 
 def _atomic(name: str) -> _Function:
@@ -142,7 +143,10 @@ for _fn in _OF_STATIC:
     _lower(_fn, types.IntegerLiteral, types.IntegerLiteral, types.VarArg(types.IntegerLiteral))
 for _key, _fn in _ATOMICS.items():
     _lower(_fn, Value, types.VarArg(types.Any), key=_key)
+_lower(isinstance, Value, types.Any)
+_lower(isinstance, types.Any, Value)
 for _tuple in (types.UniTuple, types.Tuple):
+    _lower(isinstance, _tuple, types.Any)
     for _fn in _OF_MANY:
         _lower(_fn, _tuple)
     for _item in (Value, types.Literal, types.Any):

@@ -27,7 +27,7 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.target import current_arch
 from . import contexts
-from .object_types import BoundTraced, traces_calls
+from .object_types import BoundTraced, Value, traces_calls
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
 
@@ -59,14 +59,24 @@ def _is_users(fn: Any) -> bool:
 def _signatures(fn: Callable[..., Any], kws: Any) -> tuple[inspect.Signature, inspect.Signature]:
     """Return the signature of a call of `fn` that names `kws`, and the same as `_ordinary` has it."""
     if _is_shared(fn):
-        sig = _shared_signature(fn)
-        if sig is not None:
-            return sig
-    return _ordinary(_with_named(_of_callable(fn), kws))
+        known = _shared_signature(fn)
+        if known is not None:
+            return known
+    sig = _of_callable(fn)
+    if isinstance(fn, functools.partial):  # what it holds it gives itself
+        held = fn.keywords.keys() - dict(kws).keys()
+        sig = sig.replace(parameters=[p for n, p in sig.parameters.items() if n not in held])
+    return _ordinary(_with_named(sig, kws))
 
 
 def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
     fn = fn.cls if isinstance(fn, plain.Maker) else fn
+    if fn is functools.partial:
+        return inspect.Signature([
+            inspect.Parameter("function", inspect.Parameter.POSITIONAL_ONLY),
+            inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+            inspect.Parameter("keywords", inspect.Parameter.VAR_KEYWORD),
+        ])  # fmt: skip
     if fn is SimpleNamespace:
         return inspect.Signature([inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)])
     return inspect.signature(fn)
@@ -164,6 +174,8 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
             fn = find(abstract(receiver, None, tracer))
     except Exception:
         return None
+    if isinstance(receiver, Value) and receiver.spec[0] == "partial":
+        return None  # its own arguments would be lost
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
     return fn if plain.is_plain_function(fn) else None
 

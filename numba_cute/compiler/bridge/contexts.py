@@ -7,6 +7,7 @@ than registered with Numba, where they would be tried, and named in errors, for 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -129,7 +130,8 @@ class CuteTypingContext(CUDATypingContext):
 
     def resolve_value_type(self, val: Any) -> Any:
         if (
-            plain.is_plain_function(val)
+            val is functools.partial
+            or plain.is_plain_function(val)
             or isinstance(val, plain.Maker)
             or (isinstance(val, type) and plain.is_plain_class(val))
         ):

@@ -2,12 +2,14 @@
 """Objects as trees: what is static (a hashable spec) apart from what is known only at run time (a list of leaves).
 
 A spec is a nested tuple: ("leaf", numba type), ("tuple", specs), ("node", class, specs) for an instance of a
-`static` class, or ("const", type, object) for anything else, which must be hashable.
+`static` class, ("partial", (number of arguments, names), specs) for a `functools.partial`, or ("const", type, object)
+for anything else, which must be hashable.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -42,6 +44,9 @@ def flatten(obj: Any, leaves: list[Any]) -> Spec:
         return ("leaf", leaf_type(obj))
     if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
         return ("tuple", tuple(flatten(x, leaves) for x in obj))
+    if type(obj) is functools.partial:
+        held = (obj.func, *obj.args, *obj.keywords.values())
+        return ("partial", (len(obj.args), *obj.keywords), tuple(flatten(x, leaves) for x in held))
     if seam.is_static_class(type(obj)):
         cls = type(obj)
         return ("node", cls, tuple(flatten(getattr(obj, f), leaves) for f in fields_of(cls)))
@@ -63,6 +68,9 @@ def unflatten(spec: Spec, leaves: Any) -> Any:
         return spec[2]
     if kind == "tuple":
         return tuple(unflatten(s, leaves) for s in spec[1])
+    if kind == "partial":
+        (count, *names), (fn, *held) = spec[1], (unflatten(s, leaves) for s in spec[2])
+        return functools.partial(fn, *held[:count], **dict(zip(names, held[count:])))
     obj = object.__new__(spec[1])
     for name, s in zip(fields_of(spec[1]), spec[2]):
         object.__setattr__(obj, name, unflatten(s, leaves))
@@ -94,7 +102,7 @@ def join(a: Spec, b: Spec) -> Spec | None:
         return ("leaf", multiple(max(ints, key=lambda t: t.bitwidth), known))  # type: ignore[union-attr]
     if all(map(_is_flag, (a, b))):
         return ("leaf", types.boolean)
-    if a[0] != b[0] or a[0] not in ("tuple", "node") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
+    if a[0] != b[0] or a[0] not in ("tuple", "node", "partial") or a[1:-1] != b[1:-1] or len(a[-1]) != len(b[-1]):
         return None
     parts = [join(x, y) for x, y in zip(a[-1], b[-1])]
     return None if None in parts else (*a[:-1], tuple(parts))
@@ -126,6 +134,9 @@ def align(obj: Any, spec: Spec, leaves: list[Any]) -> None:
         leaves.append(obj)
     elif spec[0] == "tuple":
         for x, s in zip(obj, spec[1]):
+            align(x, s, leaves)
+    elif spec[0] == "partial":
+        for x, s in zip((obj.func, *obj.args, *obj.keywords.values()), spec[2]):
             align(x, s, leaves)
     elif spec[0] == "node":
         for name, s in zip(fields_of(spec[1]), spec[2]):

@@ -71,7 +71,11 @@ class Scalars:
         if isinstance(scalar, Number):
             return dtype_of(scalar.type)
         kinds = {bool: dtypes.Boolean, int: dtypes.Int32, float: dtypes.Float32}
-        return scalar.dtype if isinstance(scalar, dtypes.Scalar) else kinds[type(scalar)]
+        if isinstance(scalar, dtypes.Scalar):
+            return scalar.dtype
+        if type(scalar) not in kinds:
+            raise CuteError(f"{scalar!r} is no number: a {type(scalar).__name__}")
+        return kinds[type(scalar)]
 
     def compare(self, op: str, a: Any, b: Any) -> Any:
         if not isinstance(a, Number) and not isinstance(b, Number):

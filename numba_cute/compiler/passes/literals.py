@@ -82,9 +82,17 @@ def _identical(args: Any) -> bool | None:
     first, second = args
     if isinstance(first, types.NoneType) or isinstance(second, types.NoneType):
         return None if any(isinstance(t, (types.Optional, types.Omitted)) for t in args) else first == second
-    if all(isinstance(t, Value) and t.spec[0] == "const" for t in args):
-        return first.spec[2] is second.spec[2]
-    return None
+    objects = [_object(t) for t in args]
+    return None if None in objects else objects[0] is objects[1]
+
+
+def _object(ty: Any) -> Any:
+    """Return the static object, or the function, that a type stands for; None if it stands for values."""
+    if isinstance(ty, types.Dispatcher):
+        return ty.dispatcher
+    if isinstance(ty, types.Function):
+        return ty.typing_key
+    return ty.spec[2] if isinstance(ty, Value) and ty.spec[0] == "const" else None
 
 
 def _register_identity(op: Callable[..., Any], same: bool) -> None:

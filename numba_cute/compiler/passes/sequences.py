@@ -216,6 +216,9 @@ def tuples_for_lists(func_ir: Any) -> bool:
         if isinstance(value, ir.Expr) and value.op == "build_list" and inst.target.name not in waiting:
             inst.value = ir.Expr.build_tuple(value.items, inst.loc)
             changed = True
+        elif isinstance(value, ir.Global) and value.value is list:
+            inst.value = ir.Global("tuple", tuple, inst.loc)
+            changed = True
     for lst, places in growing.items():
         if lst not in waiting:
             for place in sorted(places, key=lambda p: (p.label, -p.index)):
