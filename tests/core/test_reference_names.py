@@ -154,7 +154,7 @@ def test_loc_and_ip_are_taken_and_ignored(run):
 
 def test_everything_that_facades_show_takes_loc_and_ip():
     """All traced functions and methods, but for the words of the language itself."""
-    words = {"const_expr", "is_static", "range_constexpr", "static"}
+    words = {"const_expr", "is_static", "range", "range_constexpr", "static"}
     shown = [(f"{m}.{n}", v) for m, n, v in api.names() if inspect.isfunction(v) and seam.is_traced(v)]
     assert len(shown) > 500
     assert {n.rpartition(".")[2] for n, v in shown if not facade.takes_locations(v)} <= words
@@ -345,3 +345,35 @@ def test_bfloat16_is_filled_and_cleared():
 
     cute.simulate(kernel)[1, 1](from_dlpack(x))
     assert not x.any()
+
+
+# ------------------------------------------------------------------ names that attention kernels have
+
+
+def test_a_tensor_knows_its_leading_dimension():
+    x = from_dlpack(np.zeros((4, 8, 2), np.float16))
+    assert x.leading_dim == 2
+    assert x.mark_layout_dynamic().leading_dim == 2
+    assert cute.group_modes(x, 1, 3).leading_dim == (1, 1)
+    assert from_dlpack(np.zeros((4, 8), np.float16).T).leading_dim == 0
+    assert from_dlpack(np.zeros((8, 8), np.float16)[:, ::2]).leading_dim is None
+
+
+def test_a_tiled_mma_has_its_atoms_layouts():
+    op = nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
+    tiled = cute.make_tiled_mma(op, (2, 2, 1))
+    for name in ("tv_layout_A", "tv_layout_B", "tv_layout_C"):
+        assert getattr(tiled, name) == getattr(tiled.atom, name) == getattr(cute.make_mma_atom(op), name)
+
+
+@pytest.mark.parametrize("a, b", [(3, 5), (5, cute.Int32(3)), (cute.Int32(3), cute.Int32(4)), (2.5, 1)])
+def test_min_and_max_are_of_the_hosts_numbers_too(a, b):
+    assert cute.min(a, b) == min(int(a) if a != 2.5 else a, int(b)) and cute.max(a, b) == max(a, b)
+    unknown = any(isinstance(x, cute.dtypes.Scalar) for x in (a, b))
+    assert all(isinstance(x, cute.dtypes.Scalar) is unknown for x in (cute.min(a, b), cute.max(a, b)))
+    assert np.isnan(cute.min(float("nan"), 1.0, propagate_nan=True)) and cute.min(1.0, 2.0, propagate_nan=True) == 1
+
+
+def test_a_participants_handles_have_their_class():
+    assert pipeline.PipelineConsumer.ImmutableResourceHandle is pipeline.ConsumerHandle
+    assert pipeline.PipelineProducer.ImmutableResourceHandle is pipeline.ProducerHandle

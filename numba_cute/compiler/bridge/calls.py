@@ -93,6 +93,8 @@ def _ordinary(sig: inspect.Signature) -> tuple[inspect.Signature, inspect.Signat
 
 def _with_named(sig: inspect.Signature, kws: Any) -> inspect.Signature:
     """Return a signature whose **kwargs is what a call names beside the other parameters."""
+    if all(p.kind is not p.VAR_KEYWORD for p in sig.parameters.values()):
+        return sig
     given = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in dict(kws) if n not in sig.parameters]
     params = [p for p in sig.parameters.values() if p.kind is not p.VAR_KEYWORD]
     return sig.replace(parameters=[*params, *given])
