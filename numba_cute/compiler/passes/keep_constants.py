@@ -23,6 +23,7 @@ from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .fields import keep_varying
 from .once import take_once
+from .returned import keep_arguments
 from .typed_constants import TypedConstants
 
 _FOLDED = frozenset(("binop", "inplace_binop", "unary", "getattr", "getitem", "static_getitem", "call"))
@@ -43,6 +44,7 @@ class KeepConstants(FunctionPass):
         changed |= _constant_slices(func_ir)
         changed |= _settle(func_ir, state.args)
         changed |= keep_varying(func_ir, Constants(func_ir.blocks, state.args))
+        changed |= keep_arguments(func_ir, Constants(func_ir.blocks, state.args))
         while _take_static_branches(state) or _unroll_one(state):
             changed = True
             sequences.tuples_for_lists(func_ir)
