@@ -9,7 +9,18 @@ from typing import Any
 
 from ..compiler.inspection.described import Array, Constant, Description, Group, Scalar
 from ..compiler.inspection.typed import (
-    Attribute, Call, Copy, Function, Item, Iterate, Known, Next, Operator, Set, Source, Statement,
+    Attribute,
+    Call,
+    Copy,
+    Function,
+    Item,
+    Iterate,
+    Known,
+    Next,
+    Operator,
+    Set,
+    Source,
+    Statement,
 )  # fmt: skip
 from ..dtypes import Boolean, DType, Int64
 from ..seam import CuteError
