@@ -210,7 +210,7 @@ class _Function:
             self._at.out.emit(scf.YieldOp(*self._values(results)))
             self._back(before, ())
             blocks.append(block)
-        others = [blocks[1]] if node.otherwise or results else None
+        others = [blocks[1]] if results or blocks[1].first_op is not blocks[1].last_op else None
         made = scf.IfOp(condition, self._types(results), [blocks[0]], others)
         return self._finish(made, changed, results)
 
