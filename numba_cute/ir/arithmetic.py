@@ -141,7 +141,7 @@ def _arith(function: Any, values: Any, wanted: Sequence[DType], given: DType, em
     if any(d != dtype for d in wanted) or not _is_plain(Scalar(dtype)):
         return None
     if function is operator.pos:
-        return values[0]
+        return cast(values[0], Scalar(dtype), Scalar(given), emit)
     if function is operator.not_:
         return negated(truth(values[0], Scalar(dtype), emit), emit)
     if dtype.is_float and function in _FLOAT_TESTS:

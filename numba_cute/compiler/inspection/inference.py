@@ -46,7 +46,7 @@ def infer(
         else:
             function = _value_type(context, callee)
         signature = _asked(context.resolve_function_type, function, tuple(given), named)
-    return _given(signature, attribute or str(getattr(callee, "__name__", repr(callee))), args, keywords)
+    return _given(signature, str(attribute or getattr(callee, "__name__", repr(callee))), args, keywords)
 
 
 def infer_named(
