@@ -104,8 +104,9 @@ class _Function:
 
     def _region(self, region: Region, after: set[str]) -> None:
         """Append a region's operations. after: the variables that are read after it."""
+        marks: tuple[int, ...] = ()  # those of statements that made no operation are of the next one's
         for node, live in zip(region, live_after_each(region, after), strict=True):
-            line, marks = getattr(node, "line", 0), getattr(node, "marks", ())
+            line, marks = getattr(node, "line", 0), (*marks, *getattr(node, "marks", ()))
             out = self._at.out
             out.line = line or out.line
             out.made.clear()
@@ -114,6 +115,7 @@ class _Function:
                 main = out.made[-1]
             if main is not None:
                 _attach(main, [t for m in marks for t in self._ptx.pop(m, ())])
+                marks = ()
 
     def _node(self, node: Node, live: set[str]) -> Operation | None:
         """Append a node's operations; gives the one that stands for it, where the last one does not."""

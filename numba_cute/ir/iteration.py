@@ -9,7 +9,18 @@ from typing import Any
 
 from ..compiler.inspection.described import Array, Constant, Description, Group, Scalar
 from ..compiler.inspection.typed import (
-    Attribute, Call, Copy, Function, Item, Iterate, Known, Next, Operator, Set, Source, Statement,
+    Attribute,
+    Call,
+    Copy,
+    Function,
+    Item,
+    Iterate,
+    Known,
+    Next,
+    Operator,
+    Set,
+    Source,
+    Statement,
 )  # fmt: skip
 from ..dtypes import Boolean, DType, Int64
 from ..seam import CuteError
@@ -40,8 +51,8 @@ def iteration_of(function: Function, step: Next) -> Iteration:
         source = _definition(function, over.of)
         if isinstance(source, Call) and source.callee is range:
             return _Range(function, step).of_range(source.args)
-        if _is_sequence(function.variables[over.of]):
-            return _Range(function, step).of_sequence(over.of)
+        if _is_sequence(d := function.variables[over.of]):
+            return _Range(function, step).of_sequence(over.of, d)
     raise CuteError(
         f"{function.name} loops over {function.variables.get(step.iterator)}: the IR's loops go over ranges, arrays of "
         f"one dimension and tuples of one type\n  in line {step.line} of {function.file}"
@@ -51,7 +62,12 @@ def iteration_of(function: Function, step: Next) -> Iteration:
 def _is_sequence(d: Description) -> bool:
     if isinstance(d, Array):
         return d.ndim == 1
-    return isinstance(d, Group) and len(set(d.items)) == 1 and not isinstance(d.items[0], Constant)
+    if not isinstance(d, Group) or not d.items:
+        return False
+    numbers = all(
+        isinstance(x, Scalar) or isinstance(x, Constant) and isinstance(x.value, (int, float)) for x in d.items
+    )
+    return numbers or len(set(d.items)) == 1
 
 
 def _definition(function: Function, variable: str) -> Source | None:
@@ -112,10 +128,16 @@ class _Range:
         self._counted(made, known)
         return made
 
-    def of_sequence(self, sequence: str) -> Iteration:
-        """Go over the items of an array or a tuple."""
+    def of_sequence(self, sequence: str, d: Description) -> Iteration:
+        """Go over the items of an array or a tuple; those of a tuple are numbers of one type then."""
+        before: list[Statement] = []
+        if isinstance(d, Group):
+            alike = self._new("items", Group((self._function.variables[self._step.value],) * len(d.items)))
+            before.append(self._set(alike, Copy(sequence)))
+            sequence = alike
         index, count = self._new("index", Scalar(Int64)), self._new("count", Scalar(Int64))
         made = Iteration(index, None, count, None, True)
+        made.before += before
         made.before.append(self._set(count, Call(len, (sequence,))))
         made.each.append(self._set(self._step.value, Item(sequence, index)))
         self._counted(made, 1)

@@ -3,49 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..compiler.inspection.typed import (
-    Attribute,
-    Build,
-    Call,
-    Copy,
-    Invoke,
-    Item,
-    Iterate,
-    Method,
-    Operator,
     Set,
     SetAttribute,
     SetItem,
-    Source,
+    read_by,
 )  # fmt: skip
 from .structure import Choose, Condition, For, Go, If, Node, Region, Repeat, While
-
-
-def read_by(source: Source) -> Iterator[str]:
-    """List the variables that an expression reads."""
-    if isinstance(source, Copy):
-        yield source.source
-    elif isinstance(source, (Call, Method)):
-        if isinstance(source, Method):
-            yield source.of
-        yield from source.args
-        yield from (v for _, v in source.keywords)
-        if source.spread is not None:
-            yield source.spread
-    elif isinstance(source, Invoke):
-        yield from source.args
-    elif isinstance(source, Operator):
-        yield from source.operands
-    elif isinstance(source, Build):
-        yield from source.items
-    elif isinstance(source, (Attribute, Iterate)):
-        yield source.of
-    elif isinstance(source, Item):
-        yield source.of
-        if source.index is not None:
-            yield source.index
 
 
 def _reads(node: Node) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..compiler.inspection.typed import Block, Branch, Copy, Function, Jump, Next, Return, Set, Statement
+from ..compiler.inspection.typed import Block, Branch, Copy, Function, Jump, Next, Return, Set, Statement, read_by
 from ..seam import CuteError
 from .graph import Graph
 from .iteration import Iteration, iteration_of
@@ -229,9 +229,10 @@ class _Structure:
             if iteration is not None and iteration.upward:
                 out += iteration.before
                 marks = tuple(m for s in statements for m in s.marks) + end.marks
-                first = [*iteration.each, *(s for s in statements if not isinstance(s, Next))]
+                rest = [s for s in statements if not isinstance(s, Next)]
                 bounds = iteration.index, iteration.start, iteration.stop, iteration.step
-                out.append(For(*bounds, [*first, *body], end.line, marks))
+                out.append(For(*bounds, [*iteration.each, *rest, *body], end.line, marks))
+                out += _without_step(statements)  # the last time, when there is nothing more to go over
                 return exits, None
             test = self._counted(iteration, statements, out)
             condition = Condition(end.condition.variable, end.condition.label, leaves_by_then)
@@ -257,3 +258,17 @@ class _Structure:
         for s in statements:
             made += [*iteration.stepping, *iteration.each] if isinstance(s, Next) else [s]
         return made
+
+
+def _without_step(statements: list[Statement]) -> list[Statement]:
+    """Give those of a header's statements that do not need what its iterator gives."""
+    unset: set[str] = set()
+    found: list[Statement] = []
+    for s in statements:
+        if isinstance(s, Next):
+            unset |= {s.value, s.valid}
+        elif not isinstance(s, Set) or unset.isdisjoint(read_by(s.source)):
+            found.append(s)
+        else:
+            unset.add(s.target)
+    return found

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +111,32 @@ class Iterate:
 
 
 Source = Argument | Known | Copy | Call | Method | Invoke | Operator | Build | Attribute | Item | Iterate
+
+
+def read_by(source: Source) -> Iterator[str]:
+    """List the variables that an expression reads."""
+    if isinstance(source, Copy):
+        yield source.source
+    elif isinstance(source, (Call, Method)):
+        if isinstance(source, Method):
+            yield source.of
+        yield from source.args
+        yield from (v for _, v in source.keywords)
+        if source.spread is not None:
+            yield source.spread
+    elif isinstance(source, Invoke):
+        yield from source.args
+    elif isinstance(source, Operator):
+        yield from source.operands
+    elif isinstance(source, Build):
+        yield from source.items
+    elif isinstance(source, (Attribute, Iterate)):
+        yield source.of
+    elif isinstance(source, Item):
+        yield source.of
+        if source.index is not None:
+            yield source.index
+
 
 # ---------------------------------------------------------------- statements
 
