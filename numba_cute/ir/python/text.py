@@ -71,7 +71,7 @@ class _Locating(Printer):
         super().print_operation_type(op)
         self.print_debuginfo = outside
 
-    def print_block_argument(self, arg: BlockArgument, *, print_type: bool = True) -> None:
+    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
         outside = self.print_debuginfo
         self.print_debuginfo = outside and not isinstance(arg.location, UnknownLoc)
         super().print_block_argument(arg, print_type=print_type)
