@@ -19,5 +19,5 @@ except ModuleNotFoundError:
 
 else:
     from .from_kernel import from_kernel as from_kernel
+    from .kernels import to_kernel as to_kernel
     from .module import Module as Module, parse as parse
-    from .to_kernel import to_kernel as to_kernel

@@ -17,7 +17,7 @@ from numba_cute.runtime import from_dlpack
 pytest.importorskip("xdsl")
 
 from numba_cute import ir
-from numba_cute.ir.to_kernel import to_kernel
+from numba_cute.ir.kernels import to_kernel
 
 from ..ptx_digests import normalised
 
