@@ -4,6 +4,7 @@ compute the same after all of them."""
 
 from __future__ import annotations
 
+import collections
 import io
 import re
 from pathlib import Path
@@ -30,7 +31,7 @@ from numba_cute.ir.passes.rewriting import Refused  # noqa: E402
 from numba_cute.ir.types import type_of  # noqa: E402
 from numba_cute.runtime import from_dlpack  # noqa: E402
 
-from . import lowered_kernels  # noqa: E402
+from . import example_kernels, lowered_kernels  # noqa: E402
 
 TEXTS = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
 PASS = re.compile(r"^// PASS: (.*)$", re.MULTILINE)
@@ -233,3 +234,28 @@ def test_a_pass_that_fails_names_the_pass_the_operation_and_its_line():
         patch.setitem(passes.PASSES, "failing", Failing)
         with pytest.raises(cute.CuteError, match=r"^k\.mlir:3: failing: cute\.make_layout: it is not to be\n"):
             passes.run(module, ["failing"])
+
+
+INSTRUCTION = re.compile(
+    r"\s*(?:@\S+\s+)?((?:wgmma|mma|cp|tcgen05|ldmatrix|stmatrix|mbarrier|ld|st|bar|fence)\.[\w.:]*)"
+)
+EXAMPLES = (
+    "transpose", "reduce", "hopper_gemm", "hopper_mixed_gemm", "blackwell_gemm", "blackwell_blockscaled_gemm",
+)  # fmt: skip
+
+
+def instructions(kernel, args, arch):
+    """How often each instruction of memory, matrices and synchronisation stands in a kernel."""
+    lines = plain(cute.compile(kernel, args, arch=arch).ptx)
+    return collections.Counter(m[1] for m in map(INSTRUCTION.match, lines) if m)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_examples_kernel_issues_the_same_instructions_when_lowered(name):
+    arch, make = example_kernels.KERNELS[name]
+    kernel, args = make()
+    module = ir.from_kernel(kernel, tuple(args), arch)
+    lowered = ir.parse(str(passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])))
+    assert {op.name for op in lowered}.isdisjoint({"cute.copy", "cute.gemm"})
+    assert instructions(ir.to_kernel(lowered), tuple(args), arch) == instructions(kernel, tuple(args), arch)
