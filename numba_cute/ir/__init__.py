@@ -10,7 +10,7 @@ except ModuleNotFoundError:
     from ..seam import CuteError
 
     def __getattr__(name: str) -> object:
-        if name in ("Module", "from_kernel", "parse", "to_kernel"):
+        if name in ("Module", "from_kernel", "parse", "passes", "to_kernel"):
             raise CuteError(
                 'the CuTe IR stands on xDSL, which is not installed: pip install "numba-cute[ir]" (Python 3.11 or '
                 "newer); cute.inspect_ptx lists a kernel's operations without it"
@@ -18,6 +18,7 @@ except ModuleNotFoundError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 else:
+    from . import passes as passes
     from .from_kernel import from_kernel as from_kernel
     from .kernels import to_kernel as to_kernel
     from .module import Module as Module, parse as parse

@@ -14,6 +14,7 @@ from ..compiler.inspection.described import Description
 from ..compiler.inspection.effects import PURE, WRITES, Effects
 from ..dtypes import DType
 from ..isa.form.instr import TABLE, Instr
+from ..isa.form.kinds import Operand
 from ..seam import CuteError, static, traced
 from .machine import span
 from .operations import Inferred
@@ -34,8 +35,18 @@ class Row:
     def __call__(self, *operands: Any) -> Any:
         """Issue it with these `operands`. Executed by the row's issuer. Raises CuteError for static parameters and
         operands that the row does not have. PTX and least target: the row's."""
-        row = row_of(self.name)
-        return row(**{n: _operand(x) for n, x in zip(self.given, operands)}, **dict(self.statics))
+        row, statics = row_of(self.name), dict(self.statics)
+        given = {n: _operand(x) for n, x in zip(self.given, operands)}
+        result = row(**given, **statics)
+        outs = [o for o in row.operands_in(row.case(statics)) if o.writes and given.get(o.name) is None]
+        if len(outs) == 1:
+            return _words(outs[0], result)
+        return tuple(map(_words, outs, result)) if outs else None
+
+
+def _words(out: Operand, result: Any) -> Any:
+    """What the row gives for an operand: of a vector a tuple, though it have one word."""
+    return (result,) if out.count is not None and not isinstance(result, tuple) else result
 
 
 def _operand(x: Any) -> Any:

@@ -4,6 +4,7 @@ compute the same after all of them."""
 
 from __future__ import annotations
 
+import collections
 import io
 import re
 from pathlib import Path
@@ -14,17 +15,23 @@ import pytest
 import numba_cute as cute
 
 pytest.importorskip("xdsl")
+pytest.importorskip("filecheck")
 
 from filecheck.finput import FInput  # noqa: E402
 from filecheck.matcher import Matcher  # noqa: E402
 from filecheck.options import Options  # noqa: E402
 from filecheck.parser import Parser, pattern_for_opts  # noqa: E402
+from xdsl.passes import ModulePass  # noqa: E402
 
 from numba_cute import ir  # noqa: E402
 from numba_cute.__main__ import main  # noqa: E402
+from numba_cute.compiler.inspection.inference import description_of_argument  # noqa: E402
 from numba_cute.ir import passes  # noqa: E402
+from numba_cute.ir.passes.rewriting import Refused  # noqa: E402
+from numba_cute.ir.types import type_of  # noqa: E402
+from numba_cute.runtime import from_dlpack  # noqa: E402
 
-from . import lowered_kernels  # noqa: E402
+from . import example_kernels, lowered_kernels  # noqa: E402
 
 TEXTS = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
 PASS = re.compile(r"^// PASS: (.*)$", re.MULTILINE)
@@ -162,3 +169,93 @@ def test_a_kernel_computes_the_same_after_passes(rng, kernel, names):
     ptx = plain(cute.compile(ir.to_kernel(lowered), args, arch=arch).ptx)
     if kernel != "matrix unit" and "vectorise" not in names:
         assert ptx == plain(cute.compile(ir.to_kernel(module), args, arch=arch).ptx)
+
+
+# ------------------------------------------------------------------ rows
+
+ROWS = """builtin.module attributes {{cute.target = "sm_80"}} {{
+  func.func @kernel(%out: {out}) attributes {{cute.kernel}} {{
+    {line}
+    func.return
+  }}
+}}
+"""
+
+
+def rows(line, out):
+    return ROWS.format(out=type_of(description_of_argument(out)), line=line)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('cute_nvgpu.ptx "mma"', "'mma' is no row of the instruction table"),
+        ("cute_nvgpu.ptx num = 4", "give the row's name"),
+        ('cute_nvgpu.ptx "mapa"', "mapa"),
+        ('cute_nvgpu.ptx "cp_async_wait_group", n = -1', "cp_async_wait_group: no form with"),
+        ('cute_nvgpu.ptx "wgmma_fence"', "needs sm_90a, and the target is sm_80"),
+    ],
+    ids=["row", "name", "operand", "static", "target"],
+)
+def test_a_row_refuses_what_the_instruction_table_has_not(line, words):
+    with pytest.raises(cute.CuteError) as e:
+        ir.parse(rows(line, from_dlpack(np.zeros(4, np.float32))), "row.mlir")
+    assert words in str(e.value) and "row.mlir:3" in str(e.value)
+
+
+def test_a_load_of_one_word_is_a_tuple_in_both_engines():
+    """`ld` of one word gives a vector of one: of the compiler a tuple, of the simulator the word."""
+    line = """%atom = cute_nvgpu.make_copy_atom "CopyG2ROp", !i8, 8, invariant = true
+    %r = cute.make_rmem_tensor 1, !i8
+    %src = cute.slice %out, (_, 0)
+    %dst = cute.slice %out, (_, 1)
+    cute.copy %atom, %src, %r
+    cute.autovec_copy %r, %dst"""
+    array = np.array([[5, 1]], np.int8)
+    out = from_dlpack(array)
+    module = ir.parse(rows(line, out))
+    lowered = passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])
+    assert 'cute_nvgpu.ptx "ld_global_nc"' in str(lowered)
+    kernel = ir.to_kernel(lowered)
+    cute.simulate(kernel)[1, 1](out)
+    assert array.tolist() == [[5, 5]]
+    assert plain(cute.compile(kernel, (out,)).ptx) == plain(cute.compile(ir.to_kernel(module), (out,)).ptx)
+
+
+def test_a_pass_that_fails_names_the_pass_the_operation_and_its_line():
+    class Failing(ModulePass):
+        name = "failing"
+
+        def apply(self, ctx, op):
+            raise Refused(next(o for o in op.walk() if o.name == "cute.make_layout"), "it is not to be")
+
+    module = ir.parse(GOOD, "k.mlir")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(passes.PASSES, "failing", Failing)
+        with pytest.raises(cute.CuteError, match=r"^k\.mlir:3: failing: cute\.make_layout: it is not to be\n"):
+            passes.run(module, ["failing"])
+
+
+INSTRUCTION = re.compile(
+    r"\s*(?:@\S+\s+)?((?:wgmma|mma|cp|tcgen05|ldmatrix|stmatrix|mbarrier|ld|st|bar|fence)\.[\w.:]*)"
+)
+EXAMPLES = (
+    "transpose", "reduce", "hopper_gemm", "hopper_mixed_gemm", "blackwell_gemm", "blackwell_blockscaled_gemm",
+)  # fmt: skip
+
+
+def instructions(kernel, args, arch):
+    """How often each instruction of memory, matrices and synchronisation stands in a kernel."""
+    lines = plain(cute.compile(kernel, args, arch=arch).ptx)
+    return collections.Counter(m[1] for m in map(INSTRUCTION.match, lines) if m)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_examples_kernel_issues_the_same_instructions_when_lowered(name):
+    arch, make = example_kernels.KERNELS[name]
+    kernel, args = make()
+    module = ir.from_kernel(kernel, tuple(args), arch)
+    lowered = ir.parse(str(passes.run(module, ["lower-to-nvgpu", "lower-to-ptx"])))
+    assert {op.name for op in lowered}.isdisjoint({"cute.copy", "cute.gemm"})
+    assert instructions(ir.to_kernel(lowered), tuple(args), arch) == instructions(kernel, tuple(args), arch)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from xdsl.context import Context
@@ -173,19 +174,23 @@ def _copy(
     kind, of = _kind(atom)
     if kind is None:
         return False
+    call = getattr(instructions, kind.name)
+    given = dict(_named(pred=pred, tma_bar=bar, mcast_mask=mask, cache_policy=policy))
+    tma = isinstance(of.op, TmaCopyOp)
+    if not tma and not given.keys() <= inspect.signature(call).parameters.keys():
+        return False  # `cute.copy` says why it refuses that, or branches for each thread
     if desc is not None:
         plain = s.call(GetAttr, (atom, "atom"), hint="atom") if isinstance(_example(atom), TiledCopy) else atom
         atom = s.method(CopyAtom, "with_tensor_map", (plain, desc), hint="atom")
-    call = getattr(instructions, kind.name)
-    if isinstance(of.op, TmaCopyOp):
+    if tma:
         return _tma(s, call, atom, of, src, dst, (pred, bar, mask, policy))
     if isinstance(of.op, CopyUniversalOp) and not of.num_bits and pred is None:
-        s.call(call, (atom, src, dst), _named(mcast_mask=mask, tma_bar=bar, cache_policy=policy))
+        s.call(call, (atom, src, dst))
         return True
     if kind.name == "tmem_load_reduce":
         reduced, dst = dst[1], dst[0]
         for i, (x, y) in enumerate(_parts(s, of, src, dst)):
-            s.call(call, (atom, x, y, _rest(s, reduced, i)), _named(pred=pred))
+            s.call(call, (atom, x, y, _rest(s, reduced, i)))
         return True
     pairs = _parts(s, of, src, dst)
     guards = _guards(s, pred, len(pairs))

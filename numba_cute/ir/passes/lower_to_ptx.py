@@ -17,7 +17,7 @@ from xdsl.rewriter import InsertPoint
 
 from ... import dtypes
 from ...compiler.inspection import requests
-from ...compiler.inspection.described import Constant, Description, Scalar
+from ...compiler.inspection.described import Array, Constant, Description, Foreign, Scalar, Struct
 from ...compiler.inspection.requests import Known, Later, Path, Untold
 from ...dtypes import DType
 from ...seam import Regs, is_traced
@@ -29,10 +29,11 @@ from ..rows import PtxOp
 from ..types import description_of, type_of
 from .rewriting import Maker, described, rewrite_each, values_of
 
-ROOMS = ("cute.arch.", "cute_nvgpu.warpgroup.", "cute_nvgpu.tcgen05.", "cute_nvgpu.cpasync.")
+_ROOMS = ("cute.arch.", "cute_nvgpu.warpgroup.", "cute_nvgpu.tcgen05.", "cute_nvgpu.cpasync.")
 """The rooms whose functions are instructions too."""
 _NAMES = {f"cute_nvgpu.{kind.name}" for kind in KINDS} | {
     "cute_nvgpu.mma_begin", "cute_nvgpu.mbarrier_arrive", "cute_nvgpu.mbarrier_init", "cute_nvgpu.mbarrier_wait",
+    "cute.autovec_copy", "cute.basic_copy", "cute.basic_copy_if", "cute.prefetch",
 }  # fmt: skip
 
 
@@ -51,7 +52,7 @@ class LowerToPtx(ModulePass):
 
 class _Lower(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if not isinstance(op, ApiOp) or not (op.name in _NAMES or op.name.startswith(ROOMS)):
+        if not isinstance(op, ApiOp) or not (op.name in _NAMES or op.name.startswith(_ROOMS)):
             return
         function = op.DEFINITION.function
         if function is None or not is_traced(function):
@@ -70,7 +71,13 @@ class _Lower(RewritePattern):
 
 
 def _operand_of(x: Any) -> Description | None:
-    return described(x) if isinstance(x, SSAValue) else None
+    """Describe an operand; None of a constant. Raises Untold for what is no tree of leaves."""
+    if not isinstance(x, SSAValue):
+        return None
+    d = described(x)
+    if isinstance(d, (Array, Struct, Foreign)):
+        raise Untold(f"an operand is {d}")
+    return d
 
 
 class Value:
@@ -152,6 +159,8 @@ class _Told(Maker):
 
     def _value(self, x: Any) -> Any:
         value = x.value if isinstance(x, Known) else x
+        if value is None and isinstance(x, Known):
+            raise Untold("a value is the backend's own")
         return value() if isinstance(value, Later) else value
 
     def plain(self, x: Any, of: DType | None = None) -> SSAValue:
