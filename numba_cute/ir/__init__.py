@@ -19,6 +19,6 @@ except ModuleNotFoundError:
 
 else:
     from . import passes as passes
-    from .from_kernel import from_kernel as from_kernel
     from .kernels import to_kernel as to_kernel
+    from .lifting import from_kernel as from_kernel
     from .module import Module as Module, parse as parse

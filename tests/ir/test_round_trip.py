@@ -10,7 +10,7 @@ import numba_cute as cute
 pytest.importorskip("xdsl")
 
 from numba_cute import ir
-from numba_cute.ir.from_kernel import from_kernel
+from numba_cute.ir.lifting import from_kernel
 
 from ..ptx_digests import normalised
 from .example_kernels import KERNELS, QUICK
