@@ -14,7 +14,10 @@ from typing import Any
 from xdsl.dialects import func, gpu
 from xdsl.ir import Attribute, BlockArgument
 
+from .. import experimental
 from ..compiler.host import kernels
+from ..compiler.inspection.described import Object
+from ..experimental.tensors import GlobalTensor
 from ..seam import CuteError
 from ..seam.constexpr import Constexpr
 from .module import Module
@@ -23,6 +26,7 @@ from .python import arithmetic, arrays, calls, control  # noqa: F401 - they say 
 from .python.numbers import number_of
 from .python.text import Text, printed
 from .python.writer import Line, Names, Writer, identifier
+from .types import DescribedType, description_of
 
 
 def to_kernel(module: Module, name: str | None = None) -> Any:
@@ -39,7 +43,16 @@ def to_kernel(module: Module, name: str | None = None) -> Any:
     for other in made.functions:
         if not other.kernel:
             space[other.name] = kernels.jitted(space[other.name], device=True, **options_of(other.attributes, DEVICE))
-    return kernels.jitted(space[kernel.name], **options_of(kernel.attributes, KERNEL))
+    jit = experimental.kernel if any(map(_is_global, kernel.op.body.block.args)) else None
+    return kernels.jitted(space[kernel.name], jit=jit, **options_of(kernel.attributes, KERNEL))
+
+
+def _is_global(argument: BlockArgument) -> bool:
+    """Whether an argument is a plain tensor that TMA copies: the kernel asks for its maps."""
+    if not isinstance(argument.type, DescribedType):
+        return False
+    found = description_of(argument.type)
+    return isinstance(found, Object) and issubclass(found.cls, GlobalTensor)
 
 
 def to_python(module: Module) -> str:

@@ -221,11 +221,12 @@ MADE = "__cute_made__"
 """Set on a function that was made from another text than Python."""
 
 
-def jitted(function: Any, cluster: tuple[int, ...] | None = None, **options: Any) -> Any:
+def jitted(function: Any, cluster: tuple[int, ...] | None = None, *, jit: Any = None, **options: Any) -> Any:
     """Return what `cuda.jit` makes of a function that was made from another text than Python. cluster: its cluster
-    shape; None for none. options: those of `cuda.jit`."""
+    shape; None for none. jit: what makes a kernel of it and options; None for `cuda.jit`. options: those of
+    `cuda.jit`."""
     setattr(function, MADE, True)
-    made = cuda.jit(**options)(function)
+    made = cuda.jit(**options)(function) if jit is None else jit(function, **options)
     return made if cluster is None else cluster_shape(*cluster)(made)
 
 
