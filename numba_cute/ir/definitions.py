@@ -42,6 +42,10 @@ _NVGPU = ("cpasync", "tcgen05", "warp", "warpgroup")
 _ROOMS = ("arch", "experimental", "pipeline", "runtime", "tilelang.cpasync", "utils", "utils.blackwell_helpers", "math")
 
 
+_OF_THE_IR = {"cute.static"}
+"""Names of the IR's own operations, which the API has for something else: there it is another name of `const_expr`."""
+
+
 def _modules() -> Iterator[tuple[str, ModuleType]]:
     """The facades, those with the plainest names first, and how their things are called."""
     yield "cute", numba_cute
@@ -66,6 +70,8 @@ def _shown() -> tuple[dict[str, Any], dict[Any, str], dict[type, str]]:
             if is_static_class(thing) or is_struct_class(thing):
                 classes.setdefault(thing, f"{prefix}.{shown}")
             elif not (inspect.isfunction(thing) and is_traced(thing)):
+                continue
+            if f"{prefix}.{shown}" in _OF_THE_IR:
                 continue
             plain = facade.plain(thing)
             by_name.setdefault(f"{prefix}.{shown}", thing)
