@@ -27,14 +27,13 @@ def again(kernel, args, arch):
 
 
 def ptx_of(kernel, args, arch):
-    """The PTX of a kernel, whatever the kernel and its registers are called."""
+    """The instructions of a kernel, whatever it and its registers are called, in any order."""
     compiled = cute.compile(kernel, args, arch=arch)
-    found: dict[str, str] = {}
     ptx = normalised(compiled.ptx.replace(compiled.name, "kernel"))
-    return REGISTER.sub(lambda m: found.setdefault(m[0], f"%{m[1]}_{len(found)}"), ptx).splitlines()
+    return sorted(REGISTER.sub(r"%\1", ptx).splitlines())
 
 
-REGISTER = re.compile(r"%([a-z]+)\d+\b(?!>)")
+REGISTER = re.compile(r"%([a-z]+)\d+\b")
 OTHERWISE = ("blackwell_attention", "blackwell_attention_causal")
 """Those that LLVM lays out otherwise: a loop of theirs begins another way."""
 USUAL = [n for n in QUICK if n != "hopper_gemm"]  # it takes as long as all others
