@@ -177,7 +177,7 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
     if isinstance(receiver, Value) and receiver.spec[0] == "partial":
         return None  # its own arguments would be lost
     fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
-    return fn if plain.is_plain_function(fn) else None
+    return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
 
 
 def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) -> Any:
