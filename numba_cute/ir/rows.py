@@ -13,7 +13,7 @@ from ..compiler.inspection import inference
 from ..compiler.inspection.described import Description
 from ..compiler.inspection.effects import PURE, WRITES, Effects
 from ..dtypes import DType
-from ..isa.form.instr import TABLE, Instr
+from ..isa.form.instr import row_of
 from ..isa.form.kinds import Operand
 from ..seam import CuteError, static, traced
 from .machine import span
@@ -51,13 +51,6 @@ def _words(out: Operand, result: Any) -> Any:
 
 def _operand(x: Any) -> Any:
     return span(x) if isinstance(x, tuple) and len(x) == 4 and isinstance(x[1], DType) else x
-
-
-def row_of(name: Any) -> Instr:
-    """Return the row of that name. Raises CuteError if there is none."""
-    if name not in TABLE:
-        raise CuteError(f"ptx: {name!r} is no row of the instruction table (docs/isa.md)")
-    return TABLE[name]
 
 
 @irdl_op_definition

@@ -314,6 +314,13 @@ _RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 
+def row_of(name: Any) -> Instr:
+    """Return the row that the text of the IR names. Raises CuteError if there is none."""
+    if name not in TABLE:
+        raise CuteError(f"ptx: {name!r} is no row of the instruction table")
+    return TABLE[name]
+
+
 def _cases_with(instr: Instr, statics: dict[str, Any]) -> Sequence[dict[str, Any]]:
     """The cases with these static parameters; the first alone, of a row that has products of choices."""
     if not instr.cases.plain:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...seam import is_static_class, is_struct_class
+from ...seam import CuteError, is_static_class, is_struct_class
 from ...seam.held import is_held, method_of
 from ...seam.withs import without_with
 
@@ -53,7 +53,10 @@ class _Look:
     def function(self, fn: FunctionType) -> bool:
         if _library(fn.__module__ or ""):
             return fn.__name__ not in _LEAVES_A_TRACE
-        fn = without_with(fn)
+        try:
+            fn = without_with(fn)
+        except CuteError:  # it is said where the function is called, if it is: names of attributes are looked at too
+            return False
         if id(fn) in self.seen:
             return True
         self.seen[id(fn)] = fn
