@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
+import typing as _typing
+
 from . import (
     arch as arch,
     experimental as experimental,
@@ -69,7 +71,11 @@ static = const_expr
 _facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)
 
 
-def __getattr__(name: str) -> object:
-    if name == "ir":  # on demand: it needs xDSL
-        return _inspecting.load()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if _typing.TYPE_CHECKING:
+    from . import ir as ir
+else:
+
+    def __getattr__(name: str) -> object:
+        if name == "ir":  # on demand: it needs xDSL
+            return _inspecting.load()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,16 +14,22 @@ PRINTS = "__cute_prints__"
 """The attribute of functions whose `print` is the DSL's."""
 
 
+_spelled: list[Callable[[Any], str]] = []
+
+
+def spelled_with(spell: Callable[[Any], str]) -> None:
+    """Let `spell` write the types of objects, as the CuTe IR does, which stands above."""
+    _spelled[:] = [spell]
+
+
 class InIR:
     """The base of what has a type in CuTe's IR."""
-
-    def __cute_ir__(self) -> str:
-        raise NotImplementedError
 
     @property
     def type(self) -> str:
         """Give the type in the notation of CuTe's IR, as text; what is known only at run time is "?"."""
-        return self.__cute_ir__()
+        (spell,) = _spelled
+        return spell(self)
 
 
 def printing(function: Callable[..., Any]) -> Callable[..., Any]:

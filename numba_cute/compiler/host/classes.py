@@ -20,7 +20,8 @@ _DESCRIBE = "__cute_describe__"
 @traced
 def describe(make: Any, name: str, names: tuple[str, ...], kinds: tuple[Any, ...]) -> Any:
     """Make the class that the statement would make: `make` is its decorator."""
-    return make(type(name, (), {"__annotations__": dict(zip(names, kinds)), "__qualname__": name}))
+    members = {"__annotations__": dict(zip(names, kinds)), "__qualname__": name, "__module__": "kernel"}  # no import's
+    return make(type(name, (), members))
 
 
 def without_classes(function: Any) -> Any:

@@ -13,7 +13,6 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
 from ...seam.words import READ_ONLY_ARRAY
-from ..bridge.object_types import Value
 from .assertions import check_assertions
 
 _ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.startswith("_"))
@@ -41,7 +40,6 @@ class Statements(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        if any(isinstance(t, Value) for t in state.typemap.values()):
-            check_assertions(state.func_ir, state.typemap)
-            check_atomics(state.func_ir, state.typemap)
+        check_assertions(state.func_ir, state.typemap)
+        check_atomics(state.func_ir, state.typemap)
         return False
