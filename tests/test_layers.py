@@ -93,7 +93,8 @@ def imports(path: Path):
     """(absolute module, line) of every import in a file, names imported from a package included."""
     package = ("numba_cute", *path.relative_to(PACKAGE).parts[:-1])
     tree = ast.parse(path.read_text())
-    checks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    ifs = [n for n in ast.walk(tree) if isinstance(n, ast.If)]
+    checks = [n for n in ifs if ast.unparse(n.test).rpartition(".")[2] == "TYPE_CHECKING"]
     never_run = {id(n) for check in checks for n in ast.walk(check)}
     for node in ast.walk(tree):
         if id(node) in never_run:

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of traced code as descriptions, whoever runs it: the compiler, the simulator or the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes, seam
+from ..bridge.leaf_types import leaf_type
+from ..bridge.tree import fields_of
+from ..emit.leaves import Number, RegFile, VectorLeaf
+from .described import Constant, Description, Group, Object, Scalar, TensorMap, described
+
+_ADDRESSES = {"gmem": dtypes.Int64, "generic": dtypes.Uint64, "tmem": dtypes.Uint32}
+
+
+def described_object(x: Any) -> Description:
+    """Describe an object that traced code has, whoever runs it. An address is known at run time alone."""
+    if isinstance(x, (Number, RegFile, VectorLeaf, dtypes.Scalar)):
+        return described(leaf_type(x))
+    if isinstance(x, seam.Leaf):
+        backend: Any = seam.current_or(None)
+        dtype = None if backend is None else backend.type_of(x)
+        return Scalar(dtype, x.divisor) if isinstance(dtype, dtypes.DType) else TensorMap()
+    if isinstance(x, tuple) and not hasattr(x, "_fields"):
+        return Group(tuple(map(described_object, x)))
+    if not seam.is_static_class(type(x)):
+        return Constant(x)
+    fields = {f: described_object(getattr(x, f)) for f in fields_of(type(x))}
+    if "address" in fields and "space" in fields:
+        fields["address"] = Scalar(_ADDRESSES.get(getattr(x.space, "name", ""), dtypes.Int32))
+    return Object(type(x), tuple(fields.values()))
