@@ -68,14 +68,20 @@ __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)
+_ON_DEMAND = {"autotune": "testing", "torch_op": "torch_ops", "testing": ""}  # by name, the module that has it
+
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, on_demand=_ON_DEMAND)
 
 
 if _typing.TYPE_CHECKING:
-    from . import ir as ir
+    from . import ir as ir, testing as testing
+    from .testing import autotune as autotune
+    from .torch_ops import torch_op as torch_op
 else:
 
     def __getattr__(name: str) -> object:
         if name == "ir":  # on demand: it needs xDSL
             return _inspecting.load()
+        if name in _ON_DEMAND:
+            return _facade.demanded(__name__, name, _ON_DEMAND[name])
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,12 +20,14 @@ class Settings:
     """The settings.
 
     ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
-    library's own frames beneath a CuteError that was raised while a kernel was compiled.
+    library's own frames beneath a CuteError that was raised while a kernel was compiled. tuned: the directory of what
+    `autotune` found, in place of numba_cute/tuned in the user's cache.
     """
 
     ptxas: str | None = None
     nvdisasm: str | None = None
     traceback: bool = False
+    tuned: str | None = None
 
 
 def _from_environment() -> Settings:
