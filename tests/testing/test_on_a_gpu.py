@@ -40,7 +40,7 @@ def waiting(out, cycles):
     out[0] = 1
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def arrays():
     return cuda.device_array(N, np.float32), cuda.device_array(N, np.float32)
 
