@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 import numba_cute as cute  # noqa: E402
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
+from numba_cute import config  # noqa: E402
 from numba_cute.compiler.bridge import calls  # noqa: E402
 from numba_cute.layout.pure import forget  # noqa: E402
 
@@ -119,7 +120,8 @@ def gemm_set_up():
     forget()
     start = time.thread_time()
     try:
-        cute.compile(hopper_gemm.gemm, args)
+        with config.override(cache=False):
+            cute.compile(hopper_gemm.gemm, args)
     finally:
         calls.run = run
     return time.thread_time() - start, spent["typing"], spent["lowering"]

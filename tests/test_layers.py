@@ -46,7 +46,7 @@ MAY_IMPORT["ir"] = set(MAY_IMPORT)
 # And what measures kernels, and hands them to PyTorch, on demand too.
 MAY_IMPORT["testing"] = GROUND | {"isa", "tensor", "runtime", "arch", "compiler", "config"}
 MAY_IMPORT["torch_ops"] = {"seam"}
-MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting"}
+MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting", "compiler"}
 
 THIRD_PARTY = {
     "numba": "compiler",

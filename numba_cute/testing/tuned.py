@@ -295,9 +295,9 @@ def autotune(
     regime, rounds, pace, stream, device: as of `testing.compare`, whose turns time the configurations fairly.
     isolate: measure each configuration in a process of its own, which is ended when it does not answer for so many
     seconds; for configurations that may hang or leave the GPU with an error. workers: how many processes compile at
-    once; without isolate, what they compile reaches this one through the disk cache, so that kernels need
-    cuda.jit(cache=True). Both need a function at the top of its module, in scripts `if __name__ == "__main__":`, and
-    arguments that are arrays, numbers, texts, element types or tuples of such.
+    once; without isolate, what they compile reaches this one through the disk (docs/environment.md). Both need a
+    function at the top of its module, in scripts `if __name__ == "__main__":`, and arguments that are arrays, numbers,
+    texts, element types or tuples of such.
     store: keep results on disk, in a folder or in the usual one (the setting `tuned`). progress: show a bar.
 
     A configuration that fails (CuteError, the assembler, the launch) is left out; CuteError where all do.

@@ -6,7 +6,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.runtime import from_dlpack, pack
-from numba_cute.testing import assert_, converting, converting as c
+from numba_cute.testing import assert_, converting
 
 
 def converted(src, dst):
@@ -37,6 +37,11 @@ def test_elements_narrower_than_a_byte_are_packed(dtype, mode):
     assert (got == packed).all()
 
 
+def test_the_conversion_compiles_for_a_gpu():
+    args = converting.arguments(from_dlpack(np.zeros((9, 5), np.float32)), from_dlpack(np.zeros((5, 9), np.float16).T))
+    assert "cvt.rn.f16.f32" in cute.compile(converting.elements, args).ptx
+
+
 def test_what_cannot_be_converted_is_refused():
     x, y = from_dlpack(np.zeros((4, 6), np.float32)), from_dlpack(np.zeros((6, 4), np.float32))
     narrow = cute.recast_tensor(from_dlpack(np.zeros((8, 3), np.uint8)), cute.Float4E2M1FN)  # (8,6):(6,1)
@@ -47,7 +52,7 @@ def test_what_cannot_be_converted_is_refused():
         (from_dlpack(np.zeros((5, 6))), odd, "do not fill whole bytes along one mode"),
     ):
         with pytest.raises(cute.CuteError, match=words):
-            c.arguments(src, dst)
+            converting.arguments(src, dst)
 
 
 @cute.kernel
