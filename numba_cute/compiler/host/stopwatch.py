@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import time
 import weakref
@@ -53,12 +54,11 @@ def handle_of(stream: Any) -> int:
     found = core_stream(stream)
     if isinstance(found, int):
         return found
-    handle = getattr(found, "handle", None)
-    if isinstance(handle, int):
-        return handle
-    value = getattr(handle, "value", None)  # Numba's own streams
+    handle = getattr(found, "handle", found)
+    if isinstance(handle, ctypes.c_void_p):
+        return handle.value or 0
     try:
-        return int(value or 0) if value is not None or handle is None else int(handle)
+        return int(handle)
     except (TypeError, ValueError):
         raise CuteError(f"stream={stream!r} is no stream: give torch's, CuPy's, Numba's, an int, or None") from None
 
