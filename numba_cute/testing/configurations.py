@@ -22,7 +22,7 @@ def listed(configs: Any, arguments: Arguments, allowed: Sequence[str]) -> list[C
     """Return the configurations, as dicts. configs: as `autotune` takes them. arguments: of the call, by name. allowed:
     the parameters that a configuration may set."""
     if callable(configs):
-        configs = configs(**arguments)
+        configs = configs(**taken(configs, arguments))
     if isinstance(configs, Mapping):
         choices = [list(values) for values in configs.values()]
         configs = [dict(zip(configs, values)) for values in itertools.product(*choices)]
@@ -39,6 +39,14 @@ def listed(configs: Any, arguments: Arguments, allowed: Sequence[str]) -> list[C
                 f"parameter; it may set {', '.join(allowed)}"
             )
     return out
+
+
+def taken(function: Callable[..., Any], arguments: Arguments) -> dict[str, Any]:
+    """Return those of the arguments that a function takes by name."""
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return dict(arguments)
+    return {name: value for name, value in arguments.items() if name in parameters}
 
 
 def _as_dict(c: Any) -> Configuration:
@@ -74,7 +82,7 @@ def key_of(key: Any, arguments: Arguments) -> str:
     """Return what a result holds for, as text: of the arguments' kinds, shapes and values. key: the names of those that
     matter, a function of all of them by name, or None for all."""
     if callable(key):
-        return described(key(**arguments))
+        return described(key(**taken(key, arguments)))
     names = list(arguments) if key is None else [key] if isinstance(key, str) else list(key)
     unknown = [n for n in names if n not in arguments]
     if unknown:

@@ -122,9 +122,11 @@ class Autotuned:
 
     def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """The call's arguments by name, but for those that configurations set."""
-        bound = self._signature.bind_partial(*args, **named).arguments
+        call = self._signature.bind_partial(*args, **named)
+        call.apply_defaults()
+        bound = dict(call.arguments)
         if callable(self.options.configs):
-            return dict(bound)
+            return bound
         every = listed(self.options.configs, {}, list(self._signature.parameters))
         tuned = {name for c in every for name in c}
         return {n: v for n, v in bound.items() if n not in tuned}

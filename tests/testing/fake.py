@@ -110,4 +110,4 @@ def work(folder, kind="fast"):
         import os
 
         os._exit(7)
-    time.sleep(2e-4 if kind == "fast" else 2e-3)
+    time.sleep(2e-4 if kind == "fast" else 1e-2)
