@@ -30,6 +30,7 @@ from .arithmetic.operators import cast as numba_cast
 from .arithmetic.traced import compared, joined
 from .arrays import OwnArray
 from .dropped import check_used
+from .unrolled import copy_of
 
 _STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
 
@@ -341,12 +342,13 @@ class SimBackend:
 
     # shared memory
     def _calling_line(self) -> Any:
-        """The place in the kernel, or in a device function, whose traced call asks for memory; and which time."""
+        """The place in the kernel, or in a device function, whose traced call asks for memory; in which copies of
+        unrolled loops, and which time."""
         t, frame, called = self.run.thread, sys._getframe(2), None
         while frame.f_back is not None and frame.f_builtins is vars(builtins):  # until the kernel's own, or a device's
             called, frame = frame, frame.f_back
         t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
-        return frame.f_code, frame.f_lasti, t.statics[1]
+        return frame.f_code, frame.f_lasti, copy_of(frame), t.statics[1]
 
     def static_smem(self, nbytes: int, align: int) -> int:
         key, smem = (*self._calling_line(), align), self.run.thread.cta.smem
