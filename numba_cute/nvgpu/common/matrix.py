@@ -22,20 +22,24 @@ SHAPE = Choice("shape_mnk", ("m", "n", "k"), spread=True)
 SATURATE, SELECTOR = Choice("saturate", ("saturate",)), Choice("selector", ("selector",))
 
 
+class _OnlyTile:
+    """The tile of operations that have one alone; looked for when it is first asked for. An operation that has a field
+    for its tile, or several tiles, has no such attribute."""
+
+    def __get__(self, op: Any, cls: type[RowMma]) -> tuple[Any, ...]:
+        tile = None if "shape_mnk" in cls.__annotations__ else _only_tile(cls)
+        if tile is None:
+            raise AttributeError(f"{cls.__name__} has several tiles: ask one that is made")
+        return tile
+
+
 class RowMma(ByRow, MmaOp):
     """Base of the matrix operations with rows. bits: of A's elements, where its rows have others' too (0: all)."""
 
     bits: ClassVar[int] = 0
-    shape_mnk: Any
+    shape_mnk: Any = _OnlyTile()
     sparsity: ClassVar[int] = 1
     """Of how many elements of A along K one is stored."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "shape_mnk" not in cls.__annotations__:
-            tiles = {tuple(case.get(k) for k in SHAPE.keys) for _, block in blocks(cls) for case in _ends(block)}
-            if len(tiles) == 1:
-                cls.shape_mnk = next(iter(tiles))  # the only one there is
 
     @classmethod
     def _narrow(cls, block: Block) -> Block | None:
@@ -55,6 +59,12 @@ class RowMma(ByRow, MmaOp):
     @property
     def accumulator(self) -> DType:
         return TYPES[form(self)[1]["d_type"]]
+
+
+@remembered
+def _only_tile(cls: type[RowMma]) -> tuple[Any, ...] | None:
+    tiles = {tuple(case.get(k) for k in SHAPE.keys) for _, block in blocks(cls) for case in _ends(block)}
+    return next(iter(tiles)) if len(tiles) == 1 else None
 
 
 def _ends(block: Block) -> tuple[Case, ...]:
