@@ -21,7 +21,8 @@ class Settings:
 
     ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
     library's own frames beneath a CuteError that was raised while a kernel was compiled. cache: keep compiled kernels
-    on disk. cache_dir: the folder for them, where the user's usual one for such is not wanted.
+    on disk. cache_dir: the folder for them, where the user's usual one for such is not wanted. tool_seconds: how long
+    one run of these tools may take.
     """
 
     ptxas: str | None = None
@@ -29,6 +30,22 @@ class Settings:
     traceback: bool = False
     cache: bool = True
     cache_dir: str | None = None
+    tool_seconds: float = 600.0
+
+
+def _value(field: dataclasses.Field[Any], text: str) -> Any:
+    """Read the text of a setting's environment variable."""
+    if field.type == "bool":
+        return text not in ("0", "false")
+    if field.type != "float":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise CuteError(f"NUMBA_CUTE_{field.name.upper()}={text}: a number of seconds above 0 is wanted")
+    return value
 
 
 def _from_environment() -> Settings:
@@ -36,7 +53,7 @@ def _from_environment() -> Settings:
     for field in dataclasses.fields(Settings):
         text = os.environ.get(f"NUMBA_CUTE_{field.name.upper()}")
         if text:
-            values[field.name] = text not in ("0", "false") if field.type == "bool" else text
+            values[field.name] = _value(field, text)
     return Settings(**values)
 
 

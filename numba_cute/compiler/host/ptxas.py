@@ -78,15 +78,31 @@ def assemble(ptx: str, arch: str, max_registers: int | None = None) -> tuple[byt
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
-        command = [tool("ptxas"), "-v", f"-arch={arch}", str(source), "-o", str(target)]
-        if max_registers:
-            command.insert(1, f"-maxrregcount={max_registers}")
-        done = subprocess.run(command, capture_output=True, text=True)
+        limit = (f"-maxrregcount={max_registers}",) if max_registers else ()
+        done = _run("ptxas", *limit, "-v", f"-arch={arch}", str(source), "-o", str(target))
         said = done.stdout + done.stderr
         if done.returncode:
             lines = [ln for ln in said.splitlines() if "error" in ln or "fatal" in ln][:5] or said.splitlines()[:5]
             raise CuteError(f"ptxas refused the kernel for {arch}:\n  " + "\n  ".join(lines))
+        if not target.is_file():
+            raise CuteError(f"{tool('ptxas')} wrote no cubin: it is no ptxas; set NUMBA_CUTE_PTXAS to the path of one")
         return target.read_bytes(), said
+
+
+def _run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a CUDA tool, for as long as the settings let it."""
+    path, most = tool(name), config.current().tool_seconds
+    try:
+        return subprocess.run([path, *arguments], capture_output=True, text=True, timeout=most)
+    except subprocess.TimeoutExpired as e:
+        raise CuteError(
+            f"{name} did not end within {most:g} s, and was stopped: let it run longer by NUMBA_CUTE_TOOL_SECONDS=N, "
+            "or make the kernel smaller: loops unrolled less (cute.range for cute.range_constexpr), fewer registers"
+        ) from e
+    except OSError as e:
+        raise CuteError(
+            f"{path} cannot be run ({e.strerror}); set NUMBA_CUTE_{name.upper()} to the path of {name}"
+        ) from e
 
 
 def resources(said: str, dynamic_shared: int = 0) -> Resources:
@@ -117,7 +133,7 @@ def disassemble(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        done = subprocess.run([tool("nvdisasm"), "-c", str(path)], capture_output=True, text=True)
+        done = _run("nvdisasm", "-c", str(path))
     if done.returncode:
         raise CuteError(f"nvdisasm failed: {done.stderr.strip()[:300]}")
     return done.stdout
