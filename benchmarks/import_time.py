@@ -16,6 +16,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tqdm import tqdm
@@ -30,7 +31,8 @@ TOLD = """
 import importlib.util, json, sys, time
 spent = time.process_time()
 print(json.dumps([spent, sum(name.partition('.')[0] == 'numba_cute' for name in sys.modules), sys.version.split()[0],
-                  importlib.util.find_spec('xdsl') is not None]))
+                  importlib.util.find_spec('xdsl') is not None,
+                  getattr(sys.modules.get('numba_cute'), '__file__', None)]))
 """
 
 
@@ -40,8 +42,13 @@ def one(statement: str, python: str, tree: str) -> list:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     if tree:
         environment["PYTHONPATH"] = tree
-    done = subprocess.run([python, "-c", statement + TOLD], capture_output=True, text=True, env=environment, check=True)
-    return json.loads(done.stdout)
+    with tempfile.TemporaryDirectory() as elsewhere:  # Python looks for modules where it is started
+        done = subprocess.run([os.path.abspath(python), "-c", statement + TOLD], cwd=elsewhere, env=environment,
+                              capture_output=True, text=True, check=True)  # fmt: skip
+    spent, modules, version, xdsl, file = json.loads(done.stdout)
+    if tree and file is not None and not file.startswith(tree):
+        raise SystemExit(f"{python} imported {file}, and not what is in {tree}")
+    return [spent, modules, version, xdsl]
 
 
 def measure(python: str, tree: str, rounds: int) -> dict:
