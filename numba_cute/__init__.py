@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
+import importlib as _importlib
 import typing as _typing
 
 from . import (
@@ -51,7 +52,6 @@ from .seam import (
     range as range,
     range_constexpr as range_constexpr,
 )
-from .sim import simulate as simulate
 from .tensor.algebra import *
 from .tensor.blas import *
 from .tensor.fastdivmod import *
@@ -68,14 +68,22 @@ __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, later=("simulate",))
 
 
 if _typing.TYPE_CHECKING:
-    from . import ir as ir
+    from . import ir as ir, sim as sim
+    from .sim import simulate as simulate
 else:
 
     def __getattr__(name: str) -> object:
-        if name == "ir":  # on demand: it needs xDSL
+        """The rooms that are loaded on demand: the IR, which needs xDSL, and the simulator."""
+        if name == "ir":
             return _inspecting.load()
+        if name in ("sim", "simulate"):
+            room = _importlib.import_module(".sim", __name__)
+            return room if name == "sim" else globals().setdefault(name, room.simulate)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), "sim", "simulate"})

@@ -8,6 +8,7 @@ source and in the intermediate code an operation stands, which Numba knows by it
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -16,12 +17,13 @@ from .marks import is_static_class, is_traced
 _IGNORED = ("loc", "ip")
 
 
-def publish(namespace: dict[str, Any], *modules: ModuleType) -> None:
+def publish(namespace: dict[str, Any], *modules: ModuleType, later: Sequence[str] = ()) -> None:
     """Set `__all__` of the facade whose globals are `namespace`: all its public names, and of its modules `modules`.
+    later: further names, which the facade has when they are first asked for.
 
     Type checkers see no assignment to `__all__`, and so take the facade's star imports for what it exports."""
     shown = {n for n, v in namespace.items() if not n.startswith("_") and not isinstance(v, ModuleType)}
-    namespace["__all__"] = sorted(shown | {m.__name__.rpartition(".")[2] for m in modules})
+    namespace["__all__"] = sorted(shown | {m.__name__.rpartition(".")[2] for m in modules} | {*later})
     for space, names in ((namespace, shown), *((vars(m), getattr(m, "__all__", ())) for m in modules)):
         for name in names:
             space[name] = _shown(space[name])
@@ -49,6 +51,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
+@functools.cache
 def _locate_methods(cls: type) -> None:
     for name, member in list(vars(cls).items()):
         if name.startswith("_"):

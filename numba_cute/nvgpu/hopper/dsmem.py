@@ -21,8 +21,6 @@ from ..common.copies import one_thread
 
 __all__ = ["CopyDsmemStoreOp"]
 
-_BITS = tuple(32 * case["count"] for case in st_async.cases)
-
 
 @static
 @known_as("cute_nvgpu.cpasync")
@@ -39,9 +37,10 @@ class CopyDsmemStoreOp(CopyOp):
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         bits = num_bits or max(32, dtype.width)
-        if bits not in _BITS or bits % dtype.width:
+        widths = [32 * case["count"] for case in st_async.cases]
+        if bits not in widths or bits % dtype.width:
             raise CuteError(
-                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits} with {dtype} elements: use {alternatives(_BITS)} bits"
+                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits} with {dtype} elements: use {alternatives(widths)} bits"
             )
         return one_thread(bits // dtype.width)
 
