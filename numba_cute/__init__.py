@@ -68,22 +68,28 @@ __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, later=("simulate",))
+# By name, the module that has it; "" for a module itself.
+_ON_DEMAND = {"autotune": "testing", "simulate": "sim", "torch_op": "torch_ops", "testing": ""}
+
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, on_demand=_ON_DEMAND)
 
 
 if _typing.TYPE_CHECKING:
-    from . import ir as ir, sim as sim
+    from . import ir as ir, sim as sim, testing as testing
     from .sim import simulate as simulate
+    from .testing import autotune as autotune
+    from .torch_ops import torch_op as torch_op
 else:
 
     def __getattr__(name: str) -> object:
-        """The rooms that are loaded on demand: the IR, which needs xDSL, and the simulator."""
+        """What is loaded on demand: the IR, which needs xDSL, the simulator, and what measures kernels."""
         if name == "ir":
             return _inspecting.load()
-        if name in ("sim", "simulate"):
-            room = _importlib.import_module(".sim", __name__)
-            return room if name == "sim" else globals().setdefault(name, room.simulate)
+        if name == "sim":
+            return _facade.demanded(__name__, name, "")
+        if name in _ON_DEMAND:
+            return globals().setdefault(name, _facade.demanded(__name__, name, _ON_DEMAND[name]))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), "sim", "simulate"})
+        return sorted({*globals(), *_ON_DEMAND, "sim"})

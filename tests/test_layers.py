@@ -43,6 +43,9 @@ MAY_IMPORT[FACADE] = set(MAY_IMPORT)
 CORE = set(MAY_IMPORT) - {"compiler", "sim"}
 # Beside it: the IR speaks of all that the package shows, and is loaded on demand.
 MAY_IMPORT["ir"] = set(MAY_IMPORT)
+# And what measures kernels, and hands them to PyTorch, on demand too.
+MAY_IMPORT["testing"] = GROUND | {"isa", "tensor", "runtime", "arch", "compiler", "config"}
+MAY_IMPORT["torch_ops"] = {"seam"}
 MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting", "compiler"}
 
 THIRD_PARTY = {

@@ -8,7 +8,8 @@ source and in the intermediate code an operation stands, which Numba knows by it
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import importlib
+from collections.abc import Iterable
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -17,16 +18,23 @@ from .marks import is_static_class, is_traced
 _IGNORED = ("loc", "ip")
 
 
-def publish(namespace: dict[str, Any], *modules: ModuleType, later: Sequence[str] = ()) -> None:
-    """Set `__all__` of the facade whose globals are `namespace`: all its public names, and of its modules `modules`.
-    later: further names, which the facade has when they are first asked for.
+def publish(namespace: dict[str, Any], *modules: ModuleType, on_demand: Iterable[str] = ()) -> None:
+    """Set `__all__` of the facade whose globals are `namespace`: all its public names, of its modules `modules`, and
+    what its `__getattr__` loads `on_demand`.
 
     Type checkers see no assignment to `__all__`, and so take the facade's star imports for what it exports."""
     shown = {n for n, v in namespace.items() if not n.startswith("_") and not isinstance(v, ModuleType)}
-    namespace["__all__"] = sorted(shown | {m.__name__.rpartition(".")[2] for m in modules} | {*later})
+    namespace["__all__"] = sorted(shown | {m.__name__.rpartition(".")[2] for m in modules} | set(on_demand))
     for space, names in ((namespace, shown), *((vars(m), getattr(m, "__all__", ())) for m in modules)):
         for name in names:
             space[name] = _shown(space[name])
+
+
+def demanded(package: str, name: str, module: str) -> Any:
+    """Import what a facade shows on demand: a `name` of a `module` of the `package`, or the module of that name where
+    `module` is empty."""
+    found = importlib.import_module(f".{module or name}", package)
+    return getattr(found, name) if module else found
 
 
 def takes_locations(fn: Any) -> bool:

@@ -33,7 +33,6 @@ ABSENT_MODULES = {
 """Why names of a module are absent that have no reason of their own."""
 
 _TORCH = "torch tensors for tests: `runtime.from_dlpack` takes any array"
-_TESTING = "a benchmark's harness: Python's, or torch's"
 _COMPILER = "of the DSL's compiler, which is Numba here"
 
 EXAMPLES = {
@@ -48,9 +47,6 @@ EXAMPLES = {
     "cutlass.dtype": "`runtime.from_dlpack(array).element_type`, or the type itself",
     "cutlass.range": "`range`: the loop is PTX's to unroll",
     "runtime.make_fake_stream": "`cute.compile` takes no stream",
-    "testing.JitArguments": _TESTING,
-    "testing.benchmark": _TESTING,
-    "testing.get_workspace_count": _TESTING,
     "torch.RandomInitConfig": _TORCH,
     "torch.TensorInitType": _TORCH,
     "torch.convert_cute_tensor": _TORCH,
