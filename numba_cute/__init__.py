@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
-import importlib as _importlib
 import typing as _typing
 
 from . import (
