@@ -71,7 +71,7 @@ def tried(wanted: str, kind: str, wheel: Path) -> dict[str, Any]:
             inside = install(interpreter, wheel, kind, Path(folder))
             said = run(inside, ROOT / "tests" / "installs" / "uses.py", ROOT / "README.md", kind, cwd=Path(folder))
         except RuntimeError as e:
-            return {"result": "failed", "error": str(e)[-3000:]}
+            return {"result": "failed", "error": str(e).strip().splitlines()[-1]}
         return {"result": "right", **json.loads(said.splitlines()[-1])}
 
 
@@ -92,7 +92,8 @@ def main(arguments: list[str]) -> int:
                 found[f"{wanted} {kind}"] = made = tried(wanted, kind, wheel)
                 print(f"{wanted} {kind}: {made['result']} {made.get('error', '')}", flush=True)
     if "--record" in arguments:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        held = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps({**held, **found}, indent=1) + "\n")
     return int(any(made["result"] == "failed" for made in found.values()))
 
 
