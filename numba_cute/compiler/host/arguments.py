@@ -54,10 +54,10 @@ def scalar_argument(ty: types.Type, number: Any) -> Any:
     return getattr(ctypes, f"c_{types.unliteral(ty)}")(value)
 
 
-_maps: dict[Any, Any] = {}
+_maps: dict[Any, bytes] = {}
 
 
-def tensor_map(record: Any) -> Any:
+def tensor_map(record: Any) -> bytes:
     """Return the record as the 128 bytes that the hardware reads, encoded by the driver (cached: encoding takes 1
     us)."""
     found = _maps.get(record)
