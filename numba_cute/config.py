@@ -20,12 +20,15 @@ class Settings:
     """The settings.
 
     ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
-    library's own frames beneath a CuteError that was raised while a kernel was compiled.
+    library's own frames beneath a CuteError that was raised while a kernel was compiled. cache: keep compiled kernels
+    on disk. cache_dir: the folder for them, where the user's usual one for such is not wanted.
     """
 
     ptxas: str | None = None
     nvdisasm: str | None = None
     traceback: bool = False
+    cache: bool = True
+    cache_dir: str | None = None
 
 
 def _from_environment() -> Settings:

@@ -20,7 +20,10 @@ def test_every_setting_is_on_the_page(field):
 def test_the_environment_is_read(monkeypatch):
     monkeypatch.setenv("NUMBA_CUTE_PTXAS", "/opt/ptxas")
     monkeypatch.setenv("NUMBA_CUTE_TRACEBACK", "0")
+    monkeypatch.delenv("NUMBA_CUTE_CACHE")
     assert config.current() == config.Settings(ptxas="/opt/ptxas")
+    monkeypatch.setenv("NUMBA_CUTE_CACHE", "0")
+    assert not config.current().cache
 
 
 def test_overrides_end_with_their_block():

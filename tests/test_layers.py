@@ -43,7 +43,7 @@ MAY_IMPORT[FACADE] = set(MAY_IMPORT)
 CORE = set(MAY_IMPORT) - {"compiler", "sim"}
 # Beside it: the IR speaks of all that the package shows, and is loaded on demand.
 MAY_IMPORT["ir"] = set(MAY_IMPORT)
-MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting"}
+MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting", "compiler"}
 
 THIRD_PARTY = {
     "numba": "compiler",

@@ -23,7 +23,7 @@ from ..seam import CuteError
 from . import pipeline
 from .emit import entry
 from .ground import target
-from .host import caching, debugging, kernel, kernels, recording
+from .host import caching, debugging, disk_cache, kernel, kernels, recording
 from .host.native import sites
 from .passes import inlining, methods
 
@@ -119,6 +119,11 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         dispatcher.CUDACache, "load_overload", caching.loading, digest="6f8e88a9ad073437",
         why="to give its own kernels from the cache their class",
+    ),
+    Patch(
+        dispatcher.CUDADispatcher, "compile", disk_cache.keeping, digest="a4ebc79508a4d21e",
+        why="to keep its own kernels on disk",
+        reads=(dispatcher._Kernel._rebuild, dispatcher._Kernel.bind),
     ),
     Patch(
         dispatcher.CUDADispatcher, "compile_device", recording.keeping_apart, digest="4b135265017b521f",

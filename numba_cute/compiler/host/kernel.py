@@ -31,13 +31,14 @@ from .streams import core_stream
 class CuteKernel(_Kernel):
     """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
 
-    _cute_options: Any = None  # one from the disk cache does not know them
+    _cute_options: Any = None  # one from Numba's disk cache does not know them
+    _cute_notes: tuple[str, ...] = ()
 
     def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
         self._cute_options = kwargs
         with building(py_func, kwargs.get("launch_bounds")):
             super().__init__(py_func, *args, **kwargs)
-        _assemble(self._codelibrary, py_func.__name__)
+        self._cute_notes = _assemble(self._codelibrary, py_func.__name__)
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         launch_of_numba(self, args, griddim, blockdim, stream, sharedmem)
@@ -60,22 +61,24 @@ class CuteKernel(_Kernel):
             super()._prepare_args(ty, val, stream, retr, kernelargs)
 
 
-def _assemble(library: Any, name: str) -> None:
-    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`.
+def _assemble(library: Any, name: str) -> tuple[str, ...]:
+    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`; gives them.
 
     Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX.
     """
     ptx = library.get_asm_str()
     plain = not (library._linking_files or library.needs_cudadevrt or library._lto or "g" in library._nvvm_options)
     if not plain or not ("wgmma" in ptx or "setmaxnreg" in ptx):
-        return
+        return ()
     cc = library._ensure_cc(None)
     try:
         cubin, said = ptxas.assemble(ptx, arch_name(cc), library._max_registers)
     except CuteError:
-        return
+        return ()
     library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=name)
-    warn_if_slow(name, ptxas.notes(said))
+    found = ptxas.notes(said)
+    warn_if_slow(name, found)
+    return found
 
 
 def making_kernels(new: Callable[..., Any]) -> Callable[..., Any]:

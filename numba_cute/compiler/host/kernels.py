@@ -62,9 +62,12 @@ class Kernel:
             return self
         bounds = (threads,) if blocks is None else (threads, blocks)
         if bounds not in self._bounded:
+            from .disk_cache import KernelCache  # Numba's own simulator has none
+
             options = {**self.targetoptions, "launch_bounds": bounds}
             self._bounded[bounds] = made = type(self.dispatcher)(self.py_func, targetoptions=options)
-            if self.dispatcher._cache.cache_path is not None:
+            cache = self.dispatcher._cache
+            if cache.cache_path is not None and not isinstance(cache, KernelCache):
                 made.enable_caching()
         return Kernel(self._bounded[bounds], self.__self__)
 

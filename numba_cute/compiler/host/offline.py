@@ -14,7 +14,7 @@ from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, is_host, static_arguments
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
-from . import ptxas
+from . import disk_cache, ptxas
 from .facts import required_smem
 from .lowering import lowered
 from .mapped import mapped
@@ -41,7 +41,11 @@ def compile(kernel: Any, *args: Any, arch: str = "sm_90a") -> Any:
         args = args[0]
     py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
-        return _compile(py_func, argtypes, options, arch, cc)
+        result = disk_cache.compiled(
+            py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
+        )
+    warn_if_slow(py_func.__name__, result.notes)
+    return result
 
 
 def _compile_host(host: Any, args: Any, arch: str) -> CompiledHost:
@@ -105,6 +109,4 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
     name, ptx = ptx_of(py_func, argtypes, options, cc)
     cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
-    result = Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
-    warn_if_slow(py_func.__name__, result.notes)
-    return result
+    return Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
