@@ -173,7 +173,7 @@ def test_bindings_that_do_not_know_a_tensor_map_are_named(monkeypatch):
     monkeypatch.setattr(tensormap.bindings, "CUtensorMapDataType", SimpleNamespace(__members__={}))
     op, lay = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((8, 8), stride=(8, 1))
     atom = cpasync.make_tiled_tma_atom(op, from_dlpack(aligned()), lay, (8, 8)).atom
-    with pytest.raises(cute.CuteError, match="cannot encode a tensor map with FLOAT32: CUtensorMapDataType has"):
+    with pytest.raises(cute.CuteError, match="cannot encode a tensor map with FLOAT16: CUtensorMapDataType has"):
         tensormap.encode(atom.tensor_map)
 
 
