@@ -26,10 +26,15 @@ def value_arguments(ty: Value, val: Any) -> tuple[Any, ...]:
     if packed is None or packed[0] is not ty:
         leaves: list[Any] = []
         tree.align(val, ty.spec, leaves)
-        packed = ty, tuple(_leaf_arg(t, leaf, val) for t, leaf in zip(ty.leaves, leaves))
+        packed = ty, leaf_arguments(ty, leaves, val)
         if memory and not isinstance(val, type):  # a class is no object of its own, and has no leaves to pack
             object.__setattr__(val, "_cute_packed", packed)
     return packed[1]
+
+
+def leaf_arguments(ty: Value, leaves: list[Any], owner: Any) -> tuple[Any, ...]:
+    """Return the kernel parameters of the leaves of a compile-time object, its `owner`."""
+    return tuple(_leaf_arg(t, leaf, owner) for t, leaf in zip(ty.leaves, leaves))
 
 
 def _leaf_arg(ty: types.Type, leaf: Any, owner: Any) -> Any:

@@ -22,7 +22,7 @@ from ..ground.building import building
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from . import ptxas
-from .arguments import scalar_argument, value_arguments
+from .arguments import leaf_arguments, scalar_argument, value_arguments
 from .configured import launch_of_numba, noted
 from .result import warn_if_slow
 from .streams import core_stream
@@ -42,6 +42,10 @@ class CuteKernel(_Kernel):
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         launch_of_numba(self, args, griddim, blockdim, stream, sharedmem)
+
+    @staticmethod
+    def _prepare_leaves(ty: Value, leaves: list[Any], owner: Any) -> tuple[Any, ...]:
+        return leaf_arguments(ty, leaves, owner)
 
     def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
         if isinstance(val, Constexpr):

@@ -190,6 +190,11 @@ def stream_of_object(obj: Any) -> Stream | None:
     """The stream that the library is using whose array an object of this library was made of; None for others."""
     leaves: list[Any] = []
     tree.flatten(obj, leaves)
+    return stream_of_leaves(leaves)
+
+
+def stream_of_leaves(leaves: list[Any]) -> Stream | None:
+    """As `stream_of_object`, of the object's leaves."""
     for leaf in leaves:
         owner = getattr(leaf, "owner", getattr(getattr(leaf, "address", None), "owner", None))
         if owner is not None:

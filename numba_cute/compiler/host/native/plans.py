@@ -18,6 +18,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
 from ....seam.constexpr import Constexpr
+from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...emit.rounding import HALVES
@@ -317,16 +318,16 @@ class _Maker:
             return
         kernel = self.kernel
 
-        def remember(obj: Any) -> bytes:
+        def remember(obj: Any) -> bytes | None:
+            leaves: list[Any] = []
             of = obj if make is None else make(obj)
-            kind = typeof(of, Purpose.argument)
-            out: list[Any] = []
-            kernel._prepare_args(kind, of, 0, [], out)
-            kinds = kind._code, arrays.code_of(arrays.stream_of_object(of))
+            if tree.flatten(of, leaves) != t.spec:
+                return None
+            kinds = t._code, arrays.code_of(arrays.stream_of_leaves(leaves))
             head = b"".join(n.to_bytes(8, "little") for n in kinds)
-            data = head.ljust(packing.HEADER, b"\0") + packing.block(out)[0]
+            data = head.ljust(packing.HEADER, b"\0") + packing.block(kernel._prepare_leaves(t, leaves, of))[0]
             object.__setattr__(obj, name, data)
-            return bytes(data)
+            return data
 
         start, size = self.place(self.parameters(t, a))
         self.kept.append(t)
