@@ -24,6 +24,7 @@ from . import pipeline
 from .emit import entry
 from .ground import target
 from .host import caching, debugging, disk_cache, kernel, kernels, recording
+from .host.native import sites
 from .passes import inlining, methods
 
 WRITTEN_FOR = ("0.30.4",)
@@ -144,6 +145,10 @@ PATCHES: tuple[Patch, ...] = (
         dispatcher.CUDADispatcher, "compile_device", recording.keeping_apart, digest="4b135265017b521f",
         why="to compile device functions apart while a timeline is recorded",
         reads=(dispatcher.CUDADispatcher.get_call_template,),
+    ),
+    Patch(
+        dispatcher.CUDADispatcher, "recompile", sites.forgetting, digest="a5c85ff5d3b04027",
+        why="to launch nothing that was compiled before",
     ),
     Patch(
         dispatcher, "get_current_device", target.naming_the_target, digest="f9da149aedd11c11",

@@ -34,6 +34,7 @@ class Kernel:
     def __init__(self, dispatcher: Any, this: Any = None, bounded: dict[Any, Any] | None = None) -> None:
         self.dispatcher, self.__self__ = dispatcher, this
         self._bounded: dict[Any, Any] = {} if bounded is None else bounded
+        self._launches: dict[Any, Any] = {}
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)
 
@@ -70,10 +71,29 @@ class Kernel:
                 made.enable_caching()
         return Kernel(self._bounded[bounds], self.__self__)
 
-    def __getitem__(self, configuration: Any) -> Callable[..., None]:
+    def __getitem__(self, configuration: Any) -> Any:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
-        launch = self.dispatcher[configuration]
-        return lambda *args, **named: launch(*static_arguments(self, args, named))
+        try:
+            return self._launches[configuration]
+        except (KeyError, TypeError):
+            made = self._configured(configuration)
+        try:
+            if len(self._launches) < 128:  # as many as Numba remembers
+                self._launches[configuration] = made
+        except TypeError:  # a list, or a stream that has no hash
+            pass
+        return made
+
+    def _configured(self, configuration: Any) -> Any:
+        if not hasattr(self.dispatcher, "targetoptions"):  # Numba's own simulator
+            run = self.dispatcher[configuration]
+            return lambda *args, **named: run(*static_arguments(self, args, named))
+        from .launching import Launch
+
+        if not isinstance(configuration, tuple) or len(configuration) not in (2, 3, 4):
+            raise ValueError("must specify at least the griddim and blockdim")
+        grid, block, stream, smem = (*configuration, 0, 0)[:4] if len(configuration) < 4 else configuration
+        return Launch(self, grid, block, None, smem, stream, False)
 
 
 def _rename(function: Any, prefix: str) -> None:
