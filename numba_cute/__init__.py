@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
+import sys as _sys
 import typing as _typing
 
 from . import (
@@ -48,6 +49,7 @@ from .seam import (
     CuteError as CuteError,
     const_expr as const_expr,
     facade as _facade,
+    names as _names,
     range as range,
     range_constexpr as range_constexpr,
 )
@@ -88,7 +90,7 @@ else:
             return _facade.demanded(__name__, name, "")
         if name in _ON_DEMAND:
             return globals().setdefault(name, _facade.demanded(__name__, name, _ON_DEMAND[name]))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _names.absent_from(__name__, name, _sys._getframe(1))
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_ON_DEMAND, "sim"})
