@@ -16,17 +16,13 @@ import numbers
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, ClassVar
 
-from .error import CuteError
+from .error import CuteError, NoAttribute
 from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced, static
 from .plain import is_plain
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
-
-
-class NoAttribute(CuteError, AttributeError):
-    """A kernel asks its object for what it does not have."""
 
 
 class Held:
