@@ -176,6 +176,8 @@ def _group(threads: Any, what: str) -> int:
 
 def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
     """All lanes of a group get the same: halves of it exchange their values again and again."""
+    if not callable(op):
+        raise CuteError(f"{what}: op {op!r} is no function of two values, as lambda a, b: a + b")
     offset = _group(threads, what) // 2
     while offset:
         value = op(value, shuffle_sync_bfly(value, offset))

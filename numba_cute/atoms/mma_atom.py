@@ -226,6 +226,8 @@ class TiledMma(InIR):
 
     def _tile(self, mode: int, stored: int = 1) -> Any:
         """The tile by which `mode` (0, 1, 2 of M, N, K) is divided first, where one of `stored` elements is stored."""
+        if mode not in (0, 1, 2):
+            raise CuteError(f"TiledMma: mode {mode!r} is none of 0, 1 and 2, for M, N and K")
         perm = self.permutation_mnk[mode]
         if perm is None:
             return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored

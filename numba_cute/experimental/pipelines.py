@@ -14,6 +14,7 @@ from ..arch.warp import make_warp_uniform
 from ..layout import Layout
 from ..pipeline import NamedBarrier, PipelineState, TmaStoreFence
 from ..seam import CuteError, Int, current, struct, traced
+from ..seam.kinds import AnyPipeline
 from ..seam.words import how_static
 from .core import CONSUMERS, PRODUCERS, create_pipeline, get_pipeline_consume_stage, get_pipeline_produce_stage
 from .operations import MULTICASTS, TMA_LOADS, UMMAS, OperationTypeEnum, one_of
@@ -37,7 +38,7 @@ class GenericPipelineBase:
     name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive or tcgen05.commit to announce.
     """
 
-    raw_pipeline: Any
+    raw_pipeline: AnyPipeline
     producer_state: PipelineState
     consumer_state: PipelineState
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf, divisor, is_static
+from ..seam.kinds import Domain, Tiler
 from ..seam.marks import HOW_STATIC
 from .basis import ScaledBasis, checked
 from .coalescing import Mode, column_major, filter, flat_layout, merged, modes_of
@@ -35,7 +36,7 @@ __all__ = ["ceil_div", "complement"]
 
 
 @pure
-def composition(lhs: Any, rhs: Any) -> Any:
+def composition(lhs: Domain, rhs: Domain) -> Any:
     """Compose two layouts: c -> lhs(rhs(c)), of the shape of `rhs` or a finer one.
 
     lhs: a layout. rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for
@@ -60,7 +61,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
     return compose(lhs, as_tile(rhs))
 
 
-def as_tile(tiler: Any) -> Layout:
+def as_tile(tiler: Tiler) -> Layout:
     """Return the layout that a tiler stands for: n:1 for an integer n."""
     if isinstance(tiler, Layout):
         return tiler
@@ -257,7 +258,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
 
 
 @pure
-def complement(input: Any, cotarget: Any = None) -> Layout:
+def complement(input: Domain, cotarget: Any = None) -> Layout:
     """Return the layout that reaches what `input` does not, disjoint from it but for 0, and ordered.
 
     input: a layout of static strides, or of one mode. cotarget: how far to reach: a size, a shape or a layout; by
@@ -341,7 +342,7 @@ class Gaps:
 
 
 @pure
-def ceil_div(input: IntTuple, tiler: Any) -> IntTuple:
+def ceil_div(input: IntTuple, tiler: Tiler) -> IntTuple:
     """Count the tiles that cover `input`: give the shape of the rest mode when a layout of that shape is divided by
     `tiler`.
 

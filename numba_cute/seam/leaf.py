@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .error import CuteError
 from .names import missing
 
 
@@ -28,6 +29,8 @@ class Leaf:
 
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
+        if not hasattr(dtype, "__cute_element__"):
+            raise CuteError(f"to({dtype!r:.60}): this is no element type; use one like cute.Float32")
         return dtype(self)
 
     if not TYPE_CHECKING:

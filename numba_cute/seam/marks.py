@@ -23,6 +23,7 @@ from numba_cute.seam.names import (
     other_arguments,
     says_names,
 )
+from numba_cute.seam.shown import shown
 
 T = TypeVar("T")
 
@@ -42,6 +43,12 @@ HOW_STATIC = (
 
 _MARKED: list[type] = []
 _told: list[Callable[[type], None]] = []
+_judges: list[Callable[[Any], None]] = []
+
+
+def judge_made(judge: Callable[[Any], None]) -> None:
+    """Call `judge` with each object of a struct of this library's that a constructor has made."""
+    _judges.append(judge)
 
 
 def tell_marked(tell: Callable[[type], None]) -> None:
@@ -172,7 +179,10 @@ def is_static(x: Any) -> bool:
     if type(x) is int:
         return True
     if isinstance(x, (tuple, list)):
-        return all([type(y) is int or is_static(y) for y in x])
+        try:
+            return all([type(y) is int or is_static(y) for y in x])
+        except RecursionError:
+            raise CuteError("is_static: the tuple is nested too deep, or a list holds itself") from None
     if isinstance(x, Leaf):
         return False
     held: dict[str, Any] = getattr(x, "__dict__", {})
@@ -237,7 +247,11 @@ def range_constexpr(*args: int) -> range:
     """Unroll `range(*args)` while the kernel is compiled: each copy of the body sees its index as a literal, so that it
     can index registers and tuples. args: ints known in the source: literals, globals, closure variables, and arithmetic
     on them."""
-    return range(*args)
+    try:
+        return range(*args)
+    except (TypeError, ValueError):
+        given = ", ".join(map(shown, args))
+        raise CuteError(f"range_constexpr({given}): give one to three static ints, the last, the step, not 0") from None
 
 
 @traced
@@ -248,10 +262,28 @@ def after_set(x: Any, made: Any) -> Any:
     return made if is_static_class(type(x)) else x
 
 
-class StaticEnum(enum.Enum, metaclass=NamedEnum):
+class _Members(NamedEnum):
+    def __call__(cls, value: Any, *args: Any, **named: Any) -> Any:
+        """Find a member by its value, whatever that is: an array has no single answer to `==`."""
+        try:
+            return super().__call__(value, *args, **named)
+        except (ValueError, RecursionError, TypeError):
+            if args or named:
+                raise
+            return cls._missing_(value)
+
+
+class StaticEnum(enum.Enum, metaclass=_Members):
     """An enumeration whose members are compile-time values in kernels (Numba would keep only an integer)."""
 
     __getattr__ = missing
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        names = ", ".join(m.name for m in cls)
+        raise CuteError(
+            f"{cls.__name__}({shown(value)}): there is no such member; write {cls.__name__}.<name>: {names}"
+        )
 
 
 def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspect.Signature:
@@ -279,6 +311,9 @@ def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
     values = bind_fields(type(self), args, kwargs)
     for name, value in values.items():
         setattr(self, name, value)
+    if type(self).__module__.startswith("numba_cute."):
+        for judge in _judges:
+            judge(self)
 
 
 def _struct_setattr(self: Any, name: str, value: Any) -> None:

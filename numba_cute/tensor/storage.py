@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .. import layout, seam
 from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
-from ..seam import CuteError, Int, static, traced
+from ..seam import CuteError, Int, facade, static, traced
 from ..seam.names import Named
 from ..seam.words import how_static
 from .pointer import AddressSpace, Pointer
@@ -435,6 +435,6 @@ def _annotations(cls: Any) -> dict[str, Any]:
     own = cls.__dict__.get("__annotations__", {})
     if not any(isinstance(a, str) for a in own.values()):
         return dict(inspect.get_annotations(cls))
-    frame = sys._getframe(2)
+    frame = facade.caller(sys._getframe(2))
     scope = {**frame.f_globals, **frame.f_locals}
     return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))

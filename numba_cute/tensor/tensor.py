@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
-from ..seam import CuteError, InIR, static, traced
+from ..seam import CuteError, InIR, Leaf, shown, static, traced
 from ..seam.words import how_static
 from . import dynamic
 from .address import Address
@@ -45,6 +45,14 @@ class Tensor(InIR):
 
     iterator: Any
     layout: Any
+    __cute_judges__: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        kind = type(self.layout)
+        if kind is not Layout and kind is not ComposedLayout:
+            raise CuteError(f"Tensor: layout {shown.described(self.layout)}: give a layout; make_tensor takes a shape")
+        if type(self.iterator) is not Pointer and not _is_origin(self.iterator):
+            raise CuteError(f"Tensor: iterator {shown.described(self.iterator)}: give a Pointer or a coordinate")
 
     @property
     def shape(self) -> Any:
@@ -336,6 +344,11 @@ def make_tensor(iterator: Any, layout: Any) -> Tensor:
     return Tensor(_iterator(iterator), _layout(layout))
 
 
+def _is_origin(x: Any) -> bool:
+    """Return whether a tensor may begin at `x`: a coordinate, or an object that moves by `+`."""
+    return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x))
+
+
 def _iterator(x: Any) -> Any:
     view = _array_view(x)
     if view is not None:
@@ -343,7 +356,7 @@ def _iterator(x: Any) -> Any:
         return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=align, readonly=view.readonly)
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
-    raise CuteError(f"make_tensor: iterator {x!r} is neither a Pointer nor a coordinate tuple")
+    raise CuteError(f"make_tensor: iterator {shown.shown(x)} is neither a Pointer nor a coordinate tuple")
 
 
 def _array_view(x: Any) -> seam.ArrayView | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes, layout
@@ -125,7 +126,9 @@ class GroupedGemmTileSchedulerHelper:
         return self.tiles_k(Int32(problem_shape_mnkl[group, 2])), group
 
 
-def total_clusters(problem_sizes_mnkl: Any, cluster_tile_shape_mnk: tuple[int, int, int]) -> int:
+def total_clusters(
+    problem_sizes_mnkl: Sequence[tuple[Any, Any, Any, Any]], cluster_tile_shape_mnk: tuple[int, int, int]
+) -> int:
     """Count the clusters of all groups, on the host: mode L of a grouped schedule's PersistentTileSchedulerParams.
 
     problem_sizes_mnkl: the sizes (M, N, K, L) of each group. cluster_tile_shape_mnk: a cluster's tile.

@@ -122,6 +122,10 @@ def get_gmem_layout_scale(
         f"granularities {scale_granularity_m!r}, {scale_granularity_k!r} must be static, at least 1"
         f"{how_static(scale_granularity_k)}",
     )
+    _need(
+        isinstance(scale_shape_mkl, tuple) and len(scale_shape_mkl) == 3, what,
+        f"scale_shape_mkl {scale_shape_mkl!r} is no shape (M, K, L)",
+    )  # fmt: skip
     m, k, batch = scale_shape_mkl
     rows, columns = layout.ceil_div(m, scale_granularity_m), layout.ceil_div(k, scale_granularity_k)
     along_m, along_k = (1, rows) if scale_major_mode is OperandMajorMode.MN else (columns, 1)

@@ -14,6 +14,7 @@ from numba import cuda
 from ... import seam
 from ...seam import CuteError, current_or
 from ...seam.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
+from ...seam.kinds import UserFunction
 from ...seam.plain import with_ordinary_parameters
 from ...seam.prints import printing
 from .classes import without_classes
@@ -170,16 +171,17 @@ def kernel(function: Any = None, **options: Any) -> Any:
     return Kernel(cuda.jit(**options)(_own(printing(without_classes(function)))))
 
 
-def dsl_user_op(function: Callable[..., Any]) -> Callable[..., Any]:
+def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
     """Mark a function as an operation of the user's: Python that runs while a kernel that calls it is compiled, on what
     is static, and on numbers, tensors and vectors whose values are known only at run time.
 
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there).
     """
-    return seam.traced(function)
+    made: Callable[..., Any] = seam.traced(function)
+    return made
 
 
-def jit(function: Any = None, **options: Any) -> Any:
+def jit(function: UserFunction = None, **options: Any) -> Any:
     """Mark a function as one of the host, which launches kernels, or of a kernel, which calls it: on the host it runs
     as the Python that it is, and a kernel compiles it as a device function of Numba's.
 

@@ -18,6 +18,7 @@ from ...isa.form.instr import THREAD, Instr
 from ...isa.form.targets import lacks
 from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.recording import KINDS, Event, recording
+from ...seam.shown import described, shown
 from ...seam.words import SMEM_TWICE
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
@@ -94,7 +95,10 @@ def type_of(scalar: Any) -> DType:
     """The type of a scalar; a static one has that of its kind."""
     if isinstance(scalar, (Scalar, Number)):
         return scalar.dtype
-    return _STATIC_TYPES.get(type(scalar)) or from_numpy(scalar.dtype)
+    found = _STATIC_TYPES.get(type(scalar))
+    if found is None and not isinstance(scalar, (np.ndarray, np.generic)):
+        raise CuteError(f"{described(scalar)}, stands where a number is computed with: give a number")
+    return found or from_numpy(scalar.dtype)
 
 
 def chosen(cond: Any, a: Any, b: Any) -> Any:
@@ -312,7 +316,7 @@ class SimBackend:
     # scalars
     def cast(self, value: Any, dtype: DType) -> Any:
         if not isinstance(value, _CASTABLE):
-            raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
+            raise CuteError(f"{dtype}({shown(value)}): only numbers convert to an element type")
         return cast(value, dtype)
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
