@@ -265,7 +265,8 @@ COMPILER_ROOMS = {
     "emit": {"ground"},
     "bridge": {"ground", "emit"},
     "passes": {"ground", "emit", "bridge"},
-    "host": {"ground", "emit", "bridge"},
+    "host/native": {"ground", "emit", "bridge"},
+    "host": {"ground", "emit", "bridge", "host/native"},
     "inspection": {"ground", "emit", "bridge", "host"},
     "": {"ground", "emit", "bridge", "passes", "host", "inspection"},
 }

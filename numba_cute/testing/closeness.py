@@ -12,6 +12,7 @@ import numpy as np
 
 from ..dtypes import DType, Float32
 from ..seam import CuteError
+from ..seam.words import FalseAssertion
 
 __all__ = ["allowed_error", "assert_allclose", "to_numpy"]
 
@@ -121,7 +122,7 @@ def assert_allclose(
     g, w = to_numpy(got), to_numpy(want)
     kind = g.dtype if dtype is None else dtype
     if g.shape != w.shape:
-        raise AssertionError(f"shapes {g.shape} and {w.shape} differ")
+        raise FalseAssertion(f"shapes {g.shape} and {w.shape} differ")
     if np.iscomplexobj(g) or np.iscomplexobj(w):
         raise CuteError("assert_allclose: complex numbers: compare their real and imaginary parts")
     if np.issubdtype(g.dtype, np.integer) and np.issubdtype(w.dtype, np.integer):
@@ -135,7 +136,7 @@ def assert_allclose(
         allowed = allowed + atol + rtol * np.abs(np.where(np.isfinite(w), w, 0.0))
         bad = _bad(g, w, allowed, kind)
     if bad.any():
-        raise AssertionError(_report(g, w, allowed, bad, kind))
+        raise FalseAssertion(_report(g, w, allowed, bad, kind))
     g, w = g.astype(np.float64), w.astype(np.float64)
     both = np.isfinite(g) & np.isfinite(w)
     size = float(np.linalg.norm(w[both]))

@@ -12,6 +12,7 @@ from ..dtypes import Boolean
 from ..isa.rows.control import trap
 from ..layout import Layout, flatten_to_tuple, make_layout
 from ..seam import CuteError, current, current_or, traced
+from ..seam.words import FalseAssertion
 from ..tensor.printing import printf
 from ..tensor.tensor import Tensor, make_tensor
 
@@ -90,7 +91,7 @@ def assert_(cond: Any, msg: str = "") -> None:
     """
     if isinstance(cond, (bool, int)) or current_or(None) is None:
         if not cond:
-            raise AssertionError(msg or "the assertion is false")
+            raise FalseAssertion(msg or "the assertion is false")
         return
 
     def fail() -> None:

@@ -22,8 +22,8 @@ from ..ground.building import building
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from . import ptxas
-from .arguments import scalar_argument, value_arguments
-from .launching import launched
+from .arguments import leaf_arguments, scalar_argument, value_arguments
+from .configured import launch_of_numba, noted
 from .result import warn_if_slow
 from .streams import core_stream
 
@@ -40,11 +40,12 @@ class CuteKernel(_Kernel):
             super().__init__(py_func, *args, **kwargs)
         self._cute_notes = _assemble(self._codelibrary, py_func.__name__)
 
-    def launch(
-        self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0, *, cluster: Any = None,
-        pdl: bool = False,
-    ) -> None:  # fmt: skip
-        launched(self, args, griddim, blockdim, stream, sharedmem, cluster, pdl)
+    def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
+        launch_of_numba(self, args, griddim, blockdim, stream, sharedmem)
+
+    @staticmethod
+    def _prepare_leaves(ty: Value, leaves: list[Any], owner: Any) -> tuple[Any, ...]:
+        return leaf_arguments(ty, leaves, owner)
 
     def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
         if isinstance(val, Constexpr):
@@ -109,6 +110,7 @@ def taking_streams(init: Callable[..., None]) -> Callable[..., None]:
                 raise
             init(self, dispatcher, griddim, blockdim, foreign, sharedmem)
             self.pre_launch_callbacks.append(_only_ours(refused))
+        noted(self, stream)
 
     return configure
 
@@ -117,5 +119,6 @@ def _only_ours(refused: TypeError) -> Callable[[Any, Any], None]:
     def check(kernel: Any, launch_config: Any) -> None:
         if not isinstance(kernel, CuteKernel):
             raise refused
+        launch_config.pre_launch_callbacks = [c for c in launch_config.pre_launch_callbacks if c is not check]
 
     return check

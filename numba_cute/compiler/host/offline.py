@@ -12,6 +12,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, is_host, static_arguments
+from ...seam.kinds import UserFunction
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import disk_cache, ptxas
@@ -21,7 +22,7 @@ from .mapped import mapped
 from .result import Compiled, CompiledHost, warn_if_slow
 
 
-def compile(kernel: Any, *args: Any, arch: str = "sm_90a") -> Any:
+def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
