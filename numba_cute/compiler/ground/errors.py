@@ -16,7 +16,9 @@ from numba.cuda.core.ir import Loc
 
 from ... import config
 from ...seam import CuteError
+from ...seam.marks import HOW_STATIC
 from ...seam.words import READ_ONLY_ARRAY
+from .origins import origins
 
 _raised: list[CuteError] = []
 _READ_ONLY = re.compile("Cannot modify readonly array")
@@ -92,7 +94,8 @@ def _where(text: str, error: BaseException, py_func: Any) -> str:
     if file is None:
         return f"\n  in kernel {py_func.__name__}"
     source = linecache.getline(file, line).strip()
-    return f"\n  in kernel {py_func.__name__}, {file}:{line}" + (f"\n    {source}" if source else "")
+    came = origins(error, file, line) if HOW_STATIC in text else ""
+    return f"\n  in kernel {py_func.__name__}, {file}:{line}" + (f"\n    {source}" if source else "") + came
 
 
 def _typed(error: BaseException) -> tuple[Any, int]:
