@@ -84,8 +84,10 @@ def make_fake_compact_tensor(
     outwards; by default the first mode is innermost.
     """
     shape = shape if isinstance(shape, tuple) else (shape,)
+    if not isinstance(stride_order, (tuple, list, type(None))):
+        raise CuteError(f"make_fake_compact_tensor: stride_order {stride_order!r} is no tuple of places")
     order = tuple(range(len(shape))) if stride_order is None else tuple(stride_order)
-    if sorted(order) != list(range(len(shape))):
+    if set(order) != set(range(len(shape))) or len(order) != len(shape):
         raise CuteError(f"make_fake_compact_tensor: stride_order {stride_order!r} must place each mode of {shape} once")
     strides: list[Any] = [1] * len(shape)
     step: Any = 1
@@ -113,7 +115,9 @@ def pack(array: Any) -> Any:
 def unpack(packed: Any, dtype: DType) -> Any:
     """Undo `pack`: give the elements of `packed`, a uint8 array, as an array of the NumPy type of `dtype`, a byte for
     each. The last axis must make whole elements."""
-    raw, width = np.asarray(packed, np.uint8), _narrow(dtype.numpy, "unpack").width
+    if not isinstance(packed, np.ndarray) or packed.dtype != np.uint8:
+        raise CuteError(f"unpack: packed {packed!r:.80} is no array of uint8")
+    raw, width = packed, _narrow(dtype.numpy, "unpack").width
     if raw.ndim == 0 or raw.shape[-1] * 8 % width:
         raise CuteError(f"unpack: shape {raw.shape}: the last axis of bytes does not make whole {dtype} elements")
     bits = np.unpackbits(raw, axis=-1, bitorder="little").reshape(*raw.shape[:-1], -1, width)

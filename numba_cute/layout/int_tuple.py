@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, kinds, traced
+from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, kinds, shown, traced
 from ..seam.marks import HOW_STATIC
 
 __all__ = [
@@ -227,6 +227,8 @@ def unflatten(sequence: tuple[Any, ...], profile: IntTuple) -> IntTuple:
 @traced
 def transform_leaf(f: Callable[..., Any], *terms: IntTuple) -> IntTuple:
     """Apply `f` to each leaf of a tuple, or to the leaves of several congruent tuples (`terms`) together."""
+    if not terms:
+        raise CuteError("transform_leaf: give one tuple or more beside the function")
     first, *others = terms
     if not isinstance(first, tuple):
         return f(*terms)
@@ -240,7 +242,12 @@ def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, .
     """Join the tuples that `f` gives for each mode of `terms` together."""
     out: tuple[Any, ...] = ()
     for modes in zip(*terms):
-        out += f(*modes)
+        made = f(*modes)
+        if not isinstance(made, tuple):
+            raise CuteError(
+                f"filter_tuple: f gives {shown.described(made)} for a mode: it must give a tuple, as (x,) or ()"
+            )
+        out += made
     return out
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..seam import CuteError, traced
+from ..seam import CuteError, kinds, shown, traced
 from .basis import ScaledBasis
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
@@ -21,6 +21,9 @@ _LEAF = re.compile(r"_|-?\d+(?:@\d+)*")
 def layout_from_str(notation: str) -> Any:
     """Read `notation`, the inverse of `repr` for everything static: a layout "(4,8):(1,4)", "S<3,4,3> o 0 o
     (8,64):(64,1)", a swizzle, or an int tuple."""
+    if not isinstance(notation, str):
+        raise CuteError(f"layout_from_str: notation {shown.described(notation)}: give a text")
+    _limit(notation)
     parts = [p.strip() for p in notation.split(" o ")]
     if len(parts) == 1:
         return _function(parts[0], notation)
@@ -30,6 +33,18 @@ def layout_from_str(notation: str) -> Any:
     for offset, outer in zip(parts[1::2], parts[2::2]):
         layout = ComposedLayout(layout, _tuple(offset, notation), _function(outer, notation))
     return layout
+
+
+def _limit(notation: str) -> None:
+    """Refuse what is nested deeper, or has larger numbers, than layouts are."""
+    level = deepest = 0
+    for sign in notation:
+        level += (sign == "(") - (sign == ")")
+        deepest = max(deepest, level)
+    if deepest > kinds.DEEPEST:
+        raise CuteError(f"layout_from_str: {shown.shown(notation)} is nested {deepest} deep: at most {kinds.DEEPEST}")
+    if any(len(digits) > 20 for digits in re.findall(r"\d+", notation)):
+        raise CuteError(f"layout_from_str: {shown.shown(notation)} has a number of more than 64 bits")
 
 
 def _error(notation: str, why: str) -> CuteError:

@@ -191,6 +191,17 @@ def _guarded(fn: Any) -> Any:
     if hasattr(fn, "__cute_guards__") or takes_locations(fn):
         return fn
 
+    def operator(self: Any, other: Any, /) -> Any:
+        try:
+            return fn(self, other)
+        except CuteError:
+            raise
+        except Exception as e:
+            said = _in_words(fn, (self, other), {}, e)
+            if said is None:
+                raise
+            raise said from e
+
     def call(*args: Any, **named: Any) -> Any:
         try:
             return fn(*args, **named)
@@ -202,7 +213,8 @@ def _guarded(fn: Any) -> Any:
                 raise
             raise said from e
 
-    made = _made(call, fn)
+    is_operator = fn.__name__ in _GUARDED and fn.__name__ != "__call__" and fn.__code__.co_argcount == 2
+    made = _made(operator if is_operator else call, fn)
     made.__cute_guards__ = True
     return made
 

@@ -206,6 +206,8 @@ def struct(cls: type[T]) -> type[T]:
     A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor was
     given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
     """
+    if not isinstance(cls, type) or not cls.__flags__ & 1 << 9:  # of Python's own, which nobody may change
+        raise CuteError(f"struct: {shown(cls)} is no class of yours: write one with annotated fields")
     cls = says_names(cls)
     types = {}
     for base in reversed(cls.__mro__):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtypes, seam
 from ..dtypes import DType
+from ..layout.swizzle import Swizzle
 from ..seam import CuteError, InIR, Int, Leaf, shown, static, traced
 from .address import Address
 
@@ -58,6 +59,10 @@ class Pointer(InIR):
         at = self.address
         if type(at) is not int and not isinstance(at, Leaf) and self.space is not AddressSpace.rmem:
             self._judge_address()
+        if self.swizzle is not None and not isinstance(self.swizzle, Swizzle):
+            raise CuteError(f"Pointer: swizzle {shown.described(self.swizzle)}: give a Swizzle or None")
+        if type(self.offset) is not int and not isinstance(self.offset, Leaf):
+            raise CuteError(f"Pointer: offset {shown.described(self.offset)}: give an integer")
         a = self.alignment
         if not isinstance(a, int) or a < 1 or a & (a - 1):
             raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")

@@ -20,7 +20,7 @@ from ..layout.pure import pure
 from ..nvgpu import CopyUniversalOp, cpasync, tcgen05
 from ..nvgpu.common import CtaGroup
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource
-from ..seam import CuteError, StaticEnum, traced
+from ..seam import CuteError, Int, StaticEnum, traced
 from ..seam.words import how_static
 from ..tensor.algebra import filter_zeros, flat_divide, group_modes
 from ..tensor.pointer import AddressSpace
@@ -166,7 +166,8 @@ def get_smem_layout_scale(
 
 @traced
 def scale_tma_partition(
-    tCsS: Tensor, tCgS: Tensor, tma_atom_s: CopyAtom, block_in_cluster_coord_vmnk: Any, scale_cta_layout: Layout,  # noqa: N803
+    tCsS: Tensor, tCgS: Tensor, tma_atom_s: CopyAtom, block_in_cluster_coord_vmnk: tuple[Int, Int, Int, Int],  # noqa: N803
+    scale_cta_layout: Layout,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Give the parts of the scales that this CTA copies by TMA: (shared memory (box, stages), global memory (box, tiles
     M, K, L)).
@@ -223,7 +224,11 @@ def scale_partition(
 
 @traced
 def get_copy_atom_a_transform(
-    mma_dtype: DType, use_2cta_instrs: bool, transform_a_source: OperandSource, a_smem_shape: Any, a_dtype: DType
+    mma_dtype: DType,
+    use_2cta_instrs: bool,
+    transform_a_source: OperandSource,
+    a_smem_shape: tuple[Any, ...],
+    a_dtype: DType,
 ) -> CopyAtom:
     """Make the atom that stores the transformed A: a tcgen05 store of all of K of one multiply, or of shared memory the
     widest that both elements' vectors allow.

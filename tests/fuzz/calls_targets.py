@@ -21,6 +21,8 @@ OPERATORS = (
     "__setitem__", "__call__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__",
     "__repr__",
 )  # fmt: skip
+INNER = frozenset({"make", "found"})
+"""How the simulator makes its numbers for itself."""
 APART = frozenset({"cute.simulate", "cute.jit"})
 """What runs functions of the user's: the fuzzer itself calls them in other ways."""
 
@@ -74,7 +76,7 @@ def members(cls: type) -> list[str]:
         for k in cls.__mro__
         if _is_ours(k)
         for n in vars(k)
-        if n in OPERATORS or not n.startswith("_")
+        if n in OPERATORS or not n.startswith("_") and n not in INNER
     }  # fmt: skip
     return sorted(names)
 

@@ -249,6 +249,8 @@ def judged(call: Call, e: BaseException) -> dict[str, str] | None:
         innermost = _frames(e)[-1].f_code.co_filename
         if innermost.endswith("calls_pool.py"):
             return None  # of a callback
+        if isinstance(e, TypeError) and str(e).startswith(("_things.<locals>", "plain()")):
+            return None  # a function of the user's that is called with other arguments than it has
     said = f"{type(cause).__name__}: {cause}"[:200]
     return {"kind": kind, "place": str(place), "error": type(cause).__name__, "said": said, "call": call.written}
 
