@@ -17,7 +17,7 @@ from ..dtypes import DType, Float8E8M0FNU
 from ..nvgpu.common.choices import CtaGroup, OperandMajorMode, OperandSource
 from ..nvgpu.hopper.tma_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, TmaCopyOp
 from ..seam import CuteError
-from . import registry
+from . import atoms, registry
 from .fields import Fields, Form, Listed, Thing, Word, add_form, described_value, held, is_constant, is_int
 from .forms import dtype_of
 
@@ -30,9 +30,12 @@ _USUAL = {
 """The choices of an operation of which nothing is said."""
 
 
+@functools.cache
 def mma_ops() -> dict[str, type]:
-    """Return the classes of matrix instructions by their names, as "warpgroup.MmaF16BF16Op"."""
-    return registry.short_names(MmaOp)
+    """Return the classes of matrix instructions by their names, as "warpgroup.MmaF16BF16Op", in the order of the
+    facades: of several that types and shape may mean the first is meant, as `make_mma_atom` has it."""
+    shown = {cls: i for i, cls in enumerate(atoms.operations(MmaOp))}
+    return dict(sorted(registry.short_names(MmaOp).items(), key=lambda item: shown.get(item[1], len(shown))))
 
 
 @functools.cache
@@ -53,23 +56,17 @@ def usual_mma(cls: type, a: DType, b: DType, c: DType, shape: tuple[int, ...]) -
             chosen["cta_group"] = group  # a pair of CTAs for shapes that one has not
         try:
             op = cls(**chosen)
-            if (op.a_type, op.b_type, op.accumulator) == (a, b, c) and shape_of(op) == shape:
+            if (op.a_type, op.b_type, op.accumulator) == (a, b, c) and atoms.shape_of(op) == shape:
                 return op
         except CuteError:
             continue
     return None
 
 
-def shape_of(op: Any) -> tuple[int, ...]:
-    """Return the shape (M, N, K) that an operation is called by."""
-    said = getattr(op, "instruction_shape", getattr(op, "shape_mnk", ()))
-    return tuple(said if len(said) == 3 else op.traits().shape_mnk)
-
-
 def gpu_of(op: Any) -> str | None:
     """Return the first GPUs that have an operation, "SM90"; None where all have it."""
     row = op.row()
-    return None if row is None else f"SM{re.sub(r'^sm_|[af]$', '', row[0].target.split('|')[0])}"
+    return None if row is None else atoms.gpu_of(row[0].target)
 
 
 @functools.cache
@@ -87,14 +84,14 @@ def _mma_head(fields: Fields) -> list[Thing] | None:
         return None
     op = held(d)
     name = registry.mnemonic_of(d.cls).partition(".")[2]
-    types, shape = (op.a_type, op.b_type, op.accumulator), shape_of(op)
+    types, shape = (op.a_type, op.b_type, op.accumulator), atoms.shape_of(op)
     cls: type = d.cls
     if mma_ops().get(name) is not cls or usual_mma(cls, *types, shape) is None:
         return None
     gpu = gpu_of(op)
-    unique = gpu is not None and list(mmas_of(*types, shape, gpu)) == [name]
+    meant = gpu is not None and next(iter(mmas_of(*types, shape, gpu)), None) == name
     said = Listed(tuple(map(Constant, shape)))
-    return [*map(Constant, types), said, Word(gpu if unique and gpu else name)]
+    return [*map(Constant, types), said, Word(gpu if meant and gpu else name)]
 
 
 _MMA = "!f16,!f16,!f32,[64,64,16],SM90"
@@ -110,9 +107,7 @@ def _mma_implied(things: list[Thing]) -> Fields:
         found = mmas_of(a, b, c, shape, who)
         if not found:
             raise CuteError(f"{who} has no matrix instruction of {said}")
-        if len(found) > 1:
-            raise CuteError(f"{who} has several matrix instructions of {said}: say one of {', '.join(found)} for {who}")
-        return {"op": described_value(*found.values())}
+        return {"op": described_value(next(iter(found.values())))}
     if who not in mma_ops():
         raise CuteError(f"{who} is neither a GPU such as SM90 nor an operation; they are {', '.join(mma_ops())}")
     op = usual_mma(mma_ops()[who], a, b, c, shape)

@@ -54,6 +54,12 @@ def gpu_of(target: str) -> str:
     return "SM" + re.sub(r"^sm_|[af]$", "", target.split("|")[0])
 
 
+def shape_of(op: Any) -> tuple[int, ...]:
+    """Return the shape (M, N, K) that an operation is called by."""
+    said = getattr(op, "instruction_shape", getattr(op, "shape_mnk", ()))
+    return tuple(said if len(said) == 3 else op.traits().shape_mnk)
+
+
 @known_as("cute_nvgpu")
 @traced
 def make_mma_atom(
@@ -76,7 +82,8 @@ def make_mma_atom(
 ) -> MmaAtom:
     """Make the atom of a matrix instruction by what its type says: `!cute_nvgpu.mma_atom<f16,f16,f32,[64,64,16],SM90>`.
 
-    a_type, b_type, acc_type: the types of A, B and the accumulator. shape_mnk: its tile (M, N, K). gpu: the first GPUs
+    a_type, b_type, acc_type: the types of A, B and the accumulator. shape_mnk: its tile (M, N, K) in elements of the
+    instruction, of which one of a tensor may hold several (bits). gpu: the first GPUs
     that have it, "SM80" (a warp's), "SM90" (a warpgroup's), "SM100" (the matrix unit's) and the like; "": one thread's
     multiplication. sparse: whether half of A along K is stored. sf_type: the type of the scale factors of a block-
     scaled one; sf_block: how many stored elements of a row share one, where that leaves a choice (SM100). a_src: where
@@ -135,15 +142,15 @@ def _made(cls: Any, given: dict[str, Any], gpu: str, sparse: bool, refused: list
     if {n for n in ("saturate", "selector", "bit_op") if given[n] is not None} - set(names):
         return None
     try:
-        op: MmaOp = cls(**_in_elements(cls, fields))
+        op: MmaOp = cls(**fields)
     except CuteError as e:
         refused.append(str(e))
         return None
-    row, traits = op.row(), op.traits()
+    row = op.row()
     if given["block"] is not None and (row is None or row[1].get("block", given["block"]) != given["block"]):
         return None
     same = (op.a_type, op.b_type, op.accumulator) == (given["a"], given["b"], given["acc"])
-    if not same or traits.shape_mnk != given["shape"] or (row is not None and gpu_of(row[0].target) != gpu):
+    if not same or shape_of(op) != given["shape"] or (row is not None and gpu_of(row[0].target) != gpu):
         return None
     return op
 
@@ -157,15 +164,6 @@ def _types(cls: Any) -> frozenset[tuple[Any, ...]]:
     )
     bytes_of_bits = getattr(cls, "elements_in", 1) > 1
     return frozenset((Uint8, Uint8, t[2]) if bytes_of_bits else t for t in found)
-
-
-def _in_elements(cls: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """The instruction's shape counts its own elements along K, of which one of a tensor may hold several."""
-    held = getattr(cls, "elements_in", 1)
-    if held == 1 or "instruction_shape" not in fields:
-        return fields
-    m, n, k = fields["instruction_shape"]
-    return {**fields, "instruction_shape": (m, n, k * held)}
 
 
 # ------------------------------------------------------------------ copies

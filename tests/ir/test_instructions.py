@@ -10,7 +10,9 @@ from numba import cuda
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.atoms.op import Field, MmaOp
-from numba_cute.ir import atoms, instructions as ir
+from numba_cute.ir import atoms, instructions as ir, spelling
+from numba_cute.ir.fields import described_value
+from numba_cute.ir.registry import element_name
 from numba_cute.nvgpu import cpasync, tcgen05, warp, warpgroup
 from numba_cute.nvgpu.common.by_row import legal_values
 from numba_cute.runtime import from_dlpack
@@ -47,13 +49,25 @@ def test_every_matrix_operation_is_made_by_what_its_type_says(cls):
         options["sf_block"] = row[1].get("block")
         options["sf_type"] = getattr(op, "sf_type", getattr(op, "sf_dtype", cute.Float8E8M0FNU))
     made = ir.make_mma_atom(
-        op.a_type, op.b_type, op.accumulator, op.traits().shape_mnk, "" if row is None else atoms.gpu_of(row[0].target),
+        op.a_type, op.b_type, op.accumulator, atoms.shape_of(op), "" if row is None else atoms.gpu_of(row[0].target),
         sparse=op.traits().sparsity > 1, **options,
     )  # fmt: skip
     assert (made.op.a_type, made.op.b_type, made.op.accumulator) == (op.a_type, op.b_type, op.accumulator)
-    assert made.shape_mnk == op.traits().shape_mnk
+    assert atoms.shape_of(made.op) == atoms.shape_of(op)
     if op.row() is not None:
         assert _meaning(made.op) == _meaning(op)
+
+    types = ",".join(f"!{element_name(t)}" for t in (op.a_type, op.b_type, op.accumulator))
+    plain = row is not None and not {Field.METADATA, Field.SFA} & set(op.fields)
+    if plain:  # and by its type, which says the same where it says nothing more
+        said = spelling.parse_description(
+            f"!cute_nvgpu.mma_atom<{types},{list(atoms.shape_of(op))},{atoms.gpu_of(row[0].target)}>"
+        )
+        usual = ir.make_mma_atom(
+            op.a_type, op.b_type, op.accumulator, atoms.shape_of(op), atoms.gpu_of(row[0].target),
+            **{n: options[n] for n in ("cta_group",) if n in options},
+        )  # fmt: skip
+        assert said == described_value(usual)
 
 
 def _meaning(op):

@@ -192,9 +192,6 @@ REFUSED = {
     "!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,16],sm_90>": (22, "sm_90 is neither a GPU such as SM90 nor an"),
     "!cute_nvgpu.mma_atom<!f16,!f16,!f32,[64,64,8],warpgroup.MmaF16BF16Op>": (22, "MmaF16BF16Op has none of f16, f16"),
     "!cute_nvgpu.mma_atom<!f16,!f16>": (22, "an MMA atom says the types of A, B and the accumulator, the shape"),
-    "!cute_nvgpu.mma_atom<!f8E4M3FN,!f8E4M3FN,!f32,[128,64,32],SM100>": (
-        22, "say one of tcgen05.MmaF8F6F4Op, tcgen05.MmaFP8Op for SM100",
-    ),
     '!cute_nvgpu.tma_load<!f16,[8,8],"96B">': (22, "its swizzle, one of none, 32B, 64B, 128B, and an operation"),
     "!cute_nvgpu.tma_load<!f16,8>": (22, "a TMA atom says its element type and its box"),
     "!cute_nvgpu.tma_load<!f16,[8],cpasync.CopyBulkTensorTileS2GOp>": (1, "what this says is no cute_nvgpu.tma_load"),
