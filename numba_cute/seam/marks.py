@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numba_cute.seam.backend import current_or
 from numba_cute.seam.error import CuteError
 from numba_cute.seam.leaf import Leaf
+from numba_cute.seam.places import note_operation
 
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ def _mark(cls: type) -> None:
 def traced(fn: T) -> T:
     """Mark a function as compile-time Python: kernels call it, and it runs while they are compiled."""
     fn.__cute_traced__ = True  # type: ignore[attr-defined]
+    note_operation(fn)
     return fn
 
 
@@ -259,6 +261,8 @@ def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
 def _struct_setattr(self: Any, name: str, value: Any) -> None:
     """A struct kept in a field is embedded there: a copy, as in a kernel, not another name for the same one."""
     backend = current_or(None)
+    if backend is not None and name not in type(self).__cute_fields__ and not hasattr(type(self), name):
+        raise CuteError(f"{_plain_name(type(self))} has no attribute {name!r}")
     made_in = self.__dict__.get("_cute_region")
     if made_in is not None and not made_in.here():
         raise CuteError(
@@ -273,6 +277,10 @@ def _struct_setattr(self: Any, name: str, value: Any) -> None:
         value = copied
     hold = getattr(backend, "hold", None)
     object.__setattr__(self, name, value if hold is None else hold(type(self).__cute_types__.get(name), value))
+
+
+def _plain_name(cls: Any) -> str:
+    return str(getattr(cls, "__cute_plain__", cls).__name__)
 
 
 def is_made(method: Any) -> bool:

@@ -17,7 +17,7 @@ from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, c
 from ...isa.form.instr import THREAD, Instr
 from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.recording import KINDS, Event, recording
-from ...seam.words import SMEM_TWICE
+from ...seam.words import SMEM_TWICE, no_number
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
 from ..hardware.collective import issue_alone, issue_together, span
@@ -92,7 +92,10 @@ def type_of(scalar: Any) -> DType:
     """The type of a scalar; a static one has that of its kind."""
     if isinstance(scalar, (Scalar, Number)):
         return scalar.dtype
-    return _STATIC_TYPES.get(type(scalar)) or from_numpy(scalar.dtype)
+    found = _STATIC_TYPES.get(type(scalar))
+    if found is None and not isinstance(scalar, np.generic):
+        raise CuteError(no_number(scalar))
+    return found or from_numpy(scalar.dtype)
 
 
 def chosen(cond: Any, a: Any, b: Any) -> Any:
@@ -152,8 +155,8 @@ class SimBackend:
         if lacking is not None:
             what, target = lacking
             raise CuteError(
-                f"{what} needs {target}, but the kernel is simulated for {self.arch}; "
-                f"pass simulate(kernel, arch={target!r})"
+                f"{what} needs {target}, and the target is {self.arch}: "
+                f"compile for {target}, or use an operation that {self.arch} has"
             )
         self._supported.add(id(case))
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
+from ....seam.language import kind_of
 from .compute import limits
 from .overloads import TYPES
 
@@ -52,7 +53,7 @@ class Number(seam.Leaf):
     def assumed(self, divisor: int) -> Any:
         """The same number, which `divisor` is promised to divide: an error if it does not."""
         if not self.dtype.is_integer:
-            raise seam.CuteError(f"assume: src {self!r} is no integer")
+            raise seam.CuteError(f"assume: src {kind_of(self.dtype.name)} is not an integer")
         if self.value % divisor:
             raise seam.CuteError(f"assume: src is {self}, which is not a multiple of divby={divisor}")
         return self.make(self.value, math.lcm(self.divisor, divisor))
