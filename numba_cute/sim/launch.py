@@ -179,7 +179,7 @@ class Simulated:
 
     def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
         """The run of a launch, in its order and those of the further seeds."""
-        args = self.compiled(static_arguments(self.kernel, args, named))
+        args = self._compiled(static_arguments(self.kernel, args, named))
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -196,7 +196,7 @@ class Simulated:
         finally:
             restore(after)
 
-    def compiled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Compile the kernel, if that is wanted; gives its arguments."""
         if self.target is not None:
             COMPILER.compile(self.kernel, args, self.target)
@@ -296,7 +296,7 @@ class Exploration:
         return partial(self._explore, *self.simulated.configured(config))
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
-        args = self.simulated.compiled(static_arguments(self.simulated.kernel, args, named))
+        args = self.simulated._compiled(static_arguments(self.simulated.kernel, args, named))
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:
