@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
+import sys as _sys
 import typing as _typing
 
 from . import (
@@ -48,6 +49,7 @@ from .seam import (
     CuteError as CuteError,
     const_expr as const_expr,
     facade as _facade,
+    names as _names,
     range as range,
     range_constexpr as range_constexpr,
 )
@@ -78,4 +80,4 @@ else:
     def __getattr__(name: str) -> object:
         if name == "ir":  # on demand: it needs xDSL
             return _inspecting.load()
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _names.absent_from(__name__, name, _sys._getframe(1))

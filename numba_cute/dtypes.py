@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
+from .seam.names import Speaking, UnknownName
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     # To a type checker an element type is a class and DType its class, so that `count: cute.Int32` is an annotation.
     _Base = type
 else:
-    _Base = object
+    _Base = Speaking
 
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
@@ -66,7 +67,7 @@ class DType(_Base):
     def bytes(self) -> int:
         """The bytes of one element; an error for types narrower than a byte."""
         if self.width % 8:
-            raise TypeError(f"{self.name} has {self.width} bits: it has no size in whole bytes")
+            raise UnknownName(f"{self.name} has {self.width} bits: it has no size in whole bytes; ask its `width`")
         return self.width // 8
 
     @property

@@ -48,6 +48,8 @@ class CopyOp:
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
     gives: ClassVar[tuple[str, ...]] = ()
     """The optional operands of its rows that it always gives."""
+    partitioned: ClassVar[str] = "tiled_copy.get_slice(thread).partition_S(src) and partition_D(dst)"
+    """What makes of tensors the parts that `cute.copy` takes, as errors say it."""
     destinations: ClassVar[int] = 1
     """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     multicast: ClassVar[bool] = False

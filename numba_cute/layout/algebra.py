@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf, divisor, is_static
+from ..seam.marks import HOW_STATIC
 from .basis import ScaledBasis, checked
 from .coalescing import Mode, column_major, filter, flat_layout, merged, modes_of
 from .commuting import commuted, keeps_clear
@@ -283,6 +284,16 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
     return found
 
 
+def _no_gaps(layout: Any, stride: int, below: int) -> str:
+    """Write the message for a layout of which a mode of `stride` overlaps that of the stride `below`."""
+    if stride < 1:
+        return f"complement: {layout} has a negative stride, {stride}: none exists; reverse what it lays out"
+    return (
+        f"complement: {layout} has none that is a layout: the mode of stride {stride} begins within the reach of that "
+        f"of stride {below}, and is no multiple of it; choose strides that are multiples of what lies below them"
+    )
+
+
 class Gaps:
     """The gaps that a layout leaves in the block of offsets over which it spreads.
 
@@ -298,7 +309,7 @@ class Gaps:
                 f"complement: {layout} reaches coordinates, and only offsets have one: give integer strides"
             )
         if len(modes) > 1 and any([type(d) is not int for _, d in modes]):
-            raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
+            raise CuteError(f"complement: a stride of {layout} is known only at run time: {HOW_STATIC}")
         if any([is_zero(s) for s, _ in modes]):
             raise CuteError(f"complement: {layout} is empty: give extents of at least 1")
         self.modes: list[Mode] = []
@@ -308,13 +319,13 @@ class Gaps:
         for s, d in modes if len(modes) == 1 else sorted(modes, key=lambda m: m[1]):
             if type(self.reached) is not int:
                 raise CuteError(
-                    f"complement: an extent of {layout} below its stride {text(d)} is known only at run time: static "
-                    "extents are needed there"
+                    f"complement: an extent of {layout} below its stride {text(d)} is known only at run time: "
+                    f"{HOW_STATIC}"
                 )
             gap = div(d, self.reached)
             if type(gap) is int and gap < 1:  # the mode overlaps the ones before: beyond it there is room again
                 if d < 1 or d % before:
-                    raise CuteError(f"complement: {layout} reaches offsets twice or has negative strides: none exists")
+                    raise CuteError(_no_gaps(layout, d, before))
                 self.reached = self.reached + d * (s - 1)
                 continue
             if type(gap) is int and self.hole is None and gap * self.reached != d:

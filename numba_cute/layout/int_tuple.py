@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..seam import CuteError, Leaf, current_or, divisor, is_static, is_static_class, traced
+from ..seam.marks import HOW_STATIC
 
 __all__ = [
     "filter_tuple", "flatten_to_tuple", "get_divisibility", "has_underscore", "product", "product_each", "product_like",
@@ -38,7 +39,7 @@ def text(x: Any) -> str:
 def static_int(x: Any, name: str) -> int:
     """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):
-        raise CuteError(f"{name} is known only at run time, and must be static here: pass a literal or a constant")
+        raise CuteError(f"{name} is known only at run time, and must be static here: {HOW_STATIC}")
     if isinstance(x, slice):
         raise CuteError(f"{name}: a slice is none; None takes a whole mode, and cute.local_tile a part of it")
     try:

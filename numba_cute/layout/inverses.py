@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, divisor
+from ..seam.marks import HOW_STATIC
 from .algebra import composition
 from .basis import ScaledBasis, basis_value, coord_zero
 from .coalescing import Mode, coalesce, column_major, flat_layout, merged, modes_of
@@ -93,7 +94,7 @@ def _invert_left(layout: Layout) -> Layout:
     where = [d for _, d in column_major(tuple(s for s, _ in modes), 1)]
     moving = [(d, s, w) for (s, d), w in zip(modes, where) if not is_zero(d)]
     if not all(type(d) is int for d, _, _ in moving):
-        raise CuteError(f"left_inverse: a stride of {layout} is known only at run time: static strides are needed")
+        raise CuteError(f"left_inverse: a stride of {layout} is known only at run time: {HOW_STATIC}")
     out: list[Mode] = []
     before, position, reached, extent = 1, 0, 1, 1
     for d, s, w in sorted(moving, key=lambda m: m[0]):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, InIR, Leaf, divisor, static, traced
+from ..seam import CuteError, InIR, Leaf, UnknownName, divisor, static, traced
 from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
@@ -160,7 +160,7 @@ class ComposedLayout(InIR):
     @property
     def stride(self) -> IntTuple:
         """An error: a composed layout has no strides."""
-        raise CuteError(f"{self} has no strides: ask its outer layout, {self.outer}")
+        raise UnknownName(f"{self} has no strides: ask its outer layout, {self.outer}")
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:

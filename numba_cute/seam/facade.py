@@ -12,6 +12,7 @@ from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from .marks import is_static_class, is_traced
+from .names import of_module, refuse_arguments
 
 _IGNORED = ("loc", "ip")
 
@@ -23,6 +24,7 @@ def publish(namespace: dict[str, Any], *modules: ModuleType) -> None:
     shown = {n for n, v in namespace.items() if not n.startswith("_") and not isinstance(v, ModuleType)}
     namespace["__all__"] = sorted(shown | {m.__name__.rpartition(".")[2] for m in modules})
     for space, names in ((namespace, shown), *((vars(m), getattr(m, "__all__", ())) for m in modules)):
+        of_module(space)
         for name in names:
             space[name] = _shown(space[name])
 
@@ -75,7 +77,11 @@ def _located(fn: Any) -> Any:
         return fn
 
     def call(*args: Any, loc: Any = None, ip: Any = None, **named: Any) -> Any:
-        return fn(*args, **named)
+        try:
+            return fn(*args, **named)
+        except TypeError as e:
+            refuse_arguments(fn, args, named, e)
+            raise
 
     call.__code__ = call.__code__.replace(co_name=fn.__name__)  # reports name the function that the user called
     made: Any = functools.update_wrapper(call, fn)

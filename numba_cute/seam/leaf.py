@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .names import missing
+
 
 class Leaf:
     """A value known only at run time. Subclasses (the compiler's and the simulator's) give it operators; a plain int is
@@ -27,6 +29,9 @@ class Leaf:
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
         return dtype(self)
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
 
     if TYPE_CHECKING:  # each subclass that is computed with has these
         # fmt: off

@@ -8,7 +8,8 @@ import functools
 import linecache
 from typing import Any
 
-from . import CuteError, is_static_class
+from . import CuteError, is_static, is_static_class
+from .marks import HOW_STATIC
 
 
 class FalseAssertion(CuteError, AssertionError):
@@ -62,6 +63,12 @@ def no_static_shape(what: str) -> str:
 def no_number(x: Any) -> str:
     """Write the message for what stands where a number is needed."""
     return f"{x!r} is no number: a {type(x).__name__}"
+
+
+def how_static(value: Any) -> str:
+    """Write how to make `value` static, at the end of a message that it must be; nothing where it is, and of a wrong
+    kind or out of range."""
+    return "" if is_static(value) else f"; it is known only at run time: {HOW_STATIC}"
 
 
 def matters(result: Any) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "zipped_divide",
 ]  # fmt: skip
 
+_PLAIN = (Layout, ComposedLayout, Tensor, tuple, int)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -83,7 +84,7 @@ flat_divide = _transform(layout.flat_divide)
 def size(a: Any, mode: Any = ()) -> Any:
     """Count the elements of `a`, a shape, layout or tensor, or of its mode `mode` (a path); of a tiled copy or MMA the
     threads."""
-    threads = getattr(a, "thread_count", None)
+    threads = None if isinstance(a, _PLAIN) else getattr(a, "thread_count", None)
     if threads is not None:
         return threads
     return layout.size(_unwrap(a), mode) if mode != () else layout.size(_unwrap(a))

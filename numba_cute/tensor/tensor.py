@@ -12,6 +12,7 @@ from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
 from ..seam import CuteError, InIR, static, traced
+from ..seam.words import how_static
 from . import dynamic
 from .address import Address
 from .move import move
@@ -76,7 +77,7 @@ class Tensor(InIR):
     def memspace(self) -> AddressSpace:
         """The AddressSpace of the memory; an error for coordinates and descriptors."""
         if not isinstance(self.iterator, Pointer):
-            raise CuteError(f"memspace: {self!r} has no memory; its elements are coordinates or descriptors")
+            raise seam.UnknownName(f"memspace: {self!r} has no memory; its elements are coordinates or descriptors")
         return self.iterator.space
 
     def __getitem__(self, coord: Any) -> Any:
@@ -271,7 +272,7 @@ def extent(t: Tensor) -> tuple[int, int]:
 
 def static_size(t: Tensor, what: str) -> int:
     if not seam.is_static(t.shape):
-        raise CuteError(f"{what}: the shape {t.shape} must be static; slice a static tile first")
+        raise CuteError(f"{what}: the shape {t.shape} must be static; slice a static tile first{how_static(t.shape)}")
     return int(layout.size(t.shape))
 
 
@@ -349,7 +350,7 @@ def _array_view(x: Any) -> seam.ArrayView | None:
     """A Numba array that a kernel passes, as compiled code sees it or (NumPy's) as the simulator does."""
     if isinstance(x, seam.ArrayView):
         return x
-    if not hasattr(x, "__array_interface__"):
+    if isinstance(x, (Pointer, tuple)) or not hasattr(x, "__array_interface__"):
         return None
     strides = tuple(s // x.itemsize for s in x.strides)
     address, readonly = x.__array_interface__["data"]
@@ -366,8 +367,8 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     lay = _layout(layout_or_shape)
     if not seam.is_static((lay.shape, lay.stride)):
         raise CuteError(
-            f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time: make it of "
-            "literals, globals, closure variables and static shapes, not of a kernel's numbers"
+            f"make_rmem_tensor: layout {lay} must be static, for registers cannot be indexed at run time"
+            f"{how_static((lay.shape, lay.stride))}"
         )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")

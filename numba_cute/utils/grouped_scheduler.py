@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes, layout
 from ..dtypes import Int32
 from ..seam import CuteError, Int, static, struct, traced
+from ..seam.words import how_static
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -172,7 +173,10 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         check_params(what, params, PersistentTileSchedulerParams)
         ok = isinstance(cluster_tile_shape_mnk, tuple) and len(cluster_tile_shape_mnk) == 3
         if not ok or not all(type(x) is int for x in cluster_tile_shape_mnk):
-            raise CuteError(f"{what}: cluster_tile_shape_mnk {cluster_tile_shape_mnk!r} must be static, (M, N, K)")
+            raise CuteError(
+                f"{what}: cluster_tile_shape_mnk {cluster_tile_shape_mnk!r} must be static, (M, N, K)"
+                f"{how_static(cluster_tile_shape_mnk)}"
+            )
         sizes = problem_shape_mnkl
         if not isinstance(sizes, Tensor):
             sizes = make_tensor(sizes, layout.make_layout((group_count, 4), stride=(4, 1)))

@@ -40,12 +40,12 @@ def size_of_a_mode_that_is_not_there(n):
     cute.size(cute.make_layout((4, n)), 2)  # wrong
 
 
-@mistake("static strides are needed", np.int32(3))
+@mistake("is known only at run time: make it static, as a literal, a", np.int32(3))
 def complement_of_a_run_time_stride(n):
     cute.complement(cute.make_layout((4, 4), stride=(1, n)), 64)  # wrong
 
 
-@mistake("static strides are needed", np.int32(3))
+@mistake("is known only at run time: make it static, as a literal, a", np.int32(3))
 def inverse_of_a_run_time_stride(n):
     cute.left_inverse(cute.make_layout((4, 4), stride=(1, n)))  # wrong
 
@@ -129,3 +129,18 @@ def append_beyond_a_rank(x):
 @mistake("is not an integer")
 def coordinate_that_is_a_string(x):
     x[0] = cute.crd2idx("a", cute.make_layout((4, 8)))  # wrong
+
+
+@mistake("it has get_flat_coord, get_hier_coord, maps_to_coordinates,")
+def layout_with_no_such_attribute(x):
+    x[0] = cute.make_layout(4).extent  # wrong
+
+
+@mistake("was called with other arguments: missing a required argument")
+def call_without_its_argument(x):
+    cute.logical_divide(cute.make_layout(8))  # wrong
+
+
+@mistake("was called with other arguments: got an unexpected keyword")
+def keyword_that_is_not_there(x):
+    cute.make_layout((4, 8), strides=(8, 1))  # wrong

@@ -156,12 +156,12 @@ def tcgen05_on_hopper(x):
     arch.fence_view_async_tmem_load()  # wrong
 
 
-@mistake("a, or use an operation that sm_", arch="sm_100a")
+@mistake("a, and the target is sm_", arch="sm_100a")
 def wgmma_on_blackwell(x):
     warpgroup.fence()  # wrong
 
 
-@mistake("or use an operation that sm_", arch="sm_80")
+@mistake("a as arch=, or an operation that sm_", arch="sm_80")
 def cluster_on_ampere(x):
     arch.cluster_arrive()  # wrong
 

@@ -98,7 +98,7 @@ def field_of_a_struct_that_is_not_there(x):
     x[0] = s.nothing  # wrong
 
 
-@mistake("State has no attribute")
+@mistake("its fields are index, phase")
 def unknown_field_of_a_struct_set(x):
     s = State(0, 1)
     s.stage = 1  # wrong
@@ -111,3 +111,28 @@ def shared_array_of_no_type(x):
     s[0] = 1.0
     x[0] = s[0]
     cute.size(4)
+
+
+@mistake("was called with other arguments: too many positional")
+def struct_with_too_many_values(x):
+    s = State(0, 1, 2)  # wrong
+    x[0] = s.index
+
+
+@mistake("was called with other arguments: missing a required argument")
+def struct_with_too_few_values(x):
+    s = State(0)  # wrong
+    x[0] = s.index
+
+
+@mistake("was called with other arguments: missing a required argument")
+def struct_with_an_unknown_field(x):
+    s = State(0, stage=1)  # wrong
+    x[0] = s.index
+
+
+@mistake("was called with other arguments: missing a required argument")
+def allocator_in_two_ways(x):
+    a = cute.experimental.allocate(cute.Float32, 4)  # wrong
+    b = utils.SmemAllocator().allocate_array(cute.Float32, 4)
+    x[0] = a.load() + b.load()

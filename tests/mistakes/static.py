@@ -115,7 +115,7 @@ def shape_indexed_at_run_time(t, n):
     t[0, 0] = cute.size(shape[n])  # wrong
 
 
-@mistake("must be static; registers cannot be indexed at run time:", tensor(8, 4), np.int32(3))
+@mistake("must be static, for registers cannot be indexed at run", tensor(8, 4), np.int32(3))
 def tile_of_a_run_time_size_in_registers(t, n):
     g = cute.local_tile(t, (n, 4), (0, 0))
     r = cute.make_rmem_tensor_like(g)  # wrong

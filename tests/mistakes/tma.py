@@ -70,16 +70,15 @@ def load_of_tiles_that_are_not_partitioned(tma, g):
     cute.copy(tma, cute.local_tile(g, (64, 64), (0, 0)), s, tma_bar_ptr=bar)  # wrong
 
 
-@mistake("bytes; allocate it with byte_alignment", atom, coords)
+@mistake("must be the whole tile; group the tile", atom, coords)
 def partition_without_groups(tma, g):
     s = utils.SmemAllocator().allocate_tensor(F16, TILE.outer, 1024, TILE.inner)
     g = cute.local_tile(g, (64, 64), (0, 0))
-    bar = utils.SmemAllocator().allocate_array(cute.Int64, 1)
-    ps, pg = cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)
-    cute.copy(tma, pg, ps, tma_bar_ptr=bar)  # wrong
+    ps, pg = cpasync.tma_partition(tma, 0, cute.make_layout(1), s, g)  # wrong
+    cute.copy(tma, pg, ps)
 
 
-@mistake("must both be the whole tile; group their tile modes with", atom, coords)
+@mistake("must both be the whole tile; group the tile", atom, coords)
 def partition_of_a_smaller_tile(tma, g):
     s = cute.group_modes(utils.SmemAllocator().allocate_tensor(F16, (32, 64), 1024), 0, 2)
     g = cute.group_modes(cute.local_tile(g, (64, 64), (0, 0)), 0, 2)
@@ -87,7 +86,7 @@ def partition_of_a_smaller_tile(tma, g):
     cute.copy(tma, parts[1], parts[0])
 
 
-@mistake("must both be the whole tile; group their tile modes with", atom, coords)
+@mistake("must both be the whole tile; group the tile", atom, coords)
 def partition_by_a_number(tma, g):
     s = utils.SmemAllocator().allocate_tensor(F16, TILE.outer, 1024, TILE.inner)
     p = cpasync.tma_partition(tma, 0, 1, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))  # wrong
@@ -127,7 +126,7 @@ def atom_made_in_a_kernel(tma, g):
     cute.make_copy_atom(cpasync.CopyBulkTensorTileG2SOp(), F16)  # wrong
 
 
-@mistake("or use an operation that sm_", atom, coords, arch="sm_80")
+@mistake("a as arch=, or an operation that sm_", atom, coords, arch="sm_80")
 def load_on_ampere(tma, g):
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(F16, TILE.outer, 1024, TILE.inner)
@@ -135,3 +134,8 @@ def load_on_ampere(tma, g):
     g = cute.local_tile(g, (64, 64), (0, 0))
     ps, pg = cpasync.tma_partition(tma, 0, cute.make_layout(1), cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
     cute.copy(tma, pg, ps, tma_bar_ptr=bar)  # wrong
+
+
+@mistake("was called with other arguments")
+def group_committed_with_an_argument(x):
+    cute.arch.cp_async_bulk_commit_group(1)  # wrong

@@ -21,6 +21,7 @@ from ...seam import CuteError
 from .assembly import Assembly, assemble, conditions_in, operands_in, statics_in
 from .cases import Cases
 from .kinds import MEMORY, Operand, Role, annotation, pred
+from .targets import supports as supports
 
 THREAD, WARP, WARPGROUP, CTA, CLUSTER = "thread", "warp", "warpgroup", "cta", "cluster"
 ISSUERS = (THREAD, WARP, WARPGROUP, CTA, CLUSTER)
@@ -376,22 +377,3 @@ def instr(
         return row
 
     return declare
-
-
-def supports(arch: str, target: str) -> bool:
-    """Whether code for `arch` ("sm_90a") may use an instruction whose least target is `target`.
-
-    A plain target runs there and on all later ones; an "a" target on itself alone; an "f" target on its family;
-    "sm_90a|sm_100f" where either does.
-    """
-    if "|" in target:
-        return any(supports(arch, t) for t in target.split("|"))
-    have, need = re.fullmatch(r"sm_(\d+)([af]?)", arch), re.fullmatch(r"sm_(\d+)([af]?)", target)
-    if have is None or need is None:
-        raise CuteError(f"arch {arch!r}: a target looks like sm_80, sm_90a or sm_100a")
-    (cc, suffix), (least, kind) = (int(have[1]), have[2]), (int(need[1]), need[2])
-    if kind == "a":
-        return cc == least and suffix == "a"
-    if kind == "f":
-        return cc // 10 == least // 10 and cc >= least and suffix in ("a", "f")
-    return cc >= least

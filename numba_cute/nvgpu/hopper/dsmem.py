@@ -17,6 +17,7 @@ from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.tensor import Tensor
 from ..common.by_row import alternatives
+from ..common.checks import in_shared
 from ..common.copies import one_thread
 
 __all__ = ["CopyDsmemStoreOp"]
@@ -65,8 +66,7 @@ class CopyDsmemStoreOp(CopyOp):
         p, q = src.iterator, dst.iterator
         if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem:
             raise CuteError(f"copy: src {src!r} must be in registers for CopyDsmemStoreOp; load it first")
-        if not isinstance(q, Pointer) or q.space is not AddressSpace.smem:
-            raise CuteError(f"copy: dst {dst!r} must lie in shared memory")
+        in_shared(dst, "copy: dst")
         for t, name in ((src, "src"), (dst, "dst")):
             flat = coalesce(t.layout)
             if size(flat) > 1 and flat.stride not in (1, (1,)):

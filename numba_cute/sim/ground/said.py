@@ -9,8 +9,10 @@ from dataclasses import FrozenInstanceError
 from types import FrameType, TracebackType
 from typing import Any
 
-from ...seam import CuteError
-from ...seam.language import immutable, words_of
+from ...seam import CuteError, Leaf
+from ...seam.language import immutable, kind_of, no_attribute, words_of
+from ...seam.marks import marked_classes
+from ...seam.names import UnknownName, explained
 from ...seam.places import definition_of, is_placed, line_of, mark_placed, placed, users_line
 from ...seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .report import SimError, in_library
@@ -48,6 +50,13 @@ def _placed(e: Exception, kernel: str, file: str, line: int) -> Exception:
 def _in_words(e: Exception) -> Exception:
     """An exception of a kernel's own Python in the words that the compiler has for it."""
     frame, at = innermost(e.__traceback__), users_line(e.__traceback__)
+    if isinstance(e, UnknownName) and len(e.args) == 2 and isinstance(e.args[0], Leaf):  # a number, as Numba has it
+        owner, name = e.args
+        return CuteError(no_attribute(kind_of(type(owner).__name__), name)).with_traceback(e.__traceback__)
+    if frame is not None and not in_library(frame.f_code):
+        named = explained(e, marked_classes())
+        if named is not e:
+            return named.with_traceback(e.__traceback__)
     if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
         return CuteError(READ_ONLY_ARRAY).with_traceback(e.__traceback__)
     if type(e) is AssertionError and frame is not None and not in_library(frame.f_code) and at is not None:

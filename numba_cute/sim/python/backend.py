@@ -15,6 +15,7 @@ import numpy as np
 from ... import seam
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
 from ...isa.form.instr import THREAD, Instr
+from ...isa.form.targets import lacks
 from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.recording import KINDS, Event, recording
 from ...seam.words import SMEM_TWICE, no_number
@@ -154,10 +155,7 @@ class SimBackend:
         lacking = instr.lacking(self.arch, case, operands)
         if lacking is not None:
             what, target = lacking
-            raise CuteError(
-                f"{what} needs {target}, and the target is {self.arch}: "
-                f"compile for {target}, or use an operation that {self.arch} has"
-            )
+            raise CuteError(lacks(what, target, self.arch))
         self._supported.add(id(case))
 
     def announce(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
