@@ -16,7 +16,7 @@ from typing import Any
 from . import layout, math, nvgpu, seam
 from .atoms import atom, copy_atom, mma_atom as mma
 from .seam import CuteError
-from .seam.steps import AUDITS, Step
+from .seam.steps import AUDITS, Step, in_line
 from .seam.words import dropped, matters
 from .tensor import algebra, pointer, ssa, tensor
 
@@ -68,7 +68,7 @@ def check_results(steps: list[Step], value: Callable[[str], Any]) -> None:
             continue
         fn = s.name if s.of is None else inspect.getattr_static(type(value(s.of)), s.name, None)
         if seam.is_for_result(fn) and matters(value(s.target)):
-            raise CuteError(f"{dropped(fn)}\n  in line {s.line}")
+            raise in_line(CuteError(dropped(fn)), s.line)
 
 
 AUDITS.append(check_results)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, layout
+from . import dtypes, layout, seam
 from .dtypes import DType, Int64, Scalar
 from .layout import IntTuple, Layout
 from .seam import CuteError
@@ -30,6 +30,11 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     so do its parts and pointers; a launch does not. An array that is not writeable gives a tensor that may only be
     read; one without a dimension is an error.
     """
+    if seam.current_or(None) is not None:
+        raise CuteError(
+            "from_dlpack in a kernel: call it on the host and pass the tensor; of an array that a kernel has, "
+            "make_tensor(x, layout) makes one"
+        )
     info = inspect_array(tensor_dlpack)
     if not info.shape:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")

@@ -23,8 +23,11 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
+from ..seam.engines import COMPILER
 from .host.kernels import dsl_user_op, jit, kernel
 from .host.result import Compiled, PerformanceWarning
+
+COMPILER.compile = lambda kernel, args, arch: compile(kernel, args, arch=arch)
 
 __all__ = [
     "Compiled",

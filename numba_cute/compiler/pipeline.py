@@ -14,6 +14,7 @@ from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes
 
+from ..seam.language import refuse_code
 from ..seam.withs import without_with
 from .bridge import contexts
 from .ground import ownership
@@ -59,6 +60,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
 def _read(state: Any) -> None:
     """Let Numba read the function's code as this library means it."""
     function = without_with(state.func_id.func)
+    refuse_code(function)
     if function is not state.func_id.func:
         state.func_id = FunctionIdentity.from_function(function)
         ExtractByteCode().run_pass(state)

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, kinds, shown, traced
+from ..seam import CuteError, Leaf, current_or, divisor, is_static, is_static_class, kinds, shown, traced
 from ..seam.marks import HOW_STATIC
 
 __all__ = [
@@ -40,15 +40,28 @@ def static_int(x: Any, name: str) -> int:
     """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):
         raise CuteError(f"{name} is known only at run time, and must be static here: {HOW_STATIC}")
+    if isinstance(x, slice):
+        raise CuteError(f"{name}: a slice is none; None takes a whole mode, and cute.local_tile a part of it")
     try:
         return operator.index(x)
     except TypeError:
         raise CuteError(f"{name}={x!r} is not an integer") from None
 
 
+def _type_of(x: Leaf) -> Any:
+    """Return the element type of a leaf; None where nobody knows it."""
+    find = getattr(current_or(None), "type_of", None)
+    return None if find is None else find(x)
+
+
 def whole(x: Any, name: str) -> Any:
     """Return `x` as a leaf: an int (NumPy's too, as arrays hold them) or what is known only at run time."""
-    return x if type(x) is int or isinstance(x, Leaf) else int(static_int(x, name))
+    if isinstance(x, Leaf):
+        dtype = getattr(x, "dtype", None) or _type_of(x)
+        if dtype is not None and dtype.is_float:
+            raise CuteError(f"{name}={text(x)} is not an integer")
+        return x
+    return x if type(x) is int else int(static_int(x, name))
 
 
 def refuse_layout(x: Any, name: str) -> None:

@@ -16,7 +16,7 @@ from .. import layout
 from ..atoms.copy import copy, copy_atom_call
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..seam import CuteError, is_static
-from ..seam.steps import AUDITS, Step
+from ..seam.steps import AUDITS, Step, in_line
 from ..tensor.tensor import Tensor
 from .group import PipelineOp
 from .pipelines import PipelineAsync
@@ -123,11 +123,12 @@ def _judge(stage: Stage) -> None:
     lines = ", ".join(str(line) for *_, line in stage.copies)
     plural = "copy in line" if len(stage.copies) == 1 else "copies in lines"
     sums = terms if len(stage.copies) == 1 else f"{terms} = {total}"
-    raise CuteError(
+    e = CuteError(
         f"pipeline {stage.name!r}: tx_count is {stage.tx_count} bytes, but the {plural} {lines} into the stage "
         f"acquired in line {stage.line} deliver{'s' * (len(stage.copies) == 1)} {sums} bytes: "
         f"tx_count={total} (bytes of all copies of one stage that arrive in this CTA)"
     )
+    raise in_line(e, stage.line)
 
 
 AUDITS.append(check_bytes)

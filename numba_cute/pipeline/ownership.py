@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ..seam.steps import AUDITS, Step
+from ..seam.steps import AUDITS, Step, in_line
 from .clc import PipelineClcFetchAsync
 from .participants import foreign
 from .pipelines import PipelineAsync, PipelineCpAsync, PipelineTmaAsync
@@ -46,7 +46,7 @@ def check_handles(steps: list[Step], value: Callable[[str], Any]) -> None:
         handle = made.get(s.args[0] if s.args else s.named.get("handle", s.named.get("state", "")))
         mine = made.get(s.of)
         if mine and handle and mine != handle:
-            raise foreign(f"{s.name} in line {s.line}", value(mine), value(handle))
+            raise in_line(foreign(s.name, value(mine), value(handle)), s.line)
 
 
 def _follow(s: Step, made: dict[str, str]) -> bool:

@@ -23,6 +23,7 @@ from numba_cute.seam.names import (
     other_arguments,
     says_names,
 )
+from numba_cute.seam.places import note_operation
 from numba_cute.seam.shown import shown
 
 T = TypeVar("T")
@@ -72,6 +73,7 @@ def marked_classes() -> list[type]:
 def traced(fn: T) -> T:
     """Mark a function as compile-time Python: kernels call it, and it runs while they are compiled."""
     fn.__cute_traced__ = True  # type: ignore[attr-defined]
+    note_operation(fn)
     return fn
 
 

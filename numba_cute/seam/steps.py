@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from .error import CuteError
+
+E = TypeVar("E", bound=CuteError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +30,12 @@ class Step:
     uses: set[str]
     region: int
     line: int
+
+
+def in_line(e: E, line: int) -> E:
+    """Return an error that an audit raises, with the line of the step that it is of."""
+    e.line = line  # type: ignore[attr-defined]
+    return e
 
 
 AUDITS: list[Callable[[list[Step], Callable[[str], Any]], None]] = []

@@ -15,6 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from .error import CuteError
+from .places import at_line, definition_of
 
 _OPENS = ("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL")
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -39,16 +40,20 @@ def _has_with(code: CodeType) -> bool:
 
 
 class _Elect(ast.NodeTransformer):
+    def __init__(self, file: str) -> None:
+        self.file = file
+
     def visit_With(self, node: ast.With) -> Any:
         self.generic_visit(node)
         item = node.items[0]
         if len(node.items) == 1 and item.optional_vars is None and _name(item.context_expr) == "elect_one":
             return ast.copy_location(ast.If(item.context_expr, node.body, []), node)
         text = ", ".join(ast.unparse(i) for i in node.items)
-        raise CuteError(
-            f"`with {text}:` in a kernel, line {node.lineno}: a kernel has no context managers but `with "
-            "cute.arch.elect_one():`, which means `if`; call what begins and what ends it"
+        e = CuteError(
+            f"`with {text}:` in a kernel: a kernel has no context managers but `with cute.arch.elect_one():`, which "
+            "means `if`; call what begins and what ends it"
         )
+        raise at_line(e, self.file, node.lineno)
 
 
 def _name(expr: ast.expr) -> str:
@@ -63,14 +68,13 @@ def _rewritten(fn: FunctionType) -> FunctionType:
         lines, first = inspect.getsourcelines(fn)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
-        raise CuteError(
-            f"kernel {fn.__name__}: `with` is read from the source, which is not there: write `if elect_one():`"
-        ) from None
+        e = CuteError("`with` is read from the source, which is not there: write `if elect_one():`")
+        raise at_line(e, *definition_of(fn)) from None
     ast.increment_lineno(tree, first - 1)
     body: Any = tree.body[0]
     body.decorator_list = []
     outer: Any = ast.parse(f"def outer({', '.join(code.co_freevars)}): pass").body[0]
-    outer.body = [_Elect().visit(body)]
+    outer.body = [_Elect(code.co_filename).visit(body)]
     module = ast.fix_missing_locations(ast.Module([outer], []))
     new = _found(compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE), fn)
     cells = dict(zip(code.co_freevars, fn.__closure__ or ()))

@@ -38,11 +38,31 @@ def false_assertion(statement: ast.Assert | None, message: Any = None) -> str:
     return f"{text} is false" + (f": {message}" if message else "")
 
 
+NO_STATIC_BOUNDS = (
+    "range_constexpr: its arguments must be static ints (literals, globals, closure variables, arithmetic on them, "
+    "sizes of static layouts), the same on every path to the loop; use range() for a run-time count"
+)
+NO_STEP = "range_constexpr: its step is 0; a loop needs one that is not"
+NO_STATIC_UNROLLING = "range: unroll_full must be static, True or False"
+
 READ_ONLY_ARRAY = (
     "the array is read-only, and cannot be written: write to another, or pass a copy, as np.array(x) makes one; what "
     "is captured as a global or closure variable is a constant"
 )
 """The remedy that both engines name for an array of NumPy's or Numba's."""
+
+
+def no_static_shape(what: str) -> str:
+    """Write the message for an array whose shape is not known while the kernel is compiled."""
+    return (
+        f"{what}: its shape is no int, or is known only at run time, and must be static here: pass a literal or a "
+        "constant"
+    )
+
+
+def no_number(x: Any) -> str:
+    """Write the message for what stands where a number is needed."""
+    return f"{x!r} is no number: a {type(x).__name__}"
 
 
 def how_static(value: Any) -> str:
@@ -73,6 +93,18 @@ def dropped(fn: Any) -> str:
 def no_array(atomic: str, x: Any) -> str:
     """Write the message for `cuda.atomic.<atomic>(x, …)` where `x` is an object without elements in memory."""
     return f"cuda.atomic.{atomic}: {x!r} is neither an array nor a tensor"
+
+
+SMEM_LIMIT = 227 * 1024
+"""The most bytes of shared memory that a CTA may have, on any target."""
+
+
+def too_much_smem(dynamic: int, static: int) -> str:
+    """Write the message for more shared memory than a CTA has."""
+    return (
+        f"shared memory: {dynamic} bytes dynamic and {static} static exceed the {SMEM_LIMIT} bytes of a CTA; use fewer "
+        "stages or smaller tiles"
+    )
 
 
 SMEM_TWICE = (

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import partial
-from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,13 @@ from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
 from ..seam.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
-from ..seam.marks import marked_classes
-from ..seam.names import explained
+from ..seam.engines import COMPILER
+from ..seam.language import no_argument
 from ..seam.recording import recording
-from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .checks import chosen
 from .explore import explore
-from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library, place_of
+from .ground.report import OutOfBoundsError, SimError, SimWarning, in_library
+from .ground.said import innermost, said, said_of_launch
 from .hardware import cooperative
 from .hardware.address_spaces import SMEM_BASE, SMEM_LIMIT, GlobalMemory
 from .hardware.grid import Cluster, Run, Thread, coordinates
@@ -42,9 +41,9 @@ from .lanes.lane_memory import stepped
 from .lanes.lane_stand_in import LaneStandIn
 from .lanes.replayable import replayable, uses_library
 from .python.arithmetic.number import from_python
-from .python.arrays import Record, tracked
+from .python.arrays import Record, array_of, tracked
 from .python.backend import SimBackend, cast
-from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken
+from .python.jitted.rebuild import Rebuilder, function_of, python_function, taken, written_function
 from .python.numba_stand_in import CudaStandIn
 from .trace import Trace
 
@@ -56,7 +55,7 @@ MOST_BLOCKS, MOST_THREADS = ((1 << 31) - 1, 65535, 65535), (1024, 1024, 64)
 
 def simulate(
     kernel: Any, *, cluster: Any = None, seed: int | None = None, arch: str = "sm_90a", async_mode: str | None = None,
-    progress: bool = False, checks: Any = True, trace: Trace | None = None,
+    progress: bool = False, checks: Any = True, trace: Trace | None = None, compile: bool | str = False,
 ) -> Simulated:  # fmt: skip
     """A kernel that runs in the simulator: `simulate(kernel)[grid, block, stream, smem](*args)`.
 
@@ -66,7 +65,9 @@ def simulate(
     whose instructions the kernel may use. async_mode: when copies and wgmma happen: "lazy" (at the last moment; the
     default without a seed), "eager" (at once) or "random" (the default with one). progress: show a bar over clusters.
     checks: True for all; False for none (only barriers, bounds and deadlocks, as fast as can be); or the names of some
-    (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. Suspicions are SimWarnings.
+    (see `sim.checks`). trace: a `sim.Trace`, which collects counters and a timeline. compile: True to compile the
+    kernel for `arch` too, before each launch, or another target for that: what the compiler alone refuses is then said
+    in `cute.compile`'s words. Suspicions are SimWarnings.
     NumPy arrays are used in place. Errors are SimError and its kinds (DeadlockError, RaceError, BarrierError, …).
     """
     if async_mode is not None and async_mode not in MODES:
@@ -80,15 +81,20 @@ def simulate(
     supports(arch, "sm_70")  # an error if it is not the name of a target
     if trace is not None and not isinstance(trace, Trace):
         raise CuteError(f"simulate: trace {trace!r} is no cute.sim.Trace; make one, pass it, and read it after the run")
+    if not isinstance(compile, (bool, str)):
+        raise CuteError(f"simulate: compile {compile!r} is neither True, False nor a target like 'sm_90a'")
+    if isinstance(compile, str):
+        supports(compile, "sm_70")
     if async_mode == "random" and seed is None:
         seed = 0
     if cluster is None and not is_host(kernel):
-        cluster = getattr(python_function(kernel), "__cute_cluster__", None)
+        cluster = getattr(written_function(kernel), "__cute_cluster__", None)
     shape = _dim3("cluster", cluster or 1)
     if shape[0] * shape[1] * shape[2] > MAX_CTAS:
         raise CuteError(f"cluster {shape}: more than the {MAX_CTAS} CTAs that a cluster may have")
     run = function_of(kernel)
-    return Simulated(run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None)
+    target = (arch if compile else None) if isinstance(compile, bool) else compile
+    return Simulated(run, shape, seed, arch, async_mode, progress, chosen(checks), trace, cluster is not None, target)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +102,8 @@ class Simulated:
     """A kernel to be simulated; index it with the launch configuration. `simulate` makes it.
 
     kernel: what runs. cluster, seed, arch, mode, progress, checks, trace: as for `simulate`, with defaults filled in.
-    clustered: whether the launch names a cluster, if only of one CTA.
+    clustered: whether the launch names a cluster, if only of one CTA. target: for which the kernel is compiled too,
+    None for none.
     """
 
     kernel: Any
@@ -108,6 +115,7 @@ class Simulated:
     checks: tuple[type[Check], ...]
     trace: Trace | None
     clustered: bool = True
+    target: str | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run a host function (`cute.jit`, or an object whose `__call__` is one) on `args` and `named`, and simulate
@@ -157,13 +165,21 @@ class Simulated:
         own = simulate(
             kernel, cluster=options["cluster"], seed=self.seed, arch=self.arch, async_mode=self.mode,
             progress=self.progress, checks=[c.name for c in self.checks], trace=self.trace,
+            compile=self.target or False,
         )  # fmt: skip
         own[options["grid"], options["block"], 0, options["smem"]](*args)
 
     def _launch(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, *args: Any, **named: Any
     ) -> None:
-        args = static_arguments(self.kernel, args, named)
+        try:
+            self._run(grid, block, smem, args, named)
+        except CuteError as e:
+            raise said_of_launch(e, written_function(self.kernel)) from e.__cause__
+
+    def _run(self, grid: tuple[int, int, int], block: tuple[int, int, int], smem: int, args: Any, named: Any) -> None:
+        """The run of a launch, in its order and those of the further seeds."""
+        args = self._compiled(static_arguments(self.kernel, args, named))
         threads = block[0] * block[1] * block[2]
         if threads > MAX_THREADS:
             raise CuteError(f"block {block}: {threads} threads exceed the {MAX_THREADS} of a CTA")
@@ -179,6 +195,12 @@ class Simulated:
                 self._replayably(grid, block, smem, args, seed)
         finally:
             restore(after)
+
+    def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Compile the kernel, if that is wanted; gives its arguments."""
+        if self.target is not None:
+            COMPILER.compile(self.kernel, args, self.target)
+        return args
 
     def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> None:
         """One run, whose error says what runs the same order again."""
@@ -229,7 +251,7 @@ class Simulated:
         values = [arguments.number(a, names[i] if i < len(names) else f"argument {i}") for i, a in enumerate(args)]
         cuda = LaneStandIn if shared else CudaStandIn
         rebuilder = Rebuilder(run, cuda, partial(arguments.take, name="a global", captured=True))
-        body = rebuilder.function(fn)
+        body = rebuilder.kernel(self.kernel, fn)
         if before is not None:
             before += memory.copies()
         clusters = coordinates(tuple(g // c for g, c in zip(grid, self.cluster)))  # type: ignore[arg-type]
@@ -274,7 +296,7 @@ class Exploration:
         return partial(self._explore, *self.simulated.configured(config))
 
     def _explore(self, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> int:
-        args = static_arguments(self.simulated.kernel, args, named)
+        args = self.simulated._compiled(static_arguments(self.simulated.kernel, args, named))
         before: Snapshot = []
 
         def run(choices: dict[int, int]) -> dict[int, int]:
@@ -328,7 +350,7 @@ TOGETHER_FAILED = (
 
 def _is_fault(e: Exception) -> bool:
     """Tell whether what a run of lanes together raised, and a run one by one did not, is this library's own fault."""
-    frame = _innermost(e.__traceback__)
+    frame = innermost(e.__traceback__)
     return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
 
 
@@ -351,35 +373,15 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
             thread.run(body, values())
         return [thread] if together is None else together.members
     except Exception as e:
-        said = _in_words(e)
+        told = said(e, run.kernel)
         at = f"in the simulator: block {thread.cta.index}, thread {thread.tid}"
         if run.seed is not None:
             at += f"; to see this again: cute.simulate(kernel, seed={run.seed}, async_mode={run.mode!r})"
-        if not isinstance(said, SimError) and hasattr(said, "add_note"):
-            said.add_note(at)
-        if said is e:
+        if not isinstance(told, SimError) and hasattr(told, "add_note"):
+            told.add_note(at)
+        if told is e:
             raise
-        raise said from None
-
-
-def _in_words(e: Exception) -> Exception:
-    """An exception of a kernel's own Python in the words that the compiler has for it."""
-    frame = _innermost(e.__traceback__)
-    place = place_of(frame)
-    if frame is not None and not in_library(frame.f_code):
-        e = explained(e, marked_classes())
-    if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
-        return CuteError(f"{READ_ONLY_ARRAY}\n  at {place}")
-    if type(e) is AssertionError and frame is not None and not in_library(frame.f_code):
-        words = false_assertion(assertion_at(place.file, place.line), e.args[0] if e.args else None)
-        return FalseAssertion(f"{words}\n  at {place}")
-    return e
-
-
-def _innermost(trace: TracebackType | None) -> FrameType | None:
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return None if trace is None else trace.tb_frame
+        raise told from None
 
 
 def _dim3(name: str, value: Any) -> tuple[int, int, int]:
@@ -396,14 +398,6 @@ def _integer(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
-
-
-def _array(value: Any) -> Any:
-    """The NumPy array that an argument wraps (as the device arrays of Numba's simulator do), or the argument."""
-    if isinstance(value, (np.ndarray, np.generic, type)) or not hasattr(value, "__array_interface__"):
-        return value
-    array = np.asarray(value)
-    return array if array.ndim else value
 
 
 class Arguments:
@@ -425,6 +419,8 @@ class Arguments:
         """An argument of the kernel itself: Python's numbers, and those in tuples, have Numba's types."""
         if type(value) is tuple:
             return tuple(self.number(v, name) for v in value)
+        if type(value) in (dict, set):
+            raise CuteError(no_argument(value))
         if isinstance(value, Constexpr):
             return self.take(value.value, name)
         return from_python(value) if isinstance(value, (int, float)) else self.take(value, name)
@@ -432,7 +428,7 @@ class Arguments:
     def take(self, value: Any, name: str, captured: bool = False) -> Any:
         """`value` as the kernel's threads see it; `name` is for reports. captured: as a global or closure variable,
         which a compiled kernel holds as a constant."""
-        value = _array(value)
+        value = array_of(value)
         found = getattr(value, "__cute_allocations__", None)
         if found is not None and not isinstance(value, type):
             for address, nbytes, label, owner, readonly in found():

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtypes, seam
 from ..dtypes import DType
+from ..layout.int_tuple import static_int
 from ..layout.swizzle import Swizzle
 from ..seam import CuteError, InIR, Int, Leaf, shown, static, traced
 from .address import Address
@@ -123,6 +124,7 @@ class Pointer(InIR):
     def load_vector(self, count: int) -> tuple[Any, ...]:
         """Load `count` consecutive elements, in one access where the alignment allows."""
         _addressed(self, "load")
+        count = static_int(count, "load_vector: count")
         b = seam.current()
         if self.space is AddressSpace.rmem:
             return tuple(b.read(seam.Regs(self.address, self.dtype, self.offset + i, 1)) for i in range(count))
@@ -336,7 +338,7 @@ def make_ptr(
     if mem_space is AddressSpace.rmem:
         raise CuteError("make_ptr: mem_space rmem has no addresses; use make_rmem_tensor")
     size = max(1, dtype.width // 8)
-    align = size if assumed_align is None else assumed_align
+    align = size if assumed_align is None else static_int(assumed_align, "make_ptr: assumed_align")
     if align % size:
         raise CuteError(f"make_ptr: assumed_align {align} bytes is not a multiple of {dtype}'s {size} bytes")
     if type(value) is int and value % align:

@@ -82,7 +82,7 @@ def test_any_other_is_refused():
     exec("def kernel(out):\n    with cute.arch.elect_one():\n        out[0] = 1\n", space)
     out = np.zeros(1, np.int32)
     for wrong, said in (
-        (kernel, r"`with contextlib.nullcontext\(\):` in a kernel, line \d+: a kernel has no context managers"),
+        (kernel, r"`with contextlib.nullcontext\(\):` in a kernel: a kernel has no context managers"),
         (cuda.jit(space["kernel"]), "`with` is read from the source, which is not there"),
     ):
         with pytest.raises(cute.CuteError, match=said):

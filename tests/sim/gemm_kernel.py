@@ -92,8 +92,10 @@ def make_epilogue(broken: Broken):
         values = b.vector(acc)
         for j in range(BN // 16):
             words = tuple(
-                convert.cvt_halves_f32(float(values[8 * j + 2 * i]), float(values[8 * j + 2 * i + 1]), type="bf16")
-                for i in range(4)
+                [
+                    convert.cvt_halves_f32(float(values[8 * j + 2 * i]), float(values[8 * j + 2 * i + 1]), type="bf16")
+                    for i in range(4)
+                ]
             )
             col = 16 * j + 8 * (lane // 16)
             at = C_AT + (col // 64) * (BM * 128) + row * 128 + (col % 64) * 2

@@ -343,7 +343,7 @@ def misses_a_barrier(x, out):
 
 @pytest.mark.parametrize(
     ("kernel", "error"),
-    [(out_of_bounds, OutOfBoundsError), (indexes_a_tuple, IndexError), (misses_a_barrier, SimError)],
+    [(out_of_bounds, OutOfBoundsError), (indexes_a_tuple, cute.CuteError), (misses_a_barrier, SimError)],
 )
 def test_errors_are_those_of_single_lanes(monkeypatch, kernel, error):
     found = []

@@ -19,6 +19,7 @@ from numba.cuda.typing.templates import AttributeTemplate
 from ... import seam
 from ...seam import CuteError, plain
 from ...seam.held import function_of, is_held, python_of
+from ...seam.language import immutable
 from ...seam.names import UnknownName, member_of, no_field, unknown
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -121,7 +122,7 @@ def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
 
 def _assign(obj: Any, attr: str, value: Any) -> None:
     if not hasattr(type(obj), "__cute_members__"):
-        raise CuteError(f"{type(obj).__name__}.{attr} cannot be assigned: a {type(obj).__name__} is immutable")
+        raise CuteError(immutable(type(obj).__name__, attr))
     setattr(obj, attr, value)
 
 

@@ -14,9 +14,11 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.language import no_operator
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.refusals import SIGNS, kind
 from . import contexts, tree
 from .object_types import Value
 from .values import abstract, concrete, numba_type
@@ -107,6 +109,11 @@ def _register_operator(op: Any, fn: Callable[..., Any]) -> None:
             except CuteError as e:
                 self.refused = e
                 raise as_typing_error(e) from e
+            except TypeError as e:
+                sign = SIGNS.get(getattr(op, "__name__", ""))
+                if sign is None or not str(e).startswith(("unsupported operand", "bad operand")):
+                    raise
+                raise as_typing_error(CuteError(no_operator(sign, [kind(str(a)) for a in args]))) from e
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         tracer = Tracer(context, builder)

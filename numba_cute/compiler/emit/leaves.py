@@ -74,7 +74,7 @@ class Number(seam.Leaf):
     def assumed(self, divisor: int) -> Number:
         """Return the same number, which `divisor` is now known to divide."""
         if not isinstance(self.type, types.Integer):
-            raise CuteError(f"assume: src is a {self.type}, no integer")
+            raise CuteError(f"assume: src {self.type} is not an integer")
         return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
 
     def __bool__(self) -> bool:

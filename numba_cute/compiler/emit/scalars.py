@@ -12,6 +12,7 @@ from numba.cuda import types
 
 from ... import dtypes
 from ...seam import CuteError, divisor
+from ...seam.words import no_number
 from ..ground.target import current_arch
 from . import casts, convert
 from .leaves import Number, dtype_of, joined, scalar_type
@@ -74,7 +75,7 @@ class Scalars:
         if isinstance(scalar, dtypes.Scalar):
             return scalar.dtype
         if type(scalar) not in kinds:
-            raise CuteError(f"{scalar!r} is no number: a {type(scalar).__name__}")
+            raise CuteError(no_number(scalar))
         return kinds[type(scalar)]
 
     def compare(self, op: str, a: Any, b: Any) -> Any:

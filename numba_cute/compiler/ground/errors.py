@@ -7,9 +7,10 @@ copies texts and drops causes. So what traced code raised is kept here and found
 
 from __future__ import annotations
 
-import linecache
+import os
 import re
-from typing import Any
+from types import CodeType
+from typing import Any, TypeVar
 
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.ir import Loc
@@ -17,12 +18,16 @@ from numba.cuda.core.ir import Loc
 from ... import config
 from ...seam import CuteError
 from ...seam.marks import HOW_STATIC
+from ...seam.places import at_line, definition_of, is_placed, line_naming, line_of, mark_placed, placed
 from ...seam.words import READ_ONLY_ARRAY
 from .origins import origins
+from .refusals import refusal
 
+E = TypeVar("E", bound=CuteError)
 _raised: list[CuteError] = []
 _READ_ONLY = re.compile("Cannot modify readonly array")
 """Numba's words for a store to a read-only array."""
+_NUMBA = f"{os.sep}numba{os.sep}"
 _PLACE = re.compile(r" at (\S.*?) \((\d+)\)")
 
 
@@ -32,10 +37,9 @@ def as_typing_error(e: CuteError) -> TypingError:
     return TypingError(str(e))
 
 
-def located(e: CuteError, loc: Loc) -> CuteError:
+def located(e: E, loc: Loc) -> E:
     """Give an error the place of the kernel's statement that it is of."""
-    e.loc = loc  # type: ignore[attr-defined]
-    return e
+    return at_line(e, loc.filename, loc.line)
 
 
 def lies_before(error: BaseException, until: Loc) -> bool:
@@ -51,7 +55,7 @@ def forget() -> None:
 
 def explain(error: BaseException, py_func: Any) -> None:
     """Raise the CuteError behind `error`, if there is one, with the line of the kernel that caused it."""
-    if getattr(error, "explained", False):
+    if is_placed(error):
         return
     _missing_library(error)
     text = str(error)
@@ -60,9 +64,13 @@ def explain(error: BaseException, py_func: Any) -> None:
     if cute is None and _READ_ONLY.search(text):
         cute = CuteError(READ_ONLY_ARRAY)
     if cute is None:
+        cute = refusal(error)
+    if cute is None:
         return
-    raised = type(cute)(f"{cute}{_where(text, error, py_func)}")
-    raised.explained = True  # type: ignore[attr-defined]
+    file, line = _where(text, error, cute, py_func)
+    came = origins(error, file, line) if HOW_STATIC in text else ""
+    raised = type(cute)(placed(str(cute), py_func.__name__, file, line) + came)
+    mark_placed(raised)
     raise raised from (cute if config.current().traceback else None)
 
 
@@ -78,30 +86,52 @@ def _missing_library(error: BaseException) -> None:
                 f"{named[0] if named else 'a library of CUDA'} was not found, and compiling a kernel needs it: install "
                 "numba-cute[cu13] (numba-cute[cu12] for CUDA 12), or a CUDA toolkit; cute.simulate needs none of it"
             )
-            raised.explained = True  # type: ignore[attr-defined]
+            mark_placed(raised)
             raise raised from at
         at = at.__cause__ or at.__context__
 
 
-def _where(text: str, error: BaseException, py_func: Any) -> str:
-    """Find the user's line: the first place that Numba's message names (the innermost call that failed); of an
-    operator, which its message does not place, the one that it was typing."""
-    named, loc = _PLACE.search(text), getattr(error, "loc", None)
+def _where(text: str, error: BaseException, cute: CuteError, py_func: Any) -> tuple[str, int]:
+    """Find the user's line: that of the traced Python that raised it, if that is the user's; the first place that
+    Numba's message names (the innermost call that failed); of an operator, which its message does not place, the one
+    that it was typing; the kernel's own."""
+    within = line_of(cute)
+    if within is not None:
+        return within
+    loc = getattr(error, "loc", None)
     if isinstance(loc, Loc):
-        file, line = loc.filename, loc.line
-    else:
-        file, line = (named[1], int(named[2])) if named is not None else _typed(error)
-    if file is None:
-        return f"\n  in kernel {py_func.__name__}"
-    source = linecache.getline(file, line).strip()
-    came = origins(error, file, line) if HOW_STATIC in text else ""
-    return f"\n  in kernel {py_func.__name__}, {file}:{line}" + (f"\n    {source}" if source else "") + came
+        return loc.filename, loc.line
+    named = (found for found in _PLACE.findall(text) if _NUMBA not in found[0])
+    file, line = next(named, (None, 0))
+    if file is not None:
+        return file, int(line)
+    return _typed(error) or _shown(text, py_func) or _naming(text, py_func.__code__) or definition_of(py_func)
 
 
-def _typed(error: BaseException) -> tuple[Any, int]:
-    """Find the file and line of the statement whose types were being found when `error` was raised; (None, 0) if
+_SHOWN = re.compile(r'File "([^"]+)", line (\d+)')
+_NAME = re.compile(r"name '(\w+)'")
+
+
+def _shown(text: str, py_func: Any) -> tuple[str, int] | None:
+    """Find the line of the kernel's file that Numba's message shows; None if it shows none."""
+    file = py_func.__code__.co_filename
+    for shown, line in _SHOWN.findall(text):
+        if os.path.abspath(shown) == os.path.abspath(file):
+            return file, int(line)
+    return None
+
+
+def _naming(text: str, code: CodeType) -> tuple[str, int] | None:
+    """Find the line of the kernel that says the name that a message is of; None if there is none."""
+    name = _NAME.search(text)
+    line = None if name is None else line_naming(code, name[1])
+    return None if line is None else (code.co_filename, line)
+
+
+def _typed(error: BaseException) -> tuple[str, int] | None:
+    """Find the file and line of the statement whose types were being found when `error` was raised; None if
     unknown."""
-    found: tuple[Any, int] = (None, 0)
+    found = None
     at = error.__traceback__
     while at is not None:
         try:

@@ -13,6 +13,8 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, is_host, static_arguments
 from ...seam.kinds import UserFunction
+from ...seam.language import no_argument
+from ...seam.words import SMEM_LIMIT, too_much_smem
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
 from . import disk_cache, ptxas
@@ -40,7 +42,8 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
         return _compile_host(kernel, args, arch)
     if len(args) == 1 and (isinstance(args[0], (tuple, list)) or sigutils.is_signature(args[0])):
         args = args[0]
-    py_func, argtypes, options = taken(kernel, args, arch, "compile")
+    with building(getattr(kernel, "py_func", kernel)):
+        py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
         result = disk_cache.compiled(
             py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
@@ -94,7 +97,14 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
         return tuple(sigutils.normalize_signature(args)[0])
     if not isinstance(args, (tuple, list)):
         raise CuteError(f"args={args!r}: compile takes a tuple of example arguments, or a Numba signature")
-    return tuple(typeof(a, Purpose.argument) for a in args)
+    return tuple(map(_type, args))
+
+
+def _type(value: Any) -> types.Type:
+    try:
+        return typeof(value, Purpose.argument)
+    except ValueError as e:
+        raise CuteError(no_argument(value)) from e
 
 
 def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
@@ -104,7 +114,10 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
         cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
-        return function.name, "\n".join(cres.library.get_asm_strs(cc=cc))
+        ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
+        if required_smem(ptx) > SMEM_LIMIT:
+            raise CuteError(too_much_smem(required_smem(ptx), 0))
+        return function.name, ptx
 
 
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:

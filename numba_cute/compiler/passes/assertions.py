@@ -16,6 +16,7 @@ from numba.cuda.core import ir
 from ... import seam
 from ...seam.words import FalseAssertion, assertion_at, false_assertion
 from ..emit.tracer import Tracer
+from ..ground.errors import located
 from .constants import FAULTS
 from .static_values import FUNCTIONS, Unknown, static_value
 
@@ -83,9 +84,8 @@ def check_assertions(func_ir: Any, typemap: Any) -> None:
             continue
         statement = assertion_at(last.loc.filename, last.loc.line)
         if _is_false(func_ir, out, reached, at, statement):
-            place = f"{last.loc.filename}:{last.loc.line}"
             words = false_assertion(statement, _message(last))
-            raise FalseAssertion(f"{words}\n  whatever the kernel is given at run time: {place}")
+            raise located(FalseAssertion(words), last.loc)
 
 
 def _reached(out: dict[int, list[int]], start: int, through: Any) -> set[int]:

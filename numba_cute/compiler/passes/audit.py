@@ -10,6 +10,7 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ... import seam
 from ...seam import CuteError, facade, steps
+from ...seam.places import at_line
 from ..bridge.object_types import BoundTraced, StructRef, Value
 from ..bridge.values import StructProxy, abstract
 from ..emit.tracer import Tracer
@@ -31,7 +32,8 @@ class Audit(AnalysisPass):
                     for audit in steps.AUDITS:
                         audit(_steps(state.func_ir, state.typemap), lambda var: _value(state.typemap, var))
             except CuteError as e:
-                raise CuteError(f"{e}\n  in {state.func_ir.loc.filename}") from None
+                line = getattr(e, "line", None)
+                raise e if line is None else at_line(e, state.func_ir.loc.filename, line) from None
         return False
 
 

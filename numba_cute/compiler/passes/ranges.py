@@ -11,6 +11,7 @@ from numba.cuda.core import ir
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.words import NO_STATIC_UNROLLING
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
@@ -47,7 +48,7 @@ def _is_full(call: Any, place: Place, known: Constants) -> bool:
     try:
         return bool(known.of(given["unroll_full"], place)) if "unroll_full" in given else False
     except NotConstant:
-        raise located(CuteError("range: unroll_full must be static, True or False"), call.loc) from None
+        raise located(CuteError(NO_STATIC_UNROLLING), call.loc) from None
 
 
 def _before(block: Any, inst: Any, call: Any, function: Any) -> None:

@@ -13,6 +13,7 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 
 from ...seam import CuteError
 from ...seam.words import READ_ONLY_ARRAY
+from ..ground.errors import located
 from .assertions import check_assertions
 
 _ATOMICS = frozenset(f for name, f in vars(cuda.atomic).items() if not name.startswith("_"))
@@ -29,7 +30,7 @@ def check_atomics(func_ir: Any, typemap: Any) -> None:
             if not isinstance(array, types.Array) or array.mutable:
                 continue
             if getattr(typemap[call.func.name], "typing_key", None) in _ATOMICS:
-                raise CuteError(f"{READ_ONLY_ARRAY}\n  in line {inst.loc.line} of {inst.loc.filename}")
+                raise located(CuteError(READ_ONLY_ARRAY), inst.loc)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)

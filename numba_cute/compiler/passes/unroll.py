@@ -16,6 +16,7 @@ from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, repla
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.words import NO_STATIC_BOUNDS, NO_STEP
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place
@@ -64,14 +65,11 @@ def indices(expr: Any, place: Place, known: Constants, typed: TypedConstants) ->
     except Refused as e:
         raise e.args[0] from None
     except NotConstant:
-        raise _refusal(
-            "its arguments must be static ints (literals, globals, closure variables, arithmetic on them, sizes of "
-            "static layouts), the same on every path to the loop; use range() for a run-time count", expr,
-        ) from None  # fmt: skip
+        raise located(CuteError(NO_STATIC_BOUNDS), expr.loc) from None
     if expr.kws or expr.vararg is not None or not 1 <= len(bounds) <= 3:
         raise _refusal("it takes a stop, or a start, a stop and a step, as range does, each by its place", expr)
     if len(bounds) == 3 and bounds[2] == 0:
-        raise _refusal("its step is 0; a loop needs one that is not", expr)
+        raise located(CuteError(NO_STEP), expr.loc)
     found = range(*bounds)
     if len(found) > LIMIT:
         raise _refusal(f"{len(found)} copies; the limit is {LIMIT}", expr)

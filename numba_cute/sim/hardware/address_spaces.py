@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.form.machine import Bytes
+from ...seam.words import SMEM_LIMIT as SMEM_OF_A_CTA, too_much_smem
 from ..ground.access import Region
 from ..ground.clocks import GMEM, SMEM
 from ..ground.report import OutOfBoundsError, ReadOnlyError, SimError
 
 SMEM_BASE = 1024
 """Where dynamic shared memory begins in the window: the first KiB is the system's, as on sm_90."""
-SMEM_LIMIT = SMEM_BASE + 227 * 1024
+SMEM_LIMIT = SMEM_BASE + SMEM_OF_A_CTA
 SMEM_WINDOW = 1 << 18  # what the 14 address bits (in 16 bytes) of a matrix descriptor reach
 REGISTERS = 65536
 """32-bit registers of one SM, which the setmaxnreg of a block's warpgroups share out."""
@@ -69,10 +70,7 @@ class SharedMemory:
 
     def _check_capacity(self) -> None:
         if self.dynamic + self.static > SMEM_LIMIT - SMEM_BASE:
-            raise SimError(
-                f"shared memory: {self.dynamic} bytes dynamic and {self.static} static exceed the "
-                f"{SMEM_LIMIT - SMEM_BASE} bytes of a CTA; use fewer stages or smaller tiles"
-            )
+            raise SimError(too_much_smem(self.dynamic, self.static))
 
     def holds(self, address: int, nbytes: int) -> bool:
         """Tell whether the kernel may access these bytes."""

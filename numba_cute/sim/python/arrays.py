@@ -243,3 +243,11 @@ def tracked(a: Any, run: Any, cta: Any = None) -> Any:
     out = a.view(Tracked)
     out._run, out._cta = run, cta
     return out
+
+
+def array_of(value: Any) -> Any:
+    """The NumPy array that an argument wraps (as the device arrays of Numba's simulator do), or the argument."""
+    if isinstance(value, (np.ndarray, np.generic, type)) or not hasattr(value, "__array_interface__"):
+        return value
+    array = np.asarray(value)
+    return array if array.ndim else value

@@ -18,8 +18,8 @@ from ...isa.form.instr import THREAD, Instr
 from ...isa.form.targets import lacks
 from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.recording import KINDS, Event, recording
-from ...seam.shown import described, shown
-from ...seam.words import SMEM_TWICE
+from ...seam.shown import shown
+from ...seam.words import SMEM_TWICE, no_number
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
 from ..hardware.collective import issue_alone, issue_together, span
@@ -96,8 +96,8 @@ def type_of(scalar: Any) -> DType:
     if isinstance(scalar, (Scalar, Number)):
         return scalar.dtype
     found = _STATIC_TYPES.get(type(scalar))
-    if found is None and not isinstance(scalar, (np.ndarray, np.generic)):
-        raise CuteError(f"{described(scalar)}, stands where a number is computed with: give a number")
+    if found is None and not isinstance(scalar, np.generic):
+        raise CuteError(no_number(scalar))
     return found or from_numpy(scalar.dtype)
 
 

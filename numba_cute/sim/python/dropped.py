@@ -12,15 +12,15 @@ from typing import Any
 from ... import seam
 from ...seam import CuteError
 from ...seam.words import dropped, matters
-from ..ground.report import in_library, place_of
-from .arithmetic.functions import range_of
+from ..ground.report import in_library
+from .arithmetic.functions import range_of, unrolled_range
 
 
 def check_used(fn: Any, result: Any, caller: FrameType) -> None:
     """An error if the user's `caller` called `fn`, which gave `result`, in a statement of its own."""
     code = caller.f_code
     if matters(result) and not in_library(code) and caller.f_lasti in _statements(code):
-        raise CuteError(f"{dropped(fn)}\n  at {place_of(caller)}")
+        raise CuteError(dropped(fn))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -61,4 +61,6 @@ def watched(value: Any) -> Any:
         return Library(value) if value.__name__.split(".")[0] == "numba_cute" else value
     if value is seam.range:
         return range_of
+    if value is seam.range_constexpr:
+        return unrolled_range
     return _watched(value) if isinstance(value, FunctionType) and seam.is_for_result(value) else value

@@ -12,6 +12,8 @@ import numpy as np
 from ... import seam
 from ...dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ...seam import CuteError
+from ...seam.language import kind_of, no_function
+from ...seam.words import no_static_shape
 from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
@@ -85,6 +87,7 @@ class _Shared:
         """One array for the CTA for each line of code that asks, and each copy of it in unrolled loops; shape 0 is all
         of dynamic shared memory."""
         smem = self._run.thread.cta.smem
+        _check(shape, dtype, "cuda.shared.array")
         if shape in (0, (0,)):
             return tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta)
         frame = sys._getframe(depth)
@@ -93,11 +96,20 @@ class _Shared:
         return tracked(found, self._run, smem.cta)
 
 
+def _check(shape: Any, dtype: Any, what: str) -> None:
+    """An error if a shape is known only at run time, or a type is none."""
+    if not all(isinstance(s, (int, np.integer)) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))):
+        raise seam.CuteError(no_static_shape(what))
+    if isinstance(dtype, str) and dtype not in np.sctypeDict:
+        raise seam.CuteError(no_function("array", [kind_of(type(shape).__name__), "str"]))
+
+
 class _Local:
     def __init__(self, run: Any) -> None:
         self._run = run
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        _check(shape, dtype, "cuda.local.array")
         t = numpy_dtype(dtype)
         _aligned(alignment)
         poison = np.full(int(np.prod(shape)) * t.itemsize, 0xFF, np.uint8).view(t).reshape(shape)

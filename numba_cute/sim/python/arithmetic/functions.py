@@ -14,6 +14,8 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64
 from ....seam import CuteError, check_keywords, range_constexpr
+from ....seam.language import no_function
+from ....seam.words import NO_STATIC_BOUNDS, NO_STATIC_UNROLLING, NO_STEP
 from . import cases
 from .compute import convert, float_divmod, limits, quotient, rounder, wrapped
 from .lanes import Lanes, lanewise
@@ -64,6 +66,8 @@ class _Conversions(dict[type, Callable[[Any], Any]]):
         self.real, self.to = real, to
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        if kind is str and self.real in (int, float):
+            raise CuteError(no_function(self.real.__name__, ["str"]))
         found = self[kind] = self._found(kind)
         return found
 
@@ -250,11 +254,22 @@ class Range:
         return map(CLASSES[self.dtype].make, reversed(self.values))
 
 
+def unrolled_range(*args: Any) -> Any:
+    """What stands for `range_constexpr` in a kernel."""
+    if not all(isinstance(x, int) for x in args):
+        raise CuteError(NO_STATIC_BOUNDS)
+    if args[2:] == (0,):
+        raise CuteError(NO_STEP)
+    return range_constexpr(*args)
+
+
 def range_of(*args: Any, **keywords: Any) -> Any:
     """What stands for `range`, Python's and the library's, in a kernel."""
     check_keywords(keywords)
+    if not isinstance(keywords.get("unroll_full", False), (bool, int)):
+        raise CuteError(NO_STATIC_UNROLLING)
     if keywords.get("unroll_full"):
-        return range_constexpr(*args)
+        return unrolled_range(*args)
     if all(type(x) is int for x in args):
         return builtins.range(*args)  # its indices too are static here
     types = [x.dtype or Int64 if type(x) is Lanes else type_of_class(type(x)) for x in args]

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, DType, Float16, Float32, Float64, Int32, from_numpy
+from ....seam import CuteError
+from ....seam.language import no_module_attribute
 from . import cases
 from .compute import convert, float_power, remainder, rounder
 from .functions import passing, type_of
@@ -152,6 +154,20 @@ def _of_ufunc(f: Any) -> Callable[..., Any]:
     return passing(call)
 
 
+_HOSTS = ("random", "linalg", "fft")
+"""Modules of NumPy's of which Numba has nothing in kernels."""
+
+
+class _Hosts:
+    """A module that kernels cannot use."""
+
+    def __init__(self, real: ModuleType) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        raise CuteError(no_module_attribute(self._real.__name__, name))
+
+
 class Module:
     """`math` or NumPy: functions and types of numbers as kernels have them; the rest as it is."""
 
@@ -159,6 +175,8 @@ class Module:
         self._real = real
 
     def __getattr__(self, name: str) -> Any:
+        if name in _HOSTS:
+            return _Hosts(getattr(self._real, name))
         found = replaced(getattr(self._real, name), self._real is math)
         setattr(self, name, found)
         return found

@@ -16,6 +16,7 @@ import numpy as np
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
 from ....seam import shown
+from ....seam.language import kind_of
 from .compute import limits
 from .overloads import TYPES
 
@@ -53,7 +54,7 @@ class Number(seam.Leaf):
     def assumed(self, divisor: int) -> Any:
         """The same number, which `divisor` is promised to divide: an error if it does not."""
         if not self.dtype.is_integer:
-            raise seam.CuteError(f"assume: src {self!r} is no integer")
+            raise seam.CuteError(f"assume: src {kind_of(self.dtype.name)} is not an integer")
         if type(divisor) is not int or divisor < 1:
             raise seam.CuteError(f"assume: divby={shown.described(divisor)}, must be an integer of at least 1")
         if self.value % divisor:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....dtypes import Boolean, DType, Float64, Int64, from_numpy
 from ....seam import CuteError
+from ....seam.language import kind_of, no_operator
 from .cases import HALVES
 from .compute import binary_operation, converter, limits, rounder, unary_operation, wrapped
 from .lanes import Lanes
@@ -67,9 +68,7 @@ def value_of(x: Any) -> Any:
 
 
 def _refused(op: str, *types: DType) -> CuteError:
-    symbol = _SYMBOLS[op]
-    text = f"{types[0]} {symbol} {types[1]}" if len(types) > 1 else f"{symbol}{types[0]}"
-    return CuteError(f"{text}: Numba has no such operator; convert an operand")
+    return CuteError(no_operator(_SYMBOLS[op], [kind_of(t.name) for t in types]))
 
 
 # ------------------------------------------------------------------ two operands
@@ -94,6 +93,8 @@ def _found(op: str, python: Binary, a: type, b: type) -> Binary:
     if a is b and a in (tuple, list) and op in COMPARISONS:
         return _TUPLES[op]
     x, y = type_of_class(a), type_of_class(b)
+    if op == "mod" and a is str:
+        raise CuteError(no_operator("%", [kind_of(t.__name__) for t in (a, b)]))
     if x is None or y is None:
         return python
     operation = binary_operation(op, x, y)

@@ -18,12 +18,15 @@ from .... import seam
 from ....dtypes import DType
 from ....seam import prints
 from ....seam.held import is_held, python_of
+from ....seam.language import RESULT, refuse_code, result_line
+from ....seam.places import at_line, line_naming
 from ....seam.plain import is_plain_class, is_users
 from ....seam.withs import without_with
 from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
 from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python
+from ..arithmetic.tables import Unusable, is_unusable, print_of
 from ..dropped import watched
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
@@ -54,13 +57,15 @@ def function_of(kernel: Any) -> Any:
 
 def python_function(kernel: Any) -> FunctionType:
     """The Python function of a dispatcher (`py_func`), of numba's simulated kernel (`fn`), or itself."""
+    return without_with(written_function(kernel))  # type: ignore[no-any-return]
+
+
+def written_function(kernel: Any) -> FunctionType:
+    """The same as it is written."""
     kernel = function_of(kernel)
-    for name in ("py_func", "fn"):
-        fn = getattr(kernel, name, None)
+    for fn in (getattr(kernel, "py_func", None), getattr(kernel, "fn", None), kernel):
         if isinstance(fn, FunctionType):
-            return without_with(fn)  # type: ignore[no-any-return]
-    if isinstance(kernel, FunctionType):
-        return without_with(kernel)  # type: ignore[no-any-return]
+            return fn
     raise seam.CuteError(f"simulate: {kernel!r} is neither a @cuda.jit kernel nor a Python function")
 
 
@@ -113,7 +118,7 @@ class Rebuilder:
         self._builtins = python_functions()
         self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
         self._functions: dict[int, Any] = {}
-        self._globals: dict[tuple[int, bool], dict[str, Any]] = {}
+        self._globals: dict[tuple[int, bool, bool], dict[str, Any]] = {}
         self._classes: dict[type, type] = {}
         self._objects: dict[int, Any] = {}
         self._keep: list[Any] = []  # so that no id is reused
@@ -143,8 +148,8 @@ class Rebuilder:
         static = seam.is_static_class(f) or seam.is_static_class(type(f))
         return static or seam.is_traced(f) or isinstance(f, (DType, NumbaType)) or is_pure(f)
 
-    def function(self, fn: FunctionType) -> Any:
-        """`fn`, its globals and closure replaced."""
+    def function(self, fn: FunctionType, jitted: bool = False) -> Any:
+        """`fn`, its globals and closure replaced. jitted: Numba alone compiles it; other functions may be Python's."""
         try:
             fn = without_with(fn)
         except seam.CuteError as e:  # only the kernel knows whether it calls what bears such a name
@@ -154,10 +159,12 @@ class Rebuilder:
             return found
         self._keep.append(fn)
         names = _names(fn.__code__)
-        space = self._globals.get((id(fn.__globals__), prints.prints(fn)))
+        key = (id(fn.__globals__), prints.prints(fn), jitted)
+        space = self._globals.get(key)
         if space is None:
-            space = self._globals[id(fn.__globals__), prints.prints(fn)] = dict(fn.__globals__)
-            space["__builtins__"] = self._builtins | ({"print": prints.print} if prints.prints(fn) else {})
+            space = self._globals[key] = dict(fn.__globals__)
+            printing = prints.print if prints.prints(fn) else print_of if jitted else self._builtins["print"]
+            space["__builtins__"] = self._builtins | {"print": printing}
         cells = tuple(CellType() for _ in fn.__closure__ or ())
         defaults = fn.__defaults__ and tuple(map(from_python_float, fn.__defaults__))
         new = FunctionType(rewritten(fn.__code__), space, fn.__name__, defaults, cells or None)
@@ -168,13 +175,47 @@ class Rebuilder:
         )  # before its surroundings: it may call itself
         for name in names:
             if name in fn.__globals__:
-                space[name] = self.replace(fn.__globals__[name], names)
+                value = fn.__globals__[name]
+                space[name] = (
+                    Unusable(name, value) if jitted and is_unusable(value) else self._captured(fn, name, names)
+                )
         for cell, old in zip(cells, fn.__closure__ or ()):
             try:
                 cell.cell_contents = self.replace(old.cell_contents, names)
             except ValueError:  # an empty cell stays empty
                 continue
         return made
+
+    def _captured(self, fn: FunctionType, name: str, names: frozenset[str]) -> Any:
+        """Replace what a global of `fn` is: an error is of the line that names it."""
+        try:
+            return self.replace(fn.__globals__[name], names)
+        except seam.CuteError as e:
+            line = line_naming(fn.__code__, name)
+            if line is not None:
+                at_line(e, fn.__code__.co_filename, line)
+            raise
+
+    def jitted(self, fn: FunctionType) -> Any:
+        """`fn`, which Numba compiles, as `function` gives it; refused when it is called if it has what no kernel has of
+        Python."""
+        try:
+            refuse_code(without_with(fn))
+        except seam.CuteError as e:
+            return _refusing(e)
+        return self.function(fn, jitted=True)
+
+    def kernel(self, kernel: Any, fn: FunctionType) -> Any:
+        """The body of a kernel, whose function is `fn`: one that was made of a function refuses what Numba refuses."""
+        if kernel is fn:
+            return self.function(fn)
+        body = self.jitted(fn)
+
+        def run(*args: Any) -> None:
+            if body(*args) is not None:
+                raise at_line(seam.CuteError(RESULT), fn.__code__.co_filename, result_line(fn.__code__))
+
+        return run
 
     def replace(self, value: Any, names: frozenset[str] = frozenset()) -> Any:
         """Give what stands for `value` in the simulator; `names` are the attributes that the code mentions."""
@@ -196,7 +237,7 @@ class Rebuilder:
         if isinstance(value, tuple) and type(value) is tuple:
             return tuple(self.replace(v, names) for v in value)
         if isinstance(getattr(value, "py_func", None), FunctionType):
-            return self.function(value.py_func)
+            return self.jitted(value.py_func)
         found = declared(value, NumbaType)
         if found is not None:
             return found

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Numba refuses in a kernel, in the words of both engines (`seam.language`), out of what its errors say."""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+from typing import Any
+
+from numba.core.errors import NumbaError as OtherNumbaError
+from numba.cuda.core.errors import NumbaError
+
+from ...seam import CuteError, language as say
+from ...seam.words import no_static_shape
+
+SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "and_": "&",
+    "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "matmul": "@", "neg": "-", "pos": "+", "invert": "~",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "iadd": "+", "isub": "-", "imul": "*",
+    "itruediv": "/", "ifloordiv": "//", "imod": "%",
+}  # fmt: skip
+_TYPES = (
+    (r"Literal\[int\].*", "int64"), (r"Literal\[bool\].*|bool(ean)?", "bool"),
+    (r"Literal\[str\].*|unicode_type", "str"),
+    (r"(Uni|Named)?(Uni)?Tuple\(.*", "tuple"), (r"(unaligned )?array\(.*|(Array|readonly).*", "array"),
+    (r"none|NoneType.*", "None"), (r"(DictType|LiteralStrKey|initial).*", "dict"),
+    (r"(reflected )?list\(.*|ListType.*|Literal(List|\[list).*", "list"), (r"class\(.*|type\(.*", "type"),
+    (r"Module\(.*", "module"), (r"cute\.(\w+)\.\d+", r"\1"), (r"[Ff]unction\(.*|type\(CUDADispatcher.*", "function"),
+)  # fmt: skip
+
+
+NUMBAS = (NumbaError, OtherNumbaError)
+"""The errors of numba-cuda, and of the Numba that it builds on."""
+
+
+def kind(ty: str) -> str:
+    """Return how errors call a type, which Numba writes so."""
+    for pattern, name in _TYPES:
+        found = re.fullmatch(pattern, ty, re.DOTALL)
+        if found is not None:
+            return found.expand(name)
+    return ty
+
+
+def _split(text: str) -> list[str]:
+    """Take the types of a signature apart at the commas that no bracket holds."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [p.strip() for p in parts if p.strip()]
+
+
+def _implementation(what: str, name: str, types: str) -> str:
+    kinds = [kind(t) for t in _split(types)]
+    space = re.match(r"function (shared|local)\.array", what)
+    if space is not None and not types.startswith("Literal[int]"):
+        return no_static_shape(f"cuda.{space[1]}.array")
+    if name in SIGNS:
+        return say.no_operator(SIGNS[name], kinds)
+    one: Any = {"getitem": say.no_index, "setitem": say.no_setitem, "delitem": lambda _: say.NO_DELETION}.get(name)
+    if one is not None:
+        return str(one(kinds[0]))
+    return say.no_function(name, kinds)
+
+
+def _attribute(name: str, ty: str) -> str:
+    module = re.match(r"Module\(<module '([\w.]+)'", ty)
+    return say.no_module_attribute(module[1], name) if module else say.no_attribute(kind(ty), name)
+
+
+_PATTERNS: tuple[tuple[str, Any], ...] = (
+    (
+        r"No implementation of function Function\(<(.*?)>\) found for signature:\s+>>> ([\w.]+)\((.*?)\)\n",
+        _implementation,
+    ),
+    (r"Invalid use of getiter with parameters \((.*?)\)\n", lambda ty: say.no_iteration(kind(ty))),
+    (r"No type info available for (\S+) as a callable", lambda ty: say.no_call(kind(ty))),
+    (r"Unknown attribute '(\w+)' of type ([^\n]*)", _attribute),
+    (r"NameError: name '(\w+)' is not defined", say.no_name),
+    (
+        r"Cannot unify (.*) and (.*) for '\$?([\w.]+?)(?:\.\d+)*', defined",
+        lambda a, b, n: say.no_unification(kind(a), kind(b)),
+    ),
+    (r"wrong tuple length for .*?expected (\d+), got (\d+)", lambda n, g: say.wrong_count(n)),
+    (r"tuple index out of range", lambda: say.OUT_OF_TUPLE),
+    (
+        r"Untyped global name '(\w+)'[^\n]*Cannot determine Numba type of <class '(.*?)'>",
+        lambda n, t: say.no_global(n, t),
+    ),
+    (r"Int value is too large: (-?\d+)", lambda value: say.too_large(int(value))),
+    (r"\*args in function call should be a tuple, got (\S+)", lambda ty: say.no_iteration(kind(ty))),
+    (r"OverloadSelector object at \w+>, \((.*?),?\)", lambda types: say.no_operation(list(map(kind, _split(types))))),
+    (r"Directly raising a string constant", lambda: say.RAISED),
+    (r"print\(\) function implementation does not support keyword", lambda: say.PRINT_KEYWORD),
+    (r"printing unimplemented for values of type (\S+)", lambda ty: say.no_print(kind(ty))),
+    (r"Cannot cast (.*?) to (\w+): ", lambda a, b: say.no_cast(kind(a), kind(b))),
+    (r"No conversion from (\S+) to none for", lambda ty: say.RESULT),
+)
+
+
+def refusal(error: BaseException) -> CuteError | None:
+    """Return what both engines say where Numba, or Python as it types a kernel, raised `error`; None where that is
+    none of what a user's code can cause."""
+    text = str(error)
+    for pattern, write in _PATTERNS:
+        found = re.search(pattern, text, re.DOTALL)
+        if found is not None and isinstance(error, (*NUMBAS, NotImplementedError)):
+            return CuteError(str(write(*found.groups())))
+    words = say.words_of(error)
+    if words is not None and (_is_operator(error.__traceback__) or str(error).startswith("module ")):
+        return CuteError(words)
+    if isinstance(error, NUMBAS):
+        return CuteError(f"Numba does not compile this: {_core(text)}")
+    return None
+
+
+def _is_operator(trace: TracebackType | None) -> bool:
+    """Say whether an error was raised where an operator of the kernel's is applied to objects."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") == _OPERATORS
+
+
+_OPERATORS = f"{__name__.rpartition('.ground.')[0]}.bridge.operators"
+
+
+def _core(text: str) -> str:
+    """Return what Numba's error says first."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed in", "During:", 'File "'))]
+    return said[0] if said else text.strip()
