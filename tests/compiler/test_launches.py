@@ -21,6 +21,7 @@ from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host import launching, tensormap
 from numba_cute.compiler.host.configured import Configured
 from numba_cute.compiler.host.native import plans
+from numba_cute.isa.facts.tensormap import Im2col, Im2colWide, TensorMapRecord
 
 from .test_native_launch import GPU, Launched, tensor_at
 
@@ -243,3 +244,49 @@ def test_a_launch_keeps_no_tensor(launches):
             del t
             gc.collect()
             assert gone() is None
+
+
+class Encoder:
+    """The driver's functions that encode tensor maps. They note what they are given."""
+
+    def __init__(self, monkeypatch):
+        self.calls = []
+        for name in ("Tiled", "Im2col", "Im2colWide"):
+            monkeypatch.setattr(tensormap.bindings, f"cuTensorMapEncode{name}", self.named(name))
+
+    def named(self, name):
+        def encode(*args):
+            flat = [[int(x) for x in a] if isinstance(a, list) else getattr(a, "name", a) for a in args]
+            self.calls.append((name, *flat))
+            return tensormap.bindings.CUresult.CUDA_SUCCESS, tensormap.bindings.CUtensorMap()
+
+        return encode
+
+
+MAPS = [
+    (TensorMapRecord(cute.Float16, 0x1000, (64, 32), (128,), (16, 8), swizzle="32B"),
+     ("Tiled", "FLOAT16", 2, 0x1000, [64, 32], [128], [16, 8], [1, 1], "NONE", "32B", "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float32, 0x1000, (64,), (), (16,), oob_fill="nan", l2_promotion="none"),
+     ("Tiled", "FLOAT32", 1, 0x1000, [64], [16], [16], [1], "NONE", "NONE", "NONE", "NAN_REQUEST_ZERO_FMA")),
+    (TensorMapRecord(cute.Float4E2M1FN, 0x1000, (128, 8), (64,), (128, 8)),
+     ("Tiled", "16U4_ALIGN8B", 2, 0x1000, [128, 8], [64], [128, 8], [1, 1], "NONE", "NONE", "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float6E3M2FN, 0x1000, (128, 8), (96,), (128, 8), swizzle="128B"),
+     ("Tiled", "16U6_ALIGN16B", 2, 0x1000, [128, 8], [96], [128, 8], [1, 1], "NONE", "128B", "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float16, 0x1000, (8, 6, 5, 4), (16, 96, 480), im2col=Im2col((-1, -1), (-1, -1), 8, 12)),
+     ("Im2col", "FLOAT16", 4, 0x1000, [8, 6, 5, 4], [16, 96, 480], [-1, -1], [-1, -1], 8, 12, [1] * 4, "NONE", "NONE",
+      "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float16, 0x1000, (32, 6, 5), (64, 384), im2col=Im2colWide(-1, 1, 32, 4), swizzle="64B"),
+     ("Im2colWide", "FLOAT16", 3, 0x1000, [32, 6, 5], [64, 384], -1, 1, 32, 4, [1] * 3, "NONE", "W", "64B", "L2_128B",
+      "NONE")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("record, want", MAPS, ids=[f"{w[0]}_{w[1]}_{w[2]}" for _, w in MAPS])
+def test_tensor_maps_are_encoded_by_the_drivers_public_functions(monkeypatch, record, want):
+    monkeypatch.setattr(tensormap, "known_to_cuda", lambda address: None)
+    encoder = Encoder(monkeypatch)
+    assert len(tensormap.encode(record)) == tensormap.BYTES
+    (call,) = encoder.calls
+    assert len(call) == len(want)
+    for got, expected in zip(call, want):
+        assert got.endswith(f"_{expected}") or got == expected if isinstance(expected, str) else got == expected

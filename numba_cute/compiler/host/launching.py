@@ -114,7 +114,9 @@ def _submit(setting: Setting, stream: int, parameters: list[Any]) -> None:
         error = bindings.CUresult(code)
         said = bindings.cuGetErrorString(error)[1]
         why = said.decode() if isinstance(said, bytes) else "no description"
-        what = f"{setting.kernel.py_func.__name__} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
+        kernel = setting.kernel  # one from the disk has no function
+        name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
+        what = f"{name} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
         raise driver.CudaAPIError(
             code, f"{error.name}: {why}; launch of {what} and {setting.smem} bytes of dynamic shared memory"
         )  # fmt: skip

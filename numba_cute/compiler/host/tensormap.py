@@ -66,7 +66,7 @@ def encode(record: Any) -> bytes:
     rank, walk = len(record.dims), record.im2col
     memory = (
         kind, rank, int(record.address), _words(record.dims, bindings.cuuint64_t),
-        _words(record.strides_bytes, bindings.cuuint64_t),
+        _words(record.strides_bytes or (16,), bindings.cuuint64_t),  # of one dimension the driver reads none
     )  # fmt: skip
     if walk is None:
         box = _words(record.box, bindings.cuuint32_t)
