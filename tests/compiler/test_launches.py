@@ -23,7 +23,7 @@ from numba_cute.compiler.host.configured import Configured
 from numba_cute.compiler.host.native import plans
 from numba_cute.isa.facts.tensormap import Im2col, Im2colWide, TensorMapRecord
 
-from .test_native_launch import GPU, Launched, tensor_at
+from .noting import GPU, Launched, tensor_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.cuda.core.errors.NumbaPerformanceWarning")
 
