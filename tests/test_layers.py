@@ -268,7 +268,7 @@ COMPILER_ROOMS = {
     "host/native": {"ground", "emit", "bridge"},
     "host": {"ground", "emit", "bridge", "host/native"},
     "inspection": {"ground", "emit", "bridge", "host"},
-    "": {"ground", "emit", "bridge", "passes", "host", "inspection"},
+    "": {"ground", "emit", "bridge", "passes", "host", "host/native", "inspection"},
 }
 
 

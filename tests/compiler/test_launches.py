@@ -21,8 +21,9 @@ from numba_cute.compiler.ground.target import compiling_for
 from numba_cute.compiler.host import launching, tensormap
 from numba_cute.compiler.host.configured import Configured
 from numba_cute.compiler.host.native import plans
+from numba_cute.isa.facts.tensormap import Im2col, Im2colWide, TensorMapRecord
 
-from .test_native_launch import GPU, Launched, tensor_at
+from .noting import GPU, Launched, tensor_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::numba.cuda.core.errors.NumbaPerformanceWarning")
 
@@ -86,18 +87,18 @@ def fresh(kernel):
     return cuda.jit(kernel.py_func)
 
 
-def test_numbas_syntax_is_in_machine_code_from_the_second_launch_on(launches):
+def test_numbas_syntax_is_in_machine_code_from_the_third_launch_on(launches):
     kernel = fresh(numbers)
     launches.sizes = [8, 8]
     first = kernel[3, 32]
     for k in range(4):
         kernel[3, 32](tensor_at(0x1000 * (k + 1)), k)
         assert given(launches) == [0x1000 * (k + 1), k] and launches.seen[-1][0] == (3, 1, 1)
-    assert type(first) is Configured and [p.launched for p in first._cute_site.plans] == [3]
+    assert type(first) is Configured and [p.launched for p in first._cute_site.plans] == [2]
     first(tensor_at(0x1000, (8,)), 2.5)
     assert len(first._cute_site.plans) == 2 and len(launches.seen) == 5
     first(tensor_at(0x2000, (8,)), 3.5)
-    assert [p.launched for p in first._cute_site.plans] == [3, 1]
+    assert [p.launched for p in first._cute_site.plans] == [2, 1]
 
 
 def test_a_bound_launch_and_a_prepared_one(launches):
@@ -107,7 +108,7 @@ def test_a_bound_launch_and_a_prepared_one(launches):
         bound(tensor_at(0x1000), k)
         assert given(launches) == [0x1000, k]
         assert launches.seen[-1][:5] == ((2, 3, 1), (64, 1, 1), 128, 0, [(4, (2, 1, 1)), (6, (1, 0, 0))])
-    assert bound._site.plans[0].launched == 2
+    assert bound._site.plans[0].launched == 1
     bound(a=tensor_at(0x3000), n=9)
     assert given(launches) == [0x3000, 9]
     call = bound.prepare(tensor_at(0x2000), 7)
@@ -122,11 +123,11 @@ def test_kernels_of_the_dsl(launches):
     for k in range(3):
         kernel[1, 32](tensor_at(0x1000 + 256 * k), k, 4)
         assert struct.unpack_from("<i", launches.seen[-1][-1][1])[0] == k
-    assert kernel[1, 32]._site.plans[0].launched == 2
+    assert kernel[1, 32]._site.plans[0].launched == 1
     kernel[1, 32](tensor_at(0x1000), 1, times=5)
     kernel[1, 32](tensor_at(0x1000), 1, 5)
     kernel[1, 32](tensor_at(0x1000), 1, 5)
-    assert [p.launched for p in kernel[1, 32]._site.plans] == [2, 1]
+    assert [p.launched for p in kernel[1, 32]._site.plans] == [1, 1]
 
 
 def test_a_method_reads_its_object_at_each_launch(launches):
@@ -161,7 +162,7 @@ def test_tensor_maps_of_plain_tensors_are_made_once_each(launches, monkeypatch):
             values = launches.seen[-1][-1]
             assert values[1] == int(t.iterator.address).to_bytes(8, "little") * 16
     assert len(encoded) == 3
-    assert kernel[1, 32]._site.plans[0].launched == 8
+    assert kernel[1, 32]._site.plans[0].launched == 7
 
 
 def test_plain_kernels_launch_as_numba_has_it(launches, monkeypatch):
@@ -203,7 +204,7 @@ def test_recompiling_forgets(launches):
     kernel = fresh(numbers)
     configured, bound = kernel[1, 32], cute.launch(kernel, grid=1, block=32)
     for launch in (configured, bound):
-        for _ in range(2):
+        for _ in range(3):
             launch(tensor_at(0x1000), 1)
     kernel.recompile()
     for launch, site in ((configured, configured._cute_site), (bound, bound._site)):
@@ -226,7 +227,8 @@ def test_callbacks_before_a_launch_are_called(launches):
 def test_a_configuration_is_pickled_as_numbas(launches):
     launches.sizes = [8, 8]
     configured = fresh(numbers)[1, 32]
-    configured(tensor_at(0x1000), 1)
+    for _ in range(3):
+        configured(tensor_at(0x1000), 1)
     configured.dispatcher = None  # Numba pickles dispatchers by their bytecode
     made = pickle.loads(pickle.dumps(configured))
     assert type(made) is dispatcher._LaunchConfiguration
@@ -243,3 +245,59 @@ def test_a_launch_keeps_no_tensor(launches):
             del t
             gc.collect()
             assert gone() is None
+
+
+class Encoder:
+    """The driver's functions that encode tensor maps. They note what they are given."""
+
+    def __init__(self, monkeypatch):
+        self.calls = []
+        for name in ("Tiled", "Im2col", "Im2colWide"):
+            monkeypatch.setattr(tensormap.bindings, f"cuTensorMapEncode{name}", self.named(name))
+
+    def named(self, name):
+        def encode(*args):
+            flat = [[int(x) for x in a] if isinstance(a, list) else getattr(a, "name", a) for a in args]
+            self.calls.append((name, *flat))
+            return tensormap.bindings.CUresult.CUDA_SUCCESS, tensormap.bindings.CUtensorMap()
+
+        return encode
+
+
+MAPS = [
+    (TensorMapRecord(cute.Float16, 0x1000, (64, 32), (128,), (16, 8), swizzle="32B"),
+     ("Tiled", "FLOAT16", 2, 0x1000, [64, 32], [128], [16, 8], [1, 1], "NONE", "32B", "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float32, 0x1000, (64,), (), (16,), oob_fill="nan", l2_promotion="none"),
+     ("Tiled", "FLOAT32", 1, 0x1000, [64], [16], [16], [1], "NONE", "NONE", "NONE", "NAN_REQUEST_ZERO_FMA")),
+    (TensorMapRecord(cute.Float4E2M1FN, 0x1000, (128, 8), (64,), (128, 8)),
+     ("Tiled", "16U4_ALIGN8B", 2, 0x1000, [128, 8], [64], [128, 8], [1, 1], "NONE", "NONE", "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float6E3M2FN, 0x1000, (128, 8), (96,), (128, 8), swizzle="128B"),
+     ("Tiled", "16U6_ALIGN16B", 2, 0x1000, [128, 8], [96], [128, 8], [1, 1], "NONE", "128B", "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float16, 0x1000, (8, 6, 5, 4), (16, 96, 480), im2col=Im2col((-1, -1), (-1, -1), 8, 12)),
+     ("Im2col", "FLOAT16", 4, 0x1000, [8, 6, 5, 4], [16, 96, 480], [-1, -1], [-1, -1], 8, 12, [1] * 4, "NONE", "NONE",
+      "L2_128B", "NONE")),
+    (TensorMapRecord(cute.Float16, 0x1000, (32, 6, 5), (64, 384), im2col=Im2colWide(-1, 1, 32, 4), swizzle="64B"),
+     ("Im2colWide", "FLOAT16", 3, 0x1000, [32, 6, 5], [64, 384], -1, 1, 32, 4, [1] * 3, "NONE", "W", "64B", "L2_128B",
+      "NONE")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("record, want", MAPS, ids=[f"{w[0]}_{w[1]}_{w[2]}" for _, w in MAPS])
+def test_tensor_maps_are_encoded_by_the_drivers_public_functions(monkeypatch, record, want):
+    monkeypatch.setattr(tensormap, "known_to_cuda", lambda address: None)
+    encoder = Encoder(monkeypatch)
+    assert len(tensormap.encode(record)) == tensormap.BYTES
+    (call,) = encoder.calls
+    assert len(call) == len(want)
+    for got, expected in zip(call, want):
+        assert got.endswith(f"_{expected}") or got == expected if isinstance(expected, str) else got == expected
+
+
+def test_a_call_of_the_dsl_is_remembered_with_its_settings(launches):
+    kernel = cute.kernel(annotated.py_func)
+    launches.sizes = [8, 4]
+    for k in range(4):
+        for grid in (1, [2, 3]):
+            kernel(tensor_at(0x1000), k, 4).launch(grid=grid, block=[32, 1, 1], cluster=None)
+            assert launches.seen[-1][0] == ((1, 1, 1) if grid == 1 else (2, 3, 1))
+    assert [p.launched for launch in kernel._launches.values() for p in launch._site.plans] == [2, 2]

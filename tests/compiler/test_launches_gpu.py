@@ -116,7 +116,7 @@ def test_cute_tensors_scalars_tuples_and_numpy_numbers():
             out = t.zeros(3, device="cuda")
             configured(from_dlpack(out), numbers, (k, (2 * k, 1)))
             assert out.tolist() == [float(numbers), k, 2 * k]
-    assert sum(p.launched for p in site(tells[1, 32]).plans) >= 12
+    assert sum(p.launched for p in site(tells[1, 32]).plans) >= 10
 
 
 def test_annotations_and_static_arguments():
@@ -290,11 +290,12 @@ def test_recompiled_kernels_are_launched():
     t = torch()
     x = t.zeros(32, device="cuda")
     made = cuda.jit(increments.py_func)
-    made[1, 32](x)
-    made[1, 32](x)
+    for _ in range(4):
+        made[1, 32](x)
     made.recompile()
     made[1, 32](x)
-    assert x[0].item() == 3 and sum(p.launched for p in site(made[1, 32]).plans) == 1
+    made[1, 32](x)
+    assert x[0].item() == 6 and [p.launched for p in site(made[1, 32]).plans] == [2, 1]
 
 
 def test_devices():

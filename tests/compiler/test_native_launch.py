@@ -13,108 +13,16 @@ import weakref
 import numpy as np
 import pytest
 from numba.cuda import types
-from numba.cuda.typing.typeof import Purpose, typeof
 
 import numba_cute as cute
-from numba_cute.compiler.host.kernel import CuteKernel
-from numba_cute.compiler.host.native import arrays, driver, packing, plans, sites, words
+from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.compiler.host.native.language import Code, Foreign, python_api
 from numba_cute.seam import recording
 from numba_cute.seam.constexpr import Constexpr
 
-GPU, OTHER_GPU = 7, 9
-"""Contexts."""
+from .noting import Exporter, array_type, kernel_of, launches, packed, planned, tensor_at
 
-
-class Launched:
-    """The driver's functions, and what they were given. sizes: bytes of each parameter of the kernel."""
-
-    def __init__(self):
-        self.seen, self.sizes, self.result = [], [], 0
-        self.current, self.calls = GPU, []
-        word, c_int = ctypes.c_void_p, ctypes.c_int
-        kinds = [(self.launch, 4), (self.get, 1), (self.push, 1), (self.pop, 1)]
-        self.kept = [ctypes.CFUNCTYPE(c_int, *[word] * n)(f) for f, n in kinds]
-        self.driver = driver.Driver(*(ctypes.cast(f, word).value for f in self.kept))
-
-    def launch(self, config, kernel, parameters, extra):
-        found = packing.Config.from_address(config)
-        pointers = (ctypes.c_void_p * len(self.sizes)).from_address(parameters)
-        values = [ctypes.string_at(p, n) for p, n in zip(pointers, self.sizes)]
-        attributes = [
-            (a.id, tuple(a.value.words[:3]))
-            for a in (packing.Attribute * found.count).from_address(found.attributes)
-        ]  # fmt: skip
-        self.seen.append((tuple(found.grid), tuple(found.block), found.smem, found.stream or 0, attributes, values))
-        self.aligned = all(p % packing.MAP == 0 for p, n in zip(pointers, self.sizes) if n > packing.MAP)
-        self.context, self.kernel = self.current, kernel
-        return self.result
-
-    def get(self, place):
-        ctypes.c_void_p.from_address(place).value = self.current
-        return 0
-
-    def push(self, context):
-        self.calls.append(context)
-        self.before, self.current = self.current, context
-        return 0
-
-    def pop(self, place):
-        self.calls.append("pop")
-        self.current = self.before
-        return 0
-
-
-@pytest.fixture
-def launches(monkeypatch):
-    made = Launched()
-    monkeypatch.setattr(plans, "driver", lambda: made.driver)
-    monkeypatch.setattr(plans, "current_context", lambda: GPU)
-    return made
-
-
-class Slow:
-    """What is called where no plan suits."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, *args, **named):
-        self.calls.append((args, named))
-
-
-def kernel_of(args, argument_types=None):
-    """A compiled kernel, as far as a launch reads it."""
-    types_of = tuple(typeof(a, Purpose.argument) for a in args) if argument_types is None else tuple(argument_types)
-    fields = {"argument_types": types_of, "debug": False, "extensions": [], "cooperative": False}
-    return CuteKernel.__new__(type("Kernel", (CuteKernel,), fields))
-
-
-def planned(launches, given, args=None, *, stream=5, cluster=None, pdl=False, argument_types=None, changed=None):
-    """A site with a plan of a launch."""
-    args = given if args is None else args
-    kernel = kernel_of(args, argument_types)
-    setting = plans.Setting(kernel, 1234, (6, 2, 1), (32, 1, 1), 48, stream, cluster, pdl)
-    made = plans.plan(setting, given, args, changed or {})
-    if made is None:
-        return None
-    slow = Slow()
-    site = sites.Site(slow)
-    site.add(made)
-    site.slow, site.setting = slow, setting
-    begins = list(made._offsets[: made._count])
-    ends = [*begins[1:], len(made._template)]
-    launches.sizes[:] = [e - b for b, e in zip(begins, ends)]
-    return site
-
-
-def packed(launches, site, *args):
-    """The words of the parameters that a launch gives the driver."""
-    launches.seen.clear()
-    assert site.call(*args) is None
-    assert not site.slow.calls, "no plan suited"
-    ((*_, values),) = launches.seen
-    return values
+__all__ = ["launches"]
 
 
 class Colour(enum.Enum):
@@ -207,11 +115,6 @@ def test_static_arguments(launches):
         site.slow.calls.clear()
 
 
-def tensor_at(address, shape=(4,), dtype=cute.Float32):
-    pointer = cute.make_ptr(dtype, address, cute.AddressSpace.gmem)
-    return cute.make_tensor(pointer, cute.make_layout(shape))
-
-
 @pytest.fixture
 def any_memory(monkeypatch):
     monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: True)
@@ -269,161 +172,6 @@ def test_tensor_maps_are_128_bytes_at_multiples_of_64(launches, any_memory, monk
             n, tensor_map = packed(launches, site, 9, one)
             assert tensor_map == address.to_bytes(8, "little") * 16 and launches.aligned
     assert len(encoded) == 3, "a map is encoded once"
-
-
-class Exporter:
-    """Arrays of a library with DLPack's exchange functions."""
-
-    def __init__(self, data, shape, strides, device=(2, 0), dtype=(2, 32, 1)):
-        self.shape = (ctypes.c_int64 * len(shape))(*shape)
-        self.strides = (ctypes.c_int64 * len(shape))(*strides)
-        self.view = arrays.DLTensor(
-            data, *device, len(shape), *dtype, ctypes.addressof(self.shape), ctypes.addressof(self.strides), 0
-        )
-
-
-STREAM = [0x77]
-
-
-def _view(obj, out):
-    ctypes.memmove(out, ctypes.addressof(obj.view), ctypes.sizeof(arrays.DLTensor))
-    return 0
-
-
-def _stream(kind, device, out):
-    ctypes.c_void_p.from_address(out).value = STREAM[0] + device
-    return 0
-
-
-_KEPT = [
-    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(_view),
-    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(_stream),
-]
-_FUNCTIONS = [ctypes.cast(f, ctypes.c_void_p).value for f in _KEPT]
-_API = arrays._Exchange(1, 3, None, None, None, None, *_FUNCTIONS)
-_NAME = b"dlpack_exchange_api"
-_new = ctypes.pythonapi.PyCapsule_New
-_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-Exporter.__dlpack_c_exchange_api__ = _new(ctypes.addressof(_API), _NAME, None)
-
-
-def array_type(dims, layout="C", dtype=types.float32):
-    return types.Array(dtype, dims, layout)
-
-
-def words_of(values):
-    return [struct.unpack_from("<q", v)[0] for v in values]
-
-
-def test_arrays_of_the_exchange_functions(launches):
-    site = planned(launches, (Exporter(0x1000, (2, 3), (3, 1)),), argument_types=[array_type(2)])
-    got = words_of(packed(launches, site, Exporter(0x2000, (5, 7), (7, 1))))
-    assert got == [0, 0, 35, 4, 0x2000, 5, 7, 28, 4]
-    got = words_of(packed(launches, site, Exporter(0x2000, (1, 7), (99, 1))))
-    assert got[5:] == [1, 7, 396, 4], "the stride of one row is no matter"
-    for other in (
-        Exporter(0x1000, (2, 3), (4, 1)), Exporter(0x1000, (2, 3), (1, 2)), Exporter(0x1000, (6,), (1,)),
-        Exporter(0x1000, (2, 3), (3, 1), dtype=(2, 64, 1)), Exporter(0x1000, (2, 3), (3, 1), dtype=(0, 32, 1)),
-        Exporter(0x1000, (2, 3), (3, 1), device=(2, 1)), Exporter(0x1000, (2, 3), (3, 1), device=(1, 0)),
-        Exporter(0x1000, (0, 3), (3, 1)),
-    ):  # fmt: skip
-        site.call(other)
-        assert len(site.slow.calls) == 1
-        site.slow.calls.clear()
-
-
-@pytest.mark.parametrize(
-    "layout, good, bad", [("F", [(1, 2), (1, 99)], [(3, 1), (2, 1)]), ("A", [(4, 1), (2, 12)], [(3, 1), (1, 2)])]
-)
-def test_layouts_of_arrays(launches, layout, good, bad):
-    shapes = {(1, 99): (2, 1)}
-    first = Exporter(0x1000, (2, 3), good[0])
-    site = planned(launches, (first,), argument_types=[array_type(2, layout)])
-    for strides in good[: 1 if layout == "F" else 2]:
-        shape = shapes.get(strides, (2, 3))
-        assert words_of(packed(launches, site, Exporter(0x1000, shape, strides)))[7:] == [4 * s for s in strides]
-    for strides in bad:
-        site.call(Exporter(0x1000, (2, 3), strides))
-        assert len(site.slow.calls) == 1
-        site.slow.calls.clear()
-
-
-def test_an_array_that_wants_gradients_goes_the_slow_way(launches):
-    class Grad(Exporter):
-        requires_grad = False
-
-    good, bad = Grad(0x1000, (4,), (1,)), Grad(0x1000, (4,), (1,))
-    bad.requires_grad = True
-    site = planned(launches, (good,), argument_types=[array_type(1)])
-    packed(launches, site, good)
-    site.call(bad)
-    assert len(site.slow.calls) == 1
-
-
-class Described:
-    """An array as CuPy has it."""
-
-    class Data:
-        def __init__(self, ptr, device):
-            self.ptr, self.device_id = ptr, device
-
-    class Device:
-        id = 0
-
-    def __init__(self, data, shape, strides, dtype="f4", device=0):
-        self.dtype, self.shape, self.strides = np.dtype(dtype), shape, strides
-        self.data, self.device = self.Data(data, device), self.Device()
-
-
-Described.__module__ = "cupy._core"
-
-
-def test_arrays_that_attributes_describe(launches, monkeypatch):
-    monkeypatch.setattr(arrays, "_of_cupy", lambda: 0x55)
-    site = planned(launches, (Described(0x1000, (2, 3), (12, 4)),), argument_types=[array_type(2)], stream=None)
-    got = words_of(packed(launches, site, Described(0x2000, (5, 7), (28, 4))))
-    assert got == [0, 0, 35, 4, 0x2000, 5, 7, 28, 4] and launches.seen[0][3] == 0x55
-    for other in (
-        Described(0x1000, (2, 3), (16, 4)), Described(0x1000, (2, 3), (12, 4), "i4"), Described(0x1000, (6,), (4,)),
-        Described(0x1000, (2, 3), (12, 4), device=1), Described(0x1000, (2, "3"), (12, 4)),
-        Described(None, (2, 3), (12, 4)),
-    ):  # fmt: skip
-        site.call(other)
-        assert len(site.slow.calls) == 1
-        site.slow.calls.clear()
-
-
-def test_the_stream_is_the_librarys_unless_one_is_named(launches):
-    x = Exporter(0x1000, (4,), (1,))
-    for stream, want in ((None, 0x77), (5, 5), (0, 0)):
-        site = planned(launches, (x,), argument_types=[array_type(1)], stream=stream)
-        packed(launches, site, x)
-        assert launches.seen[0][3] == want
-    site = planned(launches, (3,), stream=None)
-    packed(launches, site, 3)
-    assert launches.seen[0][3] == 0
-
-
-def test_libraries_that_use_different_streams_go_the_slow_way(launches, monkeypatch):
-    now = [0x77]
-    monkeypatch.setattr(arrays, "_of_cupy", lambda: now[0])
-    args = Exporter(0x1000, (4,), (1,)), Described(0x1000, (4,), (4,))
-    site = planned(launches, args, argument_types=[array_type(1)] * 2, stream=None)
-    packed(launches, site, *args)
-    now[0] = 0x99
-    site.call(*args)
-    assert len(site.slow.calls) == 1
-
-
-def test_the_arguments_device_is_made_current(launches):
-    x = Exporter(0x1000, (4,), (1,))
-    tied = planned(launches, (x,), argument_types=[array_type(1)])
-    launches.current = OTHER_GPU
-    packed(launches, tied, x)
-    assert launches.calls == [GPU, "pop"] and launches.context == GPU and launches.current == OTHER_GPU
-    free = planned(launches, (3,))
-    free.call(3)
-    assert len(free.slow.calls) == 1, "numbers do not say where: the slow way finds out"
 
 
 def test_clusters_dependent_launches_grid_and_shared_memory(launches):

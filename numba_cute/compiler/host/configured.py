@@ -43,7 +43,7 @@ class Configured(_LaunchConfiguration):
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
-        state.pop("_cute_site", None)
+        state.pop("_cute_site")
         return state
 
     def __reduce__(self) -> Any:
@@ -79,5 +79,8 @@ def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream:
     ):
         return
     if type(found) is _LaunchConfiguration:
+        if not found.__dict__.setdefault("_cute_launched", False):  # machine code is made for what is launched again
+            found.__dict__["_cute_launched"] = True
+            return
         _adopt(found)
     found._cute_site.add(plan(setting, args, args, {}))

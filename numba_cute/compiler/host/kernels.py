@@ -20,6 +20,9 @@ from ...seam.prints import printing
 from .classes import without_classes
 from .cluster import cluster_shape
 
+_MOST_LAUNCHES = 128
+"""That a kernel remembers: as many as Numba's."""
+
 
 class Kernel:
     """A kernel that `cute.kernel` made: `k(*args).launch(grid=…, block=…)`, or as any kernel of Numba
@@ -77,10 +80,23 @@ class Kernel:
         try:
             return self._launches[configuration]
         except (KeyError, TypeError):
-            made = self._configured(configuration)
+            return self._remembered(configuration, self._configured(configuration))
+
+    def launch_of(self, bounds: tuple[int, int | None], settings: dict[str, Any]) -> Callable[..., None]:
+        """Return what launches the kernel, as `bounded` by `bounds`, with the settings of `cute.launch`: the same each
+        time, but for a method, which is its object's."""
+        key = (bounds, *settings.values())
         try:
-            if len(self._launches) < 128:  # as many as Numba remembers
-                self._launches[configuration] = made
+            return self._launches[key]  # type: ignore[no-any-return]
+        except (KeyError, TypeError):
+            from .launching import launch  # Numba's own simulator has no launches
+
+            return self._remembered(key, launch(self.bounded(*bounds), **settings))  # type: ignore[no-any-return]
+
+    def _remembered(self, key: Any, made: Any) -> Any:
+        try:
+            if len(self._launches) < _MOST_LAUNCHES:
+                self._launches[key] = made
         except TypeError:  # a list, or a stream that has no hash
             pass
         return made
@@ -136,14 +152,12 @@ class Call:
         most = threads if max_number_threads is None else _threads(max_number_threads)
         if most < threads:
             raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
-        kernel = self.kernel.bounded(most, min_blocks_per_mp)
         launcher = LAUNCHER.get()
         if launcher is not None:
-            launcher(kernel, self.args, options)
+            launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, options)
             return
-        from .launching import launch  # Numba's own simulator has no launches
-
-        launch(kernel, **options, stream=stream or 0, pdl=use_pdl)(*self.args)
+        settings = {**options, "stream": stream or 0, "pdl": use_pdl}
+        self.kernel.launch_of((most, min_blocks_per_mp), settings)(*self.args)
 
 
 def _threads(block: Any) -> int:

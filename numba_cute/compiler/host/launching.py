@@ -114,7 +114,9 @@ def _submit(setting: Setting, stream: int, parameters: list[Any]) -> None:
         error = bindings.CUresult(code)
         said = bindings.cuGetErrorString(error)[1]
         why = said.decode() if isinstance(said, bytes) else "no description"
-        what = f"{setting.kernel.py_func.__name__} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
+        kernel = setting.kernel  # one from the disk has no function
+        name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
+        what = f"{name} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
         raise driver.CudaAPIError(
             code, f"{error.name}: {why}; launch of {what} and {setting.smem} bytes of dynamic shared memory"
         )  # fmt: skip
@@ -170,10 +172,14 @@ class Launch:
         handle = int(self.configuration.stream.handle) if named_stream(stream) else None
         self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, pdl)
         self._site: Site | None = None
+        self._launched = False
         self._launch: Callable[..., None] = self._slowly
 
     def _compiled(self, args: Any) -> Any:
-        return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
+        dispatcher = self.kernel._select_launch_config_dispatcher(self.configuration)
+        found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
+        dispatcher._update_launch_config_sensitivity(found, self.configuration)
+        return found
 
     def _slowly(self, *given: Any, **named: Any) -> None:
         """Launch what no plan is of, and make one of it."""
@@ -184,7 +190,12 @@ class Launch:
             setting = launched(compiled, args, self._setting)
             if named or setting.kernel is None or getattr(self.given, "__self__", None) is not None:
                 return
-            if self._site is None:  # machine code is made for what is launched again
+            if self.kernel._launch_config_sensitive:
+                return
+            if not self._launched:  # machine code is made for what is launched again
+                self._launched = True
+                return
+            if self._site is None:
                 self._site = Site(self._slowly, self.kernel)
                 self._launch = self._site.call
             self._site.add(plan(setting, given, args, changes(self.kernel, whole, args)))

@@ -66,12 +66,14 @@ def encode(record: Any) -> bytes:
     rank, walk = len(record.dims), record.im2col
     memory = (
         kind, rank, int(record.address), _words(record.dims, bindings.cuuint64_t),
-        _words(record.strides_bytes, bindings.cuuint64_t),
+        _words(record.strides_bytes or (16,), bindings.cuuint64_t),  # of one dimension the driver reads none
     )  # fmt: skip
     if walk is None:
         box = _words(record.box, bindings.cuuint32_t)
         error, made = bindings.cuTensorMapEncodeTiled(*memory, box, *_options(record), *_last(record))
     elif isinstance(walk, Im2colWide):
+        if not hasattr(bindings, "cuTensorMapEncodeIm2colWide"):
+            raise CuteError("these CUDA bindings cannot encode im2col along W: pip install 'cuda-bindings>=13'")
         mode = _member("CUtensorMapIm2ColWideMode", "CU_TENSOR_MAP_IM2COL_WIDE_MODE_", walk.mode.upper())
         error, made = bindings.cuTensorMapEncodeIm2colWide(
             *memory, walk.lower, walk.upper, walk.channels, walk.pixels, *_options(record), mode, *_last(record)

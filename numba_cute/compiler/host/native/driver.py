@@ -44,7 +44,7 @@ def current_context() -> int:
 
 
 def _address(name: str, version: int, flags: Any) -> int:
-    error, address, _ = bindings.cuGetProcAddress(name.encode(), version, flags)
+    error, address, _ = bindings.cuGetProcAddress(name.encode(), version, int(flags))
     if error != bindings.CUresult.CUDA_SUCCESS or not address:
         raise CuteError(f"the CUDA driver has no {name}: install one of CUDA 12 or newer")
     return int(address)
