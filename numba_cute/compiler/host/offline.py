@@ -14,7 +14,7 @@ from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, is_host, static_arguments
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
-from . import ptxas
+from . import linking, ptxas
 from .facts import required_smem
 from .lowering import lowered
 from .mapped import mapped
@@ -94,17 +94,26 @@ def _argument_types(args: Any) -> tuple[types.Type, ...]:
 
 def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
     """Compile a kernel; gives its symbol and its PTX."""
+    name, ptx, _ = _code(py_func, argtypes, options, cc)
+    return name, ptx
+
+
+def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any]]:
+    """Compile a kernel; gives its symbol, its PTX, and what it is linked with."""
     with building(py_func, options.get("launch_bounds")):
         cres = lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
         cuda_dispatcher.kernel_fixup(function, options.get("debug", False))
         cuda_dispatcher.nvvm.set_launch_bounds(function, options.get("launch_bounds"))
-        return function.name, "\n".join(cres.library.get_asm_strs(cc=cc))
+        ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
+        return function.name, ptx, linking.parts_of(cres, ptx, options)
 
 
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
-    name, ptx = ptx_of(py_func, argtypes, options, cc)
-    cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
+    name, ptx, parts = _code(py_func, argtypes, options, cc)
+    most = options.get("max_registers")
+    cubin, said = ptxas.assemble(ptx, arch, most, relocatable=bool(parts))
+    cubin = linking.link(cubin, parts, arch, cc, most) if parts else cubin
     result = Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
     warn_if_slow(py_func.__name__, result.notes)
     return result
