@@ -17,6 +17,7 @@ from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes
 from ..seam.withs import without_with
 from .bridge import contexts
 from .ground import ownership
+from .host.classes import without_classes
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.inlining import InlineClosures, InlineOverloaded
@@ -58,7 +59,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
 
 def _read(state: Any) -> None:
     """Let Numba read the function's code as this library means it."""
-    function = without_with(state.func_id.func)
+    function = without_classes(without_with(state.func_id.func))
     if function is not state.func_id.func:
         state.func_id = FunctionIdentity.from_function(function)
         ExtractByteCode().run_pass(state)
