@@ -2,30 +2,28 @@
 """How long the example's GEMM takes to compile cold in a warm process, and where the time goes. Needs no GPU.
 
 Each round is a new process: everything is imported and one trivial kernel compiled, then the GEMM is compiled for the
-first time. Writes benchmarks/results/compile_time.json.
+first time.
 
-    python benchmarks/compile_time.py --rounds 5
+    python -m benchmarks compile_time --rounds 5
 """
 
-import argparse
-import datetime
 import json
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 
 
 def measure():
     """One cold compilation: seconds for each part, and in all."""
-    sys.path.insert(0, str(ROOT / "examples"))
     import numba.cuda.cudadrv.nvvm as nvvm
     import numpy as np
     from numba import cuda
@@ -78,40 +76,28 @@ def measure():
     return spent
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(parser):
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--one", action="store_true", help="measure once, in this process, and print JSON")
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure()))
-        return
+
+
+def run(options):
+    """The median of each part, over processes that compile once."""
     rounds = []
     for _ in tqdm(range(options.rounds), desc="compiling cold"):
         done = subprocess.run([sys.executable, __file__, "--one"], capture_output=True, text=True, check=True)
         rounds.append(json.loads(done.stdout.splitlines()[-1]))
-    parts = {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
-    for name, seconds in sorted(parts.items(), key=lambda item: -item[1]):
-        print(f"{seconds:7.3f} s  {name}")
-    names = ("numba", "numba-cuda", "llvmlite", "nvidia-nvvm", "nvidia-cuda-nvcc")
-    out = ROOT / "benchmarks" / "results" / "compile_time.json"
-    out.write_text(
-        json.dumps(
-            {
-                "what": "cold compile of examples/hopper_gemm.py in a warm process, sm_90a, median of rounds",
-                "date": datetime.date.today().isoformat(),
-                "machine": f"{platform.processor() or platform.machine()}, Python {platform.python_version()}",
-                "versions": {n: version(n) for n in names},
-                "rounds": len(rounds),
-                "seconds": parts,
-                "totals": [r["total"] for r in rounds],
-            },
-            indent=1,
-        )
-        + "\n"
-    )
-    print(f"wrote {out}")
+    names = sorted(rounds[0], key=lambda name: -statistics.median(r[name] for r in rounds))
+    figures = {}
+    for name in names:
+        times = [r[name] for r in rounds]
+        figures[name] = Figure(statistics.median(times), "s", interval=(min(times), max(times)))
+    return Result(figures, {"rounds": rounds})
 
+
+ENTRY = Entry("compile_time", "a cold compile of examples/hopper_gemm.py in a warm process, by parts", run, arguments)
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["--one"]:
+        print(json.dumps(measure()))
+    else:
+        harness.main(ENTRY, __doc__)

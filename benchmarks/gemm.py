@@ -3,43 +3,38 @@
 
 burst: a second of rest, 3 launches to warm up, 10 timed. sustained: the GPU is kept busy for seconds first, and then
 the contenders take turns of a quarter of a second without a pause; power limits the clock. Each round rotates the
-order; what counts is the median of the per-round ratios to cuBLAS.
+order; what counts is the median of the per-round ratios to cuBLAS (docs/testing.md).
 
-    python benchmarks/gemm.py                                   bf16 and f16 at 4096 and 8192: about three minutes
-    python benchmarks/gemm.py --sizes 4096 256x512x16384 --dtypes bf16 e4m3 --rounds 7 --regimes sustained
-    python benchmarks/gemm.py --sizes 8192 --dtypes bf16 --majors mnn --contenders
-    python benchmarks/gemm.py --sizes 8192 --dtypes s8*bf16 --contenders          weights A in 8 bits, B in bf16
-    python benchmarks/gemm.py --sizes 8192 --example ampere_gemm --contenders
+    python -m benchmarks gemm                                   bf16 and f16 at 4096 and 8192: about three minutes
+    python -m benchmarks gemm --sizes 4096 256x512x16384 --dtypes bf16 e4m3 --rounds 7 --regimes sustained
+    python -m benchmarks gemm --sizes 8192 --dtypes bf16 --majors mnn --contenders
+    python -m benchmarks gemm --sizes 8192 --dtypes s8*bf16 --contenders          weights A in 8 bits, B in bf16
+    python -m benchmarks gemm --sizes 8192 --example ampere_gemm --contenders
 """
 
 import argparse
-import contextlib
-import datetime
-import json
 import math
 import os
-import platform
 import statistics
-import subprocess
 import sys
-import threading
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
+from numba_cute.testing import Pace, compare  # noqa: E402
 
 import ampere_gemm  # noqa: E402
 import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
 import hopper_mixed_gemm  # noqa: E402
 
-BURST_REST, BURST_WARM, BURST_LAUNCHES = 1.0, 3, 10
-SUSTAINED_WARM, TURN = 3.0, 0.25
+PACE = Pace(turn=0.25, least=3.0, most=6.0, rest=1.0, burst_warm=3, burst=10)
 L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
 
 
@@ -62,7 +57,7 @@ def triton_maker(a, b, c, example):
         os.environ["DISABLE_MMA_V3"] = "1"  # read when Triton compiles
     import triton
 
-    import triton_gemm
+    from benchmarks.peers import triton_gemm
 
     configs, launcher = triton_gemm.CONFIGS, triton_gemm.launcher
     if example == "ampere_gemm":
@@ -82,102 +77,24 @@ def triton_maker(a, b, c, example):
     return lambda a, b, c: launcher(a, b, c, best)
 
 
-# ---------------------------------------------------------------- the GPU's clock and power
-
-
-class Monitor:
-    """Samples of (time, SM clock in MHz, power in W), ten a second, from a running nvidia-smi."""
-
-    def __init__(self):
-        self.samples = []
-        command = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits", "-lms", "100"]
-        try:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        except OSError:
-            self.process = None
-            return
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            with contextlib.suppress(ValueError):
-                clock, power = (float(x) for x in line.split(","))
-                self.samples.append((time.time(), clock, power))
-
-    def between(self, start, end):
-        """Mean clock and power of a span of time."""
-        inside = [s for s in self.samples if start <= s[0] <= end]
-        if not inside:
-            return None
-        return {"sm_mhz": statistics.mean(s[1] for s in inside), "watts": statistics.mean(s[2] for s in inside)}
-
-    def close(self):
-        if self.process is not None:
-            self.process.terminate()
-
-
 # ---------------------------------------------------------------- measuring
 
 
-def timed(launches, count):
-    """Seconds for each of `count` launches, taken in turn from `launches` (one for each set of buffers)."""
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for i in range(count):
-        launches[i % len(launches)]()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) * 1e-3 / count
-
-
-def rotated(names, round_):
-    return names[round_ % len(names) :] + names[: round_ % len(names)]
-
-
-def burst_round(contenders, order, bar):
-    seconds = {}
-    for name in order:
-        time.sleep(BURST_REST)
-        timed(contenders[name], BURST_WARM)
-        seconds[name] = timed(contenders[name], BURST_LAUNCHES)
-        bar.update()
-    return seconds
-
-
-def sustained_round(contenders, order, bar, counts):
-    seconds = {}
-    for name in order:
-        seconds[name] = timed(contenders[name], counts[name])
-        bar.update()
-    return seconds
-
-
-def measure(contenders, regime, rounds, monitor, flops, bar):
+def measure(contenders, regime, rounds, flops):
     """TFLOP/s of each contender in each round, ratios to cuBLAS, and the GPU's clock and power."""
-    names = list(contenders)
-    if regime == "sustained":
-        per = {name: timed(launches, 20) for name, launches in contenders.items()}
-        counts = {name: max(20, int(TURN / s)) for name, s in per.items()}
-        until = time.time() + SUSTAINED_WARM
-        while time.time() < until:
-            for name in names:
-                timed(contenders[name], counts[name])
-    start, all_rounds = time.time(), []
-    for r in range(rounds):
-        order = rotated(names, r)
-        if regime == "sustained":
-            all_rounds.append(sustained_round(contenders, order, bar, counts))
-        else:
-            all_rounds.append(burst_round(contenders, order, bar))
-    result = {"regime": regime, "gpu": monitor.between(start, time.time()), "contenders": {}}
-    for name in names:
-        rates = [flops / s[name] * 1e-12 for s in all_rounds]
-        ratios = [s["cublas"] / s[name] for s in all_rounds]
+    found = compare(contenders, baseline="cublas", regime=regime, rounds=rounds, pace=PACE, progress=True)
+    own = {name: t.clocks for name, t in found.timings.items() if t.clocks}
+    mean = {k: statistics.fmean(c[k] for c in own.values()) for k in ("sm_mhz", "watts")} if own else None
+    result = {"regime": regime, "gpu": mean, "settled": found.settled, "contenders": {}}
+    for name, t in found.timings.items():
+        rates = [flops / us * 1e-6 for us in t.samples]
+        ratio, interval = found.speed(name)
         result["contenders"][name] = {
             "tflops": rates,
             "tflops_median": statistics.median(rates),
-            "ratio_to_cublas_median": statistics.median(ratios),
-            "ratio_to_cublas_spread": [min(ratios), max(ratios)],
+            "ratio_to_cublas_median": ratio,
+            "ratio_to_cublas_spread": [interval.low, interval.high],
+            "clocks": t.clocks,
         }
     return result
 
@@ -213,7 +130,7 @@ def errors(makers, shape, dtype, majors):
     return found
 
 
-def benchmark(shape, dtype, options, monitor, bar):
+def benchmark(shape, dtype, options):
     one = arrays(shape, dtype, options.majors)
     sets = max(2, math.ceil(L2_TIMES_TWO / sum(x.nbytes for x in one)))
     buffers = [one] + [arrays(shape, dtype, options.majors) for _ in range(sets - 1)]
@@ -231,46 +148,21 @@ def benchmark(shape, dtype, options, monitor, bar):
     result = {"m": m, "n": n, "k": k, "dtype": dtype, "majors": options.majors, "example": options.example}
     result["first_call_seconds"] = compile_seconds
     result["relative_error"] = errors(makers, shape, dtype, options.majors)
-    result["regimes"] = [
-        measure(contenders, regime, options.rounds, monitor, 2 * m * n * k, bar) for regime in options.regimes
-    ]
+    result["regimes"] = [measure(contenders, regime, options.rounds, 2 * m * n * k) for regime in options.regimes]
     return result
 
 
-def machine():
-    """The GPU, its driver, and the versions of everything that matters."""
-
-    def installed(name):
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            return None
-
-    packages = ("numba-cute", "numba", "numba-cuda", "llvmlite", "cuda-core", "nvidia-nvvm", "torch", "triton")
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    return {
-        "gpu": torch.cuda.get_device_name(),
-        "driver": subprocess.run(query, capture_output=True, text=True).stdout.strip(),
-        "cuda_of_torch": torch.version.cuda,
-        "cublas_of_torch": installed("nvidia-cublas-cu12") or installed("nvidia-cublas"),
-        "python": platform.python_version(),
-        "versions": {p: installed(p) for p in packages},
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-    }
-
-
-def report(result):
-    for regime in result["regimes"]:
-        gpu = regime["gpu"]
-        state = f", {gpu['sm_mhz']:.0f} MHz, {gpu['watts']:.0f} W" if gpu else ""
-        size = "{m} x {n} x {k}".format(**result)
-        print(f"{result['dtype']} {result['majors']} {size}, {regime['regime']}{state}")
-        for name, r in regime["contenders"].items():
-            low, high = r["ratio_to_cublas_spread"]
-            print(
-                f"    {name:8} {r['tflops_median']:6.0f} TFLOP/s   {r['ratio_to_cublas_median']:.3f} of cuBLAS "
-                f"({low:.3f} to {high:.3f})   error {result['relative_error'][name]:.2e}"
-            )
+def figures(results):
+    """The rate of each contender, by type, majors, size and regime."""
+    out = {}
+    for r in results:
+        for regime in r["regimes"]:
+            for name, c in regime["contenders"].items():
+                what = "{dtype} {majors} {m} x {n} x {k}".format(**r)
+                out[f"{what}, {regime['regime']}: {name}"] = Figure(
+                    c["tflops_median"], "TFLOP/s", True, (min(c["tflops"]), max(c["tflops"])), name != "ours"
+                )
+    return out
 
 
 def size(text):
@@ -281,8 +173,7 @@ def size(text):
     return tuple(parts * 3)[:3]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(parser):
     parser.add_argument("--sizes", type=size, nargs="+", default=[(4096,) * 3, (8192,) * 3], help="M = N = K, or MxNxK")
     parser.add_argument("--dtypes", nargs="+", default=["bf16", "f16"], help="bf16, s8*bf16, ...")
     parser.add_argument("--majors", default="kkn", help="the modes along which A, B and C are contiguous")
@@ -290,25 +181,18 @@ def main():
     parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["burst", "sustained"])
     parser.add_argument("--contenders", nargs="*", choices=("triton",), default=["triton"], help="besides cuBLAS")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=None, help="default: benchmarks/results/gemm_<gpu>.json")
-    options = parser.parse_args()
-    problems = [(shape, dtype) for shape in options.sizes for dtype in options.dtypes]
-    turns = (2 + len(options.contenders)) * options.rounds * len(options.regimes) * len(problems)
-    monitor, results = Monitor(), []
-    with tqdm(total=turns, unit="turn", smoothing=0) as bar:
-        for shape, dtype in problems:
-            bar.set_description(f"{dtype} {shape}")
-            results.append(benchmark(shape, dtype, options, monitor, bar))
-            torch.cuda.empty_cache()
-    monitor.close()
-    for result in results:
-        report(result)
-    gpu = torch.cuda.get_device_name().lower().replace(" ", "_")
-    out = options.out or ROOT / "benchmarks" / "results" / f"gemm_{gpu}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n")
-    print(f"wrote {out}")
 
+
+def run(options):
+    results = []
+    for shape in options.sizes:
+        for dtype in options.dtypes:
+            results.append(benchmark(shape, dtype, options))
+            torch.cuda.empty_cache()
+    return Result(figures(results), {"results": results})
+
+
+ENTRY = Entry("gemm", "the GEMM examples against cuBLAS and Triton", run, arguments, gpu=True)
 
 if __name__ == "__main__":
-    main()
+    harness.main(ENTRY, __doc__)

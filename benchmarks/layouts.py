@@ -6,21 +6,23 @@ kernel makes it. pycute (BSD-3) is a folder of NVIDIA/cutlass, python/pycute; wi
 set-up: what the traced calls that partition tensors and choose instructions in examples/hopper_gemm.py take of the
 time that compiling it takes, once for Numba's typing and once for its lowering.
 
-    python benchmarks/layouts.py
-    python benchmarks/layouts.py --pycute cutlass/python
+    python -m benchmarks layouts
+    python -m benchmarks layouts --pycute cutlass/python
 """
 
-import argparse
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
-import numba_cute as cute
-from numba_cute.compiler.bridge import calls
-from numba_cute.layout.pure import forget
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+import numba_cute as cute  # noqa: E402
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
+from numba_cute.compiler.bridge import calls  # noqa: E402
+from numba_cute.layout.pure import forget  # noqa: E402
+
 SET_UP = (
     "allocate_tensor", "get_slice", "group_modes", "local_tile", "make_copy_atom", "make_fragment_A", "make_fragment_B",
     "make_layout", "make_rmem_tensor", "make_tensor", "make_tiled_copy_C_atom", "make_tiled_copy_S", "partition_A",
@@ -97,7 +99,6 @@ def microseconds(call, before=None, seconds=0.02):
 
 def gemm_set_up():
     """Compile the example; gives the seconds (of this thread) that it takes, and its set-up in typing and lowering."""
-    sys.path.insert(0, str(ROOT / "examples"))
     import hopper_gemm
 
     arrays = hopper_gemm.problem(512, 512, 256, cute.BFloat16)
@@ -124,24 +125,29 @@ def gemm_set_up():
     return time.thread_time() - start, spent["typing"], spent["lowering"]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(parser):
     parser.add_argument("--pycute", type=Path, help="the folder that holds the package pycute")
     parser.add_argument("--no-gemm", action="store_true", help="leave out the set-up of the GEMM kernel")
-    args = parser.parse_args()
 
+
+def run(options):
     ours = operations(Ours())
-    theirs = operations(Pycute(args.pycute)) if args.pycute else {}
-    print(f"{'microseconds':18} {'first':>8} {'again':>8} {'pycute':>8}")
+    theirs = operations(Pycute(options.pycute)) if options.pycute else {}
+    figures = {}
     for name, call in ours.items():
-        beside = f"{microseconds(theirs[name]):8.1f}" if theirs else f"{'-':>8}"
-        print(f"{name:18} {microseconds(call, forget):8.1f} {microseconds(call):8.1f} {beside}")
-    if not args.no_gemm:
+        figures[f"{name}, first"] = Figure(microseconds(call, forget), "us")
+        figures[f"{name}, again"] = Figure(microseconds(call), "us")
+        if theirs:
+            figures[f"{name}, pycute"] = Figure(microseconds(theirs[name]), "us", peer=True)
+    if not options.no_gemm:
         whole, typing, lowering = gemm_set_up()
-        ms = 1e3 * (typing + lowering)
-        print(f"set-up of examples/hopper_gemm.py: {ms:.1f} ms of the {1e3 * whole:.0f} ms that it takes to compile "
-              f"(typing {1e3 * typing:.1f}, lowering {1e3 * lowering:.1f})")  # fmt: skip
+        figures["hopper_gemm.py: set-up in typing"] = Figure(1e3 * typing, "ms")
+        figures["hopper_gemm.py: set-up in lowering"] = Figure(1e3 * lowering, "ms")
+        figures["hopper_gemm.py: the whole compilation"] = Figure(1e3 * whole, "ms")
+    return Result(figures)
 
+
+ENTRY = Entry("layouts", "microseconds an operation of the layout algebra on the host", run, arguments)
 
 if __name__ == "__main__":
-    main()
+    harness.main(ENTRY, __doc__)

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What launching a plain kernel costs the host, with numba_cute imported and without.
 
-    python benchmarks/plain_launch.py
+    python -m benchmarks plain_launch
 
 Each side runs in processes of its own, in turn; the medians of their medians are printed, in microseconds.
 """
 
 import json
-import os
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 
 ROUNDS, LAUNCHES, PROCESSES = 40, 500, 5
 
@@ -53,25 +56,28 @@ def measure():
     return out
 
 
-def main():
+def run(_options):
+    """The host's time of a launch for each kind of argument, on both sides, in processes taken in turn."""
     sides = {"without": [], "with": []}
     for _ in range(PROCESSES):
         for side, found in sides.items():
             command = [sys.executable, __file__, side]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found.append(json.loads(done.stdout.splitlines()[-1]))
-    table = {}
+    figures = {}
     for case in sides["with"][0]:
-        medians = {side: statistics.median(f[case] for f in found) for side, found in sides.items()}
-        table[case] = {**medians, "ratio": medians["with"] / medians["without"]}
-        print(f"{case:12} without {medians['without']:6.2f} us, with {medians['with']:6.2f} us, "
-              f"ratio {table[case]['ratio']:.3f}")  # fmt: skip
-    if os.environ.get("OUT"):
-        (Path(os.environ["OUT"]) / "plain_launch.json").write_text(json.dumps(table, indent=1))
+        for side, found in sides.items():
+            times = [f[case] for f in found]
+            figures[f"{case}, {side} numba_cute"] = Figure(
+                statistics.median(times), "us", interval=(min(times), max(times)), peer=side == "without"
+            )
+    return Result(figures, {"rounds": ROUNDS, "launches": LAUNCHES, "processes": PROCESSES})
 
+
+ENTRY = Entry("plain_launch", "the host's time of a plain kernel's launch, with the import and without", run, gpu=True)
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 1 and sys.argv[1] in ("with", "without"):
         if sys.argv[1] == "with":
             import numba_cute  # noqa: F401
         import warnings
@@ -79,4 +85,4 @@ if __name__ == "__main__":
         warnings.simplefilter("ignore")
         print(json.dumps(measure()))
     else:
-        main()
+        harness.main(ENTRY, __doc__)

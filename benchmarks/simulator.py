@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast the simulator is: CPU seconds for a CTA's tile of a GEMM and thread-operations a second, checks off and on.
 
-    python benchmarks/simulator.py [--repeat 3] [--out benchmarks/results/simulator.json]
+    python -m benchmarks simulator --repeat 3
 
 The kernels are a GEMM in raw instructions (tests/sim/gemm_kernel.py) and examples/hopper_gemm.py, whose layouts are
 computed as it runs: 384 threads a CTA, tiles of 128 x 256 x K, two CTAs in a cluster. An operation is an instruction or
 memory access of one thread. "lane by lane" is a run without checks in which the lanes of a warp do not run together.
 """
 
-import argparse
-import json
-import platform
 import sys
 import time
 from contextlib import contextmanager
@@ -21,6 +18,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 import numba_cute as cute  # noqa: E402
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 from numba_cute.sim import Trace, launch  # noqa: E402
 from tests.sim.gemm_kernel import run  # noqa: E402
 
@@ -74,21 +73,23 @@ def measure(kernel, k, repeat):
     return out
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(parser):
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="write the results here too")
-    args = parser.parse_args()
+
+
+def run_all(options):
     for kernel in (raw, example):
         kernel(64, checks=False)  # imports and caches
     cases = [(raw, 512), (raw, 1024), (raw, 2048), (example, 512), (example, 1024)]
-    tiles = [measure(kernel, k, args.repeat) for kernel, k in cases]
-    results = {"python": platform.python_version(), "machine": platform.machine(), "tiles": tiles}
-    text = json.dumps(results, indent=1)
-    print(text)
-    if args.out is not None:
-        args.out.write_text(text + "\n")
+    tiles = [measure(kernel, k, options.repeat) for kernel, k in cases]
+    figures = {}
+    for t in tiles:
+        for how in ("checks off", "checks off, lane by lane", "all checks"):
+            figures[f"{t['kernel']}, K {t['k']}, {how}"] = Figure(t[how]["seconds a CTA tile"], "s")
+    return Result(figures, {"tiles": tiles})
 
+
+ENTRY = Entry("simulator", "CPU seconds of the simulator for a CTA's tile of a GEMM", run_all, arguments)
 
 if __name__ == "__main__":
-    main()
+    harness.main(ENTRY, __doc__)

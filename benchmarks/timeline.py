@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where time goes inside examples/hopper_gemm.py: the producer, the consumers and the epilogue of one SM.
 
-    python benchmarks/timeline.py                     4096^3 on a Hopper GPU, or a small problem in the simulator
-    python benchmarks/timeline.py --m 8192 --n 8192 --k 8192 --out out/large
+    python -m benchmarks timeline                     4096^3 on a Hopper GPU, or a small problem in the simulator
+    python -m benchmarks timeline --m 8192 --n 8192 --k 8192 --out out/large
 
 It writes OUT.json (all SMs, for ui.perfetto.dev) and OUT.svg (one SM), checks C, and says what
 recording costs on a GPU.
 """
 
-import argparse
 import math
 import statistics
 import sys
@@ -16,10 +15,11 @@ from pathlib import Path
 
 from numba import cuda
 
-import numba_cute as cute
-
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+import numba_cute as cute  # noqa: E402
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 
 import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
@@ -52,8 +52,8 @@ def simulated(arrays, dtype):
     return cute.timeline(cute.simulate(hopper_gemm.gemm)[grid, hopper_gemm.THREADS], *args)
 
 
-def told(t):
-    """What the timeline of one SM says, in words: the share of each range in the time of the warps that tell it."""
+def shares(t):
+    """Of the timeline of one SM: the share of each range in the time of the warps that tell it."""
     whole = max(r.stop for r in t.ranges) - min(r.start for r in t.ranges)
     for role, names in (("producer", PRODUCER), ("consumers", CONSUMERS)):
         for name in names:
@@ -61,16 +61,17 @@ def told(t):
             warps = len({r.row for r in spans})
             share = sum(r.stop - r.start for r in spans) / (whole * warps)
             middle = statistics.median(r.stop - r.start for r in spans)
-            yield f"{role}: {name:9} {len(spans) // warps:5} times a warp, {middle:8.0f} {t.unit} each, {share:6.1%}"
+            yield f"{role}: {name}", share, f"{len(spans) // warps} times a warp, {middle:.0f} {t.unit} each"
 
 
-def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(parser):
     for name in "mnk":
-        options.add_argument(f"--{name}", type=int, help="default 4096 on a GPU; 256 x 512 x 512 in the simulator")
-    options.add_argument("--simulate", action="store_true", help="use the simulator even if there is a GPU")
-    options.add_argument("--out", default=str(ROOT / "out" / "hopper_gemm_timeline"), help="of the files")
-    args = options.parse_args()
+        parser.add_argument(f"--{name}", type=int, help="default 4096 on a GPU; 256 x 512 x 512 in the simulator")
+    parser.add_argument("--simulate", action="store_true", help="use the simulator even if there is a GPU")
+    parser.add_argument("--out", default=str(ROOT / "out" / "hopper_gemm_timeline"), help="of the files")
+
+
+def run(args):
     gpu = not args.simulate and gemm_host.has_gpu((9, 0), (9, 0))
     m, n, k = (getattr(args, x) or (4096 if gpu else d) for x, d in zip("mnk", (256, 512, 512)))
     dtype = gemm_host.DTYPES["bf16"]
@@ -79,14 +80,19 @@ def main():
     print(f"{m} x {n} x {k}: relative error against float64 {gemm_host.check(*arrays):.2e}")
     assert not t.lost, f"{t.lost} events were lost"
     one = t.only(sm=min(e.sm for e in t))
-    print(*told(one), sep="\n")
     Path(args.out).parent.mkdir(parents=True, exist_ok=True)
     t.chrome(f"{args.out}.json")
     one.svg(f"{args.out}.svg")
     print(f"wrote {args.out}.json and {args.out}.svg: {len(t)} events, {len(one)} of SM {one.events[0].sm}")
     if gpu:
         cuda.synchronize()
+    found = list(shares(one))
+    where = "a GPU" if gpu else "the simulator"
+    figures = {f"{name}, share of the time on {where}": Figure(share, "") for name, share, _ in found}
+    return Result(figures, {"problem": [m, n, k], "ranges": {name: said for name, _, said in found}})
 
+
+ENTRY = Entry("timeline", "where time goes inside of examples/hopper_gemm.py", run, arguments)
 
 if __name__ == "__main__":
-    main()
+    harness.main(ENTRY, __doc__)

@@ -8,6 +8,7 @@ tiles are narrower, CTAs work alone, or K is split, and TMA adds the parts up: s
     python examples/hopper_gemm.py                     4096^3 on a Hopper GPU, or a small problem in the simulator
     python examples/hopper_gemm.py --m 1000 --n 1048 --k 1016 --dtype f16 --majors mnn
     python examples/hopper_gemm.py --m 256 --n 512 --k 16384 --dtype e4m3
+    python examples/hopper_gemm.py --m 512 --n 512 --k 8192 --tune   what `plan` chooses, beside what is measured
     python examples/hopper_gemm.py --arch sm_90a --compile-only      PTX and cubin into out/, with no GPU
 """
 
@@ -280,23 +281,32 @@ def sums_of(dtype):
 
 
 def plan(c, k, dtype, sms, parts=None):
-    """The cut of a problem that takes the least time on so many SMs, by a model of four numbers.
+    """The cut of a problem that takes the least time on so many SMs, by the model.
 
     parts: into how many K is split, if that is given.
     """
+    return min(cuts(c, k, dtype, parts), key=lambda cut: modelled(cut, c, k, dtype, sms))
+
+
+def cuts(c, k, dtype, parts=None):
+    """The cuts that a problem may have."""
+    together = (1,) if rows_first(c)[0] <= TILE_M else (CLUSTER_M,)
+    splits = [parts] if parts else range(1, min(k_tiles_of(k, dtype), 64) + 1)
+    return [Plan(*p) for p in itertools.product((TILE_N, NARROW_N), together, splits)]
+
+
+def modelled(cut, c, k, dtype, sms):
+    """The time of a cut, in that of a K tile, by a model of four numbers."""
     m, n = rows_first(c)
-    k_tiles = math.ceil(k * dtype.width / (8 * ROW))
-    together = (1,) if m <= TILE_M else (CLUSTER_M,)
-    candidates = itertools.product((TILE_N, NARROW_N), together, [parts] if parts else range(1, min(k_tiles, 64) + 1))
+    tiles = math.ceil(m / (cut.cluster_m * TILE_M)) * cut.cluster_m * math.ceil(n / cut.tile_n)
+    rounds = math.ceil(tiles * cut.parts / (sms // cut.cluster_m * cut.cluster_m))
+    width = 1 if cut.tile_n == TILE_N else NARROW
+    multiply = rounds * (math.ceil(k_tiles_of(k, dtype) / cut.parts) + EPILOGUE) * width
+    return multiply + (FINISH + MILLION_SUMS * (cut.parts + 2) * m * n / 1e6 if cut.parts > 1 else 0)
 
-    def time(p):
-        tiles = math.ceil(m / (p.cluster_m * TILE_M)) * p.cluster_m * math.ceil(n / p.tile_n)
-        rounds = math.ceil(tiles * p.parts / (sms // p.cluster_m * p.cluster_m))
-        multiply = rounds * (math.ceil(k_tiles / p.parts) + EPILOGUE) * (1 if p.tile_n == TILE_N else NARROW)
-        split = FINISH + MILLION_SUMS * (p.parts + 2) * m * n / 1e6 if p.parts > 1 else 0
-        return multiply + split
 
-    return min((Plan(*p) for p in candidates), key=time)
+def k_tiles_of(k, dtype):
+    return math.ceil(k * dtype.width / (8 * ROW))
 
 
 def rows_first(c):
@@ -311,9 +321,26 @@ def launcher(a, b, c, dtype, parts=None):
     parts: into how many K is split; by default, as many as `plan` finds best. Then sums of 32 bits are added up in
     global memory, in the order in which they come, and rounded once.
     """
-    hardware = utils.HardwareInfo()
-    cut = plan(c, a.shape[1], dtype, hardware.get_device_multiprocessor_count(), parts)
-    kernel, most = kernel_of(cut), hardware.get_max_active_clusters(cut.cluster_m)
+    return launch_of(a, b, c, dtype, plan(c, a.shape[1], dtype, sms_here(), parts))
+
+
+def sms_here():
+    return utils.HardwareInfo().get_device_multiprocessor_count()
+
+
+@cute.autotune(
+    lambda a, b, c, dtype: cuts(c, a.shape[1], dtype),
+    cost=lambda cut, given: modelled(Plan(**cut), given["c"], given["a"].shape[1], given["dtype"], sms_here()),
+    makes_launch=True,
+)
+def tuned(a, b, c, dtype, tile_n=TILE_N, cluster_m=CLUSTER_M, parts=1):
+    """The same, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them."""
+    return launch_of(a, b, c, dtype, Plan(tile_n, cluster_m, parts))
+
+
+def launch_of(a, b, c, dtype, cut):
+    """A launch of the GEMM, cut so."""
+    kernel, most = kernel_of(cut), utils.HardwareInfo().get_max_active_clusters(cut.cluster_m)
     if cut.parts == 1:
         args, grid = arguments(a, b, c, dtype, most, cut)
         return cute.launch(kernel, grid=grid, block=THREADS).prepare(*args)
@@ -355,6 +382,7 @@ def simulate(a, b, c, dtype, cut=USUAL, **options):
 def main():
     options = gemm_host.parser(__doc__, tuple(DTYPES), "sm_90a", "256 x 512 x 128")
     options.add_argument("--majors", default="kkn", help="the mode along which A, B and C are contiguous: kkn to mnm")
+    options.add_argument("--tune", action="store_true", help="measure what `plan` would choose among")
     options.add_argument("--parts", type=int, help="into how many K is split; default: what `plan` finds best")
     args = options.parse_args()
     dtype = DTYPES[args.dtype]
@@ -372,6 +400,11 @@ def main():
     what = f"{args.dtype}, {args.majors}"
     if args.compile_only:
         gemm_host.compile_only(gemm, arguments(*arrays, dtype, 66)[0], f"hopper_gemm_{args.dtype}", args.arch)
+    elif gpu and args.tune:
+        on_device = [gemm_host.to_device(x) for x in arrays]
+        found = tuned.tune(*on_device, dtype)
+        chosen = plan(on_device[2], k, dtype, sms_here())
+        print(f"{found}\n`plan` chooses {chosen}: {found.slower(chosen._asdict()):.1%} slower than the best")
     elif gpu:
         gemm_host.run_on_gpu(arrays, lambda a, b, c: launcher(a, b, c, dtype, args.parts), what)
     else:

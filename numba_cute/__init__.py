@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CuTe for Numba: layouts, tensors, TMA, tensor cores and pipelines in plain ``@cuda.jit`` kernels."""
 
+import sys as _sys
 import typing as _typing
 
 from . import (
@@ -48,10 +49,10 @@ from .seam import (
     CuteError as CuteError,
     const_expr as const_expr,
     facade as _facade,
+    names as _names,
     range as range,
     range_constexpr as range_constexpr,
 )
-from .sim import simulate as simulate
 from .tensor.algebra import *
 from .tensor.blas import *
 from .tensor.fastdivmod import *
@@ -68,14 +69,28 @@ __version__ = "0.1.0"
 
 static = const_expr
 
-_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils)
+# By name, the module that has it; "" for a module itself.
+_ON_DEMAND = {"autotune": "testing", "simulate": "sim", "torch_op": "torch_ops", "testing": ""}
+
+_facade.publish(globals(), arch, experimental, math, nvgpu, pipeline, runtime, tilelang, utils, on_demand=_ON_DEMAND)
 
 
 if _typing.TYPE_CHECKING:
-    from . import ir as ir
+    from . import ir as ir, sim as sim, testing as testing
+    from .sim import simulate as simulate
+    from .testing import autotune as autotune
+    from .torch_ops import torch_op as torch_op
 else:
 
     def __getattr__(name: str) -> object:
-        if name == "ir":  # on demand: it needs xDSL
+        """What is loaded on demand: the IR, which needs xDSL, the simulator, and what measures kernels."""
+        if name == "ir":
             return _inspecting.load()
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "sim":
+            return _facade.demanded(__name__, name, "")
+        if name in _ON_DEMAND:
+            return globals().setdefault(name, _facade.demanded(__name__, name, _ON_DEMAND[name]))
+        raise _names.absent_from(__name__, name, _sys._getframe(1))
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_ON_DEMAND, "sim"})

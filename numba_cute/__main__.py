@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it."""
+"""`python -m numba_cute`: the command line. `ir` reads a module of the CuTe IR, runs passes over it, and prints it;
+`cache` lists the kernels that are kept on disk, or removes them."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m numba_cute", description="CuTe for Numba, at the command line.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_ir(commands.add_parser("ir", help="read a module of the CuTe IR, run passes over it, and print it"))
+    _add_cache(commands.add_parser("cache", help="list the kernels that are kept on disk, or remove them"))
     given = parser.parse_args(arguments)
+    if given.command == "cache":
+        print(_cache(given.what), end="")
+        return 0
     try:
         text = _ir(given)
     except CuteError as e:
@@ -43,6 +49,26 @@ def _add_ir(ir: argparse.ArgumentParser) -> None:
     ir.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="where the module goes, in place of what goes out"
     )
+
+
+def _add_cache(cache: argparse.ArgumentParser) -> None:
+    cache.add_argument("what", choices=("list", "clear", "path"), nargs="?", default="list")
+
+
+def _cache(what: str) -> str:
+    from .compiler.host import store
+
+    if what == "path":
+        return f"{store.folder()}\n"
+    if what == "clear":
+        return f"{store.clear()} kernels removed from {store.folder()}\n"
+    lines, total = [], 0
+    for key, used, size, entry in store.entries():
+        facts = entry.facts
+        when = datetime.datetime.fromtimestamp(used).isoformat(" ", "minutes")
+        lines.append(f"{key[:12]}  {when}  {size:>9,} B  {facts['arch']:<8}  {facts['kernel']}\n")
+        total += size
+    return "".join([*lines, f"{len(lines)} kernels, {total:,} bytes, in {store.folder()}\n"])
 
 
 def _ir(given: argparse.Namespace) -> str:

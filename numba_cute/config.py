@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,12 +20,36 @@ class Settings:
     """The settings.
 
     ptxas, nvdisasm: paths of these tools, where the NVIDIA wheels' or the toolkit's are not wanted. traceback: show the
-    library's own frames beneath a CuteError that was raised while a kernel was compiled.
+    library's own frames beneath a CuteError that was raised while a kernel was compiled. cache: keep compiled kernels
+    on disk. cache_dir: the folder for them, where the user's usual one for such is not wanted. tool_seconds: how long a
+    run of one of these tools may take. tuned: the directory of what `autotune` found, in place of numba_cute/tuned in
+    the user's cache.
     """
 
     ptxas: str | None = None
     nvdisasm: str | None = None
     traceback: bool = False
+    cache: bool = True
+    cache_dir: str | None = None
+    tool_seconds: float = 600.0
+    tuned: str | None = None
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not found > 0:
+        raise CuteError(f"NUMBA_CUTE_{name.upper()}={text}: give a number of seconds above 0")
+    return found
+
+
+_KINDS: dict[str, Callable[[str, str], Any]] = {
+    "bool": lambda _, text: text not in ("0", "false"),
+    "float": _seconds,
+    "str | None": lambda _, text: text,
+}
 
 
 def _from_environment() -> Settings:
@@ -33,7 +57,7 @@ def _from_environment() -> Settings:
     for field in dataclasses.fields(Settings):
         text = os.environ.get(f"NUMBA_CUTE_{field.name.upper()}")
         if text:
-            values[field.name] = text not in ("0", "false") if field.type == "bool" else text
+            values[field.name] = _KINDS[str(field.type)](field.name, text)
     return Settings(**values)
 
 

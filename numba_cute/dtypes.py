@@ -16,6 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
+from .seam import judged
+from .seam.names import Speaking, UnknownName
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -23,12 +25,11 @@ __all__ = [
     "Integer", "Numeric", "TFloat32", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8",
 ]  # fmt: skip
 
-
 if TYPE_CHECKING:
     # To a type checker an element type is a class and DType its class, so that `count: cute.Int32` is an annotation.
     _Base = type
 else:
-    _Base = object
+    _Base = Speaking
 
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
@@ -46,6 +47,9 @@ class DType(_Base):
     kind: str
     numpy: Any
     __cute_element__ = True
+
+    def __post_init__(self) -> None:
+        judged.element_fields(self)
 
     @property
     def is_float(self) -> bool:
@@ -66,7 +70,7 @@ class DType(_Base):
     def bytes(self) -> int:
         """The bytes of one element; an error for types narrower than a byte."""
         if self.width % 8:
-            raise TypeError(f"{self.name} has {self.width} bits: it has no size in whole bytes")
+            raise UnknownName(f"{self.name} has {self.width} bits: it has no size in whole bytes; ask its `width`")
         return self.width // 8
 
     @property
@@ -103,10 +107,10 @@ class DType(_Base):
 
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
-        return Union[self, other]  # noqa: UP007 - this is what X | Y calls
+        return Union[self, judged.in_union(other)]  # noqa: UP007 - this is what X | Y calls
 
     def __ror__(self, other: Any) -> Any:
-        return Union[other, self]  # noqa: UP007
+        return Union[judged.in_union(other), self]  # noqa: UP007
 
     def __reduce__(self) -> str:
         return self.name  # a copy, and what was pickled, is the type itself
@@ -137,8 +141,8 @@ class Scalar(seam.Leaf):
         """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
             raise seam.CuteError(f"assume: src {self!r} is not an integer")
-        if self.value % divisor:
-            raise seam.CuteError(f"{self!r} is not a multiple of {divisor}, as it was promised to be")
+        judged.promised(divisor)
+        Scalar(self.dtype, self.value, divisor).checked()
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
     def checked(self, simulated: bool = False) -> Any:
@@ -167,8 +171,9 @@ class Scalar(seam.Leaf):
     def __repr__(self) -> str:
         return f"{self.dtype}({self.value})"
 
-    def __eq__(self, other: object) -> bool:
-        return bool(self.value == (other.value if isinstance(other, Scalar) else other))
+    def __eq__(self, other: object) -> Any:
+        raw = other.value if isinstance(other, Scalar) else other
+        return bool(self.value == raw) if isinstance(raw, (int, float, np.generic)) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -252,16 +257,16 @@ class Scalar(seam.Leaf):
         return _scalar("xor", self, -1)
 
     def __lt__(self, o: Any) -> bool:
-        return bool(self.value < (o.value if isinstance(o, Scalar) else o))
+        return bool(self.value < judged.compared(self, o))
 
     def __le__(self, o: Any) -> bool:
-        return bool(self.value <= (o.value if isinstance(o, Scalar) else o))
+        return bool(self.value <= judged.compared(self, o))
 
     def __gt__(self, o: Any) -> bool:
-        return bool(self.value > (o.value if isinstance(o, Scalar) else o))
+        return bool(self.value > judged.compared(self, o))
 
     def __ge__(self, o: Any) -> bool:
-        return bool(self.value >= (o.value if isinstance(o, Scalar) else o))
+        return bool(self.value >= judged.compared(self, o))
 
 
 _OPERATORS = {
@@ -375,9 +380,7 @@ else:
     Float64 = DType("Float64", "f64", 64, "float", np.float64)
     Float8E4M3FN = DType("Float8E4M3FN", "e4m3", 8, "float", ml_dtypes.float8_e4m3fn)
     Float8E5M2 = DType("Float8E5M2", "e5m2", 8, "float", ml_dtypes.float8_e5m2)
-
     Float8E8M0FNU = DType("Float8E8M0FNU", "ue8m0", 8, "float", ml_dtypes.float8_e8m0fnu)
-
     # Narrower than a byte: packed in memory, the first element in the lowest bits.
     Int4 = DType("Int4", "s4", 4, "int", ml_dtypes.int4)
     Uint4 = DType("Uint4", "u4", 4, "uint", ml_dtypes.uint4)
@@ -399,11 +402,11 @@ _BY_NUMPY = {np.dtype(d.numpy): d for d in ALL if d is not TFloat32}  # Uint6 to
 
 
 def from_numpy(dtype: Any) -> DType:
-    """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a TypeError if there is none."""
+    """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a CuteError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
-    except KeyError:
-        raise TypeError(f"dtype {dtype}: no CuTe element type; known are {', '.join(map(repr, ALL))}") from None
+    except (KeyError, TypeError, ValueError):
+        raise judged.NoElementType(f"dtype {dtype!r:.60}: no CuTe element type; known are {ALL}") from None
 
 
 # ------------------------------------------------------------------ conversion, as on a GPU
@@ -417,7 +420,7 @@ def number(value: Any, dtype: DType) -> Any:
     if type(value) is int and dtype.is_integer:
         bits = value & ((1 << dtype.width) - 1)
         return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
-    return converted(value, dtype).item()
+    return converted(judged.one_number(value, dtype), dtype).item()
 
 
 def converted(values: Any, dtype: DType) -> Any:

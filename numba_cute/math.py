@@ -19,6 +19,7 @@ import ml_dtypes
 from . import isa, seam
 from .dtypes import Float32, Scalar
 from .seam import CuteError, StaticEnum, traced
+from .seam.words import how_static
 from .tensor.ssa import TensorSSA, elementwise, where
 
 __all__ = [
@@ -240,7 +241,7 @@ def isnormal(a: MathOperand, fastmath: bool = False) -> Any:
 def ipowi(base: MathOperand, exponent: int) -> Any:
     """Raise `base`, an integer, to `exponent`, a static integer of at least 0. Any thread."""
     if type(exponent) is not int or exponent < 0:
-        raise CuteError(f"ipowi: exponent {exponent!r} must be a static integer of at least 0")
+        raise CuteError(f"ipowi: exponent {exponent!r} must be a static integer of at least 0{how_static(exponent)}")
     return _whole_power(_checked(base, False, "ipowi"), exponent, 1)
 
 
@@ -249,7 +250,7 @@ def fpowi(base: MathOperand, exponent: int, fastmath: bool = False) -> Any:
     """Raise `base`, a float, to `exponent`, a static integer, by multiplications. fastmath: accepted; it changes
     nothing. Any thread."""
     if type(exponent) is not int:
-        raise CuteError(f"fpowi: exponent {exponent!r} must be a static integer")
+        raise CuteError(f"fpowi: exponent {exponent!r} must be a static integer{how_static(exponent)}")
     power = _whole_power(_checked(base, True, "fpowi"), builtins.abs(exponent), 1.0)
     return power if exponent >= 0 else elementwise("div", 1.0, power)
 

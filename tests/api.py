@@ -34,6 +34,7 @@ PUBLIC = [
     "numba_cute.runtime",
     "numba_cute.sim",
     "numba_cute.tilelang",
+    "numba_cute.testing",
     "numba_cute.tilelang.cpasync",
     "numba_cute.utils",
     "numba_cute.utils.sm80",

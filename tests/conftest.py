@@ -18,6 +18,8 @@ import numba_cute as cute
 
 from . import ptx_digests
 
+os.environ.setdefault("NUMBA_CUTE_CACHE", "0")  # what is tested is compiled (tests/compiler/test_disk_cache.py apart)
+
 Place = Callable[[np.ndarray], Any]
 POISON = 0xA5
 

@@ -21,7 +21,8 @@ import pytest
 
 RECORDED = Path(__file__).with_suffix(".json")
 MADE_WITH = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
-NAMES = re.compile(r"_Z[\w$]+|\b__local_depot\d+|^//.*$", re.MULTILINE)  # mangled names hold serial numbers
+# Mangled names hold serial numbers, and Numba counts a process's shared arrays.
+NAMES = re.compile(r"_Z[\w$]+|\b__local_depot\d+|\b_cudapy_[a-z]+_\d+|^//.*$", re.MULTILINE)
 KEY = "ptx"
 
 

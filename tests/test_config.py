@@ -20,7 +20,10 @@ def test_every_setting_is_on_the_page(field):
 def test_the_environment_is_read(monkeypatch):
     monkeypatch.setenv("NUMBA_CUTE_PTXAS", "/opt/ptxas")
     monkeypatch.setenv("NUMBA_CUTE_TRACEBACK", "0")
+    monkeypatch.delenv("NUMBA_CUTE_CACHE")
     assert config.current() == config.Settings(ptxas="/opt/ptxas")
+    monkeypatch.setenv("NUMBA_CUTE_CACHE", "0")
+    assert not config.current().cache
 
 
 def test_overrides_end_with_their_block():
@@ -40,3 +43,49 @@ def test_the_named_tool_is_used():
         from numba_cute.compiler.host import ptxas
 
         ptxas.assemble("", "sm_90a")
+
+
+@pytest.fixture
+def tool(tmp_path):
+    """Makes a program of a shell script, to stand for the assembler."""
+
+    def make(script):
+        path = tmp_path / "ptxas"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return config.override(ptxas=str(path), nvdisasm=str(path), tool_seconds=0.2)
+
+    return make
+
+
+def test_a_tool_that_does_not_end_is_stopped(tool):
+    from numba_cute.compiler.host import ptxas
+
+    with tool("exec sleep 60"):
+        with pytest.raises(cute.CuteError, match=r"did not end within 0.2 seconds.*NUMBA_CUTE_TOOL_SECONDS"):
+            ptxas.assemble("", "sm_90a")
+        with pytest.raises(cute.CuteError, match=r"did not end within 0.2 seconds.*NUMBA_CUTE_TOOL_SECONDS"):
+            ptxas.disassemble(b"")
+
+
+def test_a_program_that_is_no_assembler_is_named(tool, tmp_path):
+    from numba_cute.compiler.host import ptxas
+
+    with tool("exit 0"), pytest.raises(cute.CuteError, match=r"is no ptxas.*NUMBA_CUTE_PTXAS"):
+        ptxas.assemble("", "sm_90a")
+    text = tmp_path / "text"
+    text.write_text("no program")
+    with (
+        config.override(ptxas=str(text)),
+        pytest.raises(cute.CuteError, match=r"cannot be run as ptxas \(.*NUMBA_CUTE_PTXAS"),
+    ):
+        ptxas.assemble("", "sm_90a")
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan"])
+def test_the_time_that_a_tool_may_take_is_a_number_of_seconds(monkeypatch, text):
+    monkeypatch.setenv("NUMBA_CUTE_TOOL_SECONDS", "90")
+    assert config.current().tool_seconds == 90
+    monkeypatch.setenv("NUMBA_CUTE_TOOL_SECONDS", text)
+    with pytest.raises(cute.CuteError, match=f"NUMBA_CUTE_TOOL_SECONDS={text}: give a number of seconds above 0"):
+        config.current()

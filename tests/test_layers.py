@@ -43,7 +43,10 @@ MAY_IMPORT[FACADE] = set(MAY_IMPORT)
 CORE = set(MAY_IMPORT) - {"compiler", "sim"}
 # Beside it: the IR speaks of all that the package shows, and is loaded on demand.
 MAY_IMPORT["ir"] = set(MAY_IMPORT)
-MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting"}
+# And what measures kernels, and hands them to PyTorch, on demand too.
+MAY_IMPORT["testing"] = GROUND | {"isa", "tensor", "runtime", "arch", "compiler", "config"}
+MAY_IMPORT["torch_ops"] = {"seam"}
+MAY_IMPORT["__main__"] = {FACADE, "seam", "ir", "inspecting", "compiler"}
 
 THIRD_PARTY = {
     "numba": "compiler",
@@ -262,7 +265,8 @@ COMPILER_ROOMS = {
     "emit": {"ground"},
     "bridge": {"ground", "emit"},
     "passes": {"ground", "emit", "bridge"},
-    "host": {"ground", "emit", "bridge"},
+    "host/native": {"ground", "emit", "bridge"},
+    "host": {"ground", "emit", "bridge", "host/native"},
     "inspection": {"ground", "emit", "bridge", "host"},
     "": {"ground", "emit", "bridge", "passes", "host", "inspection"},
 }

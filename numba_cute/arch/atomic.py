@@ -13,6 +13,7 @@ from typing import Any
 from .. import dtypes, isa, seam
 from ..dtypes import DType, Float32, Int32, Uint32
 from ..seam import CuteError, traced
+from ..seam.words import how_static
 from ..tensor.pointer import Pointer, check_writable, physical
 from ..tensor.ssa import bitcast
 from ..tensor.tensor import ATOMICS
@@ -141,7 +142,7 @@ def _float_extreme(ptr: Any, val: Any, op: str, sign: Any, sem: Any, scope: Any)
     what = f"atomic_f{op}"
     p, order = _checked(ptr, (Float32,), what), _order(sem, scope, what, _ALL)
     if sign is not None and not isinstance(sign, bool):
-        raise CuteError(f"{what}: sign_bit {sign!r} must be static: None, True or False")
+        raise CuteError(f"{what}: sign_bit {sign!r} must be static: None, True or False{how_static(sign)}")
     b = seam.current()
     word, address, how = (
         bitcast(Float32(val), Float32, Uint32),

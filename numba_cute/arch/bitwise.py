@@ -12,6 +12,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Int32, Int64, Uint32, Uint64
 from ..seam import CuteError, Int, traced
+from ..seam.words import how_static
 
 __all__ = [
     "add_sat_int", "bfe", "bfi", "bfind", "brev", "clz", "lop3", "mad24", "mul24", "mul_hi", "mul_wide", "popc", "prmt",
@@ -34,7 +35,7 @@ def lop3(a: Int, b: Int, c: Int, lut: int) -> Any:
     """Apply any logical function of three bits to each bit of the words `a`, `b` and `c` (Uint32). lut: the function's
     value for 0xF0, 0xCC and 0xAA, static, 0 to 255. PTX lop3, sm_70."""
     if type(lut) is not int or not 0 <= lut <= 255:
-        raise CuteError(f"lop3: lut {lut!r} must be a static number in [0, 255]")
+        raise CuteError(f"lop3: lut {lut!r} must be a static number in [0, 255]{how_static(lut)}")
     return isa.lop3(Uint32(a), Uint32(b), Uint32(c), lut=lut)
 
 

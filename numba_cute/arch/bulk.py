@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .. import isa
 from ..seam import CuteError, Int, traced
+from ..seam.words import how_static
 from ..tensor.pointer import Pointer, shared_address
 
 __all__ = [
@@ -25,7 +26,7 @@ def cp_async_wait_group(n: int) -> None:
     """Wait until at most the `n` (static, 0 to 63) latest groups of cp.async of this thread are incomplete. Each
     thread; others see its copies after a barrier. PTX cp.async.wait_group, sm_80."""
     if type(n) is not int or not 0 <= n <= 63:
-        raise CuteError(f"cp_async_wait_group: n {n!r} must be a static number in [0, 63]")
+        raise CuteError(f"cp_async_wait_group: n {n!r} must be a static number in [0, 63]{how_static(n)}")
     isa.cp_async_wait_group(n=n)
 
 
@@ -50,7 +51,9 @@ def cp_async_bulk_wait_group(group: int, read: bool = False) -> None:
     `read`, until only those have still to read their sources. The thread that committed them. PTX
     cp.async.bulk.wait_group, sm_90."""
     if type(group) is not int or not 0 <= group <= 31:
-        raise CuteError(f"cp_async_bulk_wait_group: group {group!r} must be a static number in [0, 31]")
+        raise CuteError(
+            f"cp_async_bulk_wait_group: group {group!r} must be a static number in [0, 31]{how_static(group)}"
+        )
     isa.cp_async_bulk_wait_group(n=group, read=bool(read))
 
 

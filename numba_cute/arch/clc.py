@@ -8,6 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Int32
 from ..seam import CuteError, Int, traced
+from ..seam.words import how_static
 from ..tensor.pointer import Pointer, shared_address
 
 __all__ = ["clc_response", "issue_clc_query"]
@@ -23,7 +24,9 @@ def issue_clc_query(mbar_ptr: Pointer | Int, clc_response_ptr: Pointer | Int, mu
     (sm_100f), as by default. PTX clusterlaunchcontrol.try_cancel, sm_100.
     """
     if not isinstance(multicast, bool):
-        raise CuteError(f"issue_clc_query: multicast {multicast!r} must be static: True or False")
+        raise CuteError(
+            f"issue_clc_query: multicast {multicast!r} must be static: True or False{how_static(multicast)}"
+        )
     what = "issue_clc_query"
     response, bar = (shared_address(p, what) for p in (clc_response_ptr, mbar_ptr))
     isa.clc_try_cancel(response, bar, multicast=multicast)

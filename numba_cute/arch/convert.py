@@ -13,6 +13,7 @@ from typing import Any
 from .. import isa, layout, seam
 from ..dtypes import BFloat16, DType, Float16, Float32, Int8, Uint8, Uint16, Uint32
 from ..seam import CuteError, traced
+from ..seam.words import how_static
 from ..tensor.ssa import TensorSSA, bitcast
 
 __all__ = [
@@ -61,7 +62,9 @@ def _shape(source: Any, count: int) -> Any:
 
 def _length(length: Any, what: str) -> int:
     if type(length) is not int or length < 1:
-        raise CuteError(f"{what}: length {length!r} must be a static number of elements, at least 1")
+        raise CuteError(
+            f"{what}: length {length!r} must be a static number of elements, at least 1{how_static(length)}"
+        )
     return length
 
 
@@ -132,7 +135,10 @@ def cvt_i4_bf16_intrinsic(vec_i4: Any, length: int, with_shuffle: bool = False) 
     of eight in 0, 2, 1, 3), which takes fewer instructions. PTX prmt, lop3, fma.bf16x2, sm_80.
     """
     if not isinstance(with_shuffle, bool):
-        raise CuteError(f"cvt_i4_bf16_intrinsic: with_shuffle {with_shuffle!r} must be static: True or False")
+        raise CuteError(
+            f"cvt_i4_bf16_intrinsic: with_shuffle {with_shuffle!r} must be static: True or False"
+            f"{how_static(with_shuffle)}"
+        )
     row = isa.cvt_bf16x8_s4x8_shuffled if with_shuffle else isa.cvt_bf16x8_s4x8
     return _four_bits(vec_i4, length, row, BFloat16, "cvt_i4_bf16_intrinsic")
 

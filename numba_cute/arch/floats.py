@@ -8,6 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import BFloat16, DType, Float16, Float32, Uint16
 from ..seam import CuteError, Number, traced
+from ..seam.words import how_static
 from ..tensor.ssa import bitcast
 
 __all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]
@@ -15,7 +16,9 @@ __all__ = ["exp2", "fma_bf16", "fma_f16", "fmax", "fmin", "rcp_approx"]
 
 def _extreme(op: str, a: Any, b: Any, abs: Any, nan: Any, ftz: Any) -> Any:
     if not all(isinstance(x, bool) for x in (abs, nan, ftz)):
-        raise CuteError(f"f{op}: abs {abs!r}, nan {nan!r} and ftz {ftz!r} must be static: True or False")
+        raise CuteError(
+            f"f{op}: abs {abs!r}, nan {nan!r} and ftz {ftz!r} must be static: True or False{how_static(ftz)}"
+        )
     return isa.extreme_f32(Float32(a), Float32(b), op=op, xorsign=abs, nan=nan, ftz=ftz)
 
 

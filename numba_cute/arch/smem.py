@@ -6,6 +6,7 @@ from __future__ import annotations
 from .. import isa, seam
 from ..dtypes import DType, Int32, Uint32
 from ..seam import CuteError, Int, traced
+from ..seam.words import how_static
 from ..tensor.pointer import AddressSpace, Pointer, access_alignment, physical
 from .index import dynamic_smem_size
 
@@ -24,7 +25,10 @@ def alloc_smem(element_type: DType, size_in_elems: int, alignment: int | None = 
     if not isinstance(element_type, DType):
         raise CuteError(f"alloc_smem: element_type {element_type!r} is not an element type; use one like cute.Float32")
     if type(size_in_elems) is not int or size_in_elems < 1:
-        raise CuteError(f"alloc_smem: size_in_elems {size_in_elems!r} must be a static number, at least 1")
+        raise CuteError(
+            f"alloc_smem: size_in_elems {size_in_elems!r} must be a static number, at least 1"
+            f"{how_static(size_in_elems)}"
+        )
     align = element_type.bytes if alignment is None else alignment
     if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
         raise CuteError(f"alloc_smem: alignment {alignment!r} must be a power of two, at most 1024")

@@ -8,6 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import Uint32
 from ..seam import CuteError, Int, traced
+from ..seam.words import how_static
 
 __all__ = [
     "barrier", "barrier_arrive", "cluster_arrive", "cluster_arrive_relaxed", "cluster_wait", "fence_acq_rel_cluster",
@@ -26,7 +27,7 @@ def _check_barrier(barrier_id: Any, threads: Any, what: str) -> None:
 
 def _flag(aligned: Any, what: str) -> bool:
     if aligned not in (None, True, False):
-        raise CuteError(f"{what}: aligned {aligned!r} must be static: True or False")
+        raise CuteError(f"{what}: aligned {aligned!r} must be static: True or False{how_static(aligned)}")
     return aligned is not False
 
 
@@ -151,7 +152,7 @@ def fence_acq_rel_sys() -> None:
 
 def _check_registers(count: Any, what: str) -> None:
     if type(count) is not int or not 24 <= count <= 256 or count % 8:
-        raise CuteError(f"{what}: reg_count {count!r} must be a static multiple of 8 in [24, 256]")
+        raise CuteError(f"{what}: reg_count {count!r} must be a static multiple of 8 in [24, 256]{how_static(count)}")
 
 
 @traced

@@ -8,6 +8,7 @@ from typing import Any
 from .. import isa
 from ..dtypes import DType, Uint32
 from ..seam import CuteError, Int, traced
+from ..seam.words import how_static
 from ..tensor.pointer import AddressSpace, Pointer, shared_address
 
 __all__ = [
@@ -50,7 +51,9 @@ def _columns(count: Any, what: str, arch: str) -> Uint32:
 
 def _group(is_two_cta: Any, what: str) -> int:
     if is_two_cta not in (None, True, False):
-        raise CuteError(f"{what}: is_two_cta {is_two_cta!r} must be static: None, True or False")
+        raise CuteError(
+            f"{what}: is_two_cta {is_two_cta!r} must be static: None, True or False{how_static(is_two_cta)}"
+        )
     return 2 if is_two_cta else 1
 
 

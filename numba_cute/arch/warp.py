@@ -12,6 +12,7 @@ from typing import Any
 from .. import isa, seam
 from ..dtypes import Float32, Int32, Uint32, Uint64
 from ..seam import CuteError, Int, Number, traced
+from ..seam.words import how_static
 from ..tensor.ssa import bitcast
 
 __all__ = [
@@ -167,12 +168,16 @@ def warp_redux_sync(
 
 def _group(threads: Any, what: str) -> int:
     if type(threads) is not int or threads not in (1, 2, 4, 8, 16, 32):
-        raise CuteError(f"{what}: threads_in_group {threads!r} must be a static power of two, at most 32")
+        raise CuteError(
+            f"{what}: threads_in_group {threads!r} must be a static power of two, at most 32{how_static(threads)}"
+        )
     return threads
 
 
 def _reduced(value: Any, op: Any, threads: Any, what: str) -> Any:
     """All lanes of a group get the same: halves of it exchange their values again and again."""
+    if not callable(op):
+        raise CuteError(f"{what}: op {op!r} is no function of two values, as lambda a, b: a + b")
     offset = _group(threads, what) // 2
     while offset:
         value = op(value, shuffle_sync_bfly(value, offset))

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import layout
 from ..seam import CuteError, StaticEnum, traced
+from ..seam.words import how_static
 from ..tensor.move import move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor
@@ -58,7 +59,10 @@ def copy(
     for t in written:
         check_writable(t.iterator, "copy")
     if unroll_factor is not None and (not isinstance(unroll_factor, int) or unroll_factor < 1):
-        raise CuteError(f"copy: unroll_factor {unroll_factor!r} must be a positive static int, or left out")
+        raise CuteError(
+            f"copy: unroll_factor {unroll_factor!r} must be a positive static int, or left out"
+            f"{how_static(unroll_factor)}"
+        )
     if tma_desc_ptr is not None:
         atom = atom.with_tensor_map(tma_desc_ptr)
     to: Any = dst

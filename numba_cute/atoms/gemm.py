@@ -10,6 +10,7 @@ from .. import layout
 from ..layout import Layout
 from ..layout.pure import pure
 from ..seam import CuteError, is_static, traced
+from ..seam.words import how_static
 from ..tensor.tensor import Tensor
 from .mma_atom import MmaAtom, TiledMma
 from .op import Field
@@ -76,7 +77,7 @@ def gemm_steps(d: Layout, a: Layout, b: Layout) -> tuple[tuple[Any, Any, Any, bo
     m, n = layout.size(a, (1,)), layout.size(b, (1,))
     k = layout.size(a, (2,)) if ra == 3 else 1
     if not is_static((m, n, k)):
-        raise CuteError(f"gemm: extents ({m}, {n}, {k}) of the fragments must be static")
+        raise CuteError(f"gemm: extents ({m}, {n}, {k}) of the fragments must be static{how_static(k)}")
     if layout.rank(d) != 3 or (layout.size(d, (1,)), layout.size(d, (2,))) != (m, n):
         raise CuteError(f"gemm: d has shape {d.shape}, but a and b make (V, {m}, {n})")
     if ra == 3 and layout.size(b, (2,)) != k:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import layout, seam
 from ..layout.pure import pure
 from ..seam import CuteError
+from ..seam.words import how_static
 from ..tensor.pointer import Pointer
 from ..tensor.tensor import Tensor, element
 
@@ -23,12 +24,15 @@ def instructions(atom: CopyAtom, src: Tensor, dst: Tensor, pred: Tensor | None) 
     lists = []
     for t, name, tv in ((src, "src", atom.layout_src_tv), (dst, "dst", atom.layout_dst_tv)):
         if not seam.is_static(t.shape):
-            raise CuteError(f"copy: {name} has shape {t.shape}; it must be static: index its run-time modes")
-        lists.append(_split(t, int(layout.size(tv, (1,))), name))
+            raise CuteError(
+                f"copy: {name} has shape {t.shape}; it must be static: index its run-time modes{how_static(t.shape)}"
+            )
+        lists.append(_split(t, int(layout.size(tv, (1,))), name, atom.op.partitioned))
     srcs, dsts = lists
     if len(srcs) != len(dsts):
         raise CuteError(
-            f"copy: src of shape {src.shape} makes {len(srcs)} instructions, but dst of shape {dst.shape} {len(dsts)}"
+            f"copy: src of shape {src.shape} makes {len(srcs)} instructions, but dst of shape {dst.shape} {len(dsts)}: "
+            f"partition both with {atom.op.partitioned}"
         )
     if pred is None:
         return [(s, d, None) for s, d in zip(srcs, dsts)]
@@ -45,10 +49,10 @@ def truth(pred: Tensor, i: int) -> Any:
     return at.load() if isinstance(at, Pointer) else at
 
 
-def _split(t: Tensor, values: int, name: str) -> list[Tensor]:
+def _split(t: Tensor, values: int, name: str, how: str) -> list[Tensor]:
     """The parts of `values` elements: mode 0 over all the others, or, where it holds more, over its own modes."""
     out = []
-    for path in instruction_paths(t.layout, values, name):
+    for path in instruction_paths(t.layout, values, name, how):
         part = t
         for opened, coord in path:
             part = (Tensor(part.iterator, part.layout[0]) if opened else part)[coord]
@@ -57,7 +61,7 @@ def _split(t: Tensor, values: int, name: str) -> list[Tensor]:
 
 
 @pure
-def instruction_paths(lay: Any, values: int, name: str) -> tuple[tuple[tuple[bool, Any], ...], ...]:
+def instruction_paths(lay: Any, values: int, name: str, how: str = "") -> tuple[tuple[tuple[bool, Any], ...], ...]:
     """For each part its slices, one after the other: (whether mode 0 is opened first, the coordinate taken)."""
     opened = False
     if layout.rank(lay) == 1:
@@ -65,11 +69,14 @@ def instruction_paths(lay: Any, values: int, name: str) -> tuple[tuple[tuple[boo
             return ((),)
         inner = layout.unwrap(lay.shape)
         if not isinstance(inner, tuple) or len(inner) < 2:
-            raise CuteError(f"copy: {name} has {layout.size(lay)} values, {lay}, but the atom copies {values}")
+            raise CuteError(
+                f"copy: {name} has {layout.size(lay)} values, {lay}, but the atom copies {values}"
+                + (f": partition src and dst with {how}" if how else "")
+            )
         lay, opened = lay[0], True
     paths: list[Any] = []
     for i in range(int(layout.size(lay.shape[1:]))):
         coord = (None, *layout.idx2crd(i, lay.shape[1:]))
-        rest = instruction_paths(layout.slice_(lay, coord), values, name)
+        rest = instruction_paths(layout.slice_(lay, coord), values, name, how)
         paths += [((opened, coord), *more) for more in rest]
     return tuple(paths)

@@ -13,6 +13,7 @@ from .. import layout
 from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..seam import CuteError, InIR, is_static, static, traced
+from ..seam.words import how_static
 from ..tensor.tensor import Tensor, slice_tensor
 from .op import OPERAND_MODES, Field, MmaOp, MmaTraits
 
@@ -225,6 +226,8 @@ class TiledMma(InIR):
 
     def _tile(self, mode: int, stored: int = 1) -> Any:
         """The tile by which `mode` (0, 1, 2 of M, N, K) is divided first, where one of `stored` elements is stored."""
+        if mode not in (0, 1, 2):
+            raise CuteError(f"TiledMma: mode {mode!r} is none of 0, 1 and 2, for M, N and K")
         perm = self.permutation_mnk[mode]
         if perm is None:
             return self.shape_mnk[mode] * layout.size(self.thr_layout_vmnk, (mode + 1,)) // stored
@@ -414,7 +417,9 @@ def make_tiled_mma(
     atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op_or_atom)
     groups = atom_layout_mnk if isinstance(atom_layout_mnk, Layout) else layout.make_layout(atom_layout_mnk)
     if layout.rank(groups) != 3 or not is_static((groups.shape, groups.stride)):
-        raise CuteError(f"make_tiled_mma: atom_layout_mnk {groups} must have 3 static modes (M, N, K)")
+        raise CuteError(
+            f"make_tiled_mma: atom_layout_mnk {groups} must have 3 static modes (M, N, K){how_static(groups)}"
+        )
     perm = (None, None, None) if permutation_mnk is None else permutation_mnk
     if not isinstance(perm, tuple) or len(perm) != 3:
         raise CuteError(f"make_tiled_mma: permutation_mnk {perm!r} must have 3 entries (M, N, K), each may be None")

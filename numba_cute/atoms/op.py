@@ -48,6 +48,8 @@ class CopyOp:
     """The rows of the instruction table that it issues; none where that is the compiler's choice."""
     gives: ClassVar[tuple[str, ...]] = ()
     """The optional operands of its rows that it always gives."""
+    partitioned: ClassVar[str] = "tiled_copy.get_slice(thread).partition_S(src) and partition_D(dst)"
+    """What makes of tensors the parts that `cute.copy` takes, as errors say it."""
     destinations: ClassVar[int] = 1
     """The number of tensors that one copy writes; `cute.copy` takes a tuple of several."""
     multicast: ClassVar[bool] = False
@@ -60,11 +62,11 @@ class CopyOp:
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         """Give the layouts of one instruction. Raises CuteError for elements or bits that it does not move."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue(self, atom: CopyAtom, src: Tensor, dst: Tensor) -> None:
         """Issue one instruction."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue_if(self, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
         """Issue one instruction where `pred` is true."""
@@ -156,17 +158,17 @@ class MmaOp:
     @property
     def a_type(self) -> DType:
         """The type of A's elements."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     @property
     def b_type(self) -> DType:
         """The type of B's elements."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     @property
     def accumulator(self) -> DType:
         """The type of the elements of C and D."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def row(self) -> tuple[Instr, dict[str, Any]] | None:
         """Give the row of the instruction table that it issues, and its static parameters; None if it has none."""
@@ -174,16 +176,16 @@ class MmaOp:
 
     def traits(self) -> MmaTraits:
         """Give the instruction's tile and thread-value layouts."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def fragment(self, operand: str, input: Tensor | tuple[Any, ...]) -> Tensor:
         """Give what the instruction takes for `operand`: registers for a partition shape, or for a partitioned tensor
         what it reads that as, such as matrix descriptors of shared memory."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def issue(self, d: Tensor, a: Tensor, b: Tensor, accumulate: Any, **words: Any) -> None:
         """Issue one instruction on fragments: d = a @ b.T, + d if `accumulate`."""
-        raise NotImplementedError
+        raise CuteError(f"{type(self).__name__} is no operation of one instruction: ask one of those of cute.nvgpu")
 
     def word(self, part: Tensor) -> Any:
         """Give the value of a field that was set to a tensor, for the instruction whose `part` of that this is."""

@@ -23,7 +23,8 @@ from ..seam import CuteError
 from . import pipeline
 from .emit import entry
 from .ground import target
-from .host import caching, debugging, kernel, kernels, recording
+from .host import caching, debugging, disk_cache, kernel, kernels, recording
+from .host.native import sites
 from .passes import inlining, methods
 
 WRITTEN_FOR = ("0.30.4",)
@@ -53,7 +54,23 @@ class Patch:
 
 def digest_of(code: Sequence[Any]) -> str:
     """Give the first 16 digits of the SHA-256 of some functions' source."""
-    return hashlib.sha256("".join(map(inspect.getsource, code)).encode()).hexdigest()[:16]
+    return hashlib.sha256("".join(map(_source, code)).encode()).hexdigest()[:16]
+
+
+def _source(function: Any) -> str:
+    """Give a function's source as `inspect.getsource` does, by its indentation: reading its tokens takes long."""
+    lines, first = inspect.findsource(inspect.unwrap(function))
+    margin = len(lines[first]) - len(lines[first].lstrip())
+    last, inside = first, False
+    for at, line in enumerate(lines[first:], first):
+        text = line.strip()
+        if not text:
+            continue
+        outside = len(line) - len(line.lstrip()) <= margin and text[0] != ")"
+        if inside and outside:
+            break
+        last, inside = at, inside or not outside
+    return "".join(lines[first : last + 1])
 
 
 def difference(patch: Patch) -> str | None:
@@ -120,9 +137,18 @@ PATCHES: tuple[Patch, ...] = (
         why="to give its own kernels from the cache their class",
     ),
     Patch(
+        dispatcher.CUDADispatcher, "compile", disk_cache.keeping, digest="a4ebc79508a4d21e",
+        why="to keep its own kernels on disk",
+        reads=(dispatcher._Kernel._rebuild, dispatcher._Kernel.bind),
+    ),
+    Patch(
         dispatcher.CUDADispatcher, "compile_device", recording.keeping_apart, digest="4b135265017b521f",
         why="to compile device functions apart while a timeline is recorded",
         reads=(dispatcher.CUDADispatcher.get_call_template,),
+    ),
+    Patch(
+        dispatcher.CUDADispatcher, "recompile", sites.forgetting, digest="a5c85ff5d3b04027",
+        why="to launch nothing that was compiled before",
     ),
     Patch(
         dispatcher, "get_current_device", target.naming_the_target, digest="f9da149aedd11c11",

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..compiler import compile as compile, jit as jit, taking_tensors
+from ..seam.kinds import UserFunction
 from .tensors import ARGUMENTS
 
 __all__ = ["compile", "jit", "kernel"]
 
 
-def kernel(function: Any = None, **options: Any) -> Any:
+def kernel(function: UserFunction = None, **options: Any) -> Any:
     """Decorate a function as a kernel that takes plain tensors and copies them by TMA: ``@cute.experimental.kernel``.
 
     function: the kernel's function. options: those of `cuda.jit`, as ``launch_bounds=(384, 1)`` or ``cache=True``. It

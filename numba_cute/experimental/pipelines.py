@@ -14,6 +14,8 @@ from ..arch.warp import make_warp_uniform
 from ..layout import Layout
 from ..pipeline import NamedBarrier, PipelineState, TmaStoreFence
 from ..seam import CuteError, Int, current, struct, traced
+from ..seam.kinds import AnyPipeline
+from ..seam.words import how_static
 from .core import CONSUMERS, PRODUCERS, create_pipeline, get_pipeline_consume_stage, get_pipeline_produce_stage
 from .operations import MULTICASTS, TMA_LOADS, UMMAS, OperationTypeEnum, one_of
 
@@ -36,7 +38,7 @@ class GenericPipelineBase:
     name, with its errors and its PTX: mbarrier.try_wait.parity to wait, mbarrier.arrive or tcgen05.commit to announce.
     """
 
-    raw_pipeline: Any
+    raw_pipeline: AnyPipeline
     producer_state: PipelineState
     consumer_state: PipelineState
 
@@ -294,7 +296,9 @@ class TMAStorePipeline:
     @traced
     def __init__(self, stages: int, arv_count: int, barrier_id: Int, tma_warp_id: Int) -> None:
         if not isinstance(stages, int) or stages < 1:
-            raise CuteError(f"TMAStorePipeline: stages {stages!r} must be a static number of at least 1")
+            raise CuteError(
+                f"TMAStorePipeline: stages {stages!r} must be a static number of at least 1{how_static(stages)}"
+            )
         NamedBarrier(barrier_id, arv_count)
         self.stages, self.arv_count, self.barrier_id, self.tma_warp_id = stages, arv_count, barrier_id, tma_warp_id
         self.index = 0

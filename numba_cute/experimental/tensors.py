@@ -10,7 +10,7 @@ from .. import layout
 from ..isa.facts.tensormap import TensorMapRecord
 from ..layout import Layout
 from ..nvgpu.hopper.tma_tiles import Tile
-from ..seam import CuteError, divisor, static
+from ..seam import CuteError, divisor, shown, static
 from ..tensor.offsets import has_none
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, make_identity_tensor
@@ -101,6 +101,8 @@ class TensorArray(tuple):  # type: ignore[type-arg]
     CuteError for others, or none. No instruction."""
 
     def __new__(cls, tensors: Any) -> TensorArray:
+        if not isinstance(tensors, (tuple, list)):
+            raise CuteError(f"TensorArray: tensors {shown.described(tensors)}: give a tuple or list of tensors")
         made = super().__new__(cls, tensors)
         for i, t in enumerate(made):
             if type(t) is not Tensor or not _in_global_memory(t):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numba_cute
 
+from ..atoms.op import CopyOp, MmaOp
 from ..seam import facade, is_static_class, is_struct_class, is_traced
 from . import instructions, machine
 
@@ -44,6 +45,10 @@ _ROOMS = ("arch", "experimental", "pipeline", "runtime", "tilelang.cpasync", "ut
 
 _OF_THE_IR = {"cute.static"}
 """Names of the IR's own operations, which the API has for something else: there it is another name of `const_expr`."""
+
+
+_ASKED_BY_ATOMS = (CopyOp, MmaOp)
+"""Classes whose methods are no operations: atoms call them, for `cute.copy` and `cute.gemm`, and kernels do not."""
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
@@ -102,7 +107,7 @@ def of_method(cls: type, attribute: str) -> Definition | None:
     """Find the operation that calls the method `attribute` of an object of class `cls`; None if the API shows no such
     class."""
     shown = _shown()[2].get(cls)
-    if shown is None or not callable(getattr(cls, attribute, None)):
+    if shown is None or issubclass(cls, _ASKED_BY_ATOMS) or not callable(getattr(cls, attribute, None)):
         return None
     return Definition(f"{shown}.{attribute}", None, attribute, cls)
 

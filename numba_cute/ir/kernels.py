@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, BlockArgument
 
 from .. import experimental
 from ..compiler.host import kernels
-from ..compiler.inspection.described import Object
+from ..compiler.inspection.described import Description, Group, Object
 from ..experimental.tensors import GlobalTensor
 from ..seam import CuteError
 from ..seam.constexpr import Constexpr
@@ -48,11 +48,14 @@ def to_kernel(module: Module, name: str | None = None) -> Any:
 
 
 def _is_global(argument: BlockArgument) -> bool:
-    """Whether an argument is a plain tensor that TMA copies: the kernel asks for its maps."""
-    if not isinstance(argument.type, DescribedType):
-        return False
-    found = description_of(argument.type)
-    return isinstance(found, Object) and issubclass(found.cls, GlobalTensor)
+    """Whether an argument is a plain tensor that TMA copies, or several: the kernel asks for its maps."""
+    return isinstance(argument.type, DescribedType) and _of_tensors(description_of(argument.type))
+
+
+def _of_tensors(d: Description) -> bool:
+    if isinstance(d, Group):
+        return any(map(_of_tensors, d.items))
+    return isinstance(d, Object) and issubclass(d.cls, GlobalTensor)
 
 
 def to_python(module: Module) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf, divisor, is_static
+from ..seam.kinds import Domain, Tiler
+from ..seam.marks import HOW_STATIC
 from .basis import ScaledBasis, checked
 from .coalescing import Mode, column_major, filter, flat_layout, merged, modes_of
 from .commuting import commuted, keeps_clear
@@ -34,7 +36,7 @@ __all__ = ["ceil_div", "complement"]
 
 
 @pure
-def composition(lhs: Any, rhs: Any) -> Any:
+def composition(lhs: Domain, rhs: Domain) -> Any:
     """Compose two layouts: c -> lhs(rhs(c)), of the shape of `rhs` or a finer one.
 
     lhs: a layout. rhs: a layout; or a tiler, applied mode by mode: a tuple of tilers, an integer n for n:1, None for
@@ -59,7 +61,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
     return compose(lhs, as_tile(rhs))
 
 
-def as_tile(tiler: Any) -> Layout:
+def as_tile(tiler: Tiler) -> Layout:
     """Return the layout that a tiler stands for: n:1 for an integer n."""
     if isinstance(tiler, Layout):
         return tiler
@@ -256,7 +258,7 @@ def _compose_with_swizzle(lhs: Layout, rhs: Swizzle) -> ComposedLayout:
 
 
 @pure
-def complement(input: Any, cotarget: Any = None) -> Layout:
+def complement(input: Domain, cotarget: Any = None) -> Layout:
     """Return the layout that reaches what `input` does not, disjoint from it but for 0, and ordered.
 
     input: a layout of static strides, or of one mode. cotarget: how far to reach: a size, a shape or a layout; by
@@ -283,6 +285,16 @@ def complement(input: Any, cotarget: Any = None) -> Layout:
     return found
 
 
+def _no_gaps(layout: Any, stride: int, below: int) -> str:
+    """Write the message for a layout of which a mode of `stride` overlaps that of the stride `below`."""
+    if stride < 1:
+        return f"complement: {layout} has a negative stride, {stride}: none exists; reverse what it lays out"
+    return (
+        f"complement: {layout} has none that is a layout: the mode of stride {stride} begins within the reach of that "
+        f"of stride {below}, and is no multiple of it; choose strides that are multiples of what lies below them"
+    )
+
+
 class Gaps:
     """The gaps that a layout leaves in the block of offsets over which it spreads.
 
@@ -298,7 +310,7 @@ class Gaps:
                 f"complement: {layout} reaches coordinates, and only offsets have one: give integer strides"
             )
         if len(modes) > 1 and any([type(d) is not int for _, d in modes]):
-            raise CuteError(f"complement: a stride of {layout} is known only at run time: static strides are needed")
+            raise CuteError(f"complement: a stride of {layout} is known only at run time: {HOW_STATIC}")
         if any([is_zero(s) for s, _ in modes]):
             raise CuteError(f"complement: {layout} is empty: give extents of at least 1")
         self.modes: list[Mode] = []
@@ -308,13 +320,13 @@ class Gaps:
         for s, d in modes if len(modes) == 1 else sorted(modes, key=lambda m: m[1]):
             if type(self.reached) is not int:
                 raise CuteError(
-                    f"complement: an extent of {layout} below its stride {text(d)} is known only at run time: static "
-                    "extents are needed there"
+                    f"complement: an extent of {layout} below its stride {text(d)} is known only at run time: "
+                    f"{HOW_STATIC}"
                 )
             gap = div(d, self.reached)
             if type(gap) is int and gap < 1:  # the mode overlaps the ones before: beyond it there is room again
                 if d < 1 or d % before:
-                    raise CuteError(f"complement: {layout} reaches offsets twice or has negative strides: none exists")
+                    raise CuteError(_no_gaps(layout, d, before))
                 self.reached = self.reached + d * (s - 1)
                 continue
             if type(gap) is int and self.hole is None and gap * self.reached != d:
@@ -330,7 +342,7 @@ class Gaps:
 
 
 @pure
-def ceil_div(input: IntTuple, tiler: Any) -> IntTuple:
+def ceil_div(input: IntTuple, tiler: Tiler) -> IntTuple:
     """Count the tiles that cover `input`: give the shape of the rest mode when a layout of that shape is divided by
     `tiler`.
 

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..seam import CuteError, Leaf, static, traced
+from ..seam import CuteError, Int, Leaf, static, traced
 from .int_tuple import IntTuple, add, mul, refuse_layout, static_int, text
 
 __all__ = ["E", "ScaledBasis", "basis_get", "basis_value"]
@@ -35,15 +35,15 @@ class ScaledBasis:
             object.__setattr__(self, "value", static_int(self.value, "value"))
 
     @traced
-    def __mul__(self, factor: Any) -> ScaledBasis:
+    def __mul__(self, factor: Int) -> ScaledBasis:
         return ScaledBasis(mul(self.value, factor), self.mode)
 
     @traced
-    def __rmul__(self, factor: Any) -> ScaledBasis:
+    def __rmul__(self, factor: Int) -> ScaledBasis:
         return ScaledBasis(mul(self.value, factor), self.mode)
 
     @traced
-    def __floordiv__(self, divisor: Any) -> ScaledBasis:
+    def __floordiv__(self, divisor: Int) -> ScaledBasis:
         return ScaledBasis(self.value // divisor, self.mode)
 
     @traced

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError
+from ..seam.kinds import Domain
 from .int_tuple import IntTuple, flatten_to_tuple, is_one, is_zero, mul, same, text
 from .layout import ComposedLayout, Layout, concat, get, on_outer, outer_of, rank
 from .modes import ONE
@@ -17,7 +18,7 @@ Mode = tuple[Any, Any]
 
 
 @pure
-def coalesce(input: Any, *, target_profile: IntTuple = None) -> Any:
+def coalesce(input: Domain, *, target_profile: IntTuple = None) -> Any:
     """Simplify `input`, a layout, to as few modes as possible: the same function of integers.
 
     Modes whose extent or stride is known only at run time are merged where they provably continue each other.
@@ -81,7 +82,7 @@ def column_major(shape: tuple[Any, ...], start: Any) -> list[Mode]:
 
 
 @pure
-def filter_zeros(input: Any, *, target_profile: IntTuple = None) -> Any:
+def filter_zeros(input: Domain, *, target_profile: IntTuple = None) -> Any:
     """Set the extent to 1 wherever a stride of the layout `input` is 0. target_profile: a tuple, to do so mode by mode
     under it."""
     if isinstance(input, ComposedLayout):
@@ -102,7 +103,7 @@ def _ones_like(shape: IntTuple) -> IntTuple:
 
 
 @pure
-def filter(input: Any, *, target_profile: IntTuple = None) -> Any:
+def filter(input: Domain, *, target_profile: IntTuple = None) -> Any:
     """Remove the modes of stride 0 and of extent 1 from the layout `input`, and coalesce it. target_profile: a tuple,
     to do so mode by mode under it."""
     if isinstance(input, ComposedLayout):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, is_static, traced
+from ..seam.kinds import Domain, Tiler
 from .algebra import Gaps, Inadmissible, as_tile, compose_modes, tilewise
 from .coalescing import Mode, flat_layout, merged, modes_of
 from .int_tuple import IntTuple, ceil_div_leaf, ceil_div_steps, is_one, mul, product, product_each, round_up, text, wrap
@@ -18,7 +19,7 @@ __all__ = ["inner_partition", "outer_partition"]
 
 
 @pure
-def logical_divide(target: Any, tiler: Any) -> Any:
+def logical_divide(target: Domain, tiler: Tiler) -> Any:
     """Split each mode of the layout `target` into (tile, rest): target o (tile, complement(tile, size(target))).
 
     tiler: a layout for the whole; a tuple of tilers, mode by mode; an integer n for n:1; None for a mode as it is. A
@@ -95,7 +96,7 @@ def zipped(layout: Layout, guide: Any) -> Layout:
 
 
 @pure
-def zipped_divide(target: Any, tiler: Any) -> Any:
+def zipped_divide(target: Domain, tiler: Tiler) -> Any:
     """Divide the layout `target` by `tiler` as `logical_divide` does, into ((tiles), (rests)): the tile of every mode
     gathered in mode 0, what repeats it in mode 1."""
     if isinstance(target, ComposedLayout):
@@ -104,18 +105,18 @@ def zipped_divide(target: Any, tiler: Any) -> Any:
 
 
 @pure
-def tiled_divide(target: Any, tiler: Any) -> Any:
+def tiled_divide(target: Domain, tiler: Tiler) -> Any:
     """Divide `target` by `tiler` into ((tiles), rest, rest, ...): as `zipped_divide`, its mode 1 unpacked."""
     return unpacked(zipped_divide(target, tiler), False)
 
 
 @pure
-def flat_divide(target: Any, tiler: Any) -> Any:
+def flat_divide(target: Domain, tiler: Tiler) -> Any:
     """Divide `target` by `tiler` into (tile, tile, ..., rest, rest, ...): as `zipped_divide`, both modes unpacked."""
     return unpacked(zipped_divide(target, tiler), True)
 
 
-def unpacked(layout: Any, both: bool) -> Any:
+def unpacked(layout: Domain, both: bool) -> Any:
     if isinstance(layout, ComposedLayout):
         return on_outer(layout, unpacked(layout.outer, both))
 
@@ -129,7 +130,7 @@ def unpacked(layout: Any, both: bool) -> Any:
 
 
 @traced
-def local_tile(layout: Any, tiler: Any, coord: IntTuple, proj: IntTuple = None) -> tuple[Any, Any]:
+def local_tile(layout: Domain, tiler: Tiler, coord: IntTuple, proj: IntTuple = None) -> tuple[Any, Any]:
     """Take one tile of a layout, and its offset: the tile modes, then those rest modes where `coord` is None.
 
     layout: what `tiler` divides. coord: a coordinate of the rests, or an integer. proj: the modes of `tiler` and
@@ -149,14 +150,14 @@ def projected(coord: IntTuple, proj: IntTuple) -> IntTuple:
 
 
 @traced
-def inner_partition(layout: Any, tiler: Any, coord: IntTuple) -> tuple[Any, Any]:
+def inner_partition(layout: Domain, tiler: Tiler, coord: IntTuple) -> tuple[Any, Any]:
     """Take the tile at `coord` of the rests of `zipped_divide(layout, tiler)`, and its offset."""
     tiles = _open_tiles(layout, tiler)
     return slice_and_offset(((None,) * rank(tiles, 0), _padded(coord, rank(tiles, 1))), tiles)
 
 
 @traced
-def outer_partition(layout: Any, tiler: Any, coord: IntTuple) -> tuple[Any, Any]:
+def outer_partition(layout: Domain, tiler: Tiler, coord: IntTuple) -> tuple[Any, Any]:
     """Take the element at `coord` of each tile of `zipped_divide(layout, tiler)`, and its offset."""
     tiles = _open_tiles(layout, tiler)
     return slice_and_offset((_padded(coord, rank(tiles, 0)), (None,) * rank(tiles, 1)), tiles)
@@ -176,7 +177,7 @@ def _padded(coord: IntTuple, n: int) -> IntTuple:
 
 
 @traced
-def local_partition(layout: Any, tiler: Layout, index: Any, proj: IntTuple = 1) -> tuple[Any, Any]:
+def local_partition(layout: Domain, tiler: Layout, index: Any, proj: IntTuple = 1) -> tuple[Any, Any]:
     """Take the elements of thread `index` when the threads of layout `tiler` cover `layout` tile by tile, and their
     offset. proj: the modes of `tiler` to use, the others None; 1 for all."""
     numbers_threads(tiler)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, is_static
+from ..seam.words import how_static
 from .int_tuple import IntTuple, static_int, text
 from .layout import Layout, domain, rank, size
 from .pure import pure
@@ -23,7 +24,9 @@ def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
     if not 0 <= mode < n or not isinstance(coord, tuple) or len(coord) != n:
         raise CuteError(f"make_layout_image_mask: mode={mode}, coord={text(coord)} of the layout {lay} of rank {n}")
     if not is_static(lay):
-        raise CuteError(f"make_layout_image_mask: {lay} must be static: a cluster's shape is known at compile time")
+        raise CuteError(
+            f"make_layout_image_mask: {lay} must be static: a cluster's shape is known at compile time{how_static(lay)}"
+        )
     base = lay((*coord[:mode], 0, *coord[mode + 1 :])) if isinstance(domain(lay), tuple) else 0
     row = [
         lay(tuple(i if j == mode else 0 for j in range(n))) if isinstance(domain(lay), tuple) else lay(i)

@@ -12,7 +12,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, traced
+from ..seam import CuteError, Leaf, divisor, is_static, is_static_class, kinds, traced
+from ..seam.marks import HOW_STATIC
 
 __all__ = [
     "filter_tuple", "flatten_to_tuple", "get_divisibility", "has_underscore", "product", "product_each", "product_like",
@@ -20,7 +21,7 @@ __all__ = [
     "unwrap", "wrap",
 ]  # fmt: skip
 
-IntTuple = Any
+IntTuple = kinds.Coordinate
 """An int, a `Leaf`, or a tuple of such, to any depth."""
 
 
@@ -38,7 +39,7 @@ def text(x: Any) -> str:
 def static_int(x: Any, name: str) -> int:
     """Return `x`, which must be known at compile time."""
     if isinstance(x, Leaf):
-        raise CuteError(f"{name} is known only at run time, and must be static here: pass a literal or a constant")
+        raise CuteError(f"{name} is known only at run time, and must be static here: {HOW_STATIC}")
     try:
         return operator.index(x)
     except TypeError:
@@ -256,8 +257,8 @@ def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
 def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
     """Make (x, x, ...) of `n` elements `x`, n >= 0."""
     n = static_int(n, "n")
-    if n < 0:
-        raise CuteError(f"repeat_as_tuple: n={n}: a tuple has 0 or more elements")
+    if not 0 <= n <= 1 << 16:
+        raise CuteError(f"repeat_as_tuple: n={n}: a tuple here has 0 to {1 << 16} elements")
     return (x,) * n
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, divisor
+from ..seam.kinds import Domain
+from ..seam.marks import HOW_STATIC
 from .algebra import composition
 from .basis import ScaledBasis, basis_value, coord_zero
 from .coalescing import Mode, coalesce, column_major, flat_layout, merged, modes_of
@@ -22,7 +24,7 @@ __all__ = ["left_inverse", "max_common_layout", "max_common_vector", "nullspace"
 
 
 @pure
-def right_inverse(input: Any) -> Any:
+def right_inverse(input: Domain) -> Any:
     """Find the longest layout R with input(R(i)) == i, following the static strides of `input`; 1:0 where none is 1.
 
     With basis strides, a mode for each mode of the coordinate. A negative stride is followed by its magnitude, and
@@ -78,7 +80,7 @@ def _basis_right_inverse(layout: Layout) -> Layout:
 
 
 @pure
-def left_inverse(input: Any) -> Any:
+def left_inverse(input: Domain) -> Any:
     """Find the layout L with L(input(i)) == i, for a layout `input` that reaches no offset twice."""
     if input is None or isinstance(input, Swizzle):
         return input
@@ -93,7 +95,7 @@ def _invert_left(layout: Layout) -> Layout:
     where = [d for _, d in column_major(tuple(s for s, _ in modes), 1)]
     moving = [(d, s, w) for (s, d), w in zip(modes, where) if not is_zero(d)]
     if not all(type(d) is int for d, _, _ in moving):
-        raise CuteError(f"left_inverse: a stride of {layout} is known only at run time: static strides are needed")
+        raise CuteError(f"left_inverse: a stride of {layout} is known only at run time: {HOW_STATIC}")
     out: list[Mode] = []
     before, position, reached, extent = 1, 0, 1, 1
     for d, s, w in sorted(moving, key=lambda m: m[0]):
@@ -158,7 +160,7 @@ def _kept(swizzle: Swizzle, n: Any) -> Any:
 
 
 @pure
-def max_common_layout(a: Any, b: Any) -> Layout:
+def max_common_layout(a: Domain, b: Domain) -> Layout:
     """Find the longest layout R with a(R(i)) == i == b(R(i)): elements that lie together, and alike, in `a` and in `b`.
 
     A swizzle keeps together what lies within its lowest bits, wherever these are aligned; there the two are equal but
@@ -230,14 +232,14 @@ _MOST_PROMISED = 128
 
 
 @pure
-def max_common_vector(a: Any, b: Any) -> int:
+def max_common_vector(a: Domain, b: Domain) -> int:
     """Count the elements that lie together, and alike, in the layouts `a` and `b`: the size of `max_common_layout(a,
     b)`."""
     return size(max_common_layout(a, b))  # type: ignore[no-any-return]
 
 
 @pure
-def nullspace(layout: Any) -> Layout:
+def nullspace(layout: Domain) -> Layout:
     """Return the layout of the coordinates of `layout` that map to where 0 does because their stride is 0."""
     layout = outer_of(layout)
     shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)

@@ -7,9 +7,10 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from ..seam import CuteError, InIR, Leaf, divisor, static, traced
+from ..seam import CuteError, InIR, Int, Leaf, UnknownName, divisor, static, traced
+from ..seam.kinds import Domain
 from .basis import ScaledBasis, add_coord, checked, is_basis
 from .int_tuple import (
     IntTuple,
@@ -56,6 +57,7 @@ class Layout(InIR):
 
     shape: IntTuple
     stride: IntTuple
+    __cute_judges__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if _sound(self.shape, self.stride):
@@ -118,12 +120,12 @@ class Layout(InIR):
         return rank(self)
 
     @traced
-    def get_hier_coord(self, idx: Any) -> IntTuple:
+    def get_hier_coord(self, idx: Int) -> IntTuple:
         """Return the coordinate, with the profile of the shape, that maps to `idx`; the layout must be compact."""
         return coordinate_of(idx, self.shape, self.stride)
 
     @traced
-    def get_flat_coord(self, idx: Any) -> IntTuple:
+    def get_flat_coord(self, idx: Int) -> IntTuple:
         """Return the coordinate that maps to `idx`, one integer for each mode; the layout must be compact."""
         crd = coordinate_of(idx, self.shape, self.stride)
         if not isinstance(self.shape, tuple):
@@ -143,6 +145,7 @@ class ComposedLayout(InIR):
     inner: Any
     offset: Any
     outer: Any
+    __cute_judges__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, (Swizzle, Layout, ComposedLayout)):
@@ -160,7 +163,7 @@ class ComposedLayout(InIR):
     @property
     def stride(self) -> IntTuple:
         """An error: a composed layout has no strides."""
-        raise CuteError(f"{self} has no strides: ask its outer layout, {self.outer}")
+        raise UnknownName(f"{self} has no strides: ask its outer layout, {self.outer}")
 
     @traced
     def __call__(self, coord: IntTuple) -> Any:
@@ -267,7 +270,7 @@ def make_composed_layout(inner: Any, offset: Any, outer: Layout) -> ComposedLayo
 
 
 @traced
-def get_swizzle_portion(layout: Any) -> Swizzle:
+def get_swizzle_portion(layout: Domain) -> Swizzle:
     """Return the swizzle of `layout`; the identity S<0,4,3> for a plain one."""
     inner = layout.inner if isinstance(layout, ComposedLayout) else IDENTITY
     if not isinstance(inner, Swizzle):
@@ -276,12 +279,12 @@ def get_swizzle_portion(layout: Any) -> Swizzle:
 
 
 @traced
-def get_nonswizzle_portion(layout: Any) -> Layout:
+def get_nonswizzle_portion(layout: Domain) -> Layout:
     """Return `layout` without its swizzle; a plain layout as it is."""
     return outer_of(layout)
 
 
-def outer_of(layout: Any) -> Layout:
+def outer_of(layout: Domain) -> Layout:
     """Return the plain layout that gives `layout` its domain."""
     while isinstance(layout, ComposedLayout):
         layout = layout.outer
@@ -293,12 +296,12 @@ def outer_of(layout: Any) -> Layout:
 # ------------------------------------------------------------------ queries
 
 
-def path_of(mode: Any) -> tuple[int, ...]:
+def path_of(mode: IntTuple) -> tuple[int, ...]:
     return tuple(mode) if isinstance(mode, (tuple, list)) else (mode,)
 
 
 @traced
-def get(input: Any, mode: Any) -> Any:
+def get(input: Domain, mode: IntTuple) -> Any:
     """Return mode `mode` (an index or a path of indices) of the tuple or layout `input`."""
     if type(mode) is tuple and len(mode) == 1 and type(input) is Layout and type(mode[0]) is int:
         m, s = mode[0], input.shape
@@ -325,20 +328,20 @@ def get(input: Any, mode: Any) -> Any:
 
 
 @traced
-def front(input: Any) -> Any:
+def front(input: Domain) -> Any:
     """Return the first leaf of the tuple `input`, or the first mode's first leaf of a layout, to any depth."""
     while rank(input) and isinstance(domain(input), tuple):
         input = get(input, (0,))
     return input
 
 
-def domain(a: Any) -> IntTuple:
+def domain(a: Domain) -> IntTuple:
     """Return the shape of a layout; a tuple or integer as it is."""
     return a.shape if isinstance(a, LAYOUTS) else tuple(a) if type(a) is list else a
 
 
 @traced
-def shape(input: Any, *, mode: Any = ()) -> IntTuple:
+def shape(input: Domain, *, mode: IntTuple = ()) -> IntTuple:
     """Return the shape of `input`, a layout or a tiler of integers and layouts; of its mode `mode` if given."""
     return _shapes(get(input, mode))
 
@@ -348,7 +351,7 @@ def _shapes(a: Any) -> IntTuple:
 
 
 @traced
-def stride(input: Any, *, mode: Any = ()) -> IntTuple:
+def stride(input: Domain, *, mode: IntTuple = ()) -> IntTuple:
     """Return the strides of the layout `input`, or of its mode `mode`."""
     if not isinstance(input, LAYOUTS):
         raise CuteError(f"stride: {input!r} is not a layout")
@@ -356,40 +359,40 @@ def stride(input: Any, *, mode: Any = ()) -> IntTuple:
 
 
 @traced
-def shape_at(input: Any, mode: Any) -> IntTuple:
+def shape_at(input: Domain, mode: IntTuple) -> IntTuple:
     """Return the shape of mode `mode` (an index or a path) of the layout `input`."""
     return shape(input, mode=mode)
 
 
 @traced
-def stride_at(input: Any, mode: Any) -> IntTuple:
+def stride_at(input: Domain, mode: IntTuple) -> IntTuple:
     """Return the strides of mode `mode` (an index or a path) of the layout `input`."""
     return stride(input, mode=mode)
 
 
 @traced
-def rank(a: Any, mode: Any = ()) -> int:
+def rank(a: Domain, mode: IntTuple = ()) -> int:
     """Count the modes of a tuple or layout `a`, or of its mode `mode`; 1 for an integer."""
     d = domain(get(a, mode))
     return len(d) if isinstance(d, tuple) else 1
 
 
 @traced
-def depth(a: Any) -> int:
+def depth(a: Domain) -> int:
     """Count how deep the tuple `a`, or the shape of a layout, is nested: 0 for an integer."""
     d = domain(a)
     return 1 + max(map(depth, d), default=0) if isinstance(d, tuple) else 0
 
 
 @traced
-def size(a: Any, mode: Any = ()) -> Any:
+def size(a: Domain, mode: IntTuple = ()) -> Any:
     """Count the elements of the domain of `a`, a shape or layout, or of its mode `mode`: the product of the extents."""
     picked = get(a, mode)
     return product(_shapes(picked))
 
 
 @pure
-def cosize(a: Any, mode: Any = ()) -> Any:
+def cosize(a: Domain, mode: IntTuple = ()) -> Any:
     """Return the size of the codomain of the layout `a`, or of its mode `mode`: 1 + the largest offset, negative
     strides counted by their magnitude. With basis strides it is the product over the modes of the coordinates."""
     layout = outer_of(get(a, mode))
@@ -411,13 +414,13 @@ def _magnitudes(stride: IntTuple) -> IntTuple:
 
 
 @traced
-def is_congruent(a: Any, b: Any) -> bool:
+def is_congruent(a: Domain, b: Domain) -> bool:
     """Return whether the tuples `a` and `b` (or the shapes of layouts) are nested alike."""
     return congruent(domain(a), domain(b))
 
 
 @traced
-def is_weakly_congruent(a: Any, b: Any) -> bool:
+def is_weakly_congruent(a: Domain, b: Domain) -> bool:
     """Return whether `b` is nested like `a` or deeper."""
     return weakly_congruent(domain(a), domain(b))
 
@@ -426,6 +429,8 @@ def is_weakly_congruent(a: Any, b: Any) -> bool:
 def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
     """Find the mode of stride 1 in `shape` and `stride` (a path where nested, None if none); extents of 1 are passed
     over."""
+    if not congruent(shape, stride):
+        raise CuteError(f"leading_dim: stride={text(stride)} does not match shape={text(shape)}")
     if not isinstance(shape, tuple):
         return 0 if is_one(stride) and not is_one(shape) else None
     for i, (s, d) in enumerate(zip(shape, stride)):
@@ -439,19 +444,19 @@ def leading_dim(shape: IntTuple, stride: IntTuple) -> Any:
 
 
 @traced
-def is_major(mode: Any, stride: IntTuple) -> bool:
+def is_major(mode: IntTuple, stride: IntTuple) -> bool:
     """Return whether the first stride of mode `mode` of `stride` is the static 1."""
     return is_one(front(get(stride, mode)))
 
 
 @traced
-def get_hier_coord(layout: Layout, idx: Any) -> IntTuple:
+def get_hier_coord(layout: Layout, idx: Int) -> IntTuple:
     """Call `layout.get_hier_coord(idx)`."""
     return layout.get_hier_coord(idx)
 
 
 @traced
-def crd2idx(coord: IntTuple, layout: Any) -> Any:
+def crd2idx(coord: IntTuple, layout: Domain) -> Any:
     """Compute the offset of `coord` in `layout`; a plain shape counts as its column-major layout."""
     if isinstance(layout, LAYOUTS):
         return layout(coord)
@@ -460,7 +465,7 @@ def crd2idx(coord: IntTuple, layout: Any) -> Any:
 
 
 @traced
-def size_in_bytes(dtype: Any, layout: Any) -> Any:
+def size_in_bytes(dtype: Any, layout: Domain) -> Any:
     """Count the bytes that `cosize(layout)` elements of `dtype` take, rounded up; 0 where `layout` is None."""
     if layout is None:
         return 0
@@ -468,7 +473,7 @@ def size_in_bytes(dtype: Any, layout: Any) -> Any:
 
 
 @traced
-def domain_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
+def domain_offset(coord: IntTuple, layout: Domain) -> tuple[Any, Any]:
     """Move the origin of `layout` to `coord`: give the layout from there on, and the offset to add to its base."""
     if isinstance(layout, ComposedLayout):
         moved = add_coord(layout.offset, layout.outer(coord))

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import seam
 from ..seam import CuteError, Leaf, traced
+from ..seam.words import how_static
 from .basis import ScaledBasis
 from .int_tuple import IntTuple, flatten_to_tuple
 from .layout import ComposedLayout, Layout
@@ -94,7 +95,7 @@ def find(t: IntTuple, x: int, *, hierarchical: bool = True) -> Any:
     """Find where the static integer `x` stands first in `t`, as `find_if` gives it. What is known only at run time is
     never found. hierarchical: as for `find_if`."""
     if not is_integer(x) or isinstance(x, Leaf):
-        raise CuteError(f"find: x={x!r} must be a static integer")
+        raise CuteError(f"find: x={x!r} must be a static integer{how_static(x)}")
 
     def same(leaf: Any, i: int) -> bool:
         return not isinstance(leaf, Leaf) and is_integer(leaf) and leaf == x

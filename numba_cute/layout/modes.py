@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..seam import CuteError, divisor, traced
+from ..seam.kinds import Domain
 from .basis import add_coord
 from .int_tuple import IntTuple, add, flatten_to_tuple, static_int, text, wrap
-from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, path_of, rank
+from .layout import LAYOUTS, ComposedLayout, Layout, on_outer, outer_of, path_of, rank
 from .mapping import dice_modes, index, slice_modes
 from .pure import pure
 from .swizzle import Swizzle
@@ -17,7 +18,7 @@ from .swizzle import Swizzle
 __all__ = ["append", "append_ones", "dice", "prepend", "prepend_ones", "slice_and_offset"]
 
 
-def modewise(f: Callable[[Any], Any], a: Any) -> Any:
+def modewise(f: Callable[[Any], Any], a: Domain) -> Any:
     """Apply `f` to a tuple, or to both the shape and the strides of a layout."""
     if isinstance(a, ComposedLayout):
         return on_outer(a, modewise(f, a.outer))
@@ -27,13 +28,13 @@ def modewise(f: Callable[[Any], Any], a: Any) -> Any:
 
 
 @pure
-def flatten(a: Any) -> Any:
+def flatten(a: Domain) -> Any:
     """Remove the nesting of `a`: to a flat tuple, or a layout of flat shape; one leaf stays as it is."""
     return modewise(lambda t: flatten_to_tuple(t) if isinstance(t, tuple) else t, a)
 
 
 @pure
-def select(input: Any, mode: Any) -> Any:
+def select(input: Domain, mode: IntTuple) -> Any:
     """Keep the modes of `input` that `mode` lists, in that order."""
     n, path = rank(input), path_of(mode)
     if not all(0 <= static_int(m, "mode") < n for m in path):
@@ -42,7 +43,7 @@ def select(input: Any, mode: Any) -> Any:
 
 
 @pure
-def group_modes(input: Any, begin: int, end: int = -1) -> Any:
+def group_modes(input: Domain, begin: int, end: int = -1) -> Any:
     """Group the modes [begin, end) of `input` into one; end = -1 stands for all that follow."""
     n = rank(input)
     begin, end = static_int(begin, "begin"), static_int(end, "end")
@@ -53,13 +54,13 @@ def group_modes(input: Any, begin: int, end: int = -1) -> Any:
 
 
 @pure
-def append(input: Any, elem: Any, up_to_rank: int | None = None) -> Any:
+def append(input: Domain, elem: Any, up_to_rank: int | None = None) -> Any:
     """Append `elem` to `input` as a new last mode, or as many times as give it rank `up_to_rank`."""
     return _extend(input, elem, up_to_rank, "append", lambda t, more: wrap(t) + more)
 
 
 @pure
-def prepend(input: Any, elem: Any, up_to_rank: int | None = None) -> Any:
+def prepend(input: Domain, elem: Any, up_to_rank: int | None = None) -> Any:
     """Prepend `elem` to `input` as a new first mode, or as many times as give it rank `up_to_rank`."""
     return _extend(input, elem, up_to_rank, "prepend", lambda t, more: more + wrap(t))
 
@@ -98,7 +99,7 @@ def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
 
 
 @traced
-def slice_(src: Any, coord: IntTuple) -> Any:
+def slice_(src: Domain, coord: IntTuple) -> Any:
     """Keep the modes of `src`, a tuple or layout, where `coord` is None; a composed layout keeps the offset of the
     others."""
     if isinstance(src, ComposedLayout):
@@ -107,19 +108,19 @@ def slice_(src: Any, coord: IntTuple) -> Any:
 
 
 @traced
-def dice(src: Any, dicer: IntTuple) -> Any:
+def dice(src: Domain, dicer: IntTuple) -> Any:
     """Keep the modes of `src`, a tuple or layout, where `dicer` is not None: what `slice_` leaves out."""
     return modewise(lambda t: dice_modes(dicer, t), src)
 
 
 @traced
-def slice_and_offset(coord: IntTuple, src: Any) -> tuple[Any, Any]:
+def slice_and_offset(coord: IntTuple, src: Domain) -> tuple[Any, Any]:
     """Return the layout of the modes of `src` where `coord` is None, and the offset of the other modes.
 
     Of a swizzled layout, the part of the offset that could meet the swizzle stays in the layout.
     """
     if not isinstance(src, ComposedLayout):
-        return modewise(lambda t: slice_modes(coord, t), src), src(coord)
+        return modewise(lambda t: slice_modes(coord, t), src), outer_of(src)(coord)
     if not isinstance(src.inner, Swizzle):
         return slice_(src, coord), 0
     shape, stride = src.outer.shape, src.outer.stride

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError
+from ..seam.kinds import Domain
 from .basis import checked
 from .int_tuple import IntTuple, flatten_to_tuple, is_zero, product, static_int, text
 from .layout import Layout, compact, outer_of
@@ -43,7 +44,7 @@ def _ordered_strides(s: IntTuple, o: IntTuple, flat: Sequence[tuple[Any, int]]) 
 
 
 @pure
-def make_layout_like(input: Any) -> Layout:
+def make_layout_like(input: Domain) -> Layout:
     """Make a compact layout of the shape of the layout `input`, its modes in the order of the strides there; stride 0
     stays 0.
 

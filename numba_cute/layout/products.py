@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, is_static
+from ..seam.kinds import Domain, Tiler
 from .algebra import Gaps, Inadmissible, as_tile, compose_modes, composition, tilewise
 from .basis import checked
 from .coalescing import coalesce, flat_layout, merged
@@ -24,7 +25,7 @@ __all__ = [
 
 
 @pure
-def logical_product(block: Any, tiler: Any) -> Any:
+def logical_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` as `tiler` lays it out: (block, repetition), disjoint where the tiler's modes fit those that
     `block` leaves free.
 
@@ -50,7 +51,7 @@ def logical_product(block: Any, tiler: Any) -> Any:
 
 
 @pure
-def zipped_product(block: Any, tiler: Any) -> Any:
+def zipped_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` over `tiler` as `logical_product` does, into ((blocks), (repetitions)): those of every mode
     gathered."""
     if isinstance(block, ComposedLayout):
@@ -59,14 +60,14 @@ def zipped_product(block: Any, tiler: Any) -> Any:
 
 
 @pure
-def tiled_product(block: Any, tiler: Any) -> Any:
+def tiled_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` over `tiler` into ((blocks), repetition, repetition, ...): as `zipped_product`, its mode 1
     unpacked."""
     return unpacked(zipped_product(block, tiler), False)
 
 
 @pure
-def flat_product(block: Any, tiler: Any) -> Any:
+def flat_product(block: Domain, tiler: Tiler) -> Any:
     """Repeat `block` over `tiler` into (block, block, ..., repetition, ...): as `zipped_product`, both modes
     unpacked."""
     return unpacked(zipped_product(block, tiler), True)
@@ -89,7 +90,7 @@ def _padded(layout: Layout, n: int) -> Layout:
 
 
 @pure
-def blocked_product(block: Any, tiler: Layout) -> Any:
+def blocked_product(block: Domain, tiler: Layout) -> Any:
     """Repeat `block` over `tiler`, mode by mode: mode i is (block_i, tiler_i), whole blocks side by side."""
     if isinstance(block, ComposedLayout):
         return on_outer(block, blocked_product(block.outer, tiler))
@@ -97,7 +98,7 @@ def blocked_product(block: Any, tiler: Layout) -> Any:
 
 
 @pure
-def raked_product(block: Any, tiler: Layout) -> Any:
+def raked_product(block: Domain, tiler: Layout) -> Any:
     """Spread `block` over `tiler`, mode by mode: mode i is (tiler_i, block_i), the blocks interleaved."""
     if isinstance(block, ComposedLayout):
         return on_outer(block, raked_product(block.outer, tiler))

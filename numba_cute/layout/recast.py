@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from ..seam import CuteError, divisor
+from ..seam.words import how_static
 from .basis import ScaledBasis
 from .coalescing import flat_layout, merged, modes_of
 from .int_tuple import IntTuple, ceil_div_leaf, is_one, is_zero, mul, static_int
@@ -45,6 +46,7 @@ def recast_elements(new_type_bits: int, old_type_bits: int, src_layout: Any) -> 
             raise CuteError(
                 f"elements of {old_type_bits} bits, laid out as {src_layout}, are not known to lie together, and are "
                 f"no elements of {new_type_bits} bits: a mode of more than one element must have the static stride 1"
+                f"{how_static(src_layout.stride)}"
             )
     single = iter([is_one(size(plain))])
     still = Layout(plain.shape, _moving(plain.shape, plain.stride, single))

@@ -33,6 +33,8 @@ class Swizzle(InIR):
             object.__setattr__(self, name, static_int(getattr(self, name), name))
         if self.bits < 0 or self.base < 0:
             raise CuteError(f"{self}: bits and base must be 0 or more")
+        if max(self.bits, self.base, abs(self.shift)) > 64:
+            raise CuteError(f"{self}: bits, base and shift are of numbers of 64 bits: give at most 64")
         if self.bits == 0:  # one identity, so that equal functions are equal
             object.__setattr__(self, "base", 4)
             object.__setattr__(self, "shift", 3)

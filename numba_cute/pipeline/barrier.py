@@ -13,6 +13,8 @@ from ..isa.rows.cluster import mapa
 from ..isa.rows.copy_async import cp_async_mbarrier_arrive_noinc
 from ..isa.rows.special import sreg
 from ..seam import CuteError, Int, current, static, traced
+from ..seam.names import NamedABC
+from ..seam.words import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from .group import MAX_ARRIVALS, CooperativeGroup, MbarrierLayout, PipelineOp, arrivals
 from .known import check_mask, check_ranks, known_threads
@@ -29,7 +31,7 @@ TX_UNIT = 16  # every bulk copy is of whole 16 bytes (PTX ISA, "cp.async.bulk")
 NAMED_BARRIERS = 16
 
 
-class SyncObject(abc.ABC):
+class SyncObject(metaclass=NamedABC):
     """The interface by which a pipeline arrives and waits: `MbarrierArray`, `NamedBarrier`, `TmaStoreFence`."""
 
     @abc.abstractmethod
@@ -398,7 +400,10 @@ class TmaStoreFence(SyncObject):
 
     def __post_init__(self) -> None:
         if not isinstance(self.num_stages, int) or self.num_stages < 0:
-            raise CuteError(f"TmaStoreFence: num_stages {self.num_stages!r} must be a static int of at least 0")
+            raise CuteError(
+                f"TmaStoreFence: num_stages {self.num_stages!r} must be a static int of at least 0"
+                f"{how_static(self.num_stages)}"
+            )
 
     def arrive(self) -> None:
         """Close the group of the stores issued so far. PTX cp.async.bulk.commit_group, sm_90."""

@@ -15,6 +15,7 @@ from .. import dtypes, layout
 from ..isa.rows.special import sreg_cluster
 from ..layout import Layout
 from ..seam import CuteError, current, is_static
+from ..seam.words import how_static
 from .known import check_cluster, cluster_size
 
 V, M, N = 0, 1, 2
@@ -115,7 +116,10 @@ def check_modes(what: str, mcast_mode_mn: Any) -> None:
     """Refuse `mcast_mode_mn` unless it says of A and of B whether it is multicast, and one of them is."""
     modes = mcast_mode_mn if isinstance(mcast_mode_mn, tuple) else ()
     if len(modes) != 2 or not all(isinstance(x, int) and x in (0, 1) for x in modes):
-        raise CuteError(f"{what}: mcast_mode_mn {mcast_mode_mn!r} must be two static numbers, each 0 or 1")
+        raise CuteError(
+            f"{what}: mcast_mode_mn {mcast_mode_mn!r} must be two static numbers, each 0 or 1"
+            f"{how_static(mcast_mode_mn)}"
+        )
     if not any(modes):
         raise CuteError(
             f"{what}: mcast_mode_mn {mcast_mode_mn!r} multicasts nothing: (1, 0) for A alone, to the CTAs of the same "

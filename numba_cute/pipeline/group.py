@@ -92,6 +92,8 @@ class CooperativeGroup:
             raise CuteError(
                 f"CooperativeGroup: {counted('group', self)} arrivals are more than a phase can count: 2**20 - 1"
             )
+        if self.alignment is not None and (type(self.alignment) is not int or self.alignment < 1):
+            raise CuteError(f"CooperativeGroup: alignment {self.alignment!r} must be an int of at least 1, or None")
         if self.alignment is not None and self.size % self.alignment:
             raise CuteError(
                 f"CooperativeGroup: size {self.size} = {self.size // self.alignment} * {self.alignment} + "

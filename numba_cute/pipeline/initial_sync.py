@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..isa.rows import sync as isa_sync
 from ..isa.rows.fence import fence_mbarrier_init
 from ..seam import CuteError, traced
+from ..seam.kinds import Domain
 from .barrier import sync
 from .group import Agent
 from .known import check_cluster, cluster_size
@@ -36,7 +35,7 @@ def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
 
 
 @traced
-def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = False) -> None:
+def pipeline_init_arrive(cluster_shape_mn: Domain = None, is_relaxed: bool = False) -> None:
     """Fence the barriers that this thread initialised and, in a cluster, arrive without waiting for the others. All
     threads, after the last pipeline made with `defer_sync`; `pipeline_init_wait` must follow.
 
@@ -50,7 +49,7 @@ def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = False)
 
 
 @traced
-def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
+def pipeline_init_wait(cluster_shape_mn: Domain = None) -> None:
     """Wait until all threads of the cluster, or of the CTA where there is no cluster, have come to the same call. All
     threads. cluster_shape_mn: as for `pipeline_init_arrive`. PTX barrier.cluster.wait, sm_90; barrier.cta, sm_70."""
     if cluster_size(cluster_shape_mn) > 1:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..seam import CuteError, Int, Leaf, current_or
+from ..seam.words import how_static
 from .group import MAX_CLUSTER, Agent, CooperativeGroup, counted, known_arrivals
 
 
@@ -122,5 +123,7 @@ def cluster_size(shape: Any) -> int:
     for extent in shape if isinstance(shape, tuple) else (shape,):
         size *= cluster_size(extent) if isinstance(extent, tuple) else extent
     if not isinstance(size, int) or not 1 <= size <= MAX_CLUSTER:
-        raise CuteError(f"cluster shape {shape!r}: its size {size!r} must be static and 1 to {MAX_CLUSTER} CTAs")
+        raise CuteError(
+            f"cluster shape {shape!r}: its size {size!r} must be static and 1 to {MAX_CLUSTER} CTAs{how_static(size)}"
+        )
     return size

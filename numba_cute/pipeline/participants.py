@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 from ..seam import CuteError, Int, static, struct, traced
+from ..seam.kinds import AnyPipeline
 from .state import PipelineState
 
 __all__ = ["ConsumerHandle", "PipelineConsumer", "PipelineProducer", "ProducerHandle"]
@@ -19,7 +20,7 @@ class ProducerHandle:
     """A stage that a producer has acquired: `index`, `phase`, `count`, and the `barrier` that its copies signal.
     pipeline: the one that it belongs to."""
 
-    pipeline: Any
+    pipeline: AnyPipeline
     index: Int
     phase: Int
     count: Int
@@ -38,7 +39,7 @@ class ProducerHandle:
 class ConsumerHandle:
     """A stage that a consumer has waited for: `index`, `phase`, `count`. pipeline: the one that it belongs to."""
 
-    pipeline: Any
+    pipeline: AnyPipeline
     index: Int
     phase: Int
     count: Int
@@ -58,7 +59,7 @@ class PipelineProducer:
 
     ImmutableResourceHandle = ProducerHandle
 
-    pipeline: Any
+    pipeline: AnyPipeline
     state: PipelineState
     group: Any
 
@@ -114,7 +115,7 @@ class PipelineConsumer:
 
     ImmutableResourceHandle = ConsumerHandle
 
-    pipeline: Any
+    pipeline: AnyPipeline
     state: PipelineState
     group: Any
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..dtypes import Int32
 from ..seam import CuteError, current, struct, traced
+from ..seam.words import how_static
 from .group import PipelineUserType
 
 __all__ = ["PipelineState", "make_pipeline_state"]
@@ -69,4 +70,4 @@ def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
 def check_stages(what: str, argument: str, stages: int) -> None:
     """Refuse `stages` unless it is a static count of at least one."""
     if not isinstance(stages, int) or stages < 1:
-        raise CuteError(f"{what}: {argument} {stages!r} must be a static int of at least 1")
+        raise CuteError(f"{what}: {argument} {stages!r} must be a static int of at least 1{how_static(stages)}")

@@ -63,6 +63,10 @@ from numba_cute.seam.marks import (
     tell_marked as tell_marked,
     traced as traced,
 )
+from numba_cute.seam.names import (
+    UnknownName as UnknownName,
+    WrongArguments as WrongArguments,
+)
 from numba_cute.seam.prints import InIR as InIR
 from numba_cute.seam.ranges import (
     check_keywords as check_keywords,

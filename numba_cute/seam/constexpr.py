@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -179,7 +180,8 @@ def _marked(fn: Any) -> frozenset[int]:
         at = [i for i, n in enumerate(inspect.signature(fn).parameters) if n in names] if names else []
         found = frozenset(at)
         if hasattr(fn, "__dict__"):
-            fn.__cute_constexpr__ = found
+            with contextlib.suppress(AttributeError):  # it is immutable, and no function
+                fn.__cute_constexpr__ = found
     return found
 
 

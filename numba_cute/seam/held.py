@@ -19,14 +19,11 @@ from typing import Any, ClassVar
 from .error import CuteError
 from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced, static
+from .names import UnknownName, unknown
 from .plain import is_plain
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
-
-
-class NoAttribute(CuteError, AttributeError):
-    """A kernel asks its object for what it does not have."""
 
 
 class Held:
@@ -47,7 +44,8 @@ class Held:
                 "as an argument"
             )
         if raw is _ABSENT:
-            raise NoAttribute(f"{cls.__name__} has no attribute {name!r}")
+            public = {n for n in (*vars(self), *dir(cls.cute_of)) if not n.startswith("_")}
+            raise UnknownName(unknown(cls, name, public))
         if isinstance(raw, property):
             return raw.fget(self)  # type: ignore[misc]
         if isinstance(raw, staticmethod):

@@ -6,6 +6,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .error import CuteError
+from .names import missing
+
 
 class Leaf:
     """A value known only at run time. Subclasses (the compiler's and the simulator's) give it operators; a plain int is
@@ -26,7 +29,12 @@ class Leaf:
 
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
+        if not hasattr(dtype, "__cute_element__"):
+            raise CuteError(f"to({dtype!r:.60}): this is no element type; use one like cute.Float32")
         return dtype(self)
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing
 
     if TYPE_CHECKING:  # each subclass that is computed with has these
         # fmt: off

@@ -13,6 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numba_cute.seam.backend import current_or
 from numba_cute.seam.error import CuteError
 from numba_cute.seam.leaf import Leaf
+from numba_cute.seam.names import (
+    NamedEnum,
+    UnknownName,
+    WrongArguments,
+    member_of,
+    missing,
+    no_field,
+    other_arguments,
+    says_names,
+)
+from numba_cute.seam.shown import shown
 
 T = TypeVar("T")
 
@@ -24,8 +35,20 @@ else:  # Python 3.10 has no typing.dataclass_transform, and at run time it does 
         return lambda fn: fn
 
 
+HOW_STATIC = (
+    "make it static, as a literal, a global or closure variable of the kernel, an extent of a static layout, or an "
+    "argument of a parameter annotated cute.Constexpr"
+)
+"""What to do about a value that must be static and is not."""
+
 _MARKED: list[type] = []
 _told: list[Callable[[type], None]] = []
+_judges: list[Callable[[Any], None]] = []
+
+
+def judge_made(judge: Callable[[Any], None]) -> None:
+    """Call `judge` with each object of a struct of this library's that a constructor has made."""
+    _judges.append(judge)
 
 
 def tell_marked(tell: Callable[[type], None]) -> None:
@@ -39,6 +62,11 @@ def _mark(cls: type) -> None:
     _MARKED.append(cls)
     for tell in _told:
         tell(cls)
+
+
+def marked_classes() -> list[type]:
+    """Return all `static` and `struct` classes that there are."""
+    return _MARKED
 
 
 def traced(fn: T) -> T:
@@ -83,6 +111,7 @@ def static(cls: type[T]) -> type[T]:
     belong in ``__post_init__``; it does not run again when a kernel takes an object apart and rebuilds it. Unless the
     class says otherwise, kernels cannot ask for an object's truth value.
     """
+    cls = says_names(cls)
     if "__dataclass_fields__" not in cls.__dict__:
         cls = dataclasses.dataclass(frozen=True, repr="__repr__" not in cls.__dict__)(cls)
     if not hasattr(cls, "__bool__"):
@@ -153,7 +182,10 @@ def is_static(x: Any) -> bool:
     if type(x) is int:
         return True
     if isinstance(x, (tuple, list)):
-        return all([type(y) is int or is_static(y) for y in x])
+        try:
+            return all([type(y) is int or is_static(y) for y in x])
+        except RecursionError:
+            raise CuteError("is_static: the tuple is nested too deep, or a list holds itself") from None
     if isinstance(x, Leaf):
         return False
     held: dict[str, Any] = getattr(x, "__dict__", {})
@@ -177,6 +209,7 @@ def struct(cls: type[T]) -> type[T]:
     A field annotated with a `DType` is a run-time value of that type. Any other field keeps what the constructor was
     given: static things stay static, structs are embedded. Class attributes that are not fields are constants.
     """
+    cls = says_names(cls)
     types = {}
     for base in reversed(cls.__mro__):
         types.update(inspect.get_annotations(base, eval_str=True))
@@ -208,7 +241,7 @@ def const_expr(value: T) -> T:
     Of a tuple, a layout or any other object, all that it holds must be known.
     """
     if not is_static(value):
-        raise CuteError(f"const_expr({value!r}): the value is known only at run time")
+        raise CuteError(f"const_expr({value!r}): the value is known only at run time: {HOW_STATIC}")
     return value
 
 
@@ -217,7 +250,11 @@ def range_constexpr(*args: int) -> range:
     """Unroll `range(*args)` while the kernel is compiled: each copy of the body sees its index as a literal, so that it
     can index registers and tuples. args: ints known in the source: literals, globals, closure variables, and arithmetic
     on them."""
-    return range(*args)
+    try:
+        return range(*args)
+    except (TypeError, ValueError):
+        given = ", ".join(map(shown, args))
+        raise CuteError(f"range_constexpr({given}): give one to three static ints, the last, the step, not 0") from None
 
 
 @traced
@@ -228,8 +265,28 @@ def after_set(x: Any, made: Any) -> Any:
     return made if is_static_class(type(x)) else x
 
 
-class StaticEnum(enum.Enum):
+class _Members(NamedEnum):
+    def __call__(cls, value: Any, *args: Any, **named: Any) -> Any:
+        """Find a member by its value, whatever that is: an array has no single answer to `==`."""
+        try:
+            return super().__call__(value, *args, **named)
+        except (ValueError, RecursionError, TypeError):
+            if args or named:
+                raise
+            return cls._missing_(value)
+
+
+class StaticEnum(enum.Enum, metaclass=_Members):
     """An enumeration whose members are compile-time values in kernels (Numba would keep only an integer)."""
+
+    __getattr__ = missing
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        names = ", ".join(m.name for m in cls)
+        raise CuteError(
+            f"{cls.__name__}({shown(value)}): there is no such member; write {cls.__name__}.<name>: {names}"
+        )
 
 
 def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspect.Signature:
@@ -257,10 +314,15 @@ def _struct_init(self: Any, *args: Any, **kwargs: Any) -> None:
     values = bind_fields(type(self), args, kwargs)
     for name, value in values.items():
         setattr(self, name, value)
+    if type(self).__module__.startswith("numba_cute."):
+        for judge in _judges:
+            judge(self)
 
 
 def _struct_setattr(self: Any, name: str, value: Any) -> None:
     """A struct kept in a field is embedded there: a copy, as in a kernel, not another name for the same one."""
+    if name not in type(self).__cute_fields__ and member_of(type(self), name) is None:
+        raise UnknownName(no_field(type(self).__name__, name, type(self).__cute_fields__))
     backend = current_or(None)
     made_in = self.__dict__.get("_cute_region")
     if made_in is not None and not made_in.here():
@@ -269,7 +331,7 @@ def _struct_setattr(self: Any, name: str, value: Any) -> None:
             "begun outside and not whole yet: set all of its fields before"
         )
     if name in type(self).__cute_fields__ and is_struct_class(type(value)):
-        copied = object.__new__(getattr(type(value), "__cute_plain__", type(value)))
+        copied = object.__new__(vars(type(value)).get("__cute_plain__", type(value)))
         _begins(backend, copied, True)
         for field in type(value).__cute_fields__:
             setattr(copied, field, getattr(value, field))
@@ -280,24 +342,14 @@ def _struct_setattr(self: Any, name: str, value: Any) -> None:
 
 def is_made(method: Any) -> bool:
     """Return whether `struct` made this method of a class."""
-    return method in (_struct_new, _struct_init, _struct_setattr)
+    return method in (_struct_new, _struct_init, _struct_setattr, missing)
 
 
 def bind_fields(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return a struct's field values from a constructor call, in field order."""
-    fields = cls.__cute_fields__
-    if len(args) > len(fields):
-        raise CuteError(f"{cls.__name__} has {len(fields)} fields ({', '.join(fields)}), got {len(args)} values")
-    values = dict(zip(fields, args))
-    for name, value in kwargs.items():
-        if name not in fields:
-            raise CuteError(f"{cls.__name__} has no field {name!r}; its fields are {', '.join(fields)}")
-        if name in values:
-            raise CuteError(f"{cls.__name__}: field {name!r} is given twice")
-        values[name] = value
-    for name in fields:
-        if name not in values:
-            if name not in cls.__cute_defaults__:
-                raise CuteError(f"{cls.__name__}: field {name!r} has no value")
-            values[name] = cls.__cute_defaults__[name]
-    return {name: values[name] for name in fields}
+    fields, defaults = cls.__cute_fields__, cls.__cute_defaults__
+    try:
+        values = _fields_signature(fields, defaults).bind(*args, **kwargs).arguments
+    except TypeError as e:
+        raise WrongArguments(other_arguments(cls, str(e), kwargs)) from None
+    return {name: values[name] if name in values else defaults[name] for name in fields}

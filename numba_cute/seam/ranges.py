@@ -8,6 +8,7 @@ from typing import Any
 
 from numba_cute.seam.error import CuteError
 from numba_cute.seam.marks import traced
+from numba_cute.seam.shown import shown
 
 __all__ = ["range"]
 
@@ -31,4 +32,8 @@ def range(
     is compiled, as `range_constexpr`: args are static ints then (CuteError). unroll, prefetch_stages, vectorize: hints,
     which are taken and left to the assembler. CuteError: another keyword.
     """
-    return builtins.range(*args)
+    try:
+        return builtins.range(*args)
+    except (TypeError, ValueError):
+        given = ", ".join(map(shown, args))
+        raise CuteError(f"range({given}): give one to three ints, the last, the step, not 0") from None

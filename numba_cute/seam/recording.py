@@ -5,6 +5,7 @@ Nothing is recorded, and nothing compiled, while `recording()` is None."""
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,6 +87,8 @@ class _Active(threading.local):
 
 
 _active = _Active()
+ACTIVE = ctypes.c_int64(0)
+"""How many recorders there are, of all threads: what launches in machine code look at."""
 
 
 def recording() -> Recorder | None:
@@ -97,9 +100,11 @@ def recording() -> Recorder | None:
 def recorded(recorder: Recorder) -> Iterator[Recorder]:
     """Record what is launched meanwhile, and compile what kernels tell."""
     _active.recorders.append(recorder)
+    ACTIVE.value += 1
     try:
         yield recorder
     finally:
+        ACTIVE.value -= 1
         _active.recorders.pop()
 
 

@@ -8,7 +8,8 @@ import functools
 import linecache
 from typing import Any
 
-from . import CuteError, is_static_class
+from . import CuteError, is_static, is_static_class
+from .marks import HOW_STATIC
 
 
 class FalseAssertion(CuteError, AssertionError):
@@ -42,6 +43,12 @@ READ_ONLY_ARRAY = (
     "is captured as a global or closure variable is a constant"
 )
 """The remedy that both engines name for an array of NumPy's or Numba's."""
+
+
+def how_static(value: Any) -> str:
+    """Write how to make `value` static, at the end of a message that it must be; nothing where it is, and of a wrong
+    kind or out of range."""
+    return "" if is_static(value) else f"; it is known only at run time: {HOW_STATIC}"
 
 
 def matters(result: Any) -> bool:

@@ -22,6 +22,8 @@ from ..isa.facts.tensormap import TensorMapRecord
 from ..isa.form.instr import supports
 from ..seam import CuteError
 from ..seam.constexpr import LAUNCHER, Constexpr, is_host, static_arguments
+from ..seam.marks import marked_classes
+from ..seam.names import explained
 from ..seam.recording import recording
 from ..seam.words import READ_ONLY_ARRAY, FalseAssertion, assertion_at, false_assertion
 from .checks import chosen
@@ -364,6 +366,8 @@ def _in_words(e: Exception) -> Exception:
     """An exception of a kernel's own Python in the words that the compiler has for it."""
     frame = _innermost(e.__traceback__)
     place = place_of(frame)
+    if frame is not None and not in_library(frame.f_code):
+        e = explained(e, marked_classes())
     if type(e) is ValueError and str(e).endswith("is read-only"):  # NumPy says so of an array
         return CuteError(f"{READ_ONLY_ARRAY}\n  at {place}")
     if type(e) is AssertionError and frame is not None and not in_library(frame.f_code):

@@ -12,6 +12,7 @@ from .. import layout
 from ..layout import ComposedLayout, IntTuple, Layout, size_in_bytes as bytes_of
 from ..layout.divides import numbers_threads, projected
 from ..seam import CuteError, traced
+from ..seam.kinds import Domain, Tiler
 from .offsets import check_coord, has_none
 from .tensor import Tensor, slice_tensor
 
@@ -22,6 +23,7 @@ __all__ = [
     "zipped_divide",
 ]  # fmt: skip
 
+_PLAIN = (Layout, ComposedLayout, Tensor, tuple, int)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -80,24 +82,24 @@ flat_divide = _transform(layout.flat_divide)
 
 
 @traced
-def size(a: Any, mode: Any = ()) -> Any:
+def size(a: Domain, mode: IntTuple = ()) -> Any:
     """Count the elements of `a`, a shape, layout or tensor, or of its mode `mode` (a path); of a tiled copy or MMA the
     threads."""
-    threads = getattr(a, "thread_count", None)
+    threads = None if isinstance(a, _PLAIN) else getattr(a, "thread_count", None)
     if threads is not None:
         return threads
     return layout.size(_unwrap(a), mode) if mode != () else layout.size(_unwrap(a))
 
 
 @traced
-def size_in_bytes(dtype: Any, layout: Any) -> Any:
+def size_in_bytes(dtype: Any, layout: Domain) -> Any:
     """Count the bytes that `layout`, a layout or tensor, spans with `dtype` elements, up to its last one; 0 for
     None."""
     return bytes_of(dtype, _unwrap(layout))
 
 
 @traced
-def slice_(src: Any, coord: IntTuple) -> Any:
+def slice_(src: Domain, coord: IntTuple) -> Any:
     """Keep the modes of `src` (a layout, tensor or tuple) that `coord` marks None."""
     if isinstance(src, Tensor):
         return slice_tensor(src, check_coord(coord, src.layout))
@@ -105,7 +107,7 @@ def slice_(src: Any, coord: IntTuple) -> Any:
 
 
 @traced
-def local_tile(input: Any, tiler: Any, coord: IntTuple, proj: Any = None) -> Any:
+def local_tile(input: Domain, tiler: Tiler, coord: IntTuple, proj: Any = None) -> Any:
     """Take the tile of `input` (a tensor or layout) at `coord`: its modes are the tile's, then those marked None in
     `coord`.
 
@@ -126,7 +128,7 @@ def local_tile(input: Any, tiler: Any, coord: IntTuple, proj: Any = None) -> Any
 
 
 @traced
-def local_partition(target: Any, tiler: Any, index: Any, proj: Any = None) -> Any:
+def local_partition(target: Domain, tiler: Tiler, index: Any, proj: Any = None) -> Any:
     """Take the elements of `target` (a tensor or layout) that belong to thread `index` of the threads laid out by
     `tiler`: one element of each tile of the shape of `tiler`. proj: as for `local_tile`, applied to `tiler`."""
     threads = tiler if isinstance(tiler, Layout) else layout.make_layout(tiler)

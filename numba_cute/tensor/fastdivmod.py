@@ -34,13 +34,13 @@ class FastDivmodDivisor:
         quotient = Int32(wide >> Uint64(self.shift))
         return quotient, Int32(dividend) - quotient * Int32(self.divisor)
 
-    def __rfloordiv__(self, dividend: Any) -> Any:
+    def __rfloordiv__(self, dividend: Int) -> Any:
         return self.divmod(dividend)[0]
 
-    def __rmod__(self, dividend: Any) -> Any:
+    def __rmod__(self, dividend: Int) -> Any:
         return self.divmod(dividend)[1]
 
-    def __rdivmod__(self, dividend: Any) -> tuple[Any, Any]:
+    def __rdivmod__(self, dividend: Int) -> tuple[Any, Any]:
         return self.divmod(dividend)
 
 

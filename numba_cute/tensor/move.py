@@ -11,6 +11,7 @@ from ..dtypes import Uint8, Uint16, Uint32
 from ..layout import Layout
 from ..layout.pure import pure
 from ..seam import CuteError
+from ..seam.words import how_static
 from .pointer import AddressSpace, Pointer, access_alignment, advance, check_writable, physical
 
 WIDEST = 16
@@ -30,7 +31,7 @@ def move(
     access = access or _access
     for lay in (slayout, dlayout):
         if not seam.is_static(lay.shape):
-            raise CuteError(f"copy: shape {lay.shape} must be static; slice a static tile first")
+            raise CuteError(f"copy: shape {lay.shape} must be static; slice a static tile first{how_static(lay.shape)}")
     count = int(layout.size(slayout))
     if count != layout.size(dlayout):
         raise CuteError(f"copy: src has {count} elements, {slayout}, but dst has {layout.size(dlayout)}, {dlayout}")

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from .. import dtypes, seam
 from ..dtypes import DType
-from ..seam import CuteError, InIR, Int, static, traced
+from ..seam import CuteError, InIR, Int, Leaf, shown, static, traced
 from .address import Address
 
 __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr"]
@@ -46,15 +48,23 @@ class Pointer(InIR):
     alignment: int = 1
     swizzle: Any = None
     readonly: bool = False
+    __cute_judges__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, DType):
             raise CuteError(f"Pointer: dtype {self.dtype!r} is not an element type; use one like cute.Float32")
         if not isinstance(self.space, AddressSpace):
             raise CuteError(f"Pointer: space {self.space!r} is not a member of cute.AddressSpace")
+        at = self.address
+        if type(at) is not int and not isinstance(at, Leaf) and self.space is not AddressSpace.rmem:
+            self._judge_address()
         a = self.alignment
         if not isinstance(a, int) or a < 1 or a & (a - 1):
             raise CuteError(f"Pointer: alignment {a!r} bytes is not a power of two")
+
+    def _judge_address(self) -> None:
+        if not hasattr(self.address, "captured") and not isinstance(self.address, np.integer):
+            raise CuteError(f"Pointer: address {shown.described(self.address)}: give the byte address, an integer")
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other points at the same place in the same way; a register file is only itself."""

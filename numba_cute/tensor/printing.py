@@ -28,6 +28,7 @@ from ..dtypes import (
 from ..layout.int_tuple import text
 from ..seam import CuteError, traced
 from ..seam.driver import DRIVER
+from ..seam.words import how_static
 from .address import Address
 from .dlpack import on_host
 from .pointer import AddressSpace, Pointer
@@ -280,7 +281,10 @@ def print_tensor(tensor: Tensor, *, verbose: bool = False) -> None:
         print(_on_host(tensor, verbose))
         return
     if not seam.is_static(tensor.shape):
-        raise CuteError(f"print_tensor: the shape {tensor.shape} must be static; slice a static tile first")
+        raise CuteError(
+            f"print_tensor: the shape {tensor.shape} must be static; slice a static tile first"
+            f"{how_static(tensor.shape)}"
+        )
     _print([repr(tensor) + "\n"])
     for coords in _rows(tensor):
         pieces: list[Piece] = []

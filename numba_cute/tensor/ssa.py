@@ -9,6 +9,7 @@ from .. import dtypes, layout, seam
 from ..dtypes import Boolean, DType, Float32, Int32
 from ..layout import IntTuple
 from ..seam import CuteError, Number, StaticEnum, static, traced
+from ..seam.words import how_static
 
 __all__ = [
     "ReductionKind", "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like", "ones_like",
@@ -95,6 +96,7 @@ class TensorSSA:
             raise CuteError(
                 f"TensorSSA[{coord}]: the coordinate must be static, for registers cannot be indexed at run time; "
                 "use range_constexpr, or keep the values in a tensor"
+                f"{how_static(coord)}"
             )
         if isinstance(coord, tuple) and len(coord) != layout.rank(lay):
             raise CuteError(f"TensorSSA[{coord}]: {len(coord)} modes, but {self.shape} has {layout.rank(lay)}")
@@ -282,7 +284,7 @@ def broadcast_strides(shape: IntTuple, target: Any) -> Any:
     """Return the strides by which a compact vector of `shape` is read under the shape `target`: 0 along repeated
     modes."""
     if not seam.is_static(target):
-        raise CuteError(f"broadcast_to: shape {target} must be static, for registers are")
+        raise CuteError(f"broadcast_to: shape {target} must be static, for registers are{how_static(target)}")
     return _strides(shape, layout.make_layout(shape).stride, target, (shape, target))
 
 
@@ -424,7 +426,7 @@ def full(shape: IntTuple, fill_value: Number, dtype: DType) -> TensorSSA:
     if not isinstance(dtype, DType):
         raise CuteError(f"full: dtype {dtype!r} is not an element type; use one like cute.Float32")
     if not seam.is_static(shape):
-        raise CuteError(f"full: shape {shape} must be static, for registers are")
+        raise CuteError(f"full: shape {shape} must be static, for registers are{how_static(shape)}")
     value = seam.current().cast(fill_value, dtype)
     return TensorSSA(seam.current().pack(dtype, (value,) * int(layout.size(shape))), shape, dtype)
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from .. import layout, seam
 from ..dtypes import DType, Uint8
 from ..layout import ComposedLayout, Layout, Swizzle
-from ..seam import CuteError, Int, static, traced
+from ..seam import CuteError, Int, facade, static, traced
+from ..seam.names import Named
+from ..seam.words import how_static
 from .pointer import AddressSpace, Pointer
 from .tensor import Tensor
 
@@ -66,7 +68,10 @@ class MemRange:
         if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], DType):
             raise CuteError(f"MemRange[{item!r}]: give an element type and how many: MemRange[cute.Float16, 4096]")
         if type(item[1]) is not int or item[1] < 0:
-            raise CuteError(f"MemRange[{item[0]!r}, {item[1]!r}]: the number of elements must be a static int >= 0")
+            raise CuteError(
+                f"MemRange[{item[0]!r}, {item[1]!r}]: the number of elements must be a static int >= 0"
+                f"{how_static(item[1])}"
+            )
         if item[0].width * item[1] % 8:
             raise CuteError(f"MemRange[{item[0]!r}, {item[1]}]: {item[0].width * item[1]} bits are not whole bytes")
         return Range(*item)
@@ -205,7 +210,7 @@ def static_layout(lay: Any, what: str) -> Layout | ComposedLayout:
     lay = lay if isinstance(lay, (Layout, ComposedLayout)) else layout.make_layout(lay)
     plain = lay.outer if isinstance(lay, ComposedLayout) else lay
     if not seam.is_static((plain.shape, plain.stride)):
-        raise CuteError(f"{what}: layout {lay} must be static: the size of shared memory is")
+        raise CuteError(f"{what}: layout {lay} must be static: the size of shared memory is{how_static(lay)}")
     return lay  # type: ignore[no-any-return]
 
 
@@ -247,7 +252,7 @@ def swizzled(pointer: Pointer, swizzle: Any) -> Pointer:
     return Pointer(pointer.dtype, pointer.space, pointer.address, 0, pointer.alignment, swizzle)
 
 
-class Storage:
+class Storage(metaclass=Named):
     """The base of storage classes: one object in shared memory at `base`."""
 
     __cute_members__: ClassVar[dict[str, Any]] = {}
@@ -430,6 +435,6 @@ def _annotations(cls: Any) -> dict[str, Any]:
     own = cls.__dict__.get("__annotations__", {})
     if not any(isinstance(a, str) for a in own.values()):
         return dict(inspect.get_annotations(cls))
-    frame = sys._getframe(2)
+    frame = facade.caller(sys._getframe(2))
     scope = {**frame.f_globals, **frame.f_locals}
     return dict(inspect.get_annotations(cls, globals=scope, locals=dict(vars(cls)), eval_str=True))

@@ -8,6 +8,7 @@ from typing import Any
 from .. import seam
 from ..dtypes import Int32, Int64, Scalar
 from ..seam import CuteError, traced
+from ..seam.words import how_static
 
 __all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
 
@@ -24,7 +25,7 @@ def assume(src: Any, divby: int = 1) -> Any:
     the host, in the simulator, a static int) a broken promise is an error; a GPU does not look, and computes wrongly.
     """
     if type(divby) is not int or divby < 1:
-        raise CuteError(f"assume: divby {divby!r} must be a static integer of at least 1")
+        raise CuteError(f"assume: divby {divby!r} must be a static integer of at least 1{how_static(divby)}")
     if isinstance(src, tuple):
         return tuple(assume(x, divby) for x in src)
     if isinstance(src, seam.Leaf):

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
-from ..seam import CuteError, InIR, static, traced
+from ..seam import CuteError, InIR, Leaf, shown, static, traced
+from ..seam.words import how_static
 from . import dynamic
 from .address import Address
 from .move import move
@@ -44,6 +45,14 @@ class Tensor(InIR):
 
     iterator: Any
     layout: Any
+    __cute_judges__: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        kind = type(self.layout)
+        if kind is not Layout and kind is not ComposedLayout:
+            raise CuteError(f"Tensor: layout {shown.described(self.layout)}: give a layout; make_tensor takes a shape")
+        if type(self.iterator) is not Pointer and not _is_origin(self.iterator):
+            raise CuteError(f"Tensor: iterator {shown.described(self.iterator)}: give a Pointer or a coordinate")
 
     @property
     def shape(self) -> Any:
@@ -76,7 +85,7 @@ class Tensor(InIR):
     def memspace(self) -> AddressSpace:
         """The AddressSpace of the memory; an error for coordinates and descriptors."""
         if not isinstance(self.iterator, Pointer):
-            raise CuteError(f"memspace: {self!r} has no memory; its elements are coordinates or descriptors")
+            raise seam.UnknownName(f"memspace: {self!r} has no memory; its elements are coordinates or descriptors")
         return self.iterator.space
 
     def __getitem__(self, coord: Any) -> Any:
@@ -271,7 +280,7 @@ def extent(t: Tensor) -> tuple[int, int]:
 
 def static_size(t: Tensor, what: str) -> int:
     if not seam.is_static(t.shape):
-        raise CuteError(f"{what}: the shape {t.shape} must be static; slice a static tile first")
+        raise CuteError(f"{what}: the shape {t.shape} must be static; slice a static tile first{how_static(t.shape)}")
     return int(layout.size(t.shape))
 
 
@@ -355,16 +364,23 @@ def _start(view: seam.ArrayView) -> Pointer:
     return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)
 
 
+def _is_origin(x: Any) -> bool:
+    """Return whether a tensor may begin at `x`: a coordinate, or an object that moves by `+`."""
+    return isinstance(x, (int, Leaf, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x))
+
+
 def _iterator(x: Any) -> Any:
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
-    raise CuteError(f"make_tensor: iterator {x!r} is neither a Pointer nor a coordinate tuple")
+    raise CuteError(f"make_tensor: iterator {shown.shown(x)} is neither a Pointer nor a coordinate tuple")
 
 
 def _array_view(x: Any) -> seam.ArrayView | None:
     """A Numba array that a kernel passes, as compiled code sees it or (NumPy's) as the simulator does."""
     if isinstance(x, seam.ArrayView):
         return x
+    if isinstance(x, (Pointer, tuple)):
+        return None
     made = getattr(x, "__cute_view__", None)
     if made is not None:
         return made()  # type: ignore[no-any-return]
@@ -385,8 +401,8 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
     lay = _layout(layout_or_shape)
     if not seam.is_static((lay.shape, lay.stride)):
         raise CuteError(
-            f"make_rmem_tensor: layout {lay} must be static; registers cannot be indexed at run time: make it of "
-            "literals, globals, closure variables and static shapes, not of a kernel's numbers"
+            f"make_rmem_tensor: layout {lay} must be static, for registers cannot be indexed at run time"
+            f"{how_static((lay.shape, lay.stride))}"
         )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")

@@ -16,6 +16,7 @@ from ..dtypes import Int32, Uint16, Uint32, Uint64
 from ..isa.facts.tensormap_bits import BYTES as BYTES_PER_TENSORMAP
 from ..nvgpu.common import LoadCacheMode
 from ..seam import CuteError, traced
+from ..seam.words import how_static
 from ..tensor.pointer import AddressSpace, Pointer, check_writable, physical, shared_address
 from ..tensor.tensor import Tensor
 
@@ -102,7 +103,7 @@ def cp_async_gs(
     what = "cp_async_gs"
     dst_offset, src, src_offset = _gs_operands(args, src, dst_offset, src_offset, what)
     if size not in (4, 8, 16):
-        raise CuteError(f"{what}: size {size!r} must be static: 4, 8 or 16 bytes")
+        raise CuteError(f"{what}: size {size!r} must be static: 4, 8 or 16 bytes{how_static(size)}")
     to, at = _pointer(dst, what, "dst", AddressSpace.smem), _pointer(src, what, "src", *_GLOBAL)
     mode = LoadCacheMode.GLOBAL if size == 16 else LoadCacheMode.ALWAYS
     cp_async_shared_global(to + dst_offset, at + src_offset, size, mode)

@@ -15,6 +15,7 @@ from ..isa.facts.tensor_memory import lane_stride
 from ..layout import Layout, make_layout
 from ..nvgpu.common import OperandMajorMode
 from ..seam import CuteError, known_as, static, traced
+from ..seam.words import how_static
 
 __all__ = [
     "BlockScaledBasicChunk", "make_smem_layout_sfa", "make_smem_layout_sfb", "make_tmem_layout_sfa",
@@ -102,7 +103,11 @@ def _mode(extent: int, stride: int) -> Layout:
 def _in_shared(what: str, tiled_mma: Any, tile: Any, sf_vec_size: Any, num_stages: Any, operand: str) -> Layout:
     (m, n, k), per_k = _checked(what, tiled_mma, tile, sf_vec_size)
     _need(_FACTORS % per_k == 0, what, f"{per_k} factors of a row in one multiply do not make up chunks of 4")
-    _need(type(num_stages) is int and num_stages > 0, what, f"num_stages {num_stages!r} must be a static number >= 1")
+    _need(
+        type(num_stages) is int and num_stages > 0,
+        what,
+        f"num_stages {num_stages!r} must be a static number >= 1{how_static(num_stages)}",
+    )
     ctas = layout.size(tiled_mma.thr_id)
     rows, one = (m // ctas, tiled_mma.shape_mnk[0] // ctas) if operand == "A" else (n, tiled_mma.shape_mnk[1])
     whole, padded = layout.round_up(rows, _ROWS), layout.round_up(one, _ROWS)
@@ -179,7 +184,11 @@ def _of_warps(what: str, tiled_mma: Any, tile: Any, sf_vec_size: Any, num_stages
     rows, k = extents[mode], extents[2]
     _need(_FACTORS % per_k == 0, what, f"{per_k} factors of a row in one multiply do not make up chunks of 4")
     _need(rows % _ROWS == 0, what, f"the tile's {rows} rows must be a multiple of {_ROWS}")
-    _need(type(num_stages) is int and num_stages > 0, what, f"num_stages {num_stages!r} must be a static number >= 1")
+    _need(
+        type(num_stages) is int and num_stages > 0,
+        what,
+        f"num_stages {num_stages!r} must be a static number >= 1{how_static(num_stages)}",
+    )
     blocks, chunks = rows // _ROWS, k // sf_vec_size // _FACTORS
     along_mn = make_layout((_mode(blocks, _CHUNK), make_layout((_LANES, 4), stride=(16, 4))))
     one = make_layout((sf_vec_size, per_k), stride=(0, 1))

@@ -10,6 +10,7 @@ from .. import dtypes
 from ..dtypes import Int32
 from ..layout import make_layout
 from ..seam import CuteError, Int, current, static, struct, traced
+from ..seam.words import how_static
 from ..tensor.tensor import Tensor, make_rmem_tensor, make_tensor
 
 __all__ = [
@@ -63,6 +64,7 @@ def contiguous_group_search(
         raise CuteError(
             f"contiguous_group_search: cluster_tile_shape_mnk {cluster_tile_shape_mnk!r} must be static, (M, N, K), "
             f"and mode_idx {mode_idx!r} 0 or 1"
+            f"{how_static(cluster_tile_shape_mnk)}"
         )
     offsets = cumsum if isinstance(cumsum, Tensor) else make_tensor(cumsum, make_layout(group_count + 1))
     b, tile = current(), cluster_tile_shape_mnk[mode_idx]

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes, layout
 from ..dtypes import Int32
 from ..seam import CuteError, Int, static, struct, traced
+from ..seam.words import how_static
 from ..tensor.tensor import Tensor, make_tensor
 from .tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -124,7 +126,9 @@ class GroupedGemmTileSchedulerHelper:
         return self.tiles_k(Int32(problem_shape_mnkl[group, 2])), group
 
 
-def total_clusters(problem_sizes_mnkl: Any, cluster_tile_shape_mnk: tuple[int, int, int]) -> int:
+def total_clusters(
+    problem_sizes_mnkl: Sequence[tuple[Any, Any, Any, Any]], cluster_tile_shape_mnk: tuple[int, int, int]
+) -> int:
     """Count the clusters of all groups, on the host: mode L of a grouped schedule's PersistentTileSchedulerParams.
 
     problem_sizes_mnkl: the sizes (M, N, K, L) of each group. cluster_tile_shape_mnk: a cluster's tile.
@@ -172,7 +176,10 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         check_params(what, params, PersistentTileSchedulerParams)
         ok = isinstance(cluster_tile_shape_mnk, tuple) and len(cluster_tile_shape_mnk) == 3
         if not ok or not all(type(x) is int for x in cluster_tile_shape_mnk):
-            raise CuteError(f"{what}: cluster_tile_shape_mnk {cluster_tile_shape_mnk!r} must be static, (M, N, K)")
+            raise CuteError(
+                f"{what}: cluster_tile_shape_mnk {cluster_tile_shape_mnk!r} must be static, (M, N, K)"
+                f"{how_static(cluster_tile_shape_mnk)}"
+            )
         sizes = problem_shape_mnkl
         if not isinstance(sizes, Tensor):
             sizes = make_tensor(sizes, layout.make_layout((group_count, 4), stride=(4, 1)))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..nvgpu.warpgroup import OperandMajorMode
 from ..seam import CuteError, StaticEnum
+from ..tensor.tensor import Tensor
 
 __all__ = ["LayoutEnum"]
 
@@ -18,9 +19,11 @@ class LayoutEnum(StaticEnum):
     COL_MAJOR = "col_major"
 
     @staticmethod
-    def from_tensor(tensor: Any) -> LayoutEnum:
+    def from_tensor(tensor: Tensor) -> LayoutEnum:
         """Return the order of the first two modes of `tensor`, one of which must have a static stride of 1."""
-        strides = tensor.layout.stride[:2]
+        strides = tensor.layout.stride[:2] if isinstance(tensor.layout.stride, tuple) else ()
+        if len(strides) < 2:
+            raise CuteError(f"LayoutEnum.from_tensor: {tensor} has one mode; give a tensor of two or more")
         if isinstance(strides[1], int) and strides[1] == 1:
             return LayoutEnum.ROW_MAJOR
         if isinstance(strides[0], int) and strides[0] == 1:

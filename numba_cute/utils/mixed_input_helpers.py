@@ -21,6 +21,7 @@ from ..nvgpu import CopyUniversalOp, cpasync, tcgen05
 from ..nvgpu.common import CtaGroup
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource
 from ..seam import CuteError, StaticEnum, traced
+from ..seam.words import how_static
 from ..tensor.algebra import filter_zeros, flat_divide, group_modes
 from ..tensor.pointer import AddressSpace
 from ..tensor.ssa import TensorSSA
@@ -115,7 +116,16 @@ def get_gmem_layout_scale(
     what = "get_gmem_layout_scale"
     ok = type(scale_granularity_m) is int and type(scale_granularity_k) is int
     ok = ok and scale_granularity_m > 0 and scale_granularity_k > 0
-    _need(ok, what, f"granularities {scale_granularity_m!r}, {scale_granularity_k!r} must be static, at least 1")
+    _need(
+        ok,
+        what,
+        f"granularities {scale_granularity_m!r}, {scale_granularity_k!r} must be static, at least 1"
+        f"{how_static(scale_granularity_k)}",
+    )
+    _need(
+        isinstance(scale_shape_mkl, tuple) and len(scale_shape_mkl) == 3, what,
+        f"scale_shape_mkl {scale_shape_mkl!r} is no shape (M, K, L)",
+    )  # fmt: skip
     m, k, batch = scale_shape_mkl
     rows, columns = layout.ceil_div(m, scale_granularity_m), layout.ceil_div(k, scale_granularity_k)
     along_m, along_k = (1, rows) if scale_major_mode is OperandMajorMode.MN else (columns, 1)

@@ -34,6 +34,7 @@ from ..nvgpu.common import CopyUniversalOp, CtaGroup
 from ..nvgpu.cpasync import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource, Pack, Repetition, SmemLayoutAtomKind
 from ..seam import CuteError, traced
+from ..seam.words import how_static
 from .layout_enum import LayoutEnum
 from .sm100_blockscaled import make_blockscaled_trivial_tiled_mma
 
@@ -69,7 +70,11 @@ def _is(what: str, name: str, value: Any, kind: type) -> None:
 
 def _widest(what: str, major: str, element_type: DType, extent: Any) -> SmemLayoutAtomKind:
     """The kind of the widest rows that divide `extent` contiguous elements."""
-    _need(type(extent) is int and extent > 0, what, f"extent {extent!r} of the contiguous mode must be static")
+    _need(
+        type(extent) is int and extent > 0,
+        what,
+        f"extent {extent!r} of the contiguous mode must be static{how_static(extent)}",
+    )
     return widest_kind(major, element_type, extent)
 
 
@@ -122,7 +127,7 @@ def make_smem_layout(
     """
     kind = get_smem_layout_atom_ab(leading_mode, element_type, smem_tile_shape)
     _need(type(num_stages) is int and num_stages > 0, "make_smem_layout",
-          f"num_stages {num_stages!r} must be a static number >= 1")  # fmt: skip
+          f"num_stages {num_stages!r} must be a static number >= 1{how_static(num_stages)}")  # fmt: skip
     order = (0, 1, 2) if leading_mode is OperandMajorMode.K else (1, 0, 2)
     shape = (*layout.product_each(smem_tile_shape), num_stages)
     return layout.tile_to_shape(make_smem_layout_atom(kind, element_type), shape, order)  # type: ignore[no-any-return]
@@ -135,7 +140,11 @@ def _operand(
     _is(what, "element type", dtype, DType)
     ok = isinstance(tile, tuple) and len(tile) == 3
     _need(ok, what, f"mma_tiler_mnk {tile!r} must have 3 modes: M, N, K")
-    _need(type(num_stages) is int and num_stages > 0, what, f"num_stages {num_stages!r} must be a static number >= 1")
+    _need(
+        type(num_stages) is int and num_stages > 0,
+        what,
+        f"num_stages {num_stages!r} must be a static number >= 1{how_static(num_stages)}",
+    )
     _need(k_major in (None, True, False), what, f"is_k_major {k_major!r} must be None, True or False")
     m, n, k = layout.product_each(tile)
     if operand == "A":
@@ -189,7 +198,11 @@ def make_smem_layout_epi(
     """
     what = "make_smem_layout_epi"
     kind = get_smem_layout_atom_epi(epi_layout, epi_dtype, epi_tile)
-    _need(type(epi_stage) is int and epi_stage > 0, what, f"epi_stage {epi_stage!r} must be a static number >= 1")
+    _need(
+        type(epi_stage) is int and epi_stage > 0,
+        what,
+        f"epi_stage {epi_stage!r} must be a static number >= 1{how_static(epi_stage)}",
+    )
     shape = layout.product_each(tuple(layout.shape(t) for t in epi_tile))
     order = (0, 1, 2) if epi_layout.is_n_major_c() else (1, 0, 2)
     atom = tcgen05.make_smem_layout_atom(kind, epi_dtype)

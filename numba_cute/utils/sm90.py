@@ -17,6 +17,7 @@ from ..nvgpu import warp, warpgroup
 from ..nvgpu.common import CopyUniversalOp
 from ..nvgpu.warpgroup import OperandMajorMode, OperandSource, SmemLayoutAtomKind
 from ..seam import CuteError, traced
+from ..seam.words import how_static
 from .layout_enum import LayoutEnum
 
 __all__ = [
@@ -55,7 +56,7 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: DType, major_mode_siz
     _checked("get_smem_layout_atom", layout, element_type, "layout")
     size = major_mode_size
     _need(type(size) is int and size > 0 and size % 8 == 0, "get_smem_layout_atom",
-          f"major_mode_size {size!r} must be a static multiple of 8 elements")  # fmt: skip
+          f"major_mode_size {size!r} must be a static multiple of 8 elements{how_static(size)}")  # fmt: skip
     major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
     bits = size * element_type.width
     widest = next((name for unit, name in ((1024, "SW128"), (512, "SW64"), (256, "SW32")) if bits % unit == 0), "INTER")
@@ -74,7 +75,11 @@ def _operand(what: str, order: Any, extent: int, tile: Any, dtype: Any, num_stag
     _checked(what, order, dtype, f"{what[-1]}_layout")
     ok = isinstance(tile, tuple) and len(tile) == 3
     _need(ok, what, f"mma_tiler_mnk {tile!r} must have 3 modes: M, N, K")
-    _need(type(num_stages) is int and num_stages > 0, what, f"num_stages {num_stages!r} must be a static number >= 1")
+    _need(
+        type(num_stages) is int and num_stages > 0,
+        what,
+        f"num_stages {num_stages!r} must be a static number >= 1{how_static(num_stages)}",
+    )
     return _staged(order, dtype, (*layout.product_each((tile[extent], tile[2])), num_stages))
 
 
@@ -123,7 +128,11 @@ def make_smem_layout_epi(
     what = "make_smem_layout_epi"
     _checked(what, epi_layout, epi_dtype, "epi_layout")
     _need(isinstance(epi_tile, tuple) and len(epi_tile) == 2, what, f"epi_tile {epi_tile!r} must have 2 modes: M, N")
-    _need(type(epi_stage) is int and epi_stage > 0, what, f"epi_stage {epi_stage!r} must be a static number >= 1")
+    _need(
+        type(epi_stage) is int and epi_stage > 0,
+        what,
+        f"epi_stage {epi_stage!r} must be a static number >= 1{how_static(epi_stage)}",
+    )
     shape = layout.product_each(tuple(layout.shape(t) for t in epi_tile))
     return _staged(epi_layout, epi_dtype, (*shape, epi_stage), smem_trg_shape, smem_order)
 

@@ -11,6 +11,7 @@ from typing import Any
 from .. import dtypes, layout, seam
 from ..dtypes import DType
 from ..seam import CuteError, struct, traced
+from ..seam.words import how_static
 from ..tensor import storage
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
@@ -93,7 +94,7 @@ def allocate_tensor(self: SmemAllocator, dtype: DType, lay: Any, align: int, swi
 def take(self: SmemAllocator, dtype: DType, nbytes: Any, align: int, name: str | None, notes: bool = True) -> Pointer:
     """Take the next `nbytes`, aligned to `align`, and record what the kernel needs."""
     if type(nbytes) is not int or nbytes < 0:
-        raise CuteError(f"SmemAllocator: size {nbytes!r} must be a static number of bytes")
+        raise CuteError(f"SmemAllocator: size {nbytes!r} must be a static number of bytes{how_static(nbytes)}")
     if type(align) is not int or align < 1 or align & (align - 1) or align > 1024:
         raise CuteError(f"SmemAllocator: byte_alignment {align!r} must be a power of two, at most 1024")
     b = seam.current()

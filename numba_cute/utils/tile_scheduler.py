@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import Int32
 from ..seam import CuteError, Int, current, static, struct, traced
+from ..seam.words import how_static
 
 __all__ = [
     "PersistentTileSchedulerParams", "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler",
@@ -50,9 +51,14 @@ class PersistentTileSchedulerParams:
             raise CuteError(f"{name}: problem_shape_ntile_mnl {self.problem_shape_ntile_mnl} has a mode below 1")
         c = self.cluster_shape_mnk
         if not isinstance(c, tuple) or len(c) != 3 or not all(isinstance(x, int) and x > 0 for x in c) or c[2] != 1:
-            raise CuteError(f"{name}: cluster_shape_mnk {c!r} must be static (m, n, 1), of at least 1 each")
+            raise CuteError(
+                f"{name}: cluster_shape_mnk {c!r} must be static (m, n, 1), of at least 1 each{how_static(c)}"
+            )
         if not isinstance(self.swizzle_size, int) or self.swizzle_size < 1:
-            raise CuteError(f"{name}: swizzle_size {self.swizzle_size!r} must be a static int of at least 1")
+            raise CuteError(
+                f"{name}: swizzle_size {self.swizzle_size!r} must be a static int of at least 1"
+                f"{how_static(self.swizzle_size)}"
+            )
 
     @property
     def problem_shape_ncluster_mnl(self) -> tuple[Any, Any, Any]:

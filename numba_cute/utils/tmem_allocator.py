@@ -23,6 +23,7 @@ from ..dtypes import DType, Float32, Uint32
 from ..isa.facts.tensor_memory import column_count
 from ..layout import Layout
 from ..seam import CuteError, Int, struct, traced
+from ..seam.words import how_static
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor
 
@@ -37,7 +38,7 @@ def compute_tmem_cols_from_layout(layout: Layout, element_type: DType) -> int:
     CuteError for another layout."""
     what = "compute_tmem_cols_from_layout"
     if not isinstance(layout, Layout) or not seam.is_static((layout.shape, layout.stride)):
-        raise CuteError(f"{what}: layout {layout} must be a static layout")
+        raise CuteError(f"{what}: layout {layout} must be a static layout{how_static(layout)}")
     if not isinstance(element_type, DType):
         raise CuteError(f"{what}: element_type {element_type!r} is not an element type; use one like cute.Float32")
     return column_count(layout, element_type.width)
@@ -193,7 +194,9 @@ class TmemAllocator:
         """Allocate `num_columns`, a static power of two from 32 on, wait for them, and return the TmemBufferPool that
         gives them out. All warps that `barrier_for_retrieve` counts, converged. PTX tcgen05.alloc, sm_100f."""
         if type(num_columns) is not int:
-            raise CuteError(f"TmemAllocator.reserve: num_columns {num_columns!r} must be static")
+            raise CuteError(
+                f"TmemAllocator.reserve: num_columns {num_columns!r} must be static{how_static(num_columns)}"
+            )
         self.allocate(num_columns)
         self.wait_for_alloc()
         return TmemBufferPool(self.retrieve_ptr(), num_columns)

@@ -14,6 +14,7 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
+from numba_cute.seam.marks import HOW_STATIC
 
 AT_RUN_TIME = "is known only at run time"
 # (the kernel's statement, what the exception says, whether the simulator says the same: it knows all numbers)
@@ -81,12 +82,12 @@ ERRORS = [
     # a dynamic leaf where a static one is needed
     (
         "cute.make_ordered_layout((4, 8), (n, 0))",
-        f"order {AT_RUN_TIME}, and must be static here: pass a literal or a constant",
+        f"order {AT_RUN_TIME}, and must be static here: {HOW_STATIC}",
         False,
     ),
     (
         "cute.group_modes(cute.make_layout((4, 8, 2)), n, 2)",
-        f"begin {AT_RUN_TIME}, and must be static here: pass a literal or a constant",
+        f"begin {AT_RUN_TIME}, and must be static here: {HOW_STATIC}",
         False,
     ),
     (
@@ -104,17 +105,17 @@ ERRORS = [
     ),
     (
         "cute.complement(cute.make_layout((4, 4), stride=(1, n)), 64)",
-        f"complement: a stride of (4,4):(1,?) {AT_RUN_TIME}: static strides are needed",
+        f"complement: a stride of (4,4):(1,?) {AT_RUN_TIME}: {HOW_STATIC}",
         False,
     ),
     (
         "cute.left_inverse(cute.make_layout((4, 4), stride=(1, n)))",
-        f"left_inverse: a stride of (4,4):(1,?) {AT_RUN_TIME}: static strides are needed",
+        f"left_inverse: a stride of (4,4):(1,?) {AT_RUN_TIME}: {HOW_STATIC}",
         False,
     ),
     (
         "cute.make_swizzle(n, 4, 3)",
-        f"b {AT_RUN_TIME}, and must be static here: pass a literal or a constant",
+        f"b {AT_RUN_TIME}, and must be static here: {HOW_STATIC}",
         False,
     ),
 ]

@@ -34,10 +34,9 @@ def gpu_or_assembler(kind):
     return arrays, [lambda place, i=i: all_of(place)[i] for i in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["assembler", pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
-@pytest.mark.parametrize(
-    "kind", [k if k == "bf16" else pytest.param(k, marks=pytest.mark.slow) for k in ampere_gemm.KINDS]
-)
+@pytest.mark.parametrize("kind", ampere_gemm.KINDS)
 def test_every_type_is_right_without_spills(run, kind):
     arrays, args = gpu_or_assembler(kind)
     grid = ampere_gemm.arguments(*arrays, kind)[1]

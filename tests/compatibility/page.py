@@ -2,7 +2,7 @@
 """Makes docs/compatibility.md from the names of other systems, beside this file, and from what there is here.
 
 `python -m tests.compatibility.page` writes it. A name that comes to be appears by itself; what differs, and why a name
-is absent, is in remarks.py.
+is absent, is in remarks.py and in numba_cute/seam/absent.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numba_cute as cute
+from numba_cute.seam import absent
 
-from .remarks import ABSENT, ABSENT_MODULES, DIFFERENCES, EXAMPLES, IR
+from .remarks import DIFFERENCES, IR
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "compatibility.md"
@@ -64,7 +65,7 @@ def row(module: str, name: str) -> Row:
     path = f"{module}.{name}" if module else name
     if found(path):
         return Row(name, f"cute.{path}", DIFFERENCES.get(path, ""))
-    return Row(name, None, ABSENT.get(path) or ABSENT_MODULES.get(module, ""))
+    return Row(name, None, absent.reason(module, name) or "")
 
 
 def ir_row(dialect: str, name: str) -> Row:
@@ -139,6 +140,11 @@ INTRODUCTION_TO_EXAMPLES = """What these public examples use beside the names ab
 """
 
 
+INTRODUCTION_TO_OTHERS = """Names that kernels for the CuTe DSL, CUTLASS or CUDA C++ bring with them. The error of
+one that is used says the same.
+"""
+
+
 def counted(system: str) -> tuple[int, int]:
     """How many names of a system are here, and how many it has."""
     rows = [r for _, part in SYSTEMS[system]() for r in part]
@@ -165,7 +171,16 @@ def text() -> str:
             lines.append("| --- | --- | --- |")
             lines += [f"| `{r.name}` | {f'`{r.here}`' if r.here else '—'} | {r.remark} |" for r in rows]
     lines += ["", "## The examples for Blackwell", "", INTRODUCTION_TO_EXAMPLES, "| name | why it is absent |"]
-    lines += ["| --- | --- |", *(f"| `{name}` | {why} |" for name, why in EXAMPLES.items())]
+    lines += ["| --- | --- |", *(f"| `{name}` | {why} |" for name, why in absent.EXAMPLES.items())]
+    lines += [
+        "",
+        "## Other names",
+        "",
+        INTRODUCTION_TO_OTHERS,
+        "| name | instead, or why it is absent |",
+        "| --- | --- |",
+    ]
+    lines += [f"| `{name.removeprefix('*')}` | {why} |" for name, why in absent.FOREIGN.items()]
     return "\n".join(lines) + "\n"
 
 

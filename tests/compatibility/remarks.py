@@ -1,67 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs from other systems' names, and why some are absent: the words of docs/compatibility.md."""
+"""What differs from other systems' names: the words of docs/compatibility.md. Why some are absent is in
+`numba_cute/seam/absent.py`, which errors read too."""
 
 from __future__ import annotations
-
-_NUMBA = "Numba's own: `cuda.declare_device(name, signature, link=…)` calls foreign device code"
-_SM107 = "sm_107: no assembler here knows that target"
-_MAINLOOP = "a loop of `consumer_wait_and_get_stage`, `dot` and `consumer_release_and_advance`"
-
-ABSENT = {
-    "ffi.BitCode": _NUMBA,
-    "ffi.ConstValue": _NUMBA,
-    "ffi.extern": _NUMBA,
-    "ffi.ffi": _NUMBA,
-    "ffi.mangle": _NUMBA,
-    "nvgpu.tcgen05.SM107MmaF16BF16SparseOp": _SM107,
-    "nvgpu.tcgen05.SM107MmaFP8Op": _SM107,
-    "nvgpu.tcgen05.SM107MmaFP8SparseOp": _SM107,
-    "nvgpu.tcgen05.append_s2t_broadcast_mode": "nothing public says what it does",
-    "utils.Band": "undocumented",
-    "utils.create_tensor_a": "a test's torch tensors: `runtime.from_dlpack` takes any array",
-    "experimental.mainloop_mma": _MAINLOOP,
-    "experimental.mainloop_mma_sm120": _MAINLOOP,
-    "experimental.dot_sparse": "`dot` of an atom whose Field.METADATA is set",
-    "experimental.CLCPipeline": "`pipeline.PipelineClcFetchAsync`",
-}
-"""Why a name is absent. One that has come to be is not looked up here."""
-
-ABSENT_MODULES = {
-    "experimental": "no public kernel shows what it does",
-    "nvgpu": "not yet",
-}
-"""Why names of a module are absent that have no reason of their own."""
-
-_TORCH = "torch tensors for tests: `runtime.from_dlpack` takes any array"
-_TESTING = "a benchmark's harness: Python's, or torch's"
-_COMPILER = "of the DSL's compiler, which is Numba here"
-
-EXAMPLES = {
-    "Float8E4M3": "its one use refuses it; `Float8E4M3FN` is the hardware's type",
-    "GridConstant": "tensor maps and layouts are passed as such by themselves",
-    "arch.Arch": 'a target is a string: `arch="sm_100a"`',
-    "arch.inline_ptx": "text has no meaning in the simulator; `isa` has the rows, and Numba inline PTX",
-    "arch.nvvm_wrappers.prefetch": "`cute.prefetch(atom, src)` prefetches what TMA or a bulk copy will load",
-    "cpasync.CopyBulkTensorTileG2SNonExecTrait": _COMPILER,
-    "cutlass._mlir": _COMPILER,
-    "cutlass_dsl.dsl_user_op": _COMPILER,
-    "cutlass.dtype": "`runtime.from_dlpack(array).element_type`, or the type itself",
-    "cutlass.range": "`range`: the loop is PTX's to unroll",
-    "runtime.make_fake_stream": "`cute.compile` takes no stream",
-    "testing.JitArguments": _TESTING,
-    "testing.benchmark": _TESTING,
-    "testing.get_workspace_count": _TESTING,
-    "torch.RandomInitConfig": _TORCH,
-    "torch.TensorInitType": _TORCH,
-    "torch.convert_cute_tensor": _TORCH,
-    "torch.create_and_permute_torch_tensor": _TORCH,
-    "torch.cute_tensor_like": _TORCH,
-    "torch.default_stream": "streams of torch are taken as they are",
-    "torch.dtype": _TORCH,
-    "torch.matrix": _TORCH,
-    "warp.mma.MXF8F6F4_SUPPORTED_PAIRS": "`nvgpu.warp.MXF8F6F4_SUPPORTED_PAIRS`",
-}
-"""What the CuTe DSL's public examples for Blackwell use beside the names that are listed, and why it is absent."""
 
 _SIGNED = "`signed=` and `width=` say the operands' type"
 _TUPLES = "vectors are `TensorSSA`, or tuples of the short ones"

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import numba_cute as cute
+from numba_cute.seam import absent
 
 pytest.importorskip("xdsl", reason="the page tells of the IR, which needs it")
 
@@ -29,7 +30,7 @@ def test_every_listed_name_has_its_row():
         for names in (seed.get("names", ()), seed.get("nvgpu", ()), *seed.get("methods", {}).values(),
                       *seed.get("names_by_module", {}).values()):  # fmt: skip
             listed += names
-    assert {*listed, *remarks.EXAMPLES} == set(rows)
+    assert {*listed, *absent.EXAMPLES, *(n.removeprefix("*") for n in absent.FOREIGN)} == set(rows)
 
 
 def test_the_cute_dsl_loses_no_name():
@@ -46,7 +47,7 @@ def test_absent_names_have_a_reason(system):
 def test_remarks_are_of_names_that_are_listed():
     listed = {".".join(filter(None, (m, n))) for m, names in page.DSL.items() for n in names}
     listed |= {f"tilelang.cpasync.{n}" for n in page.SEEDS["S1 tilelang cpasync"]["names"]}
-    assert set(remarks.DIFFERENCES) | set(remarks.ABSENT) <= listed
+    assert set(remarks.DIFFERENCES) | set(absent.ABSENT) <= listed
     assert [n for n in remarks.DIFFERENCES if not page.found(n)] == []
     operations = {*page.SEEDS["S3 CuTe IR cute_ir"]["names"], *page.SEEDS["S3 CuTe IR cute_nvgpu_ir"]["nvgpu"]}
     assert set(remarks.IR) <= operations

@@ -12,6 +12,10 @@ import pytest
 from numba import cuda
 
 import numba_cute as cute
+from tests.compiler import test_native_launch as native
+from tests.compiler.test_native_launch import packed, planned
+
+launches = native.launches
 
 
 class Size(enum.IntEnum):
@@ -251,3 +255,25 @@ def test_a_device_function_may_describe_its_shared_memory(both):
         out[cute.arch.lane_idx()] = stored(3)
 
     both(kernel, want=[3])
+
+
+# ------------------------------------------------------------------ launches
+
+
+def test_a_launch_is_of_the_functions_that_it_was_compiled_for(launches):
+    given = (twice, halved, operator.add)
+    site = planned(launches, given)
+    packed(launches, site, *given)
+    for i, other in enumerate((line, lambda x: x, operator.sub)):
+        site.call(*given[:i], other, *given[i + 1 :])
+        assert len(site.slow.calls) == 1
+        site.slow.calls.clear()
+
+
+def test_a_partial_function_is_told_by_what_it_holds(launches):
+    site = planned(launches, (functools.partial(line, 1),))
+    packed(launches, site, functools.partial(line, 1))
+    for other in (functools.partial(line, 2), functools.partial(line, b=1), functools.partial(twice, 1)):
+        site.call(other)
+        assert len(site.slow.calls) == 1
+        site.slow.calls.clear()

@@ -115,3 +115,27 @@ def test_arrays_that_are_reshaped():
     cute.simulate(reshaped)[1, 32](x, out)
     np.testing.assert_array_equal(out, 2 * x)
     assert b"numba_attempt_nocopy_reshape" in cute.compile(reshaped, x, out).cubin
+
+
+# ------------------------------------------------------------------ what is compiled is launched as the kernel is
+
+
+@pytest.mark.parametrize("make", [cuda.jit, cute.kernel, lambda f: f], ids=["cuda.jit", "cute.kernel", "plain"])
+def test_what_is_compiled_is_launched_as_the_kernel_is(make):
+    @make
+    def kernel(x, out, scale=2.0):
+        i = cute.arch.lane_idx()
+        out[i] = scale * x[i]
+
+    x, out = np.arange(32.0), np.zeros(32)
+    compiled = cute.compile(kernel, x, out)
+
+    @cute.jit
+    def host(x, out):
+        compiled(x, out).launch(grid=1, block=32)
+        compiled(x, out, scale=3.0).launch(grid=[1, 1, 1], block=[32, 1, 1])
+
+    cute.simulate(host)(x, out)
+    np.testing.assert_array_equal(out, 3 * x)
+    assert len(cute.compile(host, x, out).kernels) == 2
+    assert callable(compiled[1, 32])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import subprocess
 import sys
@@ -149,3 +150,18 @@ print(_LaunchConfiguration.__init__ is before)
     said, untouched = done.stdout.splitlines()
     assert said.startswith("CuteError numba-cuda ") and "CUDACache._index_key" in said and "pip install" in said
     assert untouched == "True"
+
+
+def test_a_patch_s_source_is_what_python_says_it_is():
+    """Digests are of it, and it is found without reading tokens."""
+    held = (m for patch in PATCHES for m in vars(patch.owner).values() if inspect.isfunction(m))
+    functions = [f for f in (*held, *(f for patch in PATCHES for f in patch.reads)) if _has_source(f)]
+    assert len(functions) > 100
+    assert [f.__qualname__ for f in functions if patches._source(f) != inspect.getsource(f)] == []
+
+
+def _has_source(function):
+    try:
+        return function.__module__.startswith("numba.cuda") and bool(inspect.getsource(function))
+    except (OSError, TypeError):
+        return False

@@ -11,6 +11,7 @@ import numba_cute as cute
 from numba_cute import seam, utils
 from numba_cute.nvgpu import warp
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam.marks import HOW_STATIC
 
 LAYOUT = cute.make_layout((2, (3, 4), 1))
 FLAG = True
@@ -192,7 +193,7 @@ def test_what_holds_a_run_time_number_is_not_static(name):
     assert cute.is_static(x) == (name == "tensor"), "asked of a tensor, it speaks of the layout"
     with pytest.raises(cute.CuteError) as e:
         cute.const_expr(x)
-    assert str(e.value) == f"const_expr({x!r}): the value is known only at run time"
+    assert str(e.value) == f"const_expr({x!r}): the value is known only at run time: {HOW_STATIC}"
 
 
 @pytest.mark.parametrize("x", KNOWN, ids=str)

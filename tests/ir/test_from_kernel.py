@@ -116,12 +116,8 @@ WRITERS = {
 }
 
 
-LOST = {("cute", 36): "a struct that a loop first sets is copied before it is set: the simulator refuses that"}
-
-
 def random_kernel(kind, seed):
-    lost = [pytest.mark.xfail(reason=LOST[kind, seed], strict=True)] if (kind, seed) in LOST else []
-    return pytest.param(kind, seed, marks=[*([] if seed < 1 else [SLOW]), *lost])
+    return pytest.param(kind, seed, marks=[] if seed < 1 else SLOW)
 
 
 @pytest.mark.parametrize(("kind", "seed"), [random_kernel(k, s) for k in WRITERS for s in range(40)])

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import pkgutil
 import re
+from copy import deepcopy
 
 import pytest
 
@@ -114,9 +116,31 @@ GOOD = "op.b32 $b, $a;"
         ("op $a;", flipping, {}, "both read and written"),
     ],
 )
-def test_a_wrong_row_is_refused_when_it_is_declared(ptx, fn, changes, why):
-    with pytest.raises(TypeError, match=why):
-        declare(ptx, fn, **changes)
+def test_a_wrong_row_is_refused_when_it_is_first_asked_for(ptx, fn, changes, why):
+    row = declare(ptx, fn, **changes)
+    for _ in range(2):  # and ever after
+        with pytest.raises(TypeError, match=why):
+            row.operands  # noqa: B018
+
+
+def test_a_row_is_read_when_it_is_first_asked_for_and_once():
+    asked = []
+
+    def cases():
+        asked.append(True)
+        yield {}
+
+    row = declare(GOOD, body, over=cases())
+    assert not asked and row.names == ("a", "b") and list(row.cases) == [{}] and asked == [True]
+    with pytest.raises(AttributeError, match="'Instr' object has no attribute 'nothing'"):
+        row.nothing  # noqa: B018
+
+
+def test_every_row_is_right_and_is_itself_when_copied():
+    assert [row.name for row in TABLE.values() if not row.operands and "$" in row.ptx] == []
+    assert [
+        n for n, row in TABLE.items() if deepcopy(row) is not row or pickle.loads(pickle.dumps(row)) is not row
+    ] == []
 
 
 def test_a_second_row_of_a_name_is_refused():

@@ -74,10 +74,11 @@ def assembles(row, form, arch, folder, monkeypatch):
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FORMS)
-def test_a_row_has_what_the_assembler_takes(name, tmp_path, monkeypatch):
+def test_a_row_has_what_the_assembler_takes(name, every, tmp_path, monkeypatch):
     row, (forms, arch) = isa.TABLE[name], FORMS[name]
-    lacking = [form for form in forms if not has(row, form)]
+    lacking = [form for form in forms if not has(row, form)][::every]  # each is a run of the assembler
     assert lacking
     wrong = [form for form in lacking if assembles(row, form, arch, tmp_path, monkeypatch)]
     assert not wrong, f"the assembler takes what {name} has not: {wrong[:3]}"

@@ -207,7 +207,8 @@ ERRORS = [
     ),
     (
         lambda: cl.complement(L("(4,4):(4,6)"), 64),
-        "complement: (4,4):(4,6) reaches offsets twice or has negative strides: none exists",
+        "complement: (4,4):(4,6) has none that is a layout: the mode of stride 6 begins within the reach of that of "
+        "stride 4, and is no multiple of it; choose strides that are multiples of what lies below them",
     ),
     (
         lambda: cl.left_inverse(L("(2,2):(2,3)")),

@@ -36,6 +36,7 @@ def test_classes_are_static_immutable_and_documented(name):
 KEPT_PLAIN = {
     "__init__",
     "__post_init__",
+    "__getattr__",
     "__repr__",
     "__eq__",
     "__hash__",

@@ -298,7 +298,7 @@ def test_operands_that_must_be_uniform():
 
 
 def test_instruction_that_the_target_lacks():
-    with pytest.raises(Exception, match="wgmma_fence needs sm_90a, but the kernel is simulated for sm_80"):
+    with pytest.raises(Exception, match="wgmma_fence needs sm_90a, and the target is sm_80"):
         launch(lambda: wgmma.wgmma_fence(), threads=128, arch="sm_80")
 
 

@@ -19,10 +19,11 @@ from numba.cuda.typing.templates import AttributeTemplate
 from ... import seam
 from ...seam import CuteError, plain
 from ...seam.held import function_of, is_held, python_of
+from ...seam.names import UnknownName, member_of, no_field, unknown
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from . import contexts, struct_operators, structs
-from .object_types import BoundJitted, BoundTraced, Value
+from .object_types import BoundJitted, BoundTraced, StructRef, Value
 from .values import abstract, concrete, numba_type
 
 
@@ -55,9 +56,10 @@ def _type_of(value: Any) -> types.Type:
 def _attribute(obj: Any, attr: str) -> Any:
     try:
         return getattr(obj, attr)
+    except UnknownName:
+        raise
     except AttributeError:
-        kind = obj.__name__ if isinstance(obj, type) else type(obj).__name__
-        raise CuteError(f"{kind} has no attribute {attr!r}") from None
+        raise UnknownName(unknown(obj, attr)) from None
 
 
 @typing_registry.register_attr
@@ -104,6 +106,8 @@ def _number_to(context: Any, builder: Any, typ: Any, val: Any) -> Any:
 
 @contexts.setattr_rule
 def _resolve_setattr(target: Any, attr: str, value: Any) -> Any:
+    if isinstance(target, StructRef) and attr not in target.types and member_of(target.cls, attr) is None:
+        raise as_typing_error(UnknownName(no_field(target.cls.__name__, attr, target.types)))
     if not isinstance(target, Value):
         return None
     tracer = Tracer()

@@ -23,6 +23,7 @@ from ... import seam
 from ...dtypes import Scalar
 from ...seam import CuteError, facade, plain
 from ...seam.error import RunTimeCondition
+from ...seam.names import WrongArguments, other_arguments
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
@@ -130,8 +131,7 @@ def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types
     try:
         pysig.bind(*args, **dict(kws))
     except TypeError as e:
-        name = getattr(fn, "__qualname__", type(fn).__name__)
-        raise CuteError(f"{name}{pysig} was called with other arguments: {e}") from None
+        raise WrongArguments(other_arguments(fn, str(e), dict(kws))) from None
     return tuple(
         fold_arguments(
             pysig, args, dict(kws),

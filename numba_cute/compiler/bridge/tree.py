@@ -39,6 +39,11 @@ def fields_of(cls: type) -> tuple[str, ...]:
 
 def flatten(obj: Any, leaves: list[Any]) -> Spec:
     """Return the spec of `obj`; its leaves are appended to `leaves` in order."""
+    kind = type(obj)
+    if kind is int or kind is bool or obj is None:  # most of what a layout holds
+        return ("const", kind, obj)
+    if kind is tuple:
+        return ("tuple", tuple([flatten(x, leaves) for x in obj]))
     if isinstance(obj, seam.Leaf):
         leaves.append(obj)
         return ("leaf", leaf_type(obj))

@@ -21,6 +21,7 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError, plain
+from ...seam.names import no_field, unknown
 from ..emit.leaves import Number, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
@@ -324,7 +325,7 @@ def _fits(ty: types.Type, have: types.Type) -> bool:
 
 def _check_assignment(ref: StructRef, name: str, have: types.Type) -> None:
     if name not in ref.types:
-        raise CuteError(f"{ref.cls.__name__} has no field {name!r}; its fields are {', '.join(ref.types)}")
+        raise seam.UnknownName(no_field(ref.cls.__name__, name, ref.types))
     if not _fits(ref.types[name], have):
         raise CuteError(
             f"{ref.cls.__name__}.{name} was made as {ref.types[name]} and cannot become {have}: "
@@ -359,7 +360,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     if getattr(raw, "__cute_host__", False):
         return functools.partial(raw, proxy)
     if raw is None:
-        raise CuteError(f"{ref.cls.__name__} has no attribute {name!r}")
+        names = {n for n in (*ref.types, *dir(ref.cls)) if not n.startswith("_")}
+        raise seam.UnknownName(unknown(ref.cls, name, names))
     return getattr(ref.cls, name)
 
 

@@ -13,6 +13,7 @@ from numba.cuda import cgutils, nvvmutils, types
 from ... import dtypes
 from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
+from ...isa.form.targets import lacks
 from ...seam import CuteError, Regs
 from ...seam.words import SMEM_TWICE
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
@@ -70,10 +71,7 @@ class Tracer(Regions, Vectors):
         lacking = instr.lacking(self.arch, statics, operands)
         if lacking is not None:
             what, target = lacking
-            raise CuteError(
-                f"{what} needs {target}, and the target is {self.arch}: "
-                f"compile for {target}, or use an operation that {self.arch} has"
-            )
+            raise CuteError(lacks(what, target, self.arch))
         results = None if self.builder is None else self._call(instr, statics, operands)
         outs = []
         for o in instr.operands_in(statics):

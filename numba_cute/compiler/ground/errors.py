@@ -51,6 +51,7 @@ def explain(error: BaseException, py_func: Any) -> None:
     """Raise the CuteError behind `error`, if there is one, with the line of the kernel that caused it."""
     if getattr(error, "explained", False):
         return
+    _missing_library(error)
     text = str(error)
     found = [e for e in _raised if str(e) in text]
     cute = error if isinstance(error, CuteError) else max(found, key=lambda e: len(str(e)), default=None)
@@ -61,6 +62,23 @@ def explain(error: BaseException, py_func: Any) -> None:
     raised = type(cute)(f"{cute}{_where(text, error, py_func)}")
     raised.explained = True  # type: ignore[attr-defined]
     raise raised from (cute if config.current().traceback else None)
+
+
+def _missing_library(error: BaseException) -> None:
+    """Raise a CuteError if a library of CUDA's, which compiling needs, is not installed."""
+    from cuda.pathfinder import DynamicLibNotFoundError
+
+    at: BaseException | None = error
+    while at is not None:
+        if isinstance(at, DynamicLibNotFoundError):
+            named = re.search(r"lib\w+|\bnv\w+", str(at))
+            raised = CuteError(
+                f"{named[0] if named else 'a library of CUDA'} was not found, and compiling a kernel needs it: install "
+                "numba-cute[cu13] (numba-cute[cu12] for CUDA 12), or a CUDA toolkit; cute.simulate needs none of it"
+            )
+            raised.explained = True  # type: ignore[attr-defined]
+            raise raised from at
+        at = at.__cause__ or at.__context__
 
 
 def _where(text: str, error: BaseException, py_func: Any) -> str:

@@ -48,7 +48,7 @@ def is_own_type(ty: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     """Return the globals and the attributes that code names, and the code of the functions inside it."""
     found: tuple[set[str], set[str]] = (set(), set())
     for inst in dis.get_instructions(code):
@@ -57,7 +57,7 @@ def _names(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
                 names.add(inst.argval)
     for const in code.co_consts:
         if isinstance(const, CodeType):
-            for names, inner in zip(found, _names(const)):
+            for names, inner in zip(found, names_of(const)):
                 names |= inner
     return frozenset(found[0]), frozenset(found[1])
 
@@ -69,7 +69,7 @@ def _function(fn: Any, seen: set[int]) -> bool:
     seen.add(id(fn))
     if _is_package(fn.__module__) or seam.is_traced(fn) or any(hasattr(fn, mark) for mark in _MARKS):
         return True
-    names, attributes = _names(fn.__code__)
+    names, attributes = names_of(fn.__code__)
     reached = [fn.__globals__[name] for name in names if name in fn.__globals__]
     reached += [cell.cell_contents for cell in fn.__closure__ or () if _is_filled(cell)]
     return any(_value(v, attributes, seen) for v in reached)

@@ -11,9 +11,8 @@ from typing import Any
 import numba.cuda.api as cuda_api
 from numba.cuda.core import targetconfig
 
+from ...isa.form.targets import ARCHES, unknown_target
 from ...seam import CuteError
-
-ARCHES = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_120", "sm_120a")
 
 
 class _Offline:
@@ -40,7 +39,7 @@ def parse_arch(arch: str) -> tuple[Any, ...]:
     """Return a target ("sm_90a") as Numba's compute capability (9, 0, "a"); CuteError if it is not one of `ARCHES`."""
     match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", arch) if isinstance(arch, str) else None
     if match is None or arch not in ARCHES:
-        raise CuteError(f"arch {arch!r}: not a known target; use one of {', '.join(ARCHES)}")
+        raise CuteError(unknown_target(arch))
     return (int(match[1]), int(match[2]), match[3])
 
 

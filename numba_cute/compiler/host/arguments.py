@@ -26,10 +26,15 @@ def value_arguments(ty: Value, val: Any) -> tuple[Any, ...]:
     if packed is None or packed[0] is not ty:
         leaves: list[Any] = []
         tree.align(val, ty.spec, leaves)
-        packed = ty, tuple(_leaf_arg(t, leaf, val) for t, leaf in zip(ty.leaves, leaves))
+        packed = ty, leaf_arguments(ty, leaves, val)
         if memory and not isinstance(val, type):  # a class is no object of its own, and has no leaves to pack
             object.__setattr__(val, "_cute_packed", packed)
     return packed[1]
+
+
+def leaf_arguments(ty: Value, leaves: list[Any], owner: Any) -> tuple[Any, ...]:
+    """Return the kernel parameters of the leaves of a compile-time object, its `owner`."""
+    return tuple(_leaf_arg(t, leaf, owner) for t, leaf in zip(ty.leaves, leaves))
 
 
 def _leaf_arg(ty: types.Type, leaf: Any, owner: Any) -> Any:
@@ -54,10 +59,10 @@ def scalar_argument(ty: types.Type, number: Any) -> Any:
     return getattr(ctypes, f"c_{types.unliteral(ty)}")(value)
 
 
-_maps: dict[Any, Any] = {}
+_maps: dict[Any, bytes] = {}
 
 
-def tensor_map(record: Any) -> Any:
+def tensor_map(record: Any) -> bytes:
     """Return the record as the 128 bytes that the hardware reads, encoded by the driver (cached: encoding takes 1
     us)."""
     found = _maps.get(record)

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numba's debug information of values that take no room: all that layouts and the like are stands in their types."""
+"""Debugging: Numba's debug information of values that take no room, for all that layouts and the like are stands in
+their types, and the exceptions of kernels of `debug=True`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
+from numba.cuda.cudadrv import driver
 from numba.cuda.datamodel.models import UniTupleModel
 
 
@@ -19,3 +24,37 @@ def telling_of_nothing(var_type: Callable[..., Any]) -> Callable[..., Any]:
         return var_type(self, lltype, size, datamodel=datamodel)
 
     return told
+
+
+@contextmanager
+def raising_of_kernel(kernel: Any, stream: Any) -> Iterator[None]:
+    """Around a launch: raise what a thread of the kernel raised, if it was compiled with `debug=True`."""
+    if not kernel.debug:
+        yield
+        return
+    cufunc = kernel._codelibrary.get_cufunc()
+    memory, _ = cufunc.module.get_global_symbol(f"{cufunc.name}__errcode__")
+    memory.memset(0, stream=stream)
+    yield
+    code = _word(cufunc, "errcode")
+    if code:
+        raise _exception(kernel, cufunc, code)
+
+
+def _word(cufunc: Any, name: str) -> int:
+    memory, size = cufunc.module.get_global_symbol(f"{cufunc.name}__{name}__")
+    value = ctypes.c_int()
+    driver.device_to_host(ctypes.addressof(value), memory, size)
+    return value.value
+
+
+def _exception(kernel: Any, cufunc: Any, code: int) -> BaseException:
+    thread, block = ([_word(cufunc, f"{what}{axis}") for axis in "zyx"] for what in ("tid", "ctaid"))
+    kind, args, where = kernel.call_helper.get_exception(code)
+    at = ""
+    if where is not None:
+        symbol, path, line = where
+        at = f"In function {symbol!r}, file {os.path.abspath(path)}, line {line}, "
+    said = f"{at}tid={thread} ctaid={block}"
+    found: BaseException = kind(f"{said}: {args[0]}", *args[1:]) if args else kind(said)
+    return found

@@ -22,8 +22,8 @@ from ..ground.building import building
 from ..ground.ownership import owns
 from ..ground.target import arch_name
 from . import ptxas
-from .arguments import scalar_argument, value_arguments
-from .launching import launched
+from .arguments import leaf_arguments, scalar_argument, value_arguments
+from .configured import launch_of_numba, noted
 from .result import warn_if_slow
 from .streams import core_stream
 
@@ -31,19 +31,21 @@ from .streams import core_stream
 class CuteKernel(_Kernel):
     """A compiled kernel of this library, specialised for its arguments' types. Calls launch it."""
 
-    _cute_options: Any = None  # one from the disk cache does not know them
+    _cute_options: Any = None  # one from Numba's disk cache does not know them
+    _cute_notes: tuple[str, ...] = ()
 
     def __init__(self, py_func: Any, *args: Any, **kwargs: Any) -> None:
         self._cute_options = kwargs
         with building(py_func, kwargs.get("launch_bounds")):
             super().__init__(py_func, *args, **kwargs)
-        _assemble(self._codelibrary, py_func.__name__)
+        self._cute_notes = _assemble(self._codelibrary, py_func.__name__)
 
-    def launch(
-        self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0, *, cluster: Any = None,
-        pdl: bool = False,
-    ) -> None:  # fmt: skip
-        launched(self, args, griddim, blockdim, stream, sharedmem, cluster, pdl)
+    def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
+        launch_of_numba(self, args, griddim, blockdim, stream, sharedmem)
+
+    @staticmethod
+    def _prepare_leaves(ty: Value, leaves: list[Any], owner: Any) -> tuple[Any, ...]:
+        return leaf_arguments(ty, leaves, owner)
 
     def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
         if isinstance(val, Constexpr):
@@ -63,22 +65,24 @@ class CuteKernel(_Kernel):
             super()._prepare_args(ty, val, stream, retr, kernelargs)
 
 
-def _assemble(library: Any, name: str) -> None:
-    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`.
+def _assemble(library: Any, name: str) -> tuple[str, ...]:
+    """Assemble a kernel for which the assembler may have notes, so that they are seen here as in `compile`; gives them.
 
     Numba's own linker is used where there is no ptxas, or one older than libNVVM, or more to link than this PTX.
     """
     ptx = library.get_asm_str()
     plain = not (library._linking_files or library.needs_cudadevrt or library._lto or "g" in library._nvvm_options)
     if not plain or not ("wgmma" in ptx or "setmaxnreg" in ptx):
-        return
+        return ()
     cc = library._ensure_cc(None)
     try:
         cubin, said = ptxas.assemble(ptx, arch_name(cc), library._max_registers)
     except CuteError:
-        return
+        return ()
     library._cubin_cache[cc] = ObjectCode.from_cubin(cubin, name=name)
-    warn_if_slow(name, ptxas.notes(said))
+    found = ptxas.notes(said)
+    warn_if_slow(name, found)
+    return found
 
 
 def making_kernels(new: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,6 +110,7 @@ def taking_streams(init: Callable[..., None]) -> Callable[..., None]:
                 raise
             init(self, dispatcher, griddim, blockdim, foreign, sharedmem)
             self.pre_launch_callbacks.append(_only_ours(refused))
+        noted(self, stream)
 
     return configure
 
@@ -114,5 +119,6 @@ def _only_ours(refused: TypeError) -> Callable[[Any, Any], None]:
     def check(kernel: Any, launch_config: Any) -> None:
         if not isinstance(kernel, CuteKernel):
             raise refused
+        launch_config.pre_launch_callbacks = [c for c in launch_config.pre_launch_callbacks if c is not check]
 
     return check

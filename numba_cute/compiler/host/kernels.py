@@ -14,6 +14,7 @@ from numba import cuda
 from ... import seam
 from ...seam import CuteError, current_or
 from ...seam.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
+from ...seam.kinds import UserFunction
 from ...seam.plain import with_ordinary_parameters
 from ...seam.prints import printing
 from .classes import without_classes
@@ -34,6 +35,7 @@ class Kernel:
     def __init__(self, dispatcher: Any, this: Any = None, bounded: dict[Any, Any] | None = None) -> None:
         self.dispatcher, self.__self__ = dispatcher, this
         self._bounded: dict[Any, Any] = {} if bounded is None else bounded
+        self._launches: dict[Any, Any] = {}
         self.py_func = getattr(dispatcher, "py_func", None) or dispatcher.fn
         functools.update_wrapper(self, self.py_func)
 
@@ -61,16 +63,38 @@ class Kernel:
             return self
         bounds = (threads,) if blocks is None else (threads, blocks)
         if bounds not in self._bounded:
+            from .disk_cache import KernelCache  # Numba's own simulator has none
+
             options = {**self.targetoptions, "launch_bounds": bounds}
             self._bounded[bounds] = made = type(self.dispatcher)(self.py_func, targetoptions=options)
-            if self.dispatcher._cache.cache_path is not None:
+            cache = self.dispatcher._cache
+            if cache.cache_path is not None and not isinstance(cache, KernelCache):
                 made.enable_caching()
         return Kernel(self._bounded[bounds], self.__self__)
 
-    def __getitem__(self, configuration: Any) -> Callable[..., None]:
+    def __getitem__(self, configuration: Any) -> Any:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
-        launch = self.dispatcher[configuration]
-        return lambda *args, **named: launch(*static_arguments(self, args, named))
+        try:
+            return self._launches[configuration]
+        except (KeyError, TypeError):
+            made = self._configured(configuration)
+        try:
+            if len(self._launches) < 128:  # as many as Numba remembers
+                self._launches[configuration] = made
+        except TypeError:  # a list, or a stream that has no hash
+            pass
+        return made
+
+    def _configured(self, configuration: Any) -> Any:
+        if not hasattr(self.dispatcher, "targetoptions"):  # Numba's own simulator
+            run = self.dispatcher[configuration]
+            return lambda *args, **named: run(*static_arguments(self, args, named))
+        from .launching import Launch
+
+        if not isinstance(configuration, tuple) or len(configuration) not in (2, 3, 4):
+            raise ValueError("must specify at least the griddim and blockdim")
+        grid, block, stream, smem = (*configuration, 0, 0)[:4] if len(configuration) < 4 else configuration
+        return Launch(self, grid, block, None, smem, stream, False)
 
 
 def _rename(function: Any, prefix: str) -> None:
@@ -147,16 +171,17 @@ def kernel(function: Any = None, **options: Any) -> Any:
     return Kernel(cuda.jit(**options)(with_ordinary_parameters(_own(printing(without_classes(function))))))
 
 
-def dsl_user_op(function: Callable[..., Any]) -> Callable[..., Any]:
+def dsl_user_op(function: UserFunction) -> Callable[..., Any]:
     """Mark a function as an operation of the user's: Python that runs while a kernel that calls it is compiled, on what
     is static, and on numbers, tensors and vectors whose values are known only at run time.
 
     function: the Python. It has no branch or loop over what is known only at run time (CuteError there).
     """
-    return seam.traced(function)
+    made: Callable[..., Any] = seam.traced(function)
+    return made
 
 
-def jit(function: Any = None, **options: Any) -> Any:
+def jit(function: UserFunction = None, **options: Any) -> Any:
     """Mark a function as one of the host, which launches kernels, or of a kernel, which calls it: on the host it runs
     as the Python that it is, and a kernel compiles it as a device function of Numba's.
 

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch kernels with what Numba's launches lack: clusters, large shared memory, programmatic dependent launch.
 
-Plain `kernel[grid, block, stream, smem](…)` of a kernel of this library comes here as well (host/kernel.py).
+Plain `kernel[grid, block, stream, smem](…)` of a kernel of this library comes here as well (host/kernel.py). A launch
+that was made once is made in machine code from then on (host/native).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from cuda.bindings import driver as bindings
-from cuda.core import LaunchConfig, launch as core_launch
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.dispatcher import (
     _LAUNCH_CONFIG_KW,
     _dispatcher,
-    _Kernel,
     _LaunchConfiguration,
     normalize_kernel_dimensions,
 )
@@ -24,8 +26,13 @@ from ...seam import CuteError
 from ...seam.constexpr import static_arguments
 from ...seam.recording import recording
 from .cluster import checked_cluster
+from .debugging import raising_of_kernel
 from .facts import facts
-from .mapped import mapped
+from .mapped import changes, mapped
+from .native import arrays, packing
+from .native.driver import driver as native_driver
+from .native.plans import Setting, packed_for_good, plan
+from .native.sites import Site, prepared
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -73,40 +80,80 @@ def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
     return None if own is not None else cluster
 
 
-def launched(
-    kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int, cluster: Any, pdl: bool
-) -> None:
-    """Launch a compiled kernel, this library's or Numba's own; while a timeline is recorded, what tells it."""
+def _settled(kernel: Any, setting: Setting) -> Setting:
+    """Check a launch's setting against the kernel and the device, and fill in what the kernel knows itself."""
+    cluster = _own_or_given_cluster(kernel, setting.grid, setting.cluster)
+    cufunc = kernel._codelibrary.get_cufunc()
+    return replace(
+        setting,
+        kernel=kernel,
+        handle=int(cufunc.handle),
+        cluster=cluster,
+        smem=_check_smem(kernel, cufunc, setting.smem),
+    )
+
+
+def _parameters(kernel: Any, args: Any, stream: Any, write_back: list[Any]) -> list[Any]:
+    out: list[Any] = []
+    for t, v in zip(kernel.argument_types, args):
+        kernel._prepare_args(t, v, stream, write_back, out)
+    return out
+
+
+def _submit(setting: Setting, stream: int, parameters: list[Any]) -> None:
+    """Give a launch to the driver."""
+    data, offsets = packing.block(parameters)
+    values = ctypes.create_string_buffer(len(data) + packing.MAP)
+    start = ctypes.addressof(values)
+    start += -start % packing.MAP
+    ctypes.memmove(start, data, len(data))
+    pointers = (ctypes.c_void_p * max(1, len(offsets)))(*(start + o for o in offsets))
+    config = setting.config(stream)
+    code = native_driver().launch(ctypes.addressof(config), setting.handle, ctypes.addressof(pointers), None)
+    if code:
+        error = bindings.CUresult(code)
+        said = bindings.cuGetErrorString(error)[1]
+        why = said.decode() if isinstance(said, bytes) else "no description"
+        what = f"{setting.kernel.py_func.__name__} with grid {tuple(setting.grid)}, block {tuple(setting.block)}"
+        raise driver.CudaAPIError(
+            code, f"{error.name}: {why}; launch of {what} and {setting.smem} bytes of dynamic shared memory"
+        )  # fmt: skip
+
+
+def launched(kernel: Any, args: Any, setting: Setting) -> Setting:
+    """Launch a compiled kernel, this library's or Numba's own; while a timeline is recorded, what tells it. Return how
+    it was launched. setting: its stream is None for the one that the arguments' libraries are using."""
     recorder = recording()
     if recorder is not None and hasattr(kernel, "_cute_options") and not hasattr(kernel, "_cute_records"):
         launch_recorded(
-            kernel, griddim, blockdim, recorder,
-            lambda twin: launched(twin, args, griddim, blockdim, stream, sharedmem, cluster, pdl),
+            kernel, setting.grid, setting.block, recorder, lambda twin: launched(twin, args, setting)
         )  # fmt: skip
-        return
-    cluster = _own_or_given_cluster(kernel, griddim, cluster)
-    cufunc = kernel._codelibrary.get_cufunc()
-    sharedmem = _check_smem(kernel, cufunc, sharedmem)
-    if cluster is None and not pdl:
-        _Kernel.launch(kernel, args, griddim, blockdim, stream, sharedmem)
-        return
-    retr: list[Any] = []
-    kernelargs: list[Any] = []
-    for t, v in zip(kernel.argument_types, args):
-        kernel._prepare_args(t, v, stream, retr, kernelargs)
-    core_launch(stream, _config(griddim, blockdim, sharedmem, cluster, pdl), cufunc.kernel, *kernelargs)
-    for write_back in retr:
-        write_back()
+        return setting
+    setting = _settled(kernel, setting)
+    stream = arrays.current_stream(args) if setting.stream is None else setting.stream
+    write_back: list[Any] = []
+    parameters = _parameters(kernel, args, core_stream(stream), write_back)
+    with raising_of_kernel(kernel, core_stream(stream)):
+        _submit(setting, stream, parameters)
+    for write in write_back:
+        write()
+    return setting
 
 
-def _config(grid: Any, block: Any, smem: int, cluster: Any, pdl: bool) -> LaunchConfig:
-    options: dict[str, Any] = {"block": tuple(block), "shmem_size": smem}
-    if cluster is not None:  # cuda.core counts the grid in clusters
-        options["cluster"] = tuple(cluster)
-        grid = tuple(g // c for g, c in zip(grid, cluster))
-    if pdl:
-        options["is_programmatic_stream_serialization"] = True
-    return LaunchConfig(grid=tuple(grid), **options)
+@contextmanager
+def on_device_of(args: Any) -> Iterator[None]:
+    """Make the GPU current on which the first argument lies that says where it does, as torch's do."""
+    found = next(arrays.streams_of(args), None)
+    if found is None or found.device == devices.get_context().device.id:
+        yield
+        return
+    with devices.gpus[found.device]:
+        yield
+
+
+def named_stream(stream: Any) -> bool:
+    """Say whether a launch names its stream: 0 is the default one, which is that of the arguments' libraries."""
+    return not (type(stream) is int and stream == 0) and stream is not None
 
 
 class Launch:
@@ -120,14 +167,30 @@ class Launch:
         self.cluster = None if cluster is None else checked_cluster(cluster)
         self.smem, self.pdl = smem, pdl
         self.configuration = _LaunchConfiguration(kernel, grid, block, core_stream(stream), smem)
+        handle = int(self.configuration.stream.handle) if named_stream(stream) else None
+        self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, pdl)
+        self._site: Site | None = None
+        self._launch: Callable[..., None] = self._slowly
 
     def _compiled(self, args: Any) -> Any:
         return _dispatcher.Dispatcher._cuda_call(self.kernel, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
 
+    def _slowly(self, *given: Any, **named: Any) -> None:
+        """Launch what no plan is of, and make one of it."""
+        with on_device_of(given):
+            whole = static_arguments(self.given, given, named)
+            args = mapped(self.kernel, whole)
+            compiled = self._compiled(args)
+            setting = launched(compiled, args, self._setting)
+            if named or setting.kernel is None or getattr(self.given, "__self__", None) is not None:
+                return
+            if self._site is None:  # machine code is made for what is launched again
+                self._site = Site(self._slowly, self.kernel)
+                self._launch = self._site.call
+            self._site.add(plan(setting, given, args, changes(self.kernel, whole, args)))
+
     def __call__(self, *args: Any, **named: Any) -> None:
-        args = mapped(self.kernel, static_arguments(self.given, args, named))
-        compiled = self._compiled(args)
-        launched(compiled, args, self.grid, self.block, self.configuration.stream, self.smem, self.cluster, self.pdl)
+        self._launch(*args, **named)
 
     def prepare(self, *args: Any, **named: Any) -> Callable[[], None]:
         """Compile, check and pack once; the call that is returned only launches, on the same arguments.
@@ -136,25 +199,23 @@ class Launch:
         """
         if recording() is not None:
             raise CuteError("timeline: a prepared launch records nothing: give the launch itself, not its prepare(…)")
-        args = mapped(self.kernel, static_arguments(self.given, args, named))
-        compiled = self._compiled(args)
-        cufunc = compiled._codelibrary.get_cufunc()
-        smem = _check_smem(compiled, cufunc, self.smem)
-        cluster = _own_or_given_cluster(compiled, self.grid, self.cluster)
-        retr: list[Any] = []
-        packed: list[Any] = []
-        for t, v in zip(compiled.argument_types, args):
-            compiled._prepare_args(t, v, self.configuration.stream, retr, packed)
-        if retr:
-            raise CuteError("prepare() takes device arrays: a host array would have to be copied at each launch")
-        config = _config(self.grid, self.block, smem, cluster, self.pdl)
-        stream, kernel = self.configuration.stream, cufunc.kernel
-        keep = args  # what the packed pointers point to lives as long as the prepared call
+        with on_device_of(args):
+            whole = mapped(self.kernel, static_arguments(self.given, args, named))
+            compiled = self._compiled(whole)
+            setting = _settled(compiled, self._setting)
+            write_back: list[Any] = []
+            parameters = _parameters(compiled, whole, self.configuration.stream, write_back)
+            if write_back:
+                raise CuteError("prepare() takes device arrays: a host array would have to be copied at each launch")
 
-        def call(_keep: Any = keep) -> None:
-            core_launch(stream, config, kernel, *packed)
+            def refused() -> None:
+                with on_device_of(whole):
+                    _submit(
+                        setting, arrays.current_stream(whole) if setting.stream is None else setting.stream, parameters
+                    )
 
-        return call
+            call: Callable[[], None] = prepared(packed_for_good(setting, parameters, whole), refused)
+            return call
 
 
 def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int = 0, stream: Any = 0,
@@ -164,7 +225,8 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     kernel: a ``@cuda.jit`` kernel. grid: CTAs, an int or up to three. block: threads of a CTA, likewise. cluster: CTAs
     of a cluster, likewise, at most 16 (sm_90); None for the kernel's own shape. smem: bytes of dynamic shared memory;
     0 takes what the kernel's SmemAllocator needs. stream: Numba's, torch's, CuPy's, an int, or anything with
-    `__cuda_stream__`; 0 is the default one. pdl: programmatic dependent launch (sm_90).
+    `__cuda_stream__`; 0 is the one that torch or CuPy is using, if an argument is of theirs, else CUDA's default
+    stream. pdl: programmatic dependent launch (sm_90).
 
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
     less shared memory than the kernel's allocations take, or more than the device has.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda import types
@@ -21,19 +22,48 @@ from ...seam import CuteError
 from ..ground.building import building, looking_for_maps
 from ..ground.target import arch_name, compiling_for
 from .lowering import lowered
+from .native.plans import name_of_changed
 
 _serial = itertools.count()
 _found: Any = weakref.WeakKeyDictionary()
 """By a kernel's function, and then by the arguments' types and the target: the maps that its arguments bring."""
+_names: dict[int, Any] = {}
+"""By the identity of such maps: they, and for each argument the attribute by which a tensor remembers its own."""
 
 
 def mapped(kernel: Any, args: Any, arch: str | None = None) -> Any:
     """Return a kernel's arguments with the tensor maps that it asks for; as they are, for a kernel that asks for none
     of its own. arch: the target; None for the current device's."""
-    py_func = getattr(kernel, "py_func", kernel)
-    takes = getattr(py_func, "__cute_arguments__", None)
+    takes = _takes(kernel)
+    return args if takes is None else takes.bringing(args, _forms_of(kernel, takes, args, arch))
+
+
+def changes(kernel: Any, args: Any, brought: Any) -> dict[int, tuple[str, Callable[[Any], Any]]]:
+    """Say how a launch makes of `args` what it `brought`, tensors with their maps: by the place of each that it
+    changed, the name of the attribute by which a tensor remembers it, and what makes it of a tensor like that one."""
+    takes = _takes(kernel)
     if takes is None:
-        return args
+        return {}
+    forms = _forms_of(kernel, takes, args, None)
+    names = _names.setdefault(id(forms), (forms, {}))[1]
+
+    def making(i: int) -> Callable[[Any], Any]:
+        return lambda one: takes.bringing((*(None,) * i, one), forms)[i]
+
+    return {
+        i: (names.setdefault(i, name_of_changed()), making(i))
+        for i, (a, b) in enumerate(zip(args, brought))
+        if a is not b and not isinstance(a, tuple)
+    }
+
+
+def _takes(kernel: Any) -> Any:
+    return getattr(getattr(kernel, "py_func", kernel), "__cute_arguments__", None)
+
+
+def _forms_of(kernel: Any, takes: Any, args: Any, arch: str | None) -> dict[Any, tuple[Any, ...]]:
+    """The maps that a kernel asks for with such arguments, by the argument."""
+    py_func = getattr(kernel, "py_func", kernel)
     if not isinstance(args, (tuple, list)) or any(isinstance(a, types.Type) for a in args):
         raise CuteError(
             f"args={args!r}: kernel {py_func.__name__} makes tensor maps of its tensors; give example arguments, not a "
@@ -46,7 +76,8 @@ def mapped(kernel: Any, args: Any, arch: str | None = None) -> Any:
         known[key] = _forms(
             py_func, takes.seeking(args, next(_serial)), dict(getattr(kernel, "targetoptions", {})), arch
         )
-    return takes.bringing(args, known[key])
+    found: dict[Any, tuple[Any, ...]] = known[key]
+    return found
 
 
 def _forms(py_func: Any, args: Any, options: dict[str, Any], arch: str) -> dict[Any, tuple[Any, ...]]:

@@ -3,31 +3,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numba.cuda.dispatcher as cuda_dispatcher
+from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import sigutils
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ...seam import CuteError
 from ...seam.constexpr import LAUNCHER, is_host, static_arguments
+from ...seam.kinds import UserFunction
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
-from . import linking, ptxas
+from . import disk_cache, linking, ptxas
 from .facts import required_smem
 from .lowering import lowered
 from .mapped import mapped
 from .result import Compiled, CompiledHost, warn_if_slow
 
 
-def compile(kernel: Any, *args: Any, arch: str = "sm_90a") -> Any:
+def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
     """Compile a kernel for a target, whatever GPU is here or none.
 
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
     numbers), one by one or as one tuple, or a Numba signature. arch: the target, "sm_80" to "sm_120a". Of a host
     function (`cute.jit`, or an object whose `__call__` is one), which is run for that, all kernels that it launches are
-    compiled, and a `CompiledHost` is returned, which is called as the function is.
+    compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
+    the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
@@ -41,7 +45,11 @@ def compile(kernel: Any, *args: Any, arch: str = "sm_90a") -> Any:
         args = args[0]
     py_func, argtypes, options = taken(kernel, args, arch, "compile")
     with compiling_for(arch) as cc:
-        return _compile(py_func, argtypes, options, arch, cc)
+        result = disk_cache.compiled(
+            py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
+        )
+    warn_if_slow(py_func.__name__, result.notes)
+    return dataclasses.replace(result, kernel=kernel if hasattr(kernel, "py_func") else cuda.jit(kernel))
 
 
 def _compile_host(host: Any, args: Any, arch: str) -> CompiledHost:
@@ -114,6 +122,4 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
     most = options.get("max_registers")
     cubin, said = ptxas.assemble(ptx, arch, most, relocatable=bool(parts))
     cubin = linking.link(cubin, parts, arch, cc, most) if parts else cubin
-    result = Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
-    warn_if_slow(py_func.__name__, result.notes)
-    return result
+    return Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))

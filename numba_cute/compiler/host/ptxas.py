@@ -58,6 +58,13 @@ def _found(name: str) -> str:
     )
 
 
+def stamp() -> str:
+    """Name the assembler as it is now: its path, size and time."""
+    path = tool("ptxas")
+    stat = os.stat(path)
+    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+
+
 def _wheel_folders() -> list[Path]:
     try:
         import nvidia
@@ -77,12 +84,52 @@ def assemble(ptx: str, arch: str, max_registers: int | None = None, relocatable:
             command.insert(1, "-c")
         if max_registers:
             command.insert(1, f"-maxrregcount={max_registers}")
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = _run("ptxas", command)
         said = done.stdout + done.stderr
-        if done.returncode:
-            lines = [ln for ln in said.splitlines() if "error" in ln or "fatal" in ln][:5] or said.splitlines()[:5]
-            raise CuteError(f"ptxas refused the kernel for {arch}:\n  " + "\n  ".join(lines))
+        if done.returncode or not target.is_file():
+            raise CuteError(_refusal(command[0], said, arch, ptx))
         return target.read_bytes(), said
+
+
+_TOO_OLD = re.compile(r"Unsupported \.version|is not defined for option 'gpu-name'")
+"""What a ptxas says of PTX that is newer than it, and of a target that it does not know."""
+
+
+def _refusal(path: str, said: str, arch: str, ptx: str) -> str:
+    """Write the message for PTX of which the assembler at `path` made no cubin."""
+    if _TOO_OLD.search(said):
+        written = f"PTX {_version(ptx)} for {arch}, which libNVVM writes"
+        return f"{path} is too old for {written}: {_of_one_release('ptxas')}"
+    lines = [ln for ln in said.splitlines() if "error" in ln or "fatal" in ln][:5] or said.splitlines()[:5]
+    if not any(ln.strip() for ln in lines):
+        return f"{path} is no ptxas: it made no cubin of the kernel's PTX, and said nothing; {_of_one_release('ptxas')}"
+    return f"ptxas refused the kernel for {arch}:\n  " + "\n  ".join(lines)
+
+
+def _version(ptx: str) -> str:
+    found = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
+    return "?" if found is None else found[1]
+
+
+def _of_one_release(name: str) -> str:
+    return (
+        f"install numba-cute[cu13] or numba-cute[cu12], whose compiler and tools are of one release, or set "
+        f"NUMBA_CUTE_{name.upper()} to the path of a newer one"
+    )
+
+
+def _run(name: str, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a CUDA tool. A file that cannot be run, and one that does not end, is a CuteError."""
+    limit = config.current().tool_seconds
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise CuteError(
+            f"{command[0]} did not end within {limit:g} seconds: is it {name}? If the kernel is that large, set "
+            "NUMBA_CUTE_TOOL_SECONDS to more"
+        ) from None
+    except OSError as e:
+        raise CuteError(f"{command[0]} cannot be run as {name} ({e.strerror or e}): {_of_one_release(name)}") from None
 
 
 def resources(said: str, dynamic_shared: int = 0) -> Resources:
@@ -113,7 +160,8 @@ def disassemble(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        done = subprocess.run([tool("nvdisasm"), "-c", str(path)], capture_output=True, text=True)
+        command = [tool("nvdisasm"), "-c", str(path)]
+        done = _run("nvdisasm", command)
     if done.returncode:
-        raise CuteError(f"nvdisasm failed: {done.stderr.strip()[:300]}")
+        raise CuteError(f"{command[0]} refused the cubin: {done.stderr.strip()[:300]}; {_of_one_release('nvdisasm')}")
     return done.stdout

@@ -93,7 +93,7 @@ def _set(address: int, buffer: int, most: int, blocks: int) -> None:
 
 
 def launch_recorded(
-    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], recorder: Recorder, launch: Callable[[Any], None]
+    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], recorder: Recorder, launch: Callable[[Any], object]
 ) -> None:
     """Launch a kernel's twin by `launch(twin)` with a buffer of its own, and give the recorder its events."""
     twin = _twin(kernel)

@@ -1,105 +1,86 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor maps for the GPU: a checked record becomes the driver's 128 bytes, through cuda.core.
-
-A launch takes 128 bytes by value only as cuda.core's `TensorMapDescriptor`. Its public maker,
-`StridedMemoryView.as_tensor_map`, knows neither im2col nor TFloat32, and its enums have no public names; so all maps
-are made by its private ones, whose absence is an error that says so.
-"""
+"""Tensor maps for the GPU: a checked record becomes the 128 bytes that the driver encodes."""
 
 from __future__ import annotations
 
-import functools
-from importlib.metadata import version
+import ctypes
 from typing import Any
 
-from cuda.core.utils import StridedMemoryView
+from cuda.bindings import driver as bindings
 
 from ...isa.facts.tensormap import Im2colWide, element_type
 from ...seam import CuteError
 from .device_memory import known_to_cuda
 
-
-class _Memory:
-    """Global memory as cuda.core takes it: the CUDA array interface, outermost dimension first."""
-
-    def __init__(self, record: Any) -> None:
-        size = max(1, record.dtype.width // 8)  # elements below a byte count as they stand
-        strides = (size, *(int(s) for s in record.strides_bytes))
-        self.__cuda_array_interface__ = {
-            "data": (int(record.address), False),
-            "shape": tuple(int(d) for d in reversed(record.dims)),
-            "strides": tuple(reversed(strides)),
-            "typestr": f"<u{size}" if size > 1 else "|u1",
-            "version": 3,
-        }
+BYTES = 128
+"""Of a tensor map (CUDA driver API, CUtensorMap)."""
+_TYPES = {"u8": "UINT8", "u16": "UINT16", "u32": "UINT32", "s32": "INT32", "u64": "UINT64", "s64": "INT64"}
+_TYPES |= {"b4x16": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}
+_TYPES |= {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32", "f64": "FLOAT64"}
 
 
-@functools.cache
-def _private() -> tuple[Any, Any]:
-    """Import cuda.core's module of tensor maps and its error of the driver."""
-    try:
-        from cuda.core import _tensor_map
-        from cuda.core._utils.cuda_utils import CUDAError
-    except ImportError as e:
-        raise CuteError(
-            f"cuda-core {version('cuda-core')} makes no tensor maps as 1.2 does ({e}): pip install "
-            "'cuda-core>=1.2,<1.3', or a numba-cute that is written for it"
-        ) from e
-    return _tensor_map, CUDAError
+def _member(enum: str, prefix: str, name: str) -> Any:
+    """A member of one of the driver's enumerations."""
+    members = getattr(bindings, enum).__members__
+    if prefix + name not in members:
+        known = ", ".join(m.removeprefix(prefix) for m in members)
+        raise CuteError(f"these CUDA bindings cannot encode a tensor map with {name}: {enum} has {known}; use another")
+    return members[prefix + name]
 
 
-_ENUMS = {"u8": "UINT8", "u16": "UINT16", "u32": "UINT32", "s32": "INT32", "u64": "UINT64", "s64": "INT64"}
-_ENUMS |= {"b4x16": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}
-_ENUMS |= {"f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "tf32": "TFLOAT32", "f64": "FLOAT64"}
+def _choice(enum: str, prefix: str, name: str, none: str, more: str = "") -> Any:
+    return _member(enum, prefix, "NONE" if name == none else more + name)
 
 
-def _member(enum: Any, *names: str) -> Any:
-    for name in names:
-        if name in enum.__members__:
-            return enum[name]
-    raise CuteError(
-        f"this cuda.core cannot encode a tensor map with {names[0]}: its {enum.__name__} has "
-        f"{', '.join(enum.__members__)}; use one of those"
+def _words(numbers: Any, kind: Any) -> list[Any]:
+    return [kind(int(n)) for n in numbers]
+
+
+def _options(record: Any) -> tuple[Any, ...]:
+    """What follows the box in all three of the driver's functions, but for the mode of im2col along W."""
+    return (
+        _words(record.element_strides, bindings.cuuint32_t),
+        _choice("CUtensorMapInterleave", "CU_TENSOR_MAP_INTERLEAVE_", record.interleave, "none"),
     )
 
 
-def _options(core: Any, record: Any) -> dict[str, Any]:
-    """Return what tiled and im2col maps share; cuda.core takes dimensions outermost first."""
-    none = ("NONE",)
-    swizzle = none if record.swizzle == "none" else (f"SWIZZLE_{record.swizzle}", f"B{record.swizzle[:-1]}")
-    promotion = none if record.l2_promotion == "none" else (f"L2_{record.l2_promotion}",)
-    interleave = none if record.interleave == "none" else (f"INTERLEAVE_{record.interleave}", f"B{record.interleave}")
-    fill = none if record.oob_fill == "zero" else ("NAN_REQUEST_ZERO_FMA",)
-    return {
-        "element_strides": tuple(reversed(record.element_strides)),
-        "data_type": _member(core.TensorMapDataType, _ENUMS[element_type(record.dtype, record.unpacked)]),
-        "interleave": _member(core.TensorMapInterleave, *interleave),
-        "swizzle": _member(core.TensorMapSwizzle, *swizzle),
-        "l2_promotion": _member(core.TensorMapL2Promotion, *promotion),
-        "oob_fill": _member(core.TensorMapOOBFill, *fill),
-    }
+def _last(record: Any) -> tuple[Any, ...]:
+    fill = "zero" if record.oob_fill == "zero" else "NAN_REQUEST_ZERO_FMA"
+    return (
+        _choice("CUtensorMapSwizzle", "CU_TENSOR_MAP_SWIZZLE_", record.swizzle, "none"),
+        _choice("CUtensorMapL2promotion", "CU_TENSOR_MAP_L2_PROMOTION_", record.l2_promotion, "none", "L2_"),
+        _choice("CUtensorMapFloatOOBfill", "CU_TENSOR_MAP_FLOAT_OOB_FILL_", fill, "zero"),
+    )
 
 
-def encode(record: Any) -> Any:
-    """Encode a TensorMapRecord (isa/facts/tensormap.py checked it) as what `cuda.core.launch` passes by value."""
+def encode(record: Any) -> bytes:
+    """Encode a TensorMapRecord (isa/facts/tensormap.py checked it) as the bytes that a launch passes by value."""
     if known_to_cuda(record.address) is False:
         raise CuteError(
             f"the tensor of a TMA atom, at {record.address:#x}, lies in the host's memory, which a GPU cannot read: "
             "make the atom of a tensor on the GPU"
         )
-    core, cuda_error = _private()
-    view = StridedMemoryView.from_cuda_array_interface(_Memory(record), stream_ptr=-1)
-    options = _options(core, record)
-    try:
-        if record.im2col is None:
-            return core.TensorMapDescriptor._from_tiled(view, box_dim=tuple(reversed(record.box)), **options)
-        walk = record.im2col
-        if isinstance(walk, Im2colWide):
-            return core.TensorMapDescriptor._from_im2col_wide(
-                view, walk.lower, walk.upper, walk.channels, walk.pixels,
-                mode=_member(core.TensorMapIm2ColWideMode, walk.mode.upper()), **options,
-            )  # fmt: skip
-        lower, upper = tuple(reversed(walk.lower)), tuple(reversed(walk.upper))
-        return core.TensorMapDescriptor._from_im2col(view, lower, upper, walk.channels, walk.pixels, **options)
-    except (ValueError, cuda_error) as e:
-        raise CuteError(f"the driver refused the tensor map: {e}\n  {record}") from e
+    kind = _member(
+        "CUtensorMapDataType", "CU_TENSOR_MAP_DATA_TYPE_", _TYPES[element_type(record.dtype, record.unpacked)]
+    )
+    rank, walk = len(record.dims), record.im2col
+    memory = (
+        kind, rank, int(record.address), _words(record.dims, bindings.cuuint64_t),
+        _words(record.strides_bytes, bindings.cuuint64_t),
+    )  # fmt: skip
+    if walk is None:
+        box = _words(record.box, bindings.cuuint32_t)
+        error, made = bindings.cuTensorMapEncodeTiled(*memory, box, *_options(record), *_last(record))
+    elif isinstance(walk, Im2colWide):
+        mode = _member("CUtensorMapIm2ColWideMode", "CU_TENSOR_MAP_IM2COL_WIDE_MODE_", walk.mode.upper())
+        error, made = bindings.cuTensorMapEncodeIm2colWide(
+            *memory, walk.lower, walk.upper, walk.channels, walk.pixels, *_options(record), mode, *_last(record)
+        )
+    else:
+        corners = list(map(int, walk.lower)), list(map(int, walk.upper))
+        error, made = bindings.cuTensorMapEncodeIm2col(
+            *memory, *corners, walk.channels, walk.pixels, *_options(record), *_last(record)
+        )
+    if error != bindings.CUresult.CUDA_SUCCESS:
+        raise CuteError(f"the driver refused the tensor map: {error.name}\n  {record}")
+    return ctypes.string_at(made.getPtr(), BYTES)

@@ -16,7 +16,8 @@ from xdsl.ir import SSAValue
 from ... import math as cute_math
 from ...dtypes import Boolean, DType, Float32, Int64, Uint64
 from ...tensor import ssa
-from . import numbers
+from ..types import description_of
+from . import numbers, unset
 from .numbers import UNSIGNED
 from .writer import Literal, Writer, writes
 
@@ -41,10 +42,16 @@ def constant(w: Writer, op: arith.ConstantOp) -> None:
 
 @writes(ub.PoisonOp)
 def poison(w: Writer, op: ub.PoisonOp) -> None:
-    """A value that nothing may depend on: a variable that is not assigned. Of numbers that are computed with, zero."""
+    """A value that nothing may depend on: a variable that is not assigned, or one of zeros where it is handed on. Of
+    numbers that are computed with, zero."""
     dtype = numbers.number_of(op.result.type)
+    if dtype is None and unset.handed_on(op.result):
+        made = unset.blank(description_of(op.result.type))
+        if made is not None:
+            return w.line(f"{w.variable(op.result)} = {w.names.of(made, 'unset')}()")
     value = None if dtype is None else 0.0 if dtype.is_float else False if dtype is Boolean else 0
     w.values[op.result] = Literal(value, dtype or Boolean, poison=True)
+    return None
 
 
 # Integers

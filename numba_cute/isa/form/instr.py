@@ -11,9 +11,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
+from threading import RLock
 from typing import Any, NamedTuple
 
 from ... import seam
@@ -21,6 +22,7 @@ from ...seam import CuteError
 from .assembly import Assembly, assemble, conditions_in, operands_in, statics_in
 from .cases import Cases
 from .kinds import MEMORY, Operand, Role, annotation, pred
+from .targets import supports as supports
 
 THREAD, WARP, WARPGROUP, CTA, CLUSTER = "thread", "warp", "warpgroup", "cta", "cluster"
 ISSUERS = (THREAD, WARP, WARPGROUP, CTA, CLUSTER)
@@ -48,11 +50,11 @@ class Order(NamedTuple):
     scope: str | None
 
 
-@dataclass(frozen=True)
 class Instr:
     """One row of the table.
 
-    ptx: the text (see `assembly`). statics: the static parameters that the body takes. target: the least target, with
+    name: of the decorated function, `run`, whose docstring is `doc`. ptx: the text (see `assembly`). operands: its
+    parameters. statics: the static parameters that it takes. target: the least target, with
     its suffix ("sm_90a" runs on that target alone, "sm_90" on any later one; "sm_90a|sm_100f": on those of either); a
     case that needs another one says so under "target", and an optional operand too: see `needs`.
     issuer: who executes it together. proxy: through which the memory it names is accessed. sem, scope: how it orders
@@ -63,54 +65,80 @@ class Instr:
     for the result. cases: the legal static parameters, each a dict of this row alone; of those that agree in what a
     caller names, the first is meant. ranges: static parameters that may be any of these numbers where a case has them;
     the cases hold some. ref: the section's anchor in the PTX ISA.
+
+    A row is known by its identity. What its function and its cases say is read, and checked, when it is first asked
+    for: an import of the package declares all rows, and a kernel issues a few.
     """
 
-    name: str
-    ptx: str
+    doc: str
     operands: tuple[Operand, ...]
     statics: tuple[str, ...]
-    target: str
-    issuer: str
-    proxy: str
-    sem: str | None
-    scope: str | None
-    done_by: str | None
-    pure: bool
-    lanes: str
-    ref: str
-    run: Callable[..., Any] = field(compare=False)
-    doc: str = field(compare=False)
-    cases: Cases = field(compare=False, repr=False)
-    ranges: dict[str, range] = field(compare=False, repr=False)
-    names: tuple[str, ...] = field(init=False, compare=False, repr=False)  # of the operands
-    must: tuple[str, ...] = field(init=False, compare=False, repr=False)  # those that are always given
-    least: int = field(init=False, compare=False, repr=False)  # how many come up to the last one that must be given
-    sometimes: tuple[Operand, ...] = field(init=False, compare=False, repr=False)  # those that may be absent
-    raising: tuple[Operand, ...] = field(init=False, compare=False, repr=False)  # those that need a target
-    alike: tuple[int, ...] = field(init=False, compare=False, repr=False)  # where those are that all give the same
-    mask: str | None = field(init=False, compare=False, repr=False)  # that names the lanes which take part
-    roles: dict[Role, str] = field(init=False, compare=False, repr=False)  # the first operand's name
-    chooses: bool = field(init=False, compare=False, repr=False)  # whether a case chooses an operand's kind
+    cases: Cases
+    names: tuple[str, ...]  # of the operands
+    must: tuple[str, ...]  # those that are always given
+    least: int  # how many come up to the last one that must be given
+    sometimes: tuple[Operand, ...]  # those that may be absent
+    raising: tuple[Operand, ...]  # those that need a target
+    alike: tuple[int, ...]  # where those are that all give the same
+    mask: str | None  # that names the lanes which take part
+    roles: dict[Role, str]  # the first operand's name
+    chooses: bool  # whether a case chooses an operand's kind
 
-    def __post_init__(self) -> None:
-        self._check()
-        sometimes = tuple(o for o in self.operands if o.optional or not all(self._allowing(o)))
-        must = [i + 1 for i, o in enumerate(self.operands) if o.reads and o not in sometimes]
-        found = {
-            "names": tuple(o.name for o in self.operands),
-            "must": tuple(self.operands[i - 1].name for i in must),
-            "least": max(must, default=0),
-            "sometimes": sometimes,
-            "raising": tuple(o for o in sometimes if o.target is not None),
-            "alike": tuple(i for i, o in enumerate(self.operands) if o.same),
-            "mask": next((o.name for o in self.operands if o.role is Role.LANES), None),
-            "roles": {o.role: o.name for o in reversed(self.operands)},
-            "chooses": any(o.by is not None for o in self.operands),
-        }
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
+    def __init__(
+        self, run: Callable[..., Any], ptx: str, over: Iterable[dict[str, Any]], ranges: Mapping[str, range], *,
+        target: str, ref: str, issuer: str, proxy: str, sem: str | None, scope: str | None, done_by: str | None,
+        pure: bool, lanes: str,
+    ) -> None:  # fmt: skip
+        self.name, self.run, self.ptx, self.ref, self.target = run.__name__, run, ptx, ref, target
+        self.issuer, self.proxy, self.sem, self.scope = issuer, proxy, sem, scope
+        self.done_by, self.pure, self.lanes, self.ranges = done_by, pure, lanes, dict(ranges)
+        self._over = over
 
-    def _check(self) -> None:
+    def __getattr__(self, name: str) -> Any:
+        """What is not read yet."""
+        if name not in Instr.__annotations__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with _READING:
+            if name not in self.__dict__:
+                self._read()
+        return self.__dict__[name]
+
+    def __repr__(self) -> str:
+        return f"Instr({self.name})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return row_of, (self.name,)
+
+    def _read(self) -> None:
+        """Read the function and the cases, check them, and work out what follows."""
+        operands, statics = [], []
+        for name, p in list(inspect.signature(self.run, eval_str=True).parameters.items())[1:]:
+            if p.kind is p.KEYWORD_ONLY:
+                statics.append(name)
+            else:
+                operands.append(replace(annotation(p.annotation), name=name))
+        if not isinstance(self._over, Cases):
+            self._over = Cases(self._over)
+        self._check(tuple(operands), tuple(statics), self._over)
+        sometimes = tuple(o for o in operands if o.optional or not all(_allowing(o, self._over)))
+        must = [i + 1 for i, o in enumerate(operands) if o.reads and o not in sometimes]
+        self.__dict__.update(
+            doc=inspect.getdoc(self.run) or "",
+            operands=tuple(operands),
+            statics=tuple(statics),
+            cases=self._over,
+            names=tuple(o.name for o in operands),
+            must=tuple(operands[i - 1].name for i in must),
+            least=max(must, default=0),
+            sometimes=sometimes,
+            raising=tuple(o for o in sometimes if o.target is not None),
+            alike=tuple(i for i, o in enumerate(operands) if o.same),
+            mask=next((o.name for o in operands if o.role is Role.LANES), None),
+            roles={o.role: o.name for o in reversed(operands)},
+            chooses=any(o.by is not None for o in operands),
+        )
+
+    def _check(self, operands: tuple[Operand, ...], given: tuple[str, ...], cases: Cases) -> None:
         def need(ok: bool, why: str) -> None:
             if not ok:
                 raise TypeError(f"instruction {self.name}: {why}")
@@ -120,14 +148,14 @@ class Instr:
         need(self.done_by in COMPLETIONS, f"done_by {self.done_by!r} is none of {COMPLETIONS}")
         need(self.lanes in LANES, f"lanes {self.lanes!r} is none of {LANES}")
         need(self.issuer == THREAD or self.lanes == EACH, "lanes is for what a thread issues")
-        need(bool(self.doc), "it has no docstring")
-        need(bool(self.cases), "it has no case")
-        named, used = {o.name for o in self.operands}, operands_in(self.ptx)
+        need(bool(inspect.getdoc(self.run)), "it has no docstring")
+        need(bool(cases), "it has no case")
+        named, used = {o.name for o in operands}, operands_in(self.ptx)
         need(named == used, f"operands {sorted(named)} and the text's {sorted(used)} differ")
-        statics = (statics_in(self.ptx) | conditions_in(self.ptx) | set(self.statics)) - named
-        statics |= {o.count for o in self.operands if isinstance(o.count, str)}
-        statics |= {o.by for o in self.operands if o.by is not None}
-        for case in self.cases.given:
+        statics = (statics_in(self.ptx) | conditions_in(self.ptx) | set(given)) - named
+        statics |= {o.count for o in operands if isinstance(o.count, str)}
+        statics |= {o.by for o in operands if o.by is not None}
+        for case in cases.given:
             if not statics <= case.keys():  # (what is wrong with a case is written only then: there are many)
                 need(False, f"case {case} lacks {sorted(statics - set(case))}")
             if not named.isdisjoint(case):
@@ -137,27 +165,15 @@ class Instr:
                 need(False, f"order {sem!r} or scope {scope!r} is none of {SEMS}, {SCOPES}")
             if not self.ranges.keys() <= case.keys():
                 need(False, f"case {case} lacks one of the ranges {sorted(self.ranges)}")
-        empty = [o.name for o in self.operands if not any(self._allowing(o))]
+        empty = [o.name for o in operands if not any(_allowing(o, cases))]
         need(not empty, f"{empty} is an empty vector in every case, or never allowed")
-        targets = {t for c in self.cases.given for t in c.get("target", self.target).split("|")}
+        targets = {t for c in cases.given for t in c.get("target", self.target).split("|")}
         wrong = sorted(t for t in targets if not re.fullmatch(r"sm_\d+[af]?", t))
         need(not wrong, f"target {wrong} is not like sm_90a")
-        unwritten = [o.name for o in self.operands if o.kind is pred and o.writes and o.reads]
+        unwritten = [o.name for o in operands if o.kind is pred and o.writes and o.reads]
         need(not unwritten, f"predicate {unwritten} cannot be both read and written")
         need(not self.pure or self.issuer == THREAD, "only what a thread issues alone can be pure")
-        need(not self.pure or not any(o.role in MEMORY for o in self.operands), "what takes an address is not pure")
-
-    def _allowing(self, o: Operand) -> Iterator[bool]:
-        """Whether a case can have the operand, for the cases that differ in that."""
-        if o.where is None and not isinstance(o.count, str):
-            yield o.allowed({})
-            return
-        if self.cases.plain:
-            yield from map(o.allowed, self.cases.given)
-            return
-        names = (*(o.where or ())[:1], *((o.count,) if isinstance(o.count, str) else ()))
-        for block in self.cases.blocks:
-            yield from map(o.allowed, block.over(names))
+        need(not self.pure or not any(o.role in MEMORY for o in operands), "what takes an address is not pure")
 
     @cached_property
     def spelled(self) -> Sequence[dict[str, Any]]:
@@ -306,11 +322,25 @@ class Instr:
         return assemble(self.ptx, there, case)
 
 
+def _allowing(o: Operand, cases: Cases) -> Iterator[bool]:
+    """Whether a case can have the operand, for the cases that differ in that."""
+    if o.where is None and not isinstance(o.count, str):
+        yield o.allowed({})
+        return
+    if cases.plain:
+        yield from map(o.allowed, cases.given)
+        return
+    names = (*(o.where or ())[:1], *((o.count,) if isinstance(o.count, str) else ()))
+    for block in cases.blocks:
+        yield from map(o.allowed, block.over(names))
+
+
 TABLE: dict[str, Instr] = {}
 _FOUND: dict[Any, dict[str, Any]] = {}
 _MADE: dict[Any, dict[str, Any]] = {}
 """The cases with numbers of `ranges` that callers have named: a case is known by its identity."""
 _RESOLVED: dict[int, tuple[dict[str, Any], tuple[Operand, ...]]] = {}
+_READING = RLock()
 _INDEX: dict[tuple[str, tuple[str, ...]], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
 
@@ -359,16 +389,9 @@ def instr(
     they are passed, and its keyword-only parameters are static parameters that the body needs."""
 
     def declare(fn: Callable[..., Any]) -> Instr:
-        operands, statics = [], []
-        for name, p in list(inspect.signature(fn, eval_str=True).parameters.items())[1:]:
-            if p.kind is p.KEYWORD_ONLY:
-                statics.append(name)
-                continue
-            operands.append(replace(annotation(p.annotation), name=name))
         row = Instr(
-            fn.__name__, ptx, tuple(operands), tuple(statics), target, issuer, proxy, sem, scope,
-            done_by, pure, lanes, ref, fn, inspect.getdoc(fn) or "", Cases(over),
-            dict(ranges or {}),
+            fn, ptx, over, ranges or {}, target=target, ref=ref, issuer=issuer, proxy=proxy, sem=sem, scope=scope,
+            done_by=done_by, pure=pure, lanes=lanes,
         )  # fmt: skip
         if row.name in TABLE:
             raise TypeError(f"instruction {row.name} is declared twice")
@@ -376,22 +399,3 @@ def instr(
         return row
 
     return declare
-
-
-def supports(arch: str, target: str) -> bool:
-    """Whether code for `arch` ("sm_90a") may use an instruction whose least target is `target`.
-
-    A plain target runs there and on all later ones; an "a" target on itself alone; an "f" target on its family;
-    "sm_90a|sm_100f" where either does.
-    """
-    if "|" in target:
-        return any(supports(arch, t) for t in target.split("|"))
-    have, need = re.fullmatch(r"sm_(\d+)([af]?)", arch), re.fullmatch(r"sm_(\d+)([af]?)", target)
-    if have is None or need is None:
-        raise CuteError(f"arch {arch!r}: a target looks like sm_80, sm_90a or sm_100a")
-    (cc, suffix), (least, kind) = (int(have[1]), have[2]), (int(need[1]), need[2])
-    if kind == "a":
-        return cc == least and suffix == "a"
-    if kind == "f":
-        return cc // 10 == least // 10 and cc >= least and suffix in ("a", "f")
-    return cc >= least

@@ -15,9 +15,10 @@ from ...isa.facts import fragment_layouts
 from ...layout import Layout, flatten_to_tuple, make_layout, recast_layout, size, transform_leaf
 from ...layout.pure import pure
 from ...seam import CuteError, known_as, static
-from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical
+from ...tensor.pointer import access_alignment, physical
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice
+from ..common.checks import in_shared
 from ..common.register_words import gathered, into
 
 __all__ = [
@@ -62,9 +63,7 @@ def _widths(atom: CopyAtom, legal: tuple[int, ...]) -> None:
 
 def _row(t: Tensor, what: str) -> Any:
     """The shared address of this lane's row of 16 bytes."""
-    p = t.iterator
-    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem:
-        raise CuteError(f"{what}: {t!r} must lie in shared memory")
+    p = in_shared(t, f"{what}:")
     if access_alignment(p) % 16 or size(t.layout) * p.dtype.width != 128:
         raise CuteError(f"{what}: {t!r} must be a row of 16 bytes, 16-byte aligned; use a layout whose rows are")
     return physical(p)

@@ -18,6 +18,7 @@ from ...dtypes import DType
 from ...isa.facts import tensor_memory as tmem
 from ...layout import Layout, make_layout
 from ...seam import CuteError, StaticEnum, is_static, known_as, static, traced
+from ...seam.words import how_static
 from ...tensor.pointer import AddressSpace, Pointer
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice, known_name, remembered
@@ -367,7 +368,10 @@ def in_tensor_memory(t: Any, what: str) -> Tensor:
     if not isinstance(t, Tensor) or t.memspace is not AddressSpace.tmem:
         raise CuteError(f"tcgen05.{what}: tmem_tensor {t!r} must be a tensor in tensor memory")
     if not isinstance(t.layout, Layout) or not is_static((t.layout.shape, t.layout.stride)):
-        raise CuteError(f"tcgen05.{what}: tmem_tensor has layout {t.layout}, which must be static: index its stages")
+        raise CuteError(
+            f"tcgen05.{what}: tmem_tensor has layout {t.layout}, which must be static: index its stages"
+            f"{how_static(t.layout)}"
+        )
     return t
 
 

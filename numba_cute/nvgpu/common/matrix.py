@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -22,6 +23,20 @@ SHAPE = Choice("shape_mnk", ("m", "n", "k"), spread=True)
 SATURATE, SELECTOR = Choice("saturate", ("saturate",)), Choice("selector", ("selector",))
 
 
+class _OnlyTile(functools.cached_property[Any]):
+    """The tile of operations that have one alone, of the class and its objects; looked for when it is first asked for,
+    as rows are read then."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda op: _tiles(type(op))[0])
+
+    def __get__(self, op: Any, cls: Any = None) -> Any:
+        tiles = _tiles(cls)
+        if len(tiles) != 1:
+            raise AttributeError(f"{cls.__name__} has the tiles {tiles}: ask an operation that is made")
+        return tiles[0]
+
+
 class RowMma(ByRow, MmaOp):
     """Base of the matrix operations with rows. bits: of A's elements, where its rows have others' too (0: all)."""
 
@@ -32,10 +47,9 @@ class RowMma(ByRow, MmaOp):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "shape_mnk" not in cls.__annotations__:
-            tiles = {tuple(case.get(k) for k in SHAPE.keys) for _, block in blocks(cls) for case in _ends(block)}
-            if len(tiles) == 1:
-                cls.shape_mnk = next(iter(tiles))  # the only one there is
+        named = "shape_mnk" in cls.__annotations__ or any("shape_mnk" in vars(base) for base in cls.__mro__)
+        if cls.rows and not named:
+            cls.shape_mnk = _OnlyTile()
 
     @classmethod
     def _narrow(cls, block: Block) -> Block | None:
@@ -55,6 +69,12 @@ class RowMma(ByRow, MmaOp):
     @property
     def accumulator(self) -> DType:
         return TYPES[form(self)[1]["d_type"]]
+
+
+@remembered
+def _tiles(cls: type[RowMma]) -> tuple[tuple[Any, ...], ...]:
+    found = (tuple(case.get(k) for k in SHAPE.keys) for _, block in blocks(cls) for case in _ends(block))
+    return tuple(dict.fromkeys(found))
 
 
 def _ends(block: Block) -> tuple[Case, ...]:

@@ -17,9 +17,10 @@ from ...isa.facts.tensor_descriptors import Tcgen05Descriptor
 from ...layout import ComposedLayout, Layout
 from ...layout.pure import pure
 from ...seam import CuteError, is_exact, known, static
-from ...tensor.pointer import AddressSpace, Pointer
+from ...tensor.pointer import Pointer
 from ...tensor.printing import Described
 from ...tensor.tensor import Tensor
+from .checks import in_shared
 from .choices import OperandMajorMode
 
 UNIT_BITS = 128
@@ -134,8 +135,7 @@ def descriptor_tensor(tensor: Tensor, major_mode: OperandMajorMode, form: Descri
     """Give a partitioned operand (V, rest…) in shared memory as descriptors of shape (1, rest…), in the `form` of an
     instruction. Raises CuteError, with `what` before it, if that cannot read it so."""
     ptr, lay = tensor.iterator, tensor.layout
-    if not isinstance(ptr, Pointer) or ptr.space is not AddressSpace.smem:
-        raise CuteError(f"{what}: {tensor!r} must lie in shared memory, for the operation reads it there")
+    in_shared(tensor, f"{what}:", ", for the operation reads it there")
     if isinstance(lay, ComposedLayout):
         raise CuteError(f"{what}: layout {lay} is swizzled; allocate_tensor(…, layout.outer, …, swizzle=layout.inner)")
     swizzle = swizzle_bytes(ptr, form, what)

@@ -17,11 +17,10 @@ from ...seam import CuteError, known_as, static
 from ...tensor.pointer import AddressSpace, Pointer, access_alignment, physical, shared_address
 from ...tensor.tensor import Tensor
 from ..common.by_row import alternatives
+from ..common.checks import in_shared
 from ..common.copies import one_thread
 
 __all__ = ["CopyDsmemStoreOp"]
-
-_BITS = tuple(32 * case["count"] for case in st_async.cases)
 
 
 @static
@@ -39,9 +38,10 @@ class CopyDsmemStoreOp(CopyOp):
 
     def traits(self, dtype: DType, num_bits: int) -> CopyTraits:
         bits = num_bits or max(32, dtype.width)
-        if bits not in _BITS or bits % dtype.width:
+        widths = [32 * case["count"] for case in st_async.cases]
+        if bits not in widths or bits % dtype.width:
             raise CuteError(
-                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits} with {dtype} elements: use {alternatives(_BITS)} bits"
+                f"CopyDsmemStoreOp: num_bits_per_copy {num_bits} with {dtype} elements: use {alternatives(widths)} bits"
             )
         return one_thread(bits // dtype.width)
 
@@ -65,8 +65,7 @@ class CopyDsmemStoreOp(CopyOp):
         p, q = src.iterator, dst.iterator
         if not isinstance(p, Pointer) or p.space is not AddressSpace.rmem:
             raise CuteError(f"copy: src {src!r} must be in registers for CopyDsmemStoreOp; load it first")
-        if not isinstance(q, Pointer) or q.space is not AddressSpace.smem:
-            raise CuteError(f"copy: dst {dst!r} must lie in shared memory")
+        in_shared(dst, "copy: dst")
         for t, name in ((src, "src"), (dst, "dst")):
             flat = coalesce(t.layout)
             if size(flat) > 1 and flat.stride not in (1, (1,)):

@@ -10,10 +10,13 @@ from ...atoms.copy_atom import CopyAtom
 from ...dtypes import Uint16
 from ...layout import Layout, make_layout
 from ...layout.pure import pure
-from ...seam import CuteError, known_as, traced
+from ...seam import CuteError, is_static, known_as, traced
 from ...tensor.tensor import Tensor, domain_offset
 
 __all__ = ["create_tma_multicast_mask", "prefetch_descriptor", "tma_partition"]
+
+
+_GROUP = "group the tile's modes: cute.group_modes(smem_tile, 0, n) and cute.group_modes(gmem_tile, 0, n)"
 
 
 @traced
@@ -35,9 +38,14 @@ def tma_partition(
     if layout.size(gmem_tensor.layout, (0,)) != layout.size(tile):
         raise CuteError(
             f"tma_partition: mode 0 of gmem_tensor {gmem_tensor.layout} and of smem_tensor {smem_tensor.layout} must "
-            "both be the whole tile; group their tile modes with group_modes(t, 0, n)"
+            f"both be the whole tile; {_GROUP}"
         )
     elements = layout.size(atom.layout_src_tv, (1,))
+    if is_static(tile.shape) and int(layout.size(tile)) % elements:
+        raise CuteError(
+            f"tma_partition: mode 0 of smem_tensor {smem_tensor.layout} has {layout.size(tile)} elements, but a box of "
+            f"the atom has {elements}: mode 0 must be the whole tile; {_GROUP}"
+        )
     parts = layout.cosize(cta_layout)
     by_box, by_part = tile_by_box(tile, elements, 1), tile_by_box(tile, elements, parts)
     part = layout.crd2idx(cta_coord, cta_layout)

@@ -17,6 +17,7 @@ from ...dtypes import Int64, Uint32, Uint64
 from ...isa.facts.tensormap_bits import BYTES
 from ...layout import Layout
 from ...seam import CuteError, known_as, traced
+from ...seam.words import how_static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from .tma_ops import TmaCopyOp
@@ -123,6 +124,7 @@ def _modes(atom: CopyAtom, t: Any, what: str) -> tuple[list[Any], list[Any]]:
         raise CuteError(
             f"{what}: gmem_tensor {t.layout} must have the static stride 1 in mode {dims_of[0][0]}, as the tensor that "
             "the atom was made for"
+            f"{how_static(t.layout)}"
         )
     dims = [_dimension([(shape[i], stride[i]) for i in of], what) for of in dims_of]
     return [n for n, _ in dims], [d for _, d in dims]
@@ -136,6 +138,7 @@ def _dimension(modes: list[tuple[Any, Any]], what: str) -> tuple[Any, Any]:
             raise CuteError(
                 f"{what}: strides {unit} and {d} of modes that share a dimension of TMA must be static, and the latter "
                 "a multiple of the former"
+                f"{how_static(d)}"
             )
         extent = extent + (n - 1) * (d // unit)
     return extent, unit

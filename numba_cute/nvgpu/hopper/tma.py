@@ -13,6 +13,7 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, Swizzle
 from ...seam import known_as, static
+from ...seam.words import how_static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
@@ -91,7 +92,8 @@ def make_tiled_tma_atom(
         _WHAT,
         len(tiler) <= layout.rank(gmem_tensor.layout) and seam.is_static(tiler),
         f"cta_tiler {cta_tiler} must be static, with at most one entry for each mode of gmem_tensor, "
-        f"{gmem_tensor.layout}",
+        f"{gmem_tensor.layout}"
+        f"{how_static(cta_tiler)}",
     )
     tile = layout.composition(layout.make_identity_layout(gmem_tensor.shape), tiler)
     swizzle, plain = split_swizzle(smem_layout)
@@ -128,7 +130,7 @@ def tma_info(
     need(
         _WHAT,
         type(num_multicast) is int and 1 <= num_multicast <= 16,
-        f"num_multicast {num_multicast!r} must be a static number in [1, 16]",
+        f"num_multicast {num_multicast!r} must be a static number in [1, 16]{how_static(num_multicast)}",
     )
     if op.writes:
         check_writable(ptr, f"make_tiled_tma_atom: {type(op).__name__}")

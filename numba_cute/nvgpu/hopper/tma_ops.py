@@ -16,10 +16,11 @@ from ...dtypes import DType, Int32, Uint16, Uint32
 from ...isa import Instr
 from ...isa.facts.tensormap import COORDINATE_BITS
 from ...seam import CuteError, known_as, static
-from ...tensor.pointer import AddressSpace, Pointer, shared_address
+from ...tensor.pointer import shared_address
 from ...tensor.ssa import ReductionOp
 from ...tensor.tensor import Tensor
 from ..common.by_row import ByRow, Choice
+from ..common.checks import in_shared
 from ..common.choices import CtaGroup
 from ..common.copies import one_thread
 
@@ -36,9 +37,7 @@ def _coordinates(t: Tensor, what: str) -> tuple[Any, ...]:
 
 
 def _shared(t: Tensor, what: str) -> Any:
-    p = t.iterator
-    if not isinstance(p, Pointer) or p.space is not AddressSpace.smem:
-        raise CuteError(f"copy: {what} {t!r} must lie in shared memory")
+    p = in_shared(t, f"copy: {what}")
     if p.alignment % 128:
         raise CuteError(f"copy: {what} {t!r} must be aligned to 128 bytes; allocate it with byte_alignment=1024")
     return p.address
@@ -70,6 +69,10 @@ class TmaCopyOp(CopyOp):
     interleaved: bool = field(default=False, kw_only=True, repr=False)
     recast: int = field(default=1, kw_only=True, repr=False)
 
+    partitioned: ClassVar[str] = (
+        "cpasync.tma_partition(atom, 0, cute.make_layout(1), cute.group_modes(smem_tile, 0, n), "
+        "cute.group_modes(gmem_tile, 0, n))"
+    )
     im2col: ClassVar[bool] = False
     mode: ClassVar[str] = "tile"
     """Of the instruction; im2col has others."""

@@ -15,6 +15,7 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import TensorMapRecord
 from ...layout import Layout, ScaledBasis, make_layout
 from ...seam import CuteError
+from ...seam.words import how_static
 from ...tensor.algebra import filter_zeros, group_modes
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
@@ -75,6 +76,7 @@ def shared_tile(t: Any, what: str, name: str) -> Tensor:
     if not ok or not isinstance(t.layout, Layout) or not seam.is_static((t.layout.shape, t.layout.stride)):
         raise CuteError(
             f"{what}: {name} {t!r} must be a static tile of shared memory, as allocate gives it, with its stage chosen"
+            f"{how_static(t)}"
         )
     return t  # type: ignore[no-any-return]
 

@@ -16,6 +16,7 @@ from ...atoms.op import Field, MmaTraits
 from ...dtypes import DType, Float32, TFloat32, Uint8
 from ...isa.facts import fragment_layouts
 from ...seam import CuteError, known_as, static, traced
+from ...seam.words import how_static
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice
 from ..common.choices import OperandMajorMode, OperandSource
@@ -239,5 +240,7 @@ def wait_group(group: int) -> None:
     CuteError unless that is a static number in the range. PTX wgmma.wait_group, sm_90a."""
     most = isa.wgmma_wait_group.cases[-1]["n"]
     if type(group) is not int or not 0 <= group <= most:
-        raise CuteError(f"warpgroup.wait_group: group {group!r} must be a static number in [0, {most}]")
+        raise CuteError(
+            f"warpgroup.wait_group: group {group!r} must be a static number in [0, {most}]{how_static(group)}"
+        )
     isa.wgmma_wait_group(n=group)

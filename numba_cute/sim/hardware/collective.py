@@ -10,7 +10,8 @@ import numpy as np
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Uint16, Uint32, Uint64, number
 from ...isa.form.instr import CLUSTER, TCGEN05_LOADS, WARP, WARPGROUP, WGMMA_GROUP, Instr
 from ...isa.form.kinds import Operand
-from ...seam import CuteError, Regs
+from ...seam import CuteError, Leaf, Regs
+from ...seam.shown import described
 from ..ground.report import DivergenceError
 from ..python.arithmetic.number import CLASSES, Number
 from .machine import Machine
@@ -36,12 +37,17 @@ def result_type(kind: str) -> DType:
     return _TYPES.get(kind, Uint32)
 
 
+_PLAIN = (int, float, np.generic, Leaf)
+
+
 def scalar(kind: str, value: Any) -> Any:
     """A scalar operand as the instruction's register holds it."""
     if isinstance(value, Number):
         if value.dtype is _TYPES.get(kind):
             return value.value  # it lies in the register already
         value = value.value
+    elif not isinstance(value, _PLAIN):
+        raise CuteError(f"{described(value)}, stands where an instruction takes a number: give a number")
     mask = MASK.get(kind)
     if type(value) is float and (mask is not None or kind == "s32"):
         value = number(value, _TYPES.get(kind, Uint32))

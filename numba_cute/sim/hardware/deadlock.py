@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ground.report import DeadlockError, Place, count, who
 from .barrier import ClusterBarrier, MBarrier, Rally
+from .collective import Meet
 
 _MOST = 4  # places named in one list
 Places = dict[Any, Place]
@@ -28,13 +29,18 @@ def deadlock(cluster: Any) -> DeadlockError:
         one = on if isinstance(on, (MBarrier, Rally)) else type(on)
         groups.setdefault((_rank(on, wait.why), id(one), wait.why, places[t]), []).append(t)
     follows = _follow([threads for _, threads in groups.items()])
-    ordered = [g for _, g in sorted(zip(follows, groups.items()), key=lambda f: (f[0], f[1][0][0]))]
+    passed = [_passed(threads, places) for _, threads in groups.items()]
+    ranked = sorted(zip(passed, follows, groups.items()), key=lambda f: (not f[0], f[1], f[2][0][0]))
+    ordered = [group for _, _, group in ranked]
     for (_, _, why, place), threads in ordered:
         lines.append(f"  {who(threads)} wait{'s' if len(threads) == 1 else ''} at {place}")
         lines += [f"    {line}" for line in _cause(threads, why, places)]
         bar = getattr(_wait(threads[0]).on, "bar", None)
-        if isinstance(bar, MBarrier) and threads is ordered[0][1]:  # what follows from the cause needs no fix
-            lines.append(f"    fix: {_fix(bar, places)}")
+        if threads is ordered[0][1]:  # what follows from the cause needs no fix
+            if isinstance(bar, MBarrier):
+                lines.append(f"    fix: {_fix(bar, places)}")
+            elif _passed(threads, places):
+                lines.append(f"    fix: {_together(_wait(threads[0]).on, places[threads[0]])}")
     cycle = _cycle([threads for _, threads in ordered])
     if cycle:
         lines.append("  cycle: " + " waits for ".join(who(g) for g in [*cycle, cycle[0]]))
@@ -76,6 +82,15 @@ def _known(threads: list[Any]) -> set[Any]:
         last = threads[0].cta.named.last.get(on.id)
         return set(last[0].who) - set(on.who) if last is not None else set()
     return _deliverers(threads)
+
+
+def _passed(threads: list[Any], places: Places) -> bool:
+    """Say whether threads wait for others of their warp to execute an instruction, and those are past it already."""
+    on, here = _wait(threads[0]).on, places[threads[0]]
+    if not isinstance(on, Meet):
+        return False
+    there = [places.get(t) for t in on.absent()]
+    return any(p is None or (p.file == here.file and p.function == here.function and p.line > here.line) for p in there)
 
 
 def _cycle(groups: list[list[Any]]) -> list[list[Any]]:
@@ -179,6 +194,14 @@ def _fix(bar: MBarrier, places: Places) -> str:
     return (
         f"let as many threads arrive in each phase as the barrier was initialised for ({bar.expected}): a consumer "
         f"releases what it has read, a producer commits or announces its bytes"
+    )
+
+
+def _together(meet: Meet, place: Place) -> str:
+    elects = "; a TMA copy elects the thread that issues it by itself" if place.inside == "copy" else ""
+    return (
+        f"let all lanes of the {meet.unit.kind} call {place.inside or 'it'}: take it out of the branch that only some "
+        f"of them take, as `if warp_idx == 0:` in place of `if thread_idx == 0:`{elects}"
     )
 
 

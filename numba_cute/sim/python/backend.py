@@ -15,8 +15,10 @@ import numpy as np
 from ... import seam
 from ...dtypes import Boolean, DType, Float32, Float64, Int32, Scalar, Uint32, converted, from_numpy, number
 from ...isa.form.instr import THREAD, Instr
+from ...isa.form.targets import lacks
 from ...seam import COMPARISONS, CuteError, Regs, facade
 from ...seam.recording import KINDS, Event, recording
+from ...seam.shown import described, shown
 from ...seam.words import SMEM_TWICE
 from ..ground.report import OutOfBoundsError
 from ..hardware.address_spaces import SMEM_BASE, SMEM_WINDOW
@@ -30,6 +32,7 @@ from .arithmetic.operators import cast as numba_cast
 from .arithmetic.traced import compared, joined
 from .arrays import OwnArray
 from .dropped import check_used
+from .unrolled import copy_of
 
 _STATIC_TYPES = {bool: Boolean, int: Int32, float: Float32}
 
@@ -92,7 +95,10 @@ def type_of(scalar: Any) -> DType:
     """The type of a scalar; a static one has that of its kind."""
     if isinstance(scalar, (Scalar, Number)):
         return scalar.dtype
-    return _STATIC_TYPES.get(type(scalar)) or from_numpy(scalar.dtype)
+    found = _STATIC_TYPES.get(type(scalar))
+    if found is None and not isinstance(scalar, (np.ndarray, np.generic)):
+        raise CuteError(f"{described(scalar)}, stands where a number is computed with: give a number")
+    return found or from_numpy(scalar.dtype)
 
 
 def chosen(cond: Any, a: Any, b: Any) -> Any:
@@ -151,10 +157,7 @@ class SimBackend:
         lacking = instr.lacking(self.arch, case, operands)
         if lacking is not None:
             what, target = lacking
-            raise CuteError(
-                f"{what} needs {target}, but the kernel is simulated for {self.arch}; "
-                f"pass simulate(kernel, arch={target!r})"
-            )
+            raise CuteError(lacks(what, target, self.arch))
         self._supported.add(id(case))
 
     def announce(self, instr: Instr, case: dict[str, Any], operands: dict[str, Any]) -> None:
@@ -313,7 +316,7 @@ class SimBackend:
     # scalars
     def cast(self, value: Any, dtype: DType) -> Any:
         if not isinstance(value, _CASTABLE):
-            raise CuteError(f"{dtype}({value!r}): only numbers convert to an element type")
+            raise CuteError(f"{dtype}({shown(value)}): only numbers convert to an element type")
         return cast(value, dtype)
 
     def select(self, cond: Any, a: Any, b: Any) -> Any:
@@ -341,12 +344,13 @@ class SimBackend:
 
     # shared memory
     def _calling_line(self) -> Any:
-        """The place in the kernel, or in a device function, whose traced call asks for memory; and which time."""
+        """The place in the kernel, or in a device function, whose traced call asks for memory; in which copies of
+        unrolled loops, and which time."""
         t, frame, called = self.run.thread, sys._getframe(2), None
         while frame.f_back is not None and frame.f_builtins is vars(builtins):  # until the kernel's own, or a device's
             called, frame = frame, frame.f_back
         t.statics = (called, t.statics[1] + 1 if t.statics[0] is called else 0)  # which of those of one traced call
-        return frame.f_code, frame.f_lasti, t.statics[1]
+        return frame.f_code, frame.f_lasti, copy_of(frame), t.statics[1]
 
     def static_smem(self, nbytes: int, align: int) -> int:
         key, smem = (*self._calling_line(), align), self.run.thread.cta.smem

@@ -22,6 +22,7 @@ from .arithmetic.intrinsics import INTRINSICS
 from .arithmetic.number import CLASSES, FALSE, TRUE, from_python, leaf_type
 from .arithmetic.operators import cast, value_of
 from .arrays import Tracked, element_value, place, tracked
+from .unrolled import copy_of
 
 FULL_MASK = 0xFFFFFFFF
 
@@ -82,12 +83,13 @@ class _Shared:
         self._run = run
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None, depth: int = 1) -> Any:
-        """One array for the CTA for each line of code that asks; shape 0 is all of dynamic shared memory."""
+        """One array for the CTA for each line of code that asks, and each copy of it in unrolled loops; shape 0 is all
+        of dynamic shared memory."""
         smem = self._run.thread.cta.smem
         if shape in (0, (0,)):
             return _declared(tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta), False, alignment)
         frame = sys._getframe(depth)
-        key, align = (frame.f_code, frame.f_lasti), _aligned(alignment)
+        key, align = (frame.f_code, frame.f_lasti, copy_of(frame)), _aligned(alignment)
         found = smem.static_array(key, shape, numpy_dtype(dtype), assigned_name(frame), align)
         return _declared(tracked(found, self._run, smem.cta), True, alignment)
 

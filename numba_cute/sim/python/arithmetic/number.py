@@ -15,6 +15,7 @@ import numpy as np
 
 from .... import seam
 from ....dtypes import Boolean, DType, Float32, Float64, Int8, Int64, Uint8, from_numpy
+from ....seam import shown
 from .compute import limits
 from .overloads import TYPES
 
@@ -53,11 +54,15 @@ class Number(seam.Leaf):
         """The same number, which `divisor` is promised to divide: an error if it does not."""
         if not self.dtype.is_integer:
             raise seam.CuteError(f"assume: src {self!r} is no integer")
+        if type(divisor) is not int or divisor < 1:
+            raise seam.CuteError(f"assume: divby={shown.described(divisor)}, must be an integer of at least 1")
         if self.value % divisor:
             raise seam.CuteError(f"assume: src is {self}, which is not a multiple of divby={divisor}")
         return self.make(self.value, math.lcm(self.divisor, divisor))
 
     def __eq__(self, o: object) -> bool:
+        if isinstance(o, np.ndarray):
+            return NotImplemented
         return bool(self.value == (o.value if isinstance(o, Number) else o))
 
     __hash__ = object.__hash__
@@ -90,7 +95,12 @@ class Number(seam.Leaf):
 
     def view(self, kind: Any) -> Any:
         """The same bits as a number of another type of NumPy's, of the same width."""
-        bits = np.array(self.value, self.dtype.numpy).view(getattr(kind, "numpy", kind))
+        try:
+            bits = np.array(self.value, self.dtype.numpy).view(getattr(kind, "numpy", kind))
+        except (TypeError, ValueError):
+            raise seam.CuteError(
+                f"view({shown.shown(kind)}): give a type of NumPy's of {self.dtype.width} bits"
+            ) from None
         return typed(from_numpy(bits.dtype), elements(bits.reshape(1))[0])
 
     def item(self) -> Any:

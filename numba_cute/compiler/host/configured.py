@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kernel[grid, block, stream, smem]` of Numba: once it has launched a kernel of this library, it launches in machine
+code. Any other stays as Numba made it.
+
+Whose a kernel is may be known only when it is called with its arguments. So Numba's configurations are noted as they
+are made, by what only one of them has, and found again by what Numba hands to the kernel: nothing is asked of launches
+of plain kernels.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from numba.cuda.dispatcher import _LaunchConfiguration
+
+from .launching import launched, named_stream, on_device_of
+from .native.plans import Setting, plan
+from .native.sites import Site
+
+_NOTED: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""By the identity of its `griddim`, a tuple that is made for it alone: a configuration."""
+
+
+def noted(configuration: Any, stream: Any) -> None:
+    """Note a configuration that Numba made. stream: as the user gave it."""
+    configuration.__dict__["_cute_named"] = named_stream(stream)
+    _NOTED[id(configuration.griddim)] = configuration
+
+
+class Configured(_LaunchConfiguration):
+    """A configuration of Numba's that launched a kernel of this library."""
+
+    def __call__(self, *args: Any) -> None:
+        if self.pre_launch_callbacks:
+            self._slowly(*args)
+        else:
+            self._cute_site.call(*args)
+
+    def _slowly(self, *args: Any) -> None:
+        with on_device_of(args):
+            super().__call__(*args)
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        state.pop("_cute_site", None)
+        return state
+
+    def __reduce__(self) -> Any:
+        return _again, (self.__getstate__(),)
+
+
+def _again(state: Any) -> Any:
+    made = object.__new__(_LaunchConfiguration)
+    made.__setstate__(state)
+    return made
+
+
+def _adopt(found: Any) -> None:
+    """Make a configuration launch in machine code."""
+    found.__class__ = Configured
+    found._cute_site = Site(found._slowly, found.dispatcher)
+
+
+def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> None:
+    """Launch a kernel of this library as Numba asks it to, and make a plan of it for the configuration."""
+    found = _NOTED.get(id(griddim))
+    if found is None or found.griddim is not griddim or found.stream is not stream:
+        launched(kernel, args, Setting(None, 0, griddim, blockdim, sharedmem, int(getattr(stream, "handle", stream))))
+        return
+    named = found.__dict__.get("_cute_named", True)
+    setting = Setting(None, 0, griddim, blockdim, sharedmem, int(stream.handle) if named else None)
+    setting = launched(kernel, args, setting)
+    dispatcher = found.dispatcher
+    if (
+        setting.kernel is None
+        or dispatcher._launch_config_sensitive
+        or hasattr(dispatcher.py_func, "__cute_arguments__")
+    ):
+        return
+    if type(found) is _LaunchConfiguration:
+        _adopt(found)
+    found._cute_site.add(plan(setting, args, args, {}))

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The disk cache of this library's kernels, on by default: what a launch or `compile` made once is read the next time.
+
+A key is a digest of all that the result is a matter of (`fingerprint`): the kernel's code and what it reaches, its
+arguments' types, its options, the target, and the versions of all that compiles. Plain Numba's kernels have Numba's own
+cache, and so have those for which `cache=True` asks for it (`caching`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version as installed
+from pathlib import Path
+from typing import Any
+
+import numba.cuda
+from cuda.core import ObjectCode
+from numba.cuda import types
+from numba.cuda.codegen import CUDACodeLibrary
+from numba.cuda.core import sigutils
+from numba.cuda.core.caching import NullCache, _Cache
+from numba.cuda.cudadrv import devices
+from numba.cuda.dispatcher import _Kernel
+from numba.cuda.typing import signature
+
+from ... import config
+from ...seam import CuteError
+from ..ground.ownership import owns
+from ..ground.target import arch_name
+from . import ptxas, store
+from .caching import version
+from .fingerprint import Unkept, fingerprint, registered
+from .kernel import CuteKernel
+from .result import Compiled, warn_if_slow
+
+_COMPILED_WITH = (
+    "numba", "numba-cuda", "llvmlite", "numpy", "ml_dtypes", "cuda-core", "cuda-bindings", "nvidia-nvvm",
+    "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink", "nvidia-nvjitlink-cu12",
+)  # fmt: skip
+_NUMBA = Path(numba.cuda.__file__).parent
+_UNKEPT_OPTIONS = ("debug", "link")
+"""Options whose kernels are not kept: they hold what is of this process, or read files."""
+
+
+@functools.cache
+def _versions() -> tuple[Any, ...]:
+    found = []
+    for name in _COMPILED_WITH:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append((name, installed(name)))
+    return (sys.version, version(), tuple(found))
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    """The environment variables by which Numba and the toolkit are set."""
+    ours = "NUMBA_CUTE_"
+    named = {k: v for k, v in os.environ.items() if k.startswith("NUMBA_") and not k.startswith(ours)}
+    return tuple(sorted(named.items() | {(k, os.environ.get(k, "")) for k in ("CUDA_HOME", "CUDA_PATH")}))
+
+
+def _assembler() -> str:
+    try:
+        return ptxas.stamp()
+    except CuteError:
+        return ""
+
+
+def key_of(py_func: Any, argtypes: Any, options: dict[str, Any], target: str, what: str) -> str | None:
+    """Give the key of a kernel; None if it is not to be kept.
+
+    py_func: its Python. argtypes: its arguments' types. options: those of `cuda.jit`. target: what it is compiled for.
+    what: what is kept of it.
+    """
+    if not config.current().cache or any(options.get(name) for name in _UNKEPT_OPTIONS):
+        return None
+    lines = (py_func.__code__.co_filename, _lines(py_func.__code__)) if options.get("lineinfo") else None
+    try:
+        return fingerprint(
+            what,
+            target,
+            (_versions(), _environment(), _assembler()),
+            lines,
+            tuple(argtypes),
+            options,
+            py_func,
+            registered(),
+        )
+    except Unkept:
+        return None
+
+
+def _lines(code: Any) -> tuple[Any, ...]:
+    """The lines of code, which lineinfo writes into the PTX."""
+    inner = tuple(_lines(c) for c in code.co_consts if hasattr(c, "co_lines"))
+    return (code.co_firstlineno, tuple(line for _, _, line in code.co_lines()), inner)
+
+
+class KernelCache(_Cache):
+    """What a dispatcher of this library's kernel asks for a kernel that this process has not compiled."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+        self._enabled = True
+        self._found: tuple[Any, str | None] = (None, None)
+
+    @property
+    def cache_path(self) -> str:
+        return str(store.folder())
+
+    def key(self, sig: Any) -> str | None:
+        """Give the key of the kernel for a signature; None if it is not to be kept."""
+        if not self._enabled:
+            return None
+        if self._found[0] is not sig:
+            d, (argtypes, _) = self._dispatcher, sigutils.normalize_signature(sig)
+            target = arch_name(devices.get_context().device.compute_capability)
+            self._found = (sig, key_of(d.py_func, argtypes, d.targetoptions, target, "kernel"))
+        return self._found[1]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        key = self.key(sig)
+        entry = None if key is None else store.load(key)
+        if entry is None:
+            return None
+        target_context.refresh()
+        return _rebuilt(self._dispatcher, sig, target_context, entry)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        key = self.key(sig)
+        entry = None if key is None else _entry(self._dispatcher.py_func, data)
+        if key is not None and entry is not None:
+            store.save(key, entry)
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Leave what is there: an entry is never out of date, and others may use it."""
+
+
+def keeping(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """Make of the `compile` of Numba's dispatchers one that looks for a kernel of this library on disk first.
+
+    While one process compiles a kernel, others that need it wait for it.
+    """
+
+    def kept(self: Any, sig: Any) -> Any:
+        argtypes = tuple(sigutils.normalize_signature(sig)[0])
+        if self.specialized or argtypes in self.overloads:
+            return compile(self, sig)
+        if type(self._cache) is NullCache and config.current().cache and owns(self.py_func, argtypes):
+            self._cache = KernelCache(self)
+        key = self._cache.key(sig) if isinstance(self._cache, KernelCache) else None
+        with contextlib.nullcontext() if key is None else store.alone(key):
+            return compile(self, sig)
+
+    return kept
+
+
+def _entry(py_func: Any, kernel: Any) -> store.Entry | None:
+    """What is kept of a compiled kernel; None if it holds what is of this process, or what foreign files hold."""
+    library = kernel._codelibrary
+    of_process = library._setup_functions or library._teardown_functions or library.referenced_objects
+    if of_process or kernel.launch_config_sensitive or not all(map(_is_numbas, library._linking_files)):
+        return None
+    ((cc, cubin),) = library._cubin_cache.items()
+    facts = {
+        **_said(py_func, kernel.argument_types, arch_name(cc), kernel._cute_notes),
+        "cc": cc,
+        "symbol": kernel.entry_name,
+        "cooperative": kernel.cooperative,
+        "carveout": kernel.shared_memory_carveout,
+        "lineinfo": kernel.lineinfo,
+        "max_registers": library._max_registers,
+    }
+    return store.Entry(facts, {"ptx": library.get_asm_str().encode(), "cubin": bytes(cubin.code)})
+
+
+def _is_numbas(linked: Any) -> bool:
+    """Say whether a file that was linked is Numba's own. Its memory management is no file, and more than code."""
+    return isinstance(linked, str) and Path(linked).is_relative_to(_NUMBA)
+
+
+def _rebuilt(dispatcher: Any, sig: Any, target_context: Any, entry: store.Entry) -> CuteKernel:
+    """The kernel of an entry, as Numba holds one."""
+    facts, options = entry.facts, dispatcher.targetoptions
+    argtypes, name = sigutils.normalize_signature(sig)[0], facts["symbol"]
+    cc = tuple(facts["cc"])
+    library = CUDACodeLibrary(target_context.codegen(), name, name, max_registers=facts["max_registers"])
+    library._ptx_cache[cc] = [entry.blobs["ptx"].decode()]
+    library._cubin_cache[cc] = ObjectCode.from_cubin(entry.blobs["cubin"], name=name)
+    library._finalized = True
+    library.use_cooperative = facts["cooperative"]
+    kernel: Any = _Kernel._rebuild(
+        cooperative=facts["cooperative"], name=name, signature=signature(types.none, *argtypes), codelibrary=library,
+        debug=False, lineinfo=facts["lineinfo"], call_helper=None, extensions=list(options.get("extensions") or ()),
+        shared_memory_carveout=facts["carveout"],
+    )  # fmt: skip
+    kernel.__class__ = CuteKernel
+    kernel._cute_options, kernel._cute_notes = dict(options), tuple(facts["notes"])
+    kernel.bind()
+    warn_if_slow(dispatcher.py_func.__name__, kernel._cute_notes)
+    return kernel  # type: ignore[no-any-return]
+
+
+def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, make: Callable[[], Compiled]) -> Compiled:
+    """Give what `make` compiles of a kernel for a target, kept from another time where it can be."""
+    key = key_of(py_func, argtypes, options, arch, "compile")
+    if key is None:
+        return make()
+    with store.alone(key):
+        entry = store.load(key)
+        if entry is not None:
+            facts = entry.facts
+            resources = ptxas.Resources(**facts["resources"])
+            ptx, cubin = entry.blobs["ptx"].decode(), entry.blobs["cubin"]
+            return Compiled(facts["symbol"], arch, ptx, cubin, resources, tuple(facts["notes"]))
+        made = make()
+        facts = {
+            **_said(py_func, argtypes, arch, made.notes),
+            "symbol": made.name,
+            "resources": dataclasses.asdict(made.resources),
+        }
+        store.save(key, store.Entry(facts, {"ptx": made.ptx.encode(), "cubin": made.cubin}))
+        return made
+
+
+def _said(py_func: Any, argtypes: Any, arch: str, notes: tuple[str, ...]) -> dict[str, Any]:
+    """What a listing of the folder says of a kernel."""
+    return {
+        "kernel": f"{py_func.__module__}.{py_func.__qualname__}",
+        "arguments": [str(ty) for ty in argtypes],
+        "arch": arch,
+        "notes": list(notes),
+    }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of the CUDA driver that a launch calls, by their addresses."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from cuda.bindings import driver as bindings
+from numba.cuda.core import config
+from numba.cuda.cudadrv import devices
+
+from ....seam import CuteError
+
+NAMES = {"cuLaunchKernelEx": 12000, "cuCtxGetCurrent": 12000, "cuCtxPushCurrent": 12000, "cuCtxPopCurrent": 12000}
+"""What is called, in the order of `launcher`'s words, and the version of CUDA of which."""
+
+
+class Driver:
+    """Addresses of the driver's functions. addresses: in the order of NAMES."""
+
+    def __init__(self, *addresses: int) -> None:
+        self.words = (ctypes.c_int64 * len(addresses))(*addresses)
+        self.launch = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)(addresses[0])
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.words)
+
+
+@functools.cache
+def driver() -> Driver:
+    """Find the driver's functions."""
+    flags = bindings.CUdriverProcAddress_flags
+    of_thread = getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0)
+    streams = flags.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM if of_thread else flags.CU_GET_PROC_ADDRESS_DEFAULT
+    return Driver(*(_address(name, version, streams) for name, version in NAMES.items()))
+
+
+def current_context() -> int:
+    """The handle of the context that is current, of the device that Numba launches on."""
+    return int(devices.get_context().handle)
+
+
+def _address(name: str, version: int, flags: Any) -> int:
+    error, address, _ = bindings.cuGetProcAddress(name.encode(), version, flags)
+    if error != bindings.CUresult.CUDA_SUCCESS or not address:
+        raise CuteError(f"the CUDA driver has no {name}: install one of CUDA 12 or newer")
+    return int(address)

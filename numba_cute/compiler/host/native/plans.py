@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of launches: for the arguments of a launch that was made, how arguments like them are checked and packed."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+from numba.cuda.typing.typeof import Purpose, typeof
+
+from ....dtypes import DType, Scalar
+from ....seam import StaticEnum
+from ....seam.constexpr import Constexpr
+from ...bridge import tree
+from ...bridge.leaf_types import Multiple
+from ...bridge.object_types import Value
+from ...emit.rounding import HALVES
+from . import arrays, packing, words
+from .driver import current_context, driver
+
+_BITS = {8: "b", 16: "h", 32: "i", 64: "q"}
+_CONSTANTS = (FunctionType, BuiltinFunctionType, type, DType, StaticEnum, enum.EnumMeta)
+"""What a kernel knows by itself, and not by what it holds."""
+_LAYOUTS = {"C": words.IN_C, "F": words.IN_F, "A": words.IN_NEITHER}
+_names: dict[str, str] = {}
+
+
+class Unknown(Exception):
+    """Arguments that machine code does not pack."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a kernel is launched. kernel: the compiled kernel. handle: the driver's, an int. grid, block: three each.
+    smem: bytes. stream: its handle; None for the one that the arguments' libraries are using. cluster: three, or None.
+    pdl: programmatic dependent launch."""
+
+    kernel: Any
+    handle: int
+    grid: Any
+    block: Any
+    smem: int
+    stream: int | None
+    cluster: Any = None
+    pdl: bool = False
+
+    def config(self, stream: int) -> packing.Config:
+        return packing.configuration(
+            self.grid, self.block, self.smem, stream, self.cluster, self.pdl, bool(self.kernel.cooperative)
+        )
+
+
+class Plan:
+    """What a launch in machine code is made by: see words.py.
+
+    setting: of the launch. steps: those of the arguments. template: the parameters' bytes, whose constants are there.
+    offsets: where each parameter begins. streams: those that tell where to launch. tied: whether an argument says its
+    device. kept: what the steps speak of. key: what two plans share that are alike."""
+
+    def __init__(
+        self, setting: Setting, arguments: int, steps: list[list[int]], template: bytes, offsets: list[int],
+        streams: list[arrays.Stream], tied: bool, kept: list[Any],
+    ) -> None:  # fmt: skip
+        of = driver()
+        self.kept = [setting, kept, of, streams]
+        context = current_context()
+        self.key = (
+            id(setting.kernel), setting.stream, context, arguments, bytes(template), tuple(map(tuple, steps)),
+        )  # fmt: skip
+        self._template = ctypes.create_string_buffer(template, max(1, len(template)))
+        self._offsets = (ctypes.c_int64 * max(1, len(offsets)))(*offsets)
+        self._count = len(offsets)
+        self._config = setting.config(setting.stream or 0)
+        flat = [w for s in steps for w in s]
+        self._steps = (ctypes.c_int64 * max(1, len(flat)))(*flat)
+        asked = [w for s in streams for w in (s.tells, id(s.calls) if s.calls is not None else 0, s.device)]
+        self._streams = (ctypes.c_int64 * max(1, len(asked)))(*asked)
+        at = ctypes.addressof
+        self.words = (ctypes.c_int64 * words.PLAN_WORDS)(
+            0, arguments, at(self._steps), len(steps), at(self._template), len(template), at(self._offsets),
+            len(offsets), at(self._config), setting.handle, context, tied, at(self._streams), len(streams), 0, 0,
+            of.address, 0,
+        )  # fmt: skip
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.words)
+
+    @property
+    def launched(self) -> int:
+        """How many launches it made."""
+        return int(self.words[words.LAUNCHED // 8])
+
+    def pack_for_good(self) -> None:
+        """Give the driver the template itself: its bytes are those of the arguments."""
+        base = ctypes.addressof(self._template)
+        aligned = ctypes.create_string_buffer(len(self._template) + packing.MAP)
+        start = ctypes.addressof(aligned)
+        start += -start % packing.MAP
+        ctypes.memmove(start, base, len(self._template))
+        self._pointers = (ctypes.c_int64 * max(1, self._count))(*(start + o for o in self._offsets[: self._count]))
+        self.kept.append(aligned)
+        self.words[words.POINTERS // 8] = ctypes.addressof(self._pointers)
+
+
+def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]]) -> Plan | None:
+    """Make the plan of a launch that was made; None if its arguments are of kinds that machine code does not know.
+
+    given: the launch's arguments as its caller gave them. args: as they were packed. changed: for the places where
+    these differ as objects of this library, the attribute that remembers what was made of one, and what makes it."""
+    kernel = setting.kernel
+    if kernel.debug or kernel.extensions:
+        return None
+    maker = _Maker(kernel, changed)
+    try:
+        for i, (a, t) in enumerate(zip(args, kernel.argument_types, strict=True)):
+            if i < len(given):
+                maker.argument(given[i], a, t, -1, i)
+            else:  # a default
+                maker.constant(a, t)
+    except Unknown:
+        return None
+    streams = list(dict.fromkeys(maker.streams)) if setting.stream is None else []
+    return Plan(
+        setting, len(given), maker.steps, bytes(maker.template), maker.offsets, streams, maker.tied, maker.kept
+    )  # fmt: skip
+
+
+def packed_for_good(setting: Setting, parameters: list[Any], args: Any) -> Plan:
+    """Make the plan of a launch whose parameters are packed already. args: those that they are of."""
+    template, offsets = packing.block(parameters)
+    streams = list(dict.fromkeys(arrays.streams_of(args)))
+    named = setting.stream is not None
+    return Plan(setting, 0, [], template, offsets, [] if named else streams, bool(streams), [args])
+
+
+class _Maker:
+    """Steps, one after the other. kernel, changed: as of `plan`."""
+
+    def __init__(self, kernel: Any, changed: Any) -> None:
+        self.kernel, self.changed = kernel, changed
+        self.steps: list[list[int]] = []
+        self.template = bytearray()
+        self.offsets: list[int] = []
+        self.streams: list[arrays.Stream] = []
+        self.tied = False
+        self.kept: list[Any] = []
+
+    def kept_id(self, obj: Any) -> int:
+        self.kept.append(obj)
+        return id(obj)
+
+    def name(self, name: str) -> int:
+        return self.kept_id(_names.setdefault(name, name))
+
+    def place(self, parameters: list[Any]) -> tuple[int, int]:
+        """Add parameters to the template; return where they begin, and their bytes."""
+        self.template += bytes(-len(self.template) % packing.MAP)
+        start = len(self.template)
+        data, offsets = packing.block(parameters)
+        self.template += data
+        self.offsets += [start + o for o in offsets]
+        return start, len(data)
+
+    def used(self, stream: arrays.Stream | None) -> arrays.Stream | None:
+        """Note the stream that an argument's library is using, and with it the argument's device."""
+        if stream is not None:
+            self.streams.append(stream)
+            self.tied = True
+        return stream
+
+    def parameters(self, t: Any, a: Any) -> list[Any]:
+        out: list[Any] = []
+        write_back: list[Any] = []
+        self.kernel._prepare_args(t, a, 0, write_back, out)
+        if write_back:
+            raise Unknown
+        return out
+
+    def step(self, kind: int, parent: int, index: int, cls: Any, out: int = 0, **more: int) -> int:
+        made = [0] * words.STEP_WORDS
+        fixed = {"KIND": kind, "PARENT": parent, "INDEX": index, "OUT": out}
+        for name, value in {**fixed, "TYPE": 0 if cls is None else self.kept_id(cls), **more}.items():
+            made[getattr(words, name) // 8] = value
+        self.steps.append(made)
+        return len(self.steps) - 1
+
+    def constant(self, a: Any, t: Any) -> None:
+        if isinstance(t, types.BaseTuple):
+            for x, u in zip(a, t):
+                self.constant(x, u)
+        elif isinstance(t, types.Array):
+            raise Unknown
+        else:
+            self.place(self.parameters(t, a))
+
+    def argument(self, given: Any, a: Any, t: Any, parent: int, index: int) -> None:
+        """Add the step of an argument. given: as the caller gave it. a: as it was packed. t: its Numba type."""
+        here = (parent, index)
+        if isinstance(a, Constexpr):
+            self.static(given, a, t, here)
+        elif isinstance(t, types.BaseTuple) and type(given) is tuple and type(a) is tuple:
+            me = self.step(words.TUPLE, *here, tuple, A=len(given))
+            for i, (g, x, u) in enumerate(zip(given, a, t, strict=True)):
+                self.argument(g, x, u, me, i)
+        elif given is not a:
+            self.converted(given, a, t, here)
+        elif isinstance(t, types.Array):
+            self.array(a, t, here)
+        elif isinstance(t, Value):
+            self.object(a, t, here)
+        elif isinstance(t, (types.NoneType, types.Dispatcher)):
+            self.same(a, t, here)
+        else:
+            self.number(a, t, here)
+
+    def same(self, a: Any, t: Any, here: tuple[int, int]) -> None:
+        self.place(self.parameters(t, a))
+        self.step(words.SAME, *here, None, A=self.kept_id(a))
+
+    def static(self, given: Any, a: Constexpr, t: Any, here: tuple[int, int]) -> None:
+        """An argument whose value is known when the kernel is compiled."""
+        if given is a:
+            self.asked(given, t, here)
+        elif type(a.value) is int and -(1 << 63) <= a.value < 1 << 63 and given is a.value:
+            self.place(self.parameters(t, a))
+            self.step(words.EQUAL, *here, int, A=a.value)
+        elif given is a.value and (a.value is None or isinstance(a.value, (bool, *_CONSTANTS))):
+            self.same(given, t, here)
+        elif given is a.value and isinstance(t, Value):
+            self.object(given, t, here)
+        else:
+            raise Unknown
+
+    def converted(self, given: Any, a: Any, t: Any, here: tuple[int, int]) -> None:
+        """An argument of which the launch made another: a number of a type, or a tensor with its maps."""
+        if here[0] < 0 and here[1] in self.changed and isinstance(t, Value):
+            name, make = self.changed[here[1]]
+            self.object(given, t, here, name, make, a)
+        elif type(a) is Scalar and type(given) is int and a.dtype.is_integer and not isinstance(t, Multiple):
+            self.integer(int, t, here)
+        elif type(a) is Scalar and type(given) is float and isinstance(t, types.Float) and t not in HALVES:
+            start, size = self.place(self.parameters(t, a))
+            self.step(words.FLOAT, *here, float, start, A=t.bitwidth // 8)
+        else:
+            raise Unknown
+
+    def integer(self, cls: Any, t: Any, here: tuple[int, int], **more: int) -> None:
+        bits = t.bitwidth
+        unsigned = not t.signed
+        low, high = (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+        start, _ = self.place([getattr(ctypes, f"c_{types.unliteral(t)}")(0)])
+        whole = unsigned and bits == 64
+        self.step(words.INTEGER, *here, cls, start, A=bits // 8, B=low, C=0 if whole else high, G=whole, **more)
+
+    def number(self, a: Any, t: Any, here: tuple[int, int]) -> None:
+        if type(a) is bool and t == types.boolean:
+            start, _ = self.place([False])
+            self.step(words.BOOLEAN, *here, bool, start)
+        elif type(a) is int and isinstance(t, types.Integer) and not isinstance(t, types.Literal):
+            self.integer(int, t, here)
+        elif type(a) is float and t == types.float64:
+            start, _ = self.place([ctypes.c_double(0)])
+            self.step(words.FLOAT, *here, float, start, A=8)
+        elif isinstance(a, np.integer) and isinstance(t, types.Integer):
+            self.integer(type(a), t, here, E=words.INDEXED)
+        elif isinstance(a, np.floating) and isinstance(t, types.Float) and t not in HALVES and a.itemsize in (4, 8):
+            start, _ = self.place([ctypes.c_double(0)])
+            self.step(words.FLOAT, *here, type(a), start, A=t.bitwidth // 8)
+        elif type(a) is Scalar and a.divisor == 1 and not isinstance(t, Multiple) and t not in HALVES:
+            self.scalar(a, t, here)
+        elif isinstance(a, (Scalar, np.generic, complex, enum.Enum)):
+            self.asked(a, t, here)
+        else:
+            raise Unknown
+
+    def scalar(self, a: Scalar, t: Any, here: tuple[int, int]) -> None:
+        more = {"E": words.SCALAR, "F": self.kept_id(a.dtype)}
+        if isinstance(t, types.Integer):
+            self.integer(Scalar, t, here, **more)
+        elif isinstance(t, types.Float):
+            start, _ = self.place([ctypes.c_double(0)])
+            self.step(words.FLOAT, *here, Scalar, start, A=t.bitwidth // 8, **more)
+        else:
+            self.asked(a, t, here)
+
+    def asked(self, a: Any, t: Any, here: tuple[int, int]) -> None:
+        """An argument that a Python function packs, which is told from others by its Numba type."""
+        kernel = self.kernel
+
+        def ask(obj: Any) -> bytes | None:
+            if typeof(obj, Purpose.argument) != t:
+                return None
+            out: list[Any] = []
+            kernel._prepare_args(t, obj, 0, [], out)
+            return packing.block(out)[0]
+
+        start, size = self.place(self.parameters(t, a))
+        self.step(words.ASKED, *here, type(a), start, C=size, D=self.kept_id(ask))
+
+    def object(self, given: Any, t: Any, here: tuple[int, int], name: str = "_cute_launch",
+               make: Callable[[Any], Any] | None = None, a: Any = None) -> None:  # fmt: skip
+        """An object of this library: it remembers its parameters as bytes, after the number of its type."""
+        a = given if a is None else a
+        if typeof(a, Purpose.argument) != t:
+            raise Unknown
+        if isinstance(given, _CONSTANTS) or not hasattr(given, "__dict__"):
+            if t.leaves or not isinstance(given, _CONSTANTS):
+                raise Unknown
+            self.same(given, t, here)
+            return
+        kernel = self.kernel
+
+        def remember(obj: Any) -> bytes | None:
+            leaves: list[Any] = []
+            of = obj if make is None else make(obj)
+            if tree.flatten(of, leaves) != t.spec:
+                return None
+            kinds = t._code, arrays.code_of(arrays.stream_of_leaves(leaves))
+            head = b"".join(n.to_bytes(8, "little") for n in kinds)
+            data = head.ljust(packing.HEADER, b"\0") + packing.block(kernel._prepare_leaves(t, leaves, of))[0]
+            object.__setattr__(obj, name, data)
+            return data
+
+        start, size = self.place(self.parameters(t, a))
+        self.kept.append(t)
+        stream = self.used(arrays.stream_of_object(a))
+        self.step(
+            words.REMEMBERED, *here, type(given), start,
+            A=self.name(name), B=t._code, C=size, D=self.kept_id(remember), E=arrays.code_of(stream),
+        )  # fmt: skip
+
+    def array(self, a: Any, t: Any, here: tuple[int, int]) -> None:
+        itemsize = np.dtype(str(t.dtype)).itemsize if t.dtype != types.boolean else 1
+        start, _ = self.place([0, 0, 0, itemsize, 0] + [0] * (2 * t.ndim))
+        if t.ndim > words.MOST_DIMS:
+            raise Unknown
+        more = {"D": t.ndim, "E": _LAYOUTS[t.layout], "F": itemsize}
+        stream = self.used(arrays.stream_of(a))
+        view = arrays.view_of(a)
+        if stream is not None:
+            more["C"] = stream.device
+        if view is not None and stream is not None:
+            functions = arrays.exchange_of(a)
+            assert functions is not None
+            dtype = view.code | view.bits << 8 | view.lanes << 16
+            grad = self.name("requires_grad") if hasattr(a, "requires_grad") else 0
+            self.step(words.EXCHANGED, *here, type(a), start, A=functions[0], B=dtype, G=grad, **more)
+            return
+        how = arrays.description(a, t)
+        if how is None or (how.device is not None and stream is None):
+            raise Unknown
+        if how.device is None:
+            more["E"] = words.IN_ANY  # it is in the type that the array says itself
+        self.step(words.DESCRIBED, *here, type(a), start, A=self.described(how, itemsize), **more)
+
+    def described(self, how: arrays.Description, itemsize: int) -> int:
+        """The words of a description; return their address."""
+
+        def named(name: str | None) -> int:
+            return 0 if name is None else self.name(name)
+
+        device = how.device or (None, None)
+        held = (ctypes.c_int64 * words.DESCRIPTION_WORDS)(
+            named(how.checked), self.kept_id(how.is_), *map(named, device), *map(named, how.pointer),
+            named(how.shape), named(how.strides), how.called, how.unit or itemsize, named(how.false),
+        )  # fmt: skip
+        self.kept.append(held)
+        return ctypes.addressof(held)
+
+
+_serials = itertools.count()
+
+
+def name_of_changed() -> str:
+    """A new name of an attribute by which an object remembers what a launch makes of it."""
+    return f"_cute_launch_{next(_serials)}"

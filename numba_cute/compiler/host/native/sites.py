@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sites, where kernels are launched by machine code, and what they call for a launch that it has no plan of."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from . import launcher, words
+from .plans import Plan
+
+_FASTCALL_WITH_NAMES, _NO_ARGUMENTS = 0x82, 0x4
+"""Python's methodobject.h: METH_FASTCALL | METH_KEYWORDS, METH_NOARGS."""
+MOST_PLANS = 64
+"""Of a site: what comes after is launched the slow way."""
+
+
+_SITES: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Site]] = weakref.WeakKeyDictionary()
+"""By a kernel as Numba holds one: the sites where it is launched."""
+
+
+class _Method(ctypes.Structure):
+    """Python's PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_METHODS: dict[str, _Method] = {}
+
+
+def _callable(name: str, flags: int, state: tuple[Any, ...]) -> Any:
+    """A function of Python that calls machine code with `state`, whose first item is an address."""
+    method = _METHODS.get(name)
+    if method is None:
+        method = _METHODS[name] = _Method(name.encode(), launcher.code().address(name), flags, None)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return new(ctypes.addressof(method), state, None)
+
+
+class Site:
+    """A place of launches: `call(*args)` launches.
+
+    slow: what is called with the same arguments where no plan suits: it launches, or raises an error. kernel: what is
+    launched there, as Numba holds it."""
+
+    def __init__(self, slow: Callable[..., Any], kernel: Any = None) -> None:
+        self._words = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
+        self._keys: set[Any] = set()
+        self.plans: list[Plan] = []
+        self.call = _callable(
+            "launch", _FASTCALL_WITH_NAMES, (ctypes.addressof(self._words), self._words, slow, self.plans)
+        )
+        if kernel is not None:
+            _SITES.setdefault(kernel, weakref.WeakSet()).add(self)
+
+    def add(self, plan: Plan | None) -> None:
+        """Take a plan: it is tried first from now on, unless there is one like it."""
+        if plan is None or plan.key in self._keys or len(self.plans) >= MOST_PLANS:
+            return
+        self._keys.add(plan.key)
+        plan.words[words.NEXT // 8] = self._words[words.FIRST // 8]
+        self.plans.append(plan)
+        self._words[words.FIRST // 8] = plan.address
+
+    def forget(self) -> None:
+        """Try no plan any more that is known now. They live on: one may be in use."""
+        self._words[words.FIRST // 8] = 0
+        self._keys.clear()
+
+
+def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make of the `recompile` of Numba's kernels one after which nothing launches what they were before."""
+
+    def recompiled(self: Any) -> Any:
+        for site in _SITES.get(self, ()):
+            site.forget()
+        return recompile(self)
+
+    return recompiled
+
+
+def prepared(plan: Plan, slow: Callable[[], Any]) -> Any:
+    """A function of no arguments that launches a plan with those that it was made with. slow: what is called where the
+    driver refuses."""
+    plan.pack_for_good()
+    plan.words[words.AGAIN // 8] = id(slow)
+    return _callable("again", _NO_ARGUMENTS, (plan.address, plan, slow))

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which copy of the body of an unrolled loop runs: compiled, each copy is code of its own, and allocates for itself."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from types import CodeType, FrameType
+from typing import Any
+
+from ...dtypes import DType
+
+
+def copy_of(frame: FrameType) -> tuple[Any, ...]:
+    """Tell the copies of the bodies of unrolled loops around where a frame stands from each other: the indices of
+    these loops, or the element types that they go over. An index of a loop that runs at run time has a type, and is
+    left out: its body is one."""
+    names = _indices(frame.f_code, frame.f_lasti)
+    held = frame.f_locals if names else {}
+    return tuple((n, x) for n in names if type(x := held.get(n)) in (int, DType))
+
+
+@functools.lru_cache(1024)
+def _indices(code: CodeType, at: int) -> tuple[str, ...]:
+    """List the variables of the loops around an instruction."""
+    found, looking = [], False
+    for i in dis.get_instructions(code):
+        if looking:
+            if i.opname in ("STORE_FAST", "STORE_DEREF", "STORE_NAME"):
+                found.append(i.argval)
+            looking = False
+        if i.opname == "FOR_ITER" and i.offset < at < i.argval:
+            looking = True
+    return tuple(found)

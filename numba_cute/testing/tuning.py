@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tune` and `autotune_jit`, called as in the CuTe DSL: `autotune` in their words."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .configurations import Configuration
+from .reference import JitArguments
+from .tuned import Autotuned, autotune
+
+__all__ = ["autotune_jit", "tune"]
+
+
+def tune(
+    func: Callable[..., Callable[[], Any]], params_dict: Mapping[str, Sequence[Any]],
+    kernel_arguments: JitArguments | None = None, *, warmup_iterations: int = 10, iterations: int = 100,
+    stream: Any = None, device: Any = None,
+) -> Configuration:  # fmt: skip
+    """Return the fastest combination of parameters. Nothing is kept.
+
+    func: called with the arguments and a combination, by name; it gives a function without arguments that launches, or
+    raises where the combination cannot be. params_dict: the choices for each parameter. kernel_arguments: the
+    arguments. warmup_iterations, iterations: calls of the reference; here turns last until times have settled, and
+    these are not read. stream, device: as of `compare`. CuteError: no combination works.
+    """
+    given = kernel_arguments or JitArguments()
+
+    @functools.wraps(func)
+    def make(*args: Any, **named: Any) -> Any:
+        return func(*args, **named)
+
+    tuned = autotune(
+        params_dict, makes_launch=True, store=False, stream=stream, progress=False, device=device
+    )(make)  # fmt: skip
+    return tuned.tune(*given.args, **given.kwargs).best
+
+
+def autotune_jit(
+    params_dict: Mapping[str, Sequence[Any]] | None = None, *, update_on_change: Sequence[str] | None = None,
+    warmup_iterations: int = 10, iterations: int = 100,
+    prune_configs: Callable[..., Any] | None = None, device: Any = None, **choices: Sequence[Any],
+) -> Callable[[Callable[..., Any]], Autotuned]:  # fmt: skip
+    """Decorate a host function (`cute.jit`) with the search for the fastest of its parameters.
+
+    params_dict: the choices for each parameter; or `choices`, by name. update_on_change: names of the arguments whose
+    change asks for a new search; all by default. prune_configs: as `prune` of `autotune`. warmup_iterations,
+    iterations: as of `tune`. device: as of `compare`.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Autotuned:
+        plain: Any = getattr(function, "py_func", None) or getattr(function, "fn", function)
+
+        @functools.wraps(plain)
+        def call(*args: Any, **named: Any) -> Any:
+            return function(*args, **named)
+
+        call.__signature__ = inspect.signature(plain)  # type: ignore[attr-defined]
+        made = autotune(
+            {**(params_dict or {}), **choices}, key=update_on_change, prune=prune_configs, progress=False, device=device
+        )
+        return made(call)
+
+    return decorate

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches, from Numba's syntax to the driver's call, on a GPU that is not there: what the driver is given is noted."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import struct
+import weakref
+from types import SimpleNamespace
+
+import pytest
+from numba import cuda
+from numba.cuda import codegen, dispatcher
+from numba.cuda.cudadrv import devices
+from numba.cuda.cudadrv.driver import CudaAPIError
+
+import numba_cute as cute
+from numba_cute import arch, config
+from numba_cute.compiler.ground.target import compiling_for
+from numba_cute.compiler.host import launching, tensormap
+from numba_cute.compiler.host.configured import Configured
+from numba_cute.compiler.host.native import plans
+
+from .test_native_launch import GPU, Launched, tensor_at
+
+pytestmark = pytest.mark.filterwarnings("ignore::numba.cuda.core.errors.NumbaPerformanceWarning")
+
+
+@cuda.jit
+def numbers(a, n):
+    arch.thread_idx()
+
+
+@cuda.jit
+def plain(n):
+    pass
+
+
+@cute.kernel
+def annotated(a: cute.Tensor, n: cute.Int32, times: cute.Constexpr):
+    arch.thread_idx()
+
+
+@cute.experimental.kernel
+def loads(x):
+    s = cute.experimental.allocate(cute.Float32, cute.AddressSpace.smem, cute.make_ordered_layout((32, 32), (1, 0)),
+                                   alignment=128)  # fmt: skip
+    cute.experimental.tma_store(s, cute.local_tile(x, (32, 32), (0, 0)))
+
+
+class Object:
+    def __init__(self, n):
+        self.n = n
+
+    @cute.kernel
+    def method(self, a):
+        cute.printf("%d", self.n)
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """A driver, and Numba's device, context and functions, none of which is."""
+    made = Launched()
+    device = SimpleNamespace(id=0, compute_capability=(9, 0), MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=227 * 1024)
+    context = SimpleNamespace(handle=GPU, device=device)
+    cufunc = SimpleNamespace(handle=1234, name="kernel", attrs=SimpleNamespace(shared=0), module=None)
+    monkeypatch.setattr(devices, "get_context", lambda *_: context)
+    monkeypatch.setattr(codegen.CUDACodeLibrary, "get_cufunc", lambda self: cufunc)
+    monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: None)
+    monkeypatch.setattr(launching, "native_driver", lambda: made.driver)
+    monkeypatch.setattr(plans, "driver", lambda: made.driver)
+    monkeypatch.setattr(plans, "current_context", lambda: GPU)
+    monkeypatch.setattr("numba_cute.seam.driver.DRIVER.known", lambda address: True)
+    monkeypatch.setattr(launching.bindings, "cuGetErrorString", lambda error: (0, b"it is refused"))
+    with config.override(cache=False), compiling_for("sm_90a"):
+        yield made
+
+
+def given(launches):
+    """The addresses and numbers of the last launch, of 8 bytes each."""
+    return [struct.unpack_from("<q", v)[0] for v in launches.seen[-1][-1]]
+
+
+def fresh(kernel):
+    return cuda.jit(kernel.py_func)
+
+
+def test_numbas_syntax_is_in_machine_code_from_the_second_launch_on(launches):
+    kernel = fresh(numbers)
+    launches.sizes = [8, 8]
+    first = kernel[3, 32]
+    for k in range(4):
+        kernel[3, 32](tensor_at(0x1000 * (k + 1)), k)
+        assert given(launches) == [0x1000 * (k + 1), k] and launches.seen[-1][0] == (3, 1, 1)
+    assert type(first) is Configured and [p.launched for p in first._cute_site.plans] == [3]
+    first(tensor_at(0x1000, (8,)), 2.5)
+    assert len(first._cute_site.plans) == 2 and len(launches.seen) == 5
+    first(tensor_at(0x2000, (8,)), 3.5)
+    assert [p.launched for p in first._cute_site.plans] == [3, 1]
+
+
+def test_a_bound_launch_and_a_prepared_one(launches):
+    launches.sizes = [8, 8]
+    bound = cute.launch(fresh(numbers), grid=(2, 3), block=64, smem=128, cluster=2, pdl=True)
+    for k in range(3):
+        bound(tensor_at(0x1000), k)
+        assert given(launches) == [0x1000, k]
+        assert launches.seen[-1][:5] == ((2, 3, 1), (64, 1, 1), 128, 0, [(4, (2, 1, 1)), (6, (1, 0, 0))])
+    assert bound._site.plans[0].launched == 2
+    bound(a=tensor_at(0x3000), n=9)
+    assert given(launches) == [0x3000, 9]
+    call = bound.prepare(tensor_at(0x2000), 7)
+    for _ in range(2):
+        call()
+        assert given(launches) == [0x2000, 7]
+
+
+def test_kernels_of_the_dsl(launches):
+    kernel = cute.kernel(annotated.py_func)
+    launches.sizes = [8, 4]
+    for k in range(3):
+        kernel[1, 32](tensor_at(0x1000 + 256 * k), k, 4)
+        assert struct.unpack_from("<i", launches.seen[-1][-1][1])[0] == k
+    assert kernel[1, 32]._site.plans[0].launched == 2
+    kernel[1, 32](tensor_at(0x1000), 1, times=5)
+    kernel[1, 32](tensor_at(0x1000), 1, 5)
+    kernel[1, 32](tensor_at(0x1000), 1, 5)
+    assert [p.launched for p in kernel[1, 32]._site.plans] == [2, 1]
+
+
+def test_a_method_reads_its_object_at_each_launch(launches):
+    launches.sizes = [8]
+    obj = Object(1)
+    for n in (1, 2, 3):
+        obj.n = n
+        obj.method[1, 32](tensor_at(0x1000))
+        obj.method(tensor_at(0x2000)).launch(grid=1, block=32)
+        assert given(launches) == [0x2000] and len(Object.method.dispatcher.overloads) == n, "it is compiled for each n"
+
+
+def test_tensor_maps_of_plain_tensors_are_made_once_each(launches, monkeypatch):
+    encoded = []
+
+    def encode(record):
+        encoded.append(int(record.address))
+        return int(record.address).to_bytes(8, "little") * 16
+
+    monkeypatch.setattr(tensormap, "encode", encode)
+
+    def tensor(address):
+        pointer = cute.make_ptr(cute.Float32, address, cute.AddressSpace.gmem, assumed_align=128)
+        return cute.make_tensor(pointer, cute.make_layout((32, 32), stride=(32, 1)))
+
+    kernel = cute.experimental.kernel(loads.py_func)
+    launches.sizes = [8, 128]
+    tensors = [tensor(0x1_0000 * (k + 1)) for k in range(3)]
+    for _ in range(3):
+        for t in tensors:
+            kernel[1, 32](t)
+            values = launches.seen[-1][-1]
+            assert values[1] == int(t.iterator.address).to_bytes(8, "little") * 16
+    assert len(encoded) == 3
+    assert kernel[1, 32]._site.plans[0].launched == 8
+
+
+def test_plain_kernels_launch_as_numba_has_it(launches, monkeypatch):
+    done = []
+    monkeypatch.setattr(dispatcher._Kernel, "launch", lambda self, args, *_: done.append(args))
+    kernel = fresh(plain)
+    configured = kernel[1, 32]
+    for k in range(3):
+        configured(k)
+    assert done == [(0,), (1,), (2,)] and type(configured) is dispatcher._LaunchConfiguration
+
+
+def test_errors_are_said_each_time(launches):
+    launches.sizes = [8, 8]
+    kernel, bound = fresh(numbers), cute.launch(fresh(numbers), grid=1, block=32)
+    t = tensor_at(0x1000)
+    for launch in (kernel[1, 32], bound):
+        launches.result = 0
+        launch(t, 1)
+        launch(t, 1)
+        for _ in range(2):
+            with pytest.raises((TypeError, cute.CuteError)):
+                launch(t)
+            launches.result = 1
+            with pytest.raises(CudaAPIError, match=r"CUDA_ERROR_INVALID_VALUE: .*launch of numbers with grid \(1, 1"):
+                launch(t, 1)
+            launches.result = 0
+            launch(t, 1)
+    with pytest.raises(cute.CuteError, match="smem=300000: too much shared memory"):
+        kernel[1, 32, 0, 300000](t, 1)
+    with pytest.raises(cute.CuteError, match="x = 3 is not a multiple of the cluster's 2"):
+        cute.launch(kernel, grid=3, block=32, cluster=2)(t, 1)
+    with pytest.raises(ValueError, match="griddim and blockdim"):
+        annotated[1]
+
+
+def test_recompiling_forgets(launches):
+    launches.sizes = [8, 8]
+    kernel = fresh(numbers)
+    configured, bound = kernel[1, 32], cute.launch(kernel, grid=1, block=32)
+    for launch in (configured, bound):
+        for _ in range(2):
+            launch(tensor_at(0x1000), 1)
+    kernel.recompile()
+    for launch, site in ((configured, configured._cute_site), (bound, bound._site)):
+        launch(tensor_at(0x1000), 1)
+        launch(tensor_at(0x1000), 1)
+        assert [p.launched for p in site.plans] == [1, 1]
+
+
+def test_callbacks_before_a_launch_are_called(launches):
+    launches.sizes = [8, 8]
+    configured, told = fresh(numbers)[1, 32], []
+    for k in range(3):
+        configured(tensor_at(0x1000), k)
+    configured.pre_launch_callbacks.append(lambda kernel, of: told.append(of is configured))
+    configured(tensor_at(0x1000), 3)
+    configured(tensor_at(0x1000), 4)
+    assert told == [True, True] and given(launches)[1] == 4
+
+
+def test_a_configuration_is_pickled_as_numbas(launches):
+    launches.sizes = [8, 8]
+    configured = fresh(numbers)[1, 32]
+    configured(tensor_at(0x1000), 1)
+    configured.dispatcher = None  # Numba pickles dispatchers by their bytecode
+    made = pickle.loads(pickle.dumps(configured))
+    assert type(made) is dispatcher._LaunchConfiguration
+    assert (made.griddim, made.blockdim, made.sharedmem) == ((1, 1, 1), (32, 1, 1), 0)
+
+
+def test_a_launch_keeps_no_tensor(launches):
+    launches.sizes = [8, 8]
+    for launch in (fresh(numbers)[1, 32], cute.launch(fresh(numbers), grid=1, block=32)):
+        for _ in range(3):
+            t = tensor_at(0x1000)
+            gone = weakref.ref(t)
+            launch(t, 1)
+            del t
+            gc.collect()
+            assert gone() is None
