@@ -18,6 +18,7 @@ from ..seam.language import refuse_code
 from ..seam.withs import without_with
 from .bridge import contexts
 from .ground import ownership
+from .host.classes import without_classes
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.inlining import InlineClosures, InlineOverloaded
@@ -59,7 +60,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
 
 def _read(state: Any) -> None:
     """Let Numba read the function's code as this library means it."""
-    function = without_with(state.func_id.func)
+    function = without_classes(without_with(state.func_id.func))
     refuse_code(function)
     if function is not state.func_id.func:
         state.func_id = FunctionIdentity.from_function(function)

@@ -443,10 +443,24 @@ class Reader(Scanner):
         layout = self.word()
         if layout not in ("C", "F", "A"):
             self.fail(f"the layout of an array is C, F or A, not {layout}", start)
-        readonly = self.take(",")
-        if readonly and self.word() != "readonly":
-            self.fail("after an array's layout there may stand 'readonly' only", start)
-        return Array(dtype, ndim, layout, readonly)
+        kind = self.word() if self.take(",") else None
+        readonly = kind == "readonly"
+        if readonly:
+            kind = self.word() if self.take(",") else None
+        if kind not in (None, "shared"):
+            self.fail("after an array's layout there may stand 'readonly' and 'shared' only", start)
+        extents, alignment = self._of_shared(ndim) if kind else (None, 0)
+        return Array(dtype, ndim, layout, readonly, kind is not None, extents, alignment)
+
+    def _of_shared(self, ndim: int) -> tuple[tuple[int, ...] | None, int]:
+        """Read what is known of an array in shared memory: its extents and its alignment."""
+        extents: list[int] = []
+        if self.take("("):
+            while len(extents) < ndim:
+                extents.append(self.need_integer("an extent"))
+                self.need("," if len(extents) < ndim else ")")
+        known = self.peek_word() == "align" and self.word() is not None
+        return tuple(extents) or None, self.need_integer("the alignment in bytes") if known else 0
 
     def _of_foreign(self, start: int) -> Description:
         place, name = self.position, self.string()

@@ -100,8 +100,10 @@ def _inner(d: Description) -> str:
     if isinstance(d, TensorMap):
         return ""
     if isinstance(d, Array):
-        readonly = ", readonly" if d.readonly else ""
-        return f"{registry.element_name(d.dtype)}, {d.ndim}, {d.layout}{readonly}"
+        kind = (", readonly" if d.readonly else "") + (", shared" if d.shared else "")
+        known = "" if d.extents is None else f" ({','.join(map(str, d.extents))})"
+        align = f" align {d.alignment}" if d.alignment else ""
+        return f"{registry.element_name(d.dtype)}, {d.ndim}, {d.layout}{kind}{known}{align}"
     if isinstance(d, Foreign):
         return quoted(foreign_name(d.type))
     return item(d)

@@ -19,12 +19,13 @@ MAX_ARRIVALS = (1 << 20) - 1
 
 
 class Agent(StaticEnum):
-    """The unit in which a `CooperativeGroup` is counted: a thread, a warp, a CTA, or a cluster of CTAs."""
+    """The unit in which a `CooperativeGroup` is counted: a thread, a warp, a CTA, or a cluster of CTAs. The values are
+    the CuTe DSL's, which has no Warp."""
 
-    Thread = "thread"
-    Warp = "warp"
-    ThreadBlock = "thread block"
-    ThreadBlockCluster = "cluster"
+    Thread = 1
+    ThreadBlock = 2
+    ThreadBlockCluster = 3
+    Warp = 4
 
 
 class PipelineOp(StaticEnum):
@@ -35,25 +36,25 @@ class PipelineOp(StaticEnum):
     (mbarrier.arrive.expect_tx); the copy itself completes the phase. ClcLoad: the same for the response of
     clusterlaunchcontrol.try_cancel, in each CTA of the cluster. TCGen05Mma: the matrix unit, when the multiplies of the
     issuing thread are complete (tcgen05.commit). TmaStore: a thread's bulk groups; there is no barrier. Composite:
-    several of these; `MbarrierArray.recast_to_new_op_type` makes a view for each.
+    several of these; `MbarrierArray.recast_to_new_op_type` makes a view for each. The values are the CuTe DSL's.
     """
 
-    AsyncThread = "mbarrier.arrive"
-    AsyncLoad = "cp.async.mbarrier.arrive"
-    TmaLoad = "mbarrier.arrive.expect_tx"
-    ClcLoad = "clusterlaunchcontrol.try_cancel"
-    TCGen05Mma = "tcgen05.commit"
-    TmaStore = "cp.async.bulk.commit_group"
-    Composite = "several"
+    AsyncThread = 1
+    TCGen05Mma = 2
+    TmaLoad = 3
+    ClcLoad = 4
+    TmaStore = 5
+    Composite = 6
+    AsyncLoad = 7
 
 
 class PipelineUserType(StaticEnum):
     """The two sides of a pipeline. A producer finds all stages empty at first, and a consumer finds none full. A thread
-    that is on both sides (ProducerConsumer) keeps a state for each."""
+    that is on both sides (ProducerConsumer) keeps a state for each. The values are the CuTe DSL's."""
 
-    Producer = "producer"
-    Consumer = "consumer"
-    ProducerConsumer = "producer and consumer"
+    Producer = 1
+    Consumer = 2
+    ProducerConsumer = 3
 
 
 class MbarrierLayout(StaticEnum):

@@ -150,14 +150,17 @@ def _unordered(sign: str) -> Callable[..., Any]:
 
 @static
 class ArrayView:
-    """A Numba array that jitted code passed to traced code: element type, data address (generic), shape and strides in
-    elements, and a flag if it is read-only. Core functions that take tensors take these."""
+    """A Numba array that jitted code passed to traced code: element type, data address, shape and strides in elements,
+    a flag if it is read-only, another if it lies in shared memory (to which its address is then; it is generic
+    elsewhere), and the alignment that was asked for. Core functions that take tensors take these."""
 
     dtype: Any
     address: Any
     shape: tuple[Any, ...]
     stride: tuple[Any, ...]
     readonly: bool = False
+    shared: bool = False
+    alignment: int = 0
 
 
 def is_traced(fn: Any) -> bool:

@@ -338,10 +338,30 @@ def _slice(t: Tensor, lay: Any, coord: Any) -> Tensor:
 
 
 @traced
-def make_tensor(iterator: Any, layout: Any) -> Tensor:
-    """Make a tensor. iterator: a Pointer, a coordinate tuple, a descriptor, or in a kernel an array. layout: a Layout,
-    or a shape, then compact and column-major."""
-    return Tensor(_iterator(iterator), _layout(layout))
+def make_tensor(iterator: Any, layout: Any = None) -> Tensor:
+    """Make a tensor. iterator: a Pointer, a coordinate tuple, a descriptor, or in a kernel an array: the tensor is in
+    shared memory if `cuda.shared.array` gave it, whose `alignment` it has. layout: a Layout, or a shape, then compact
+    and column-major; of an array it may be left out: its own shape and strides."""
+    view = _array_view(iterator)
+    if layout is None:
+        if view is None:
+            raise CuteError(
+                f"make_tensor: layout is missing; only an array has one of its own, and {iterator!r} is none"
+            )
+        return Tensor(_start(view), _layout_of(view))
+    return Tensor(_start(view) if view is not None else _iterator(iterator), _layout(layout))
+
+
+def _layout_of(view: seam.ArrayView) -> Layout:
+    """An array's shape and strides."""
+    return layout.make_layout(view.shape, stride=view.stride)
+
+
+def _start(view: seam.ArrayView) -> Pointer:
+    """Where an array begins."""
+    space = AddressSpace.smem if view.shared else AddressSpace.generic
+    align = max(view.dtype.bytes, view.alignment)
+    return Pointer(view.dtype, space, view.address, alignment=align, readonly=view.readonly)
 
 
 def _is_origin(x: Any) -> bool:
@@ -350,10 +370,6 @@ def _is_origin(x: Any) -> bool:
 
 
 def _iterator(x: Any) -> Any:
-    view = _array_view(x)
-    if view is not None:
-        align = view.dtype.bytes
-        return Pointer(view.dtype, AddressSpace.generic, view.address, alignment=align, readonly=view.readonly)
     if isinstance(x, (Pointer, tuple)) or hasattr(x, "__add__") and seam.is_static_class(type(x)):
         return x
     raise CuteError(f"make_tensor: iterator {shown.shown(x)} is neither a Pointer nor a coordinate tuple")
@@ -363,7 +379,12 @@ def _array_view(x: Any) -> seam.ArrayView | None:
     """A Numba array that a kernel passes, as compiled code sees it or (NumPy's) as the simulator does."""
     if isinstance(x, seam.ArrayView):
         return x
-    if isinstance(x, (Pointer, tuple)) or not hasattr(x, "__array_interface__"):
+    if isinstance(x, (Pointer, tuple)):
+        return None
+    made = getattr(x, "__cute_view__", None)
+    if made is not None:
+        return made()  # type: ignore[no-any-return]
+    if not hasattr(x, "__array_interface__"):
         return None
     strides = tuple(s // x.itemsize for s in x.strides)
     address, readonly = x.__array_interface__["data"]

@@ -209,6 +209,12 @@ def test_kernels_of_one_process_are_not_kept(tmp_path, monkeypatch, options):
         assert key(kernel) is None
 
 
+def test_kernels_that_call_declared_functions_are_not_kept():
+    declared = cuda.declare_device("declared", types.float32(types.float32))
+    with pytest.raises(Unkept, match="declared"):
+        fingerprint(declared)
+
+
 class Cyclic:
     def __init__(self):
         self.itself = [self]

@@ -16,6 +16,7 @@ from typing import Any
 
 from numba.cuda import types, typing
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
@@ -44,11 +45,17 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
         else:
             given.append(a)
     before, tracer.plain = tracer.plain, tracer.plain or _is_users(fn)
+    if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
+        fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
     try:
         with seam.running(tracer):
             return fn(*given, **named)
     finally:
         tracer.plain = before
+
+
+def _call_dispatcher(function: Any, /, *args: Any, **named: Any) -> Any:
+    return call_jitted(function, args, named)
 
 
 def _is_users(fn: Any) -> bool:
@@ -150,6 +157,9 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
         try:
             return _trace_call(key, receiver, find, args, kws)
         except Exception as e:
+            known = _known_to_numba(receiver)
+            if known is not None:
+                return _numba_call(key, receiver, known, args, kws)
             fn = _plain_function(receiver, find)
             if fn is None:
                 raise (as_typing_error(e) if isinstance(e, CuteError) else e) from e
@@ -160,6 +170,26 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
                     raise as_typing_error(e) from e
                 raise other from e
     return _jit_call(key, receiver, _jitted[memo], args, kws, memo)
+
+
+def _known_to_numba(receiver: Any) -> Any:
+    """Return Numba's type of a function that it has itself, as `math`'s and those of `@overload`; None of any other."""
+    if not isinstance(receiver, Value) or receiver.spec[0] != "const":
+        return None
+    found = contexts.numbas_own(receiver.spec[2])
+    return found if isinstance(found, types.Function) else None
+
+
+def _numba_call(key: Any, receiver: Any, function: Any, args: Any, kws: Any) -> Any:
+    """Return the signature of a call of Numba's own function, with its lowering registered."""
+    context = contexts.typing_context()
+    inner = function.get_call_type(context, args, dict(kws))
+
+    def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+        return context.get_function(function, inner)(builder, values)
+
+    _register_lowering((*key, tuple(inner.args)), lower)
+    return typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
 
 
 _jitted: dict[Any, Any] = {}

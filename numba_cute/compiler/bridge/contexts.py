@@ -21,6 +21,7 @@ from numba.cuda.target import CUDATypingContext
 from ...seam import plain
 from ..ground.ownership import is_own_type
 from .object_types import BoundTraced, Value
+from .shared_arrays import in_shared_memory
 
 try:  # what the types that numba-cuda takes from the package numba raise: its own inference would not go on after it
     from numba.core.errors import TypingError as _OtherTypingError
@@ -107,7 +108,7 @@ class CuteTypingContext(CUDATypingContext):
             if found is not None:
                 return found
         with _of_one_class():
-            return super().resolve_function_type(func, args, kws)
+            return in_shared_memory(func, super().resolve_function_type(func, args, kws))
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
         with _of_one_class():
@@ -129,6 +130,8 @@ class CuteTypingContext(CUDATypingContext):
         return found
 
     def resolve_value_type(self, val: Any) -> Any:
+        if callable(val) and numbas_own(val) is not None:  # Numba compiles it, as an @overload says
+            return super().resolve_value_type(val)
         if (
             val is functools.partial
             or plain.is_plain_function(val)
@@ -144,6 +147,11 @@ class CuteTypingContext(CUDATypingContext):
             if found is not None:
                 return found
         return super().resolve_setattr(target, attr, value)
+
+
+def numbas_own(val: Any) -> Any:
+    """Return what Numba itself takes a global for, by its own declarations and the user's `@overload`s; else None."""
+    return cuda_target.typing_context._lookup_global(val)
 
 
 _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}

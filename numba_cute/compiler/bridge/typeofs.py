@@ -7,12 +7,13 @@ Each class is registered by itself, so that the types of anything else are found
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.typing.typeof import typeof_impl
+from numba.cuda.typing.typeof import Purpose, typeof_impl
 
 from ... import dtypes, seam
 from ...seam import CuteError
@@ -54,12 +55,16 @@ def _is_compile_time(obj: Any) -> bool:
     return seam.is_traced(obj)
 
 
+_CALLED = (FunctionType, BuiltinFunctionType, functools.partial)
+
+
 def _extend(cls: type) -> None:
     """Find the types of functions and classes of this library among all functions and classes."""
     before: Callable[[Any, Any], Any] = typeof_impl.dispatch(cls)
 
     def typeof_marked(obj: Any, c: Any) -> Any:
-        return _of_constant(obj, c) if _is_compile_time(obj) else before(obj, c)
+        given = c.purpose is Purpose.argument and isinstance(obj, _CALLED)  # a kernel's argument, which Numba lacks
+        return _of_constant(obj, c) if given or _is_compile_time(obj) else before(obj, c)
 
     typeof_impl.register(cls)(typeof_marked)
 
@@ -77,5 +82,5 @@ typeof_impl.register(Constexpr)(_of_static_argument)
 typeof_impl.register(dtypes.Scalar)(lambda obj, c: leaf_type(obj))
 typeof_impl.register(dtypes.DType)(_of_constant)
 typeof_impl.register(seam.StaticEnum)(_of_constant)
-for _kind in (FunctionType, type, enum.EnumMeta):
+for _kind in (FunctionType, BuiltinFunctionType, functools.partial, type, enum.EnumMeta):
     _extend(_kind)

@@ -28,6 +28,7 @@ from ..emit.tracer import Tracer
 from . import tree
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .object_types import StructPointer, StructRef, Value
+from .shared_arrays import SharedArray
 
 _I32 = ir.IntType(32)
 
@@ -97,14 +98,15 @@ def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
     dtype = _DTYPES.get(ty.dtype)
     if dtype is None:
         raise CuteError(f"an array of {ty.dtype} has no CuTe element type")
+    shared = isinstance(ty, SharedArray)
     if tracer.builder is None:
-        data: Any = Number(types.uint64)
+        data: Any = Number(types.uint32 if shared else types.uint64)
         shape: tuple[Any, ...] = tuple(Number(types.int64) for _ in range(ty.ndim))
         strides: tuple[Any, ...] = shape
     else:
         b = tracer.builder
         array = make_array(ty)(tracer.context, b, value)
-        data = Number(types.uint64, b.ptrtoint(array.data, ir.IntType(64)))
+        data = _data_address(b, array.data, shared)
         shape = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.shape, ty.ndim))
         strides = tuple(Number(types.int64, v) for v in cgutils.unpack_tuple(b, array.strides, ty.ndim))
     size = dtype.bytes
@@ -113,7 +115,17 @@ def _array(ty: types.Array, value: Any, tracer: Tracer) -> seam.ArrayView:
         elements[-1:] = [1]
     elif ty.layout == "F":
         elements[:1] = [1]
-    return seam.ArrayView(dtype, data, shape, tuple(elements), not ty.mutable)
+    if shared and ty.extents is not None:
+        shape, elements = ty.extents, ty.strides
+    return seam.ArrayView(dtype, data, shape, tuple(elements), not ty.mutable, shared, getattr(ty, "alignment", 0))
+
+
+def _data_address(builder: Any, data: Any, shared: bool) -> Number:
+    """Return where an array's elements begin: anywhere in memory, or in shared memory."""
+    if not shared:
+        return Number(types.uint64, builder.ptrtoint(data, ir.IntType(64)))
+    there = builder.addrspacecast(data, ir.PointerType(data.type.pointee, 3))
+    return Number(types.uint32, builder.ptrtoint(there, _I32))
 
 
 _DTYPES = {

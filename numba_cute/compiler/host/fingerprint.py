@@ -26,6 +26,7 @@ from numba.core import imputils as cpu_implementations
 from numba.core.extending import _Intrinsic as CpuIntrinsic
 from numba.core.typing import templates as cpu_templates
 from numba.cuda import cudadecl, cudaimpl, types
+from numba.cuda.compiler import ExternFunction
 from numba.cuda.core import imputils
 from numba.cuda.extending import _Intrinsic
 from numba.cuda.typing import templates
@@ -275,6 +276,8 @@ class _Walk:
                 self.visit(function)
                 self.visit(getattr(obj, "targetoptions", None))
             return
+        if isinstance(obj, ExternFunction):
+            raise Unkept(f"{obj.name} is declared: its code is in a file that is linked")
         foreign = [c for c in cls.__mro__[:-1] if not c.__flags__ & _HEAP_TYPE]
         if foreign or not hasattr(obj, "__dict__") and not any("__slots__" in vars(c) for c in cls.__mro__):
             raise Unkept(f"{_short(obj)} is an object of {cls.__module__}.{cls.__qualname__}")

@@ -59,8 +59,8 @@ class CuteKernel(_Kernel):
         elif isinstance(ty, types.BaseTuple):
             for t, v in zip(ty, val):
                 self._prepare_args(t, v, stream, retr, kernelargs)
-        elif isinstance(ty, types.NoneType):
-            kernelargs.append(0)  # the null pointer that Numba passes for it, and numba-cuda does not
+        elif isinstance(ty, (types.NoneType, types.Dispatcher)):
+            kernelargs.append(0)  # the null pointer that Numba passes for what has no value, and numba-cuda does not
         else:
             super()._prepare_args(ty, val, stream, retr, kernelargs)
 

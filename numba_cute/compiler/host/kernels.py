@@ -182,7 +182,7 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return functools.partial(kernel, **options)
-    return Kernel(cuda.jit(**options)(_own(printing(without_classes(function)))))
+    return Kernel(cuda.jit(**options)(with_ordinary_parameters(_own(printing(without_classes(function))))))
 
 
 def dsl_user_op(function: UserFunction) -> Callable[..., Any]:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numba.cuda.dispatcher as cuda_dispatcher
+from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import sigutils
 from numba.cuda.typing.typeof import Purpose, typeof
@@ -17,7 +19,7 @@ from ...seam.language import no_argument
 from ...seam.words import SMEM_LIMIT, too_much_smem
 from ..ground.building import building
 from ..ground.target import compiling_for, parse_arch
-from . import disk_cache, ptxas
+from . import disk_cache, linking, ptxas
 from .facts import required_smem
 from .lowering import lowered
 from .mapped import mapped
@@ -30,7 +32,8 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
     kernel: a ``@cuda.jit`` kernel, or a plain function. args: example arguments (arrays, CuTe tensors and TMA atoms,
     numbers), one by one or as one tuple, or a Numba signature. arch: the target, "sm_80" to "sm_120a". Of a host
     function (`cute.jit`, or an object whose `__call__` is one), which is run for that, all kernels that it launches are
-    compiled, and a `CompiledHost` is returned, which is called as the function is.
+    compiled, and a `CompiledHost` is returned, which is called as the function is; a kernel's `Compiled` is launched as
+    the kernel is: `compiled[grid, block](*args)`, or `compiled(*args).launch(grid=…, block=…)`.
 
     CuteError: an unknown target, an instruction that the target lacks, whatever the kernel does against this library's
     rules (with the kernel's line), or the assembler's refusal. PerformanceWarning: a note of the assembler that means
@@ -49,7 +52,7 @@ def compile(kernel: UserFunction, *args: Any, arch: str = "sm_90a") -> Any:
             py_func, argtypes, options, arch, lambda: _compile(py_func, argtypes, options, arch, cc)
         )
     warn_if_slow(py_func.__name__, result.notes)
-    return result
+    return dataclasses.replace(result, kernel=kernel if hasattr(kernel, "py_func") else cuda.jit(kernel))
 
 
 def _compile_host(host: Any, args: Any, arch: str) -> CompiledHost:
@@ -109,6 +112,12 @@ def _type(value: Any) -> types.Type:
 
 def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str]:
     """Compile a kernel; gives its symbol and its PTX."""
+    name, ptx, _ = _code(py_func, argtypes, options, cc)
+    return name, ptx
+
+
+def _code(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tuple[str, str, list[Any]]:
+    """Compile a kernel; gives its symbol, its PTX, and what it is linked with."""
     with building(py_func, options.get("launch_bounds")):
         cres = lowered(py_func, argtypes, options, cc)
         function = cres.library.get_function(cres.fndesc.llvm_func_name)
@@ -117,10 +126,12 @@ def ptx_of(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> tup
         ptx = "\n".join(cres.library.get_asm_strs(cc=cc))
         if required_smem(ptx) > SMEM_LIMIT:
             raise CuteError(too_much_smem(required_smem(ptx), 0))
-        return function.name, ptx
+        return function.name, ptx, linking.parts_of(cres, ptx, options)
 
 
 def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc: Any) -> Compiled:
-    name, ptx = ptx_of(py_func, argtypes, options, cc)
-    cubin, said = ptxas.assemble(ptx, arch, options.get("max_registers"))
+    name, ptx, parts = _code(py_func, argtypes, options, cc)
+    most = options.get("max_registers")
+    cubin, said = ptxas.assemble(ptx, arch, most, relocatable=bool(parts))
+    cubin = linking.link(cubin, parts, arch, cc, most) if parts else cubin
     return Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))

@@ -73,12 +73,15 @@ def _wheel_folders() -> list[Path]:
     return sorted(p for root in nvidia.__path__ for p in Path(root).glob("*/bin"))
 
 
-def assemble(ptx: str, arch: str, max_registers: int | None = None) -> tuple[bytes, str]:
-    """Assemble PTX; gives the cubin and what ptxas said (`-v`). A refusal is a CuteError with its first lines."""
+def assemble(ptx: str, arch: str, max_registers: int | None = None, relocatable: bool = False) -> tuple[bytes, str]:
+    """Assemble PTX; gives the cubin, `relocatable` if it shall be linked with more, and what ptxas said (`-v`). A
+    refusal is a CuteError with its first lines."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
         command = [tool("ptxas"), "-v", f"-arch={arch}", str(source), "-o", str(target)]
+        if relocatable:
+            command.insert(1, "-c")
         if max_registers:
             command.insert(1, f"-maxrregcount={max_registers}")
         done = _run("ptxas", command)

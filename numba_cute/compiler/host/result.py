@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import functools
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ...seam.constexpr import with_static
+from ...seam.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
 
 
@@ -18,8 +18,9 @@ class PerformanceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled kernel. name: its symbol. arch: the target. ptx, cubin: the code. resources: what it uses.
-    notes: what the assembler remarked."""
+    """A compiled kernel, which is launched as the kernel is. name: its symbol. arch: the target. ptx, cubin: the code.
+    resources: what it uses. notes: what the assembler remarked. kernel: what `cuda.jit` or `cute.kernel` made; None of
+    one that was compiled by something else than `cute.compile`."""
 
     name: str
     arch: str
@@ -27,11 +28,45 @@ class Compiled:
     cubin: bytes
     resources: ptxas.Resources
     notes: tuple[str, ...]
+    kernel: Any = field(default=None, repr=False, compare=False)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Bind arguments to the kernel, `args` in order and `named` by name: `.launch(grid=…, block=…)` of the result
+        runs it on a GPU. A kernel of other arguments' types than it was compiled with is compiled for these."""
+        if getattr(self.kernel, "__cute_kernel__", False):
+            return self.kernel(*args, **named)
+        return Bound(self.kernel, args, named)
+
+    def __getitem__(self, configuration: Any) -> Any:
+        """`compiled[grid, block, stream, smem](*args)`, as for a kernel of Numba. configuration: those four."""
+        return self.kernel[configuration]
 
     @functools.cached_property
     def sass(self) -> str:
         """The machine code, disassembled (needs nvdisasm)."""
         return ptxas.disassemble(self.cubin)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A kernel with its arguments. kernel: what `cuda.jit` made. args, named: the arguments."""
+
+    kernel: Any
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+
+    def launch(self, *, grid: Any, block: Any, **options: Any) -> None:
+        """Run the kernel on a GPU, or as a host function that is simulated or compiled has it run. grid, block,
+        options: as for `cute.launch`."""
+        launcher = LAUNCHER.get()
+        if launcher is not None:
+            args = static_arguments(self.kernel, self.args, self.named)
+            known = {name: options.get(name, usual) for name, usual in (("cluster", None), ("smem", 0))}
+            launcher(self.kernel, args, {"grid": grid, "block": block, **known})
+            return
+        from .launching import launch  # Numba's own simulator has no launches
+
+        launch(self.kernel, grid=grid, block=block, **options)(*self.args, **self.named)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ...seam import CuteError
 from ..bridge import tree
 from ..bridge.leaf_types import TENSOR_MAP, Multiple, Registers, TensorMapType, Vector, multiple
 from ..bridge.object_types import StructRef, Value
+from ..bridge.shared_arrays import SharedArray
 from ..emit.leaves import dtype_of, scalar_type
 
 
@@ -89,12 +90,16 @@ class Struct:
 
 @dataclass(frozen=True)
 class Array:
-    """A Numba array. layout: "C", "F" or "A"."""
+    """A Numba array. layout: "C", "F" or "A". shared: whether it is known to lie in shared memory; then extents and
+    alignment of one that `cuda.shared.array` gave, as far as they are known."""
 
     dtype: dtypes.DType
     ndim: int
     layout: str
     readonly: bool = False
+    shared: bool = False
+    extents: tuple[int, ...] | None = None
+    alignment: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,8 @@ def described(ty: types.Type) -> Description:
         return Struct(ty.cls, tuple((name, described(t)) for name, t in ty.fields))
     if isinstance(ty, types.Array):
         try:
-            return Array(dtype_of(ty.dtype), ty.ndim, ty.layout, not ty.mutable)
+            known = (True, ty.extents, ty.alignment) if isinstance(ty, SharedArray) else ()
+            return Array(dtype_of(ty.dtype), ty.ndim, ty.layout, not ty.mutable, *known)
         except CuteError:
             return Foreign(ty)
     if isinstance(ty, types.Dispatcher):
@@ -176,6 +182,9 @@ def numba_type(d: Description) -> types.Type:
         return Value(_spec(d))
     if isinstance(d, Struct):
         return StructRef(d.cls, tuple((name, numba_type(x)) for name, x in d.fields))
+    if isinstance(d, Array) and d.shared:
+        kind = scalar_type(d.dtype)
+        return SharedArray(kind, d.ndim, d.layout, d.readonly, extents=d.extents, alignment=d.alignment)
     if isinstance(d, Array):
         return types.Array(scalar_type(d.dtype), d.ndim, d.layout, readonly=d.readonly)
     return d.type

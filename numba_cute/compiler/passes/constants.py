@@ -88,6 +88,10 @@ class Constants:
         node = self._definitions.at(places[0]).value
         return self.assignment(node, places[0]) if isinstance(node, ir.Var) else (node, places[0])
 
+    def is_same(self, var: Any, first: Place, second: Place) -> bool:
+        """Say whether what a variable has where the statement at `first` reads it, it has at `second` too."""
+        return self._definitions.reaching(var.name, first) == self._definitions.reaching(var.name, second)
+
     def settle(self, var: Any, use: Place, value: int) -> None:
         """Write down the number that types say a variable has where the statement at `use` reads it, if its one
         assignment is a call that does nothing but give it: then all that reads it knows."""
@@ -177,9 +181,9 @@ def _is_name(value: Any) -> bool:
 
 def _number(value: Any) -> Any:
     """Return a result of integer arithmetic, unless 64 bits do not hold it: at run time it wraps around."""
-    if type(value) not in (int, bool) or not -_WIDEST <= value < _WIDEST:
+    if not isinstance(value, int) or not -_WIDEST <= value < _WIDEST:
         raise NotConstant
-    return value
+    return value if type(value) is bool else int(value)  # of a member of an IntEnum its number
 
 
 def _binop(node: Any, of: Any) -> Any:
@@ -202,7 +206,7 @@ def _unary(node: Any, of: Any) -> Any:
     value = of(node.value)
     if node.fn is operator.not_ and (value is None or isinstance(value, (int, str))):
         return not value
-    if node.fn not in _UNARY or type(value) is not int:
+    if node.fn not in _UNARY or not isinstance(value, int) or type(value) is bool:
         raise NotConstant
     return _number(node.fn(value))
 

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from numba.cuda.core import ir, postproc
@@ -22,6 +23,7 @@ from . import branches, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
 from .fields import keep_varying
+from .members import keep_members
 from .once import take_once
 from .returned import keep_arguments
 from .typed_constants import TypedConstants
@@ -43,12 +45,14 @@ class KeepConstants(FunctionPass):
         changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
         changed |= _settle(func_ir, state.args)
+        changed |= keep_members(func_ir, state.args)
         changed |= keep_varying(func_ir, Constants(func_ir.blocks, state.args))
         changed |= keep_arguments(func_ir, Constants(func_ir.blocks, state.args))
         while _take_static_branches(state) or _unroll_one(state):
             changed = True
             sequences.tuples_for_lists(func_ir)
             _settle(func_ir, state.args)  # arithmetic on the indices, tuples that they index, branches on them
+            keep_members(func_ir, state.args)
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
@@ -150,11 +154,11 @@ def _expand_tuples(func_ir: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Say whether a value is a tuple, to any depth, of ints, None and slices: what names a shape, a coordinate, a
-    tiler."""
+    """Say whether a value is a tuple, to any depth, of ints, members of an IntEnum, None and slices: what names a
+    shape, a coordinate, a tiler."""
     if isinstance(value, tuple):
         return not hasattr(value, "_fields") and all(map(_is_plain, value))
-    return value is None or type(value) in (int, bool)
+    return value is None or type(value) in (int, bool) or isinstance(value, enum.IntEnum)
 
 
 def _tuple_assignments(value: Any, target: Any, loc: Any, scope: Any) -> list[Any]:

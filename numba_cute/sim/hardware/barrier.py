@@ -304,8 +304,10 @@ class NamedBarriers:
         rally.who.extend(m.threads)
         rally.places.append(m.place)
         rally.values.append(value)
-        if expected is not None and rally.arrived > expected:
-            raise BarrierError(f"named barrier {id}: {rally.arrived} threads arrived for {expected}; at {m.place}")
+        if expected is not None and self._counted(rally) > expected:
+            raise BarrierError(
+                f"named barrier {id}: {self._counted(rally)} threads arrived for {expected}; at {m.place}"
+            )
         m.run.events += 1
         self.check(rally)
         if wait and not rally.done:
@@ -326,7 +328,7 @@ class NamedBarriers:
     def check(self, rally: Rally) -> None:
         """End the rally if all have come. Threads that exited count as come where all of the CTA are meant."""
         need = self.cta.live if rally.expected is None else rally.expected
-        if rally.arrived < need or not rally.arrived:
+        if (rally.arrived if rally.expected is None else self._counted(rally)) < need or not rally.arrived:
             return
         rally.done = True
         del self.open[rally.id]
@@ -336,6 +338,14 @@ class NamedBarriers:
             rally.gather.know(agent, n + 1, (READS, FULL))
         for t in rally.waiting:
             self.cta.cluster.wake(t)
+
+    def _counted(self, rally: Rally) -> int:
+        """Count the arrivals as the hardware does, by whole warps: the last warp of a block that is no multiple of 32
+        counts for 32 once all of its threads have come."""
+        over = len(self.cta.threads) % 32
+        last = self.cta.threads[-1].warp
+        whole = over and sum(t.warp is last for t in rally.who) == over
+        return rally.arrived + 32 - over if whole else rally.arrived
 
     def thread_exited(self) -> None:
         for rally in [r for r in self.open.values() if r.expected is None]:

@@ -221,6 +221,7 @@ class Run:
         self.cta_group: Any = None  # of the first tcgen05 instruction: it, its name and where it is
         self.smem_places: dict[Any, tuple[int, int]] = {}  # where dynamic shared memory begins, by who asked, and bytes
         self.smem_allocator = False  # whether an allocator gives out the same
+        self.extensions: Any = None  # what the user overloaded in Numba (see python.extensions)
         self.left: dict[Any, Any] = {}  # what was released, by location (see ordering.Left)
 
     @property

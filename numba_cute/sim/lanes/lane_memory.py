@@ -13,7 +13,7 @@ from ..hardware.together import NotTogether
 from ..python.arithmetic.compute import converter
 from ..python.arithmetic.lanes import Apart, Lanes
 from ..python.arithmetic.number import Number, leaf_type
-from ..python.arrays import DeviceArray, Record, element_value, place, typed_element
+from ..python.arrays import DeviceArray, Record, element_value, is_selection, place, typed_element
 
 _get, _set = np.ndarray.__getitem__, np.ndarray.__setitem__
 
@@ -57,6 +57,8 @@ class Stepped(DeviceArray):
         whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
         if whole and self.dtype.names:
             return Record(self, at)
+        if is_selection(at):
+            raise NotTogether("an index of arrays gives each thread an array of its own")
         f = self._run.thread.convoy
         if _varies(at):
             return f.step(self._gather, f, index)
@@ -131,8 +133,9 @@ class LaneArray(Apart):
         f = self.run.thread.convoy
         at = place(at)
         index = at if isinstance(at, tuple) else (at,)
-        if len(index) != self.ndim or not all(isinstance(i, (Lanes, int, np.integer)) for i in index):
-            raise NotTogether(f"index {at} of a local array is no element")
+        whole = len(index) == self.ndim and all(isinstance(i, (Lanes, int, np.integer)) for i in index)
+        if not whole or self.dtype.names:
+            raise NotTogether(f"index {at} of a local array is no number")
         lanes = np.array(f.lanes)
         return f, (lanes, *(i.array(np.int64) if type(i) is Lanes else i for i in index))
 

@@ -42,7 +42,10 @@ class _Shared:
         self._alone, self._run = alone, run
 
     def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-        return stepped(self._alone.array(shape, dtype, alignment, depth=2), self._run)
+        alone = self._alone.array(shape, dtype, alignment, depth=2)
+        array = stepped(alone, self._run)
+        array.declared = alone.declared
+        return array
 
 
 class _Local:

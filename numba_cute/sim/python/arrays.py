@@ -13,9 +13,10 @@ from ... import seam
 from ...dtypes import from_numpy
 from ..ground.access import Box, Region
 from ..ground.report import OutOfBoundsError
+from ..hardware.address_spaces import SMEM_WINDOW
 from ..hardware.machine import Machine
 from .arithmetic.compute import convert
-from .arithmetic.number import CLASSES, Number, elements, leaf_type
+from .arithmetic.number import CLASSES, Number, elements, from_python, leaf_type
 from .arithmetic.operators import type_of_class, value_of
 from .arithmetic.undefined import Undefined, used
 
@@ -41,6 +42,15 @@ def place(at: Any) -> Any:
     return at.__index__() if isinstance(at, Number) else at
 
 
+def is_selection(at: Any) -> bool:
+    """Whether an index has arrays in it, which choose elements."""
+    return (
+        any(isinstance(i, (np.ndarray, list)) for i in at)
+        if isinstance(at, tuple)
+        else isinstance(at, (np.ndarray, list))
+    )
+
+
 def element_value(value: Any, dtype: Any) -> Any:
     """Convert a number to an element of an array, as Numba casts it; anything else stays as it is."""
     if isinstance(value, Record):
@@ -53,7 +63,27 @@ def element_value(value: Any, dtype: Any) -> Any:
 
 
 class DeviceArray(np.ndarray[Any, Any]):
-    """An array in a kernel."""
+    """An array in a kernel. declared: of one that `cuda.shared.array` gave, not of its parts: whether its extents are
+    known while the kernel is compiled, and the alignment that it asks for (or 0)."""
+
+    declared: tuple[bool, int] | None = None
+
+    def __cute_view__(self) -> seam.ArrayView:
+        """What a tensor is made of: as known, or not, as it is to compiled code."""
+        running: Any = seam.current()
+        address, readonly = self.__array_interface__["data"]
+        at = address - running.run.thread.cta.smem.start
+        shared = 0 <= at < SMEM_WINDOW
+        known, alignment = self.declared or (False, 0)
+        shape: Any = self.shape
+        strides: Any = tuple(s // self.itemsize for s in self.strides)
+        if not known:
+            inner = self.ndim - 1 if self.flags.c_contiguous else 0 if self.flags.f_contiguous else -1
+            shape = tuple(map(from_python, shape))
+            strides = tuple(1 if i == inner else from_python(s) for i, s in enumerate(strides))
+        return seam.ArrayView(
+            from_numpy(self.dtype), at if shared else address, shape, strides, readonly, shared, alignment
+        )
 
     def __getitem__(self, at: Any) -> Any:
         at = place(at)
@@ -66,10 +96,13 @@ class DeviceArray(np.ndarray[Any, Any]):
         _set(self, place(at), element_value(value, self.dtype))
 
     def __getattr__(self, name: str) -> Any:
-        """A field of an array of records."""
-        if name not in (self.dtype.names or ()):
+        """A field of an array of records, or what the user's `@overload_method` or `@overload_attribute` adds."""
+        if name in (self.dtype.names or ()):
+            return self[name]
+        extensions = getattr(getattr(seam.current_or(None), "run", None), "extensions", None)
+        if extensions is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self[name]
+        return extensions.of_array(self, name)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -142,6 +175,9 @@ class Tracked(DeviceArray):
             out = _get(self, at)
         except IndexError as e:
             raise self._outside(at, e) from None
+        if is_selection(at):
+            self.access(at, False)
+            return np.array(out).view(OwnArray)
         if isinstance(out, np.ndarray):
             return out
         if self.dtype.names:
@@ -197,10 +233,18 @@ class Tracked(DeviceArray):
         return start  # type: ignore[no-any-return]
 
     def access(self, at: Any, write: bool, atomic: str | None = None) -> Machine:
-        """Check an access to the element (or part) at an index."""
+        """Check an access to the element (or part, or elements that arrays choose) at an index."""
         at = place(at)
         m = self._machine()
         index = at if isinstance(at, tuple) else (at,)
+        if is_selection(at):
+            for i in index:
+                if isinstance(i, Tracked):
+                    i.access(..., False)
+            numbers = np.arange(self.size).reshape(self.shape)[tuple(map(bare_array, index))]
+            for element in zip(*np.unravel_index(numbers.reshape(-1), self.shape)):
+                m = self.access(tuple(map(int, element)), write, atomic)
+            return m
         region: Region
         if len(index) == self.ndim and all(isinstance(i, (int, np.integer)) for i in index):
             start = self.address(at)

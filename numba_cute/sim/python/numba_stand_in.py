@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import sys
 from typing import Any
@@ -89,11 +90,17 @@ class _Shared:
         smem = self._run.thread.cta.smem
         _check(shape, dtype, "cuda.shared.array")
         if shape in (0, (0,)):
-            return tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta)
+            return _declared(tracked(smem.dynamic_array(numpy_dtype(dtype)), self._run, smem.cta), False, alignment)
         frame = sys._getframe(depth)
         key, align = (frame.f_code, frame.f_lasti, copy_of(frame)), _aligned(alignment)
         found = smem.static_array(key, shape, numpy_dtype(dtype), assigned_name(frame), align)
-        return tracked(found, self._run, smem.cta)
+        return _declared(tracked(found, self._run, smem.cta), True, alignment)
+
+
+def _declared(array: Any, extents: bool, alignment: int | None) -> Any:
+    """An array, with what a kernel's line says of it (see DeviceArray)."""
+    array.declared = extents, alignment or 0
+    return array
 
 
 def _check(shape: Any, dtype: Any, what: str) -> None:
@@ -210,6 +217,18 @@ class _Exchange:
         return [t for t in self.threads if t.lane not in self.values]
 
 
+def _member(module: Any, name: str) -> Any:
+    """A module's attribute, or its submodule, which Numba itself imports when it first compiles (`cuda.fp16`)."""
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        try:
+            return importlib.import_module(f"{module.__name__}.{name}")
+        except ImportError:
+            pass
+        raise
+
+
 class CudaStandIn:
     """The names of `numba.cuda` that a kernel may use; others are the real module's."""
 
@@ -229,7 +248,7 @@ class CudaStandIn:
             setattr(self, name, f)
 
     def __getattr__(self, name: str) -> Any:
-        return self._replace(getattr(self._real, name))
+        return self._replace(_member(self._real, name))
 
     @property
     def laneid(self) -> Any:

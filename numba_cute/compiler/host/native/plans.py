@@ -216,7 +216,7 @@ class _Maker:
             self.array(a, t, here)
         elif isinstance(t, Value):
             self.object(a, t, here)
-        elif isinstance(t, types.NoneType):
+        elif isinstance(t, (types.NoneType, types.Dispatcher)):
             self.same(a, t, here)
         else:
             self.number(a, t, here)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..arithmetic.modules import Module, replaced
 from ..arithmetic.number import from_python
 from ..arithmetic.tables import Unusable, is_unusable, print_of
 from ..dropped import watched
+from ..extensions import Extensions
 from ..numba_functions import declared
 from ..numba_stand_in import CudaStandIn, NumbaType
 from .rewrite import rewritten
@@ -115,6 +117,7 @@ class Rebuilder:
         self.run, self.unwrap = run, unwrap
         self.cuda: Any = stand_in(run, sys.modules.get("numba.cuda"), self.replace)
         self.cuda.atomic = _Atomics(self.cuda.atomic)
+        self._extensions = run.extensions = Extensions(self.function)
         self._builtins = python_functions()
         self._tools = Tools(self.cuda, self._may_try, self._builtins["range"], self._typing_backend)
         self._functions: dict[int, Any] = {}
@@ -242,10 +245,12 @@ class Rebuilder:
         if found is not None:
             return found
         if isinstance(value, FunctionType) and value.__module__.split(".")[0] != "numba_cute":
-            return self.function(value)
+            return self._extensions.function(value) or self.function(value)
         if is_plain_class(value) and value is not SimpleNamespace:
             return self._plain_class(value)
         kind = type(value)
+        if kind.__module__.startswith("numba.") and getattr(getattr(value, "dtype", None), "names", None):
+            return value.dtype  # records
         if kind.__module__.startswith("numba.") and hasattr(value, "bitwidth"):
             return NumbaType(str(value))
         if kind.__module__.startswith("numba.") and str(value) in ("bool", "boolean"):
@@ -299,6 +304,10 @@ class Rebuilder:
         """A kernel argument as one thread has it: structs are each thread's own copy."""
         if is_held(value):
             return self._held(value)
+        if type(value) is tuple:
+            return tuple(map(self.own, value)) if any(map(callable, value)) else value
+        if callable(value):
+            return self._called(value)
         if not seam.is_struct_class(type(value)):
             return value
         copy: Any = object.__new__(self.struct_class(type(value)))
@@ -306,6 +315,13 @@ class Rebuilder:
             held = seam.current().hold(type(copy).__cute_types__.get(name), self.own(field))  # type: ignore[attr-defined]
             object.__setattr__(copy, name, held)
         return copy
+
+    def _called(self, value: Any) -> Any:
+        """What stands for a function that is an argument of a kernel."""
+        if type(value) is partial:
+            return partial(self._called(value.func), *value.args, **value.keywords)
+        is_function = isinstance(value, FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType)
+        return self.replace(value) if is_function else value
 
     def _held(self, value: Any) -> Any:
         """What stands for an object of the host, with its methods, and the functions and classes in it, rebuilt."""

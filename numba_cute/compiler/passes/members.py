@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members of enumerations of the user's that a call is given: what they are is known to the function that is called.
+
+Numba keeps of a member no more than its number, known at run time. So this library's functions are given the number of
+an IntEnum's member, and functions of the user's the member itself, which stands there as if it was written there.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.typing.typeof import typeof_impl
+
+from ... import seam
+from ...seam import plain
+from ..bridge.object_types import Value
+from .constants import Constants, NotConstant
+from .definitions import Place
+
+
+class Member:
+    """A member of an enumeration as an argument of a call."""
+
+    def __init__(self, member: Any) -> None:
+        self.member = member
+
+
+@typeof_impl.register(Member)
+def _of_member(obj: Member, c: Any) -> Value:
+    return Value(("const", type(obj.member), obj.member))
+
+
+def keep_members(func_ir: Any, args: Any) -> bool:
+    """Give calls the members that they name, and write the members that this function is given where it reads them."""
+    known, changed = Constants(func_ir.blocks, args), False
+    for label, block in func_ir.blocks.items():
+        body: list[Any] = []
+        for at, inst in enumerate(block.body):
+            value = inst.value if isinstance(inst, ir.Assign) else None
+            if isinstance(value, ir.Arg):
+                member = _given(args, value.index)
+                if member is not None:
+                    inst.value, changed = ir.Global(f"{type(member).__name__}.{member.name}", member, inst.loc), True
+            elif isinstance(value, ir.Expr) and value.op == "call":
+                body += (made := _written(value, Place(label, at), known, block.scope))
+                changed |= bool(made)
+            body.append(inst)
+        block.body = body
+    return changed
+
+
+def _given(args: Any, index: int) -> Any:
+    """Return the member that a parameter's type says; None if it says none."""
+    ty = args[index] if index < len(args) else None
+    spec = ty.spec if isinstance(ty, Value) else ("", None, None)
+    return spec[2] if spec[0] == "const" and is_member(spec[2]) else None
+
+
+def is_member(value: Any) -> bool:
+    """Say whether a value is a member of an enumeration that is not of this library."""
+    return isinstance(value, enum.Enum) and not isinstance(value, seam.StaticEnum)
+
+
+def _written(call: Any, place: Place, known: Constants, scope: Any) -> list[Any]:
+    """Return the assignments of what a call is given in the place of members, and change the call."""
+    try:
+        function = known.of(call.func, place)
+    except NotConstant:
+        return []
+    if seam.is_traced(function) or seam.is_static_class(function):
+        given: _Members = _Numbers(known, scope, place)
+    elif isinstance(function, CUDADispatcher) or plain.is_plain_function(function):
+        given = _Members(known, scope, place)
+    else:
+        return []
+    call.args = [given.of(v, place) for v in call.args]
+    call.kws = [(name, given.of(v, place)) for name, v in call.kws]
+    return given.made
+
+
+class _Members:
+    """Gives a function of the user's the members that a call names. made: the assignments that come before the call,
+    at `place`."""
+
+    def __init__(self, known: Constants, scope: Any, place: Place) -> None:
+        self._known, self._scope, self._place = known, scope, place
+        self.made: list[Any] = []
+
+    def of(self, var: Any, use: Place) -> Any:
+        """Return what the call is given for a variable that is read at `use`."""
+        value = self._value(var, use)
+        return self._assigned(ir.Global(var.name, Member(value), var.loc), var) if is_member(value) else var
+
+    def _value(self, var: Any, use: Place) -> Any:
+        try:
+            return self._known.of(var, use)
+        except NotConstant:
+            return None
+
+    def _assigned(self, value: Any, var: Any) -> Any:
+        target = self._scope.redefine("$numba_cute_member", var.loc)
+        self.made.append(ir.Assign(value, target, var.loc))
+        return target
+
+
+class _Numbers(_Members):
+    """Gives a function of this library the numbers of the members that a call names, in tuples too."""
+
+    def of(self, var: Any, use: Place) -> Any:
+        """Return what the call is given for a variable that is read at `use`."""
+        value = self._value(var, use)
+        if is_member(value) and isinstance(value, int):
+            return self._assigned(ir.Const(int(value), var.loc), var)
+        node, at = self._known.assignment(var, use) or (None, use)
+        if not isinstance(node, ir.Expr) or node.op != "build_tuple":
+            return var
+        items = [self.of(item, at) for item in node.items]
+        changed = [a is not b for a, b in zip(items, node.items)]
+        kept = all(c or self._known.is_same(item, at, self._place) for c, item in zip(changed, node.items))
+        return self._assigned(ir.Expr.build_tuple(items, var.loc), var) if any(changed) and kept else var
