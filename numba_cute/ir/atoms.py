@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .. import nvgpu
+from .. import layout, nvgpu
 from ..atoms import copy_atom, mma_atom
 from ..atoms.copy_atom import CopyAtom, TiledCopy
 from ..atoms.mma_atom import MmaAtom, TiledMma
@@ -28,7 +28,7 @@ from ..tensor.pointer import AddressSpace, Pointer
 
 __all__ = [
     "ExecTma", "atom_get_value", "atom_set_value", "make_copy_atom", "make_exec_tma_load", "make_exec_tma_store",
-    "make_mma_atom", "make_tma_load", "make_tma_store",
+    "make_mma_atom", "make_tiled_mma", "make_tma_load", "make_tma_store",
 ]  # fmt: skip
 
 _PARTS = (nvgpu.warp, nvgpu.warpgroup, nvgpu.tcgen05, nvgpu.cpasync, nvgpu)
@@ -164,6 +164,20 @@ def _types(cls: Any) -> frozenset[tuple[Any, ...]]:
     )
     bytes_of_bits = getattr(cls, "elements_in", 1) > 1
     return frozenset((Uint8, Uint8, t[2]) if bytes_of_bits else t for t in found)
+
+
+@known_as("cute_nvgpu")
+@traced
+def make_tiled_mma(atom: MmaAtom, atom_layout: Any = (1, 1, 1), tile: Any = None) -> TiledMma:
+    """Tile a matrix instruction as `cute.make_tiled_mma` does, where a layout of groups may leave out its last modes.
+
+    atom: of the instruction. atom_layout: how many groups of its threads lie along M, N, K: a shape or a static layout
+    of one to three modes; those that it lacks are 1. tile: None, or what is dealt out at once of M, N and K. Raises
+    CuteError for other forms. PTX: none, any target; the instruction's own are those of `atom`."""
+    groups = atom_layout if isinstance(atom_layout, layout.Layout) else layout.make_layout(atom_layout)
+    if layout.rank(groups) < 3:
+        groups = layout.append_ones(groups, up_to_rank=3)
+    return mma_atom.make_tiled_mma(atom, groups, tile)
 
 
 # ------------------------------------------------------------------ copies

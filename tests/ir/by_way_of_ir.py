@@ -8,7 +8,7 @@ kernels that a test makes of modules itself.
 prints how many there were; with $CUTE_IR_EXECUTED they are written there, as {operation: test}. A kernel is left as it
 is that is not lifted or not made again (tests of errors have such), and one that was lifted thrice. With
 $CUTE_IR_WANTED, a file of names, only kernels are lifted that mention one of them; with $CUTE_IR_ASSEMBLE=1 each one
-is assembled besides.
+is assembled besides; with $CUTE_IR_PASSES, as "lower-to-nvgpu", these passes run over each module.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import ir
-from numba_cute.ir import kernels, operations
+from numba_cute.ir import kernels, operations, passes
 from numba_cute.ir.lifting import from_kernel
 from numba_cute.sim import launch
 
 MOST = 3
+PASSES = [name for name in os.environ.get("CUTE_IR_PASSES", "").split(",") if name]
 TO_KERNEL = kernels.to_kernel
 EXECUTED, WANTED = os.environ.get("CUTE_IR_EXECUTED"), os.environ.get("CUTE_IR_WANTED")
 
@@ -115,6 +116,8 @@ class ByWayOfIr:
         try:
             given = launch.static_arguments(simulated.kernel, args, named)
             module = ir.parse(str(from_kernel(simulated.kernel, tuple(given), simulated.arch)))
+            if PASSES:
+                module = passes.run(module, PASSES)
             kernel = TO_KERNEL(module)
             found = operations_of(module)
             if os.environ.get("CUTE_IR_ASSEMBLE"):

@@ -4,8 +4,8 @@
 calls: operations with a text that a kernel here is made of: of static operands, whose type says the result, which the
 function must give in the simulator and while it is compiled, or of the numbers %n, %m, %f, %g and %x, whose result must
 be the function's own (but for %q, which is not compared). tests: operations of kernels of other tests, which
-by_way_of_ir.py runs by way of the IR. never: those without an execution, each with the reason; one that is new needs a
-line.
+by_way_of_ir.py runs by way of the IR. lowered: the same, by way of `lower-to-nvgpu`. never: those without an execution,
+each with the reason; one that is new needs a line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from numba_cute.seam import traced  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SAID = json.loads(Path(__file__).with_name("executed.json").read_text())
-CALLS, TESTS, NEVER = SAID["calls"], SAID["tests"], SAID["never"]
+CALLS, TESTS, LOWERED, NEVER = SAID["calls"], SAID["tests"], SAID["lowered"], SAID["never"]
 ALL = {d.name: d for d in definitions.all_definitions()}
 TARGET = "sm_100a"
 NUMBERS = {
@@ -143,9 +143,9 @@ def checked(where):
 
 
 def test_every_operation_is_executed_or_listed():
-    assert sorted([*CALLS, *TESTS, *NEVER]) == sorted(ALL)
+    assert sorted([*CALLS, *TESTS, *LOWERED, *NEVER]) == sorted(ALL)
     assert all(NEVER.values()), "why"
-    files = {ROOT / test.partition("::")[0] for test in TESTS.values()}
+    files = {ROOT / test.partition("::")[0] for test in (*TESTS.values(), *LOWERED.values())}
     assert all(f.exists() for f in files)
 
 
@@ -170,20 +170,31 @@ def test_operations_are_compiled(where):
     cute.compile(kernel, (from_dlpack(np.zeros(MOST)), *NUMBERS.values()), arch=TARGET)
 
 
-BY_FILE = defaultdict(set)
-for _name, _test in TESTS.items():
-    BY_FILE[_test.partition("::")[0]].add(_name)
+BY_FILE: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+for _passes, _tests in (("", TESTS), ("lower-to-nvgpu", LOWERED)):
+    for _name, _test in _tests.items():
+        BY_FILE[_test.partition("::")[0], _passes][_name] = _test
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", sorted(BY_FILE))
-def test_kernels_of_other_tests_execute_operations(file, tmp_path):
-    tests = sorted({TESTS[name] for name in BY_FILE[file]})
+@pytest.mark.parametrize(("file", "passes"), sorted(BY_FILE))
+def test_kernels_of_other_tests_execute_operations(file, passes, tmp_path):
+    tests = BY_FILE[file, passes]
     executed = tmp_path / "executed.json"
-    command = [sys.executable, "-m", "pytest", "-p", "tests.ir.by_way_of_ir", "-q", "-n", "0", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.ir.by_way_of_ir",
+        "-q",
+        "-n",
+        "0",
+        *sorted(set(tests.values())),
+    ]
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "CUTE_IR_EXECUTED": str(executed)}, capture_output=True, text=True
-    )
+        command, cwd=ROOT, env={**os.environ, "CUTE_IR_EXECUTED": str(executed), "CUTE_IR_PASSES": passes},
+        capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:]
-    missing = BY_FILE[file] - set(json.loads(executed.read_text())["executed"])
-    assert missing == set()
+    assert set(tests) - set(json.loads(executed.read_text())["executed"]) == set()

@@ -50,8 +50,7 @@ def test_the_examples_kernels(name):
     got, want = ptx_of(again(kernel, args, arch), args, arch), ptx_of(kernel, args, arch)
     if name not in OTHERWISE:
         assert got == want
-    assert len(set(got) ^ set(want)) <= len(OTHERWISE)  # the branch, and what it is on
-    assert abs(len(got) - len(want)) <= len(OTHERWISE)
+    assert abs(len(got) - len(want)) <= 2  # the branch, and its label
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ item or an operator."""
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from typing import Any
 
@@ -66,7 +67,20 @@ def api(w: Writer, op: ApiOp) -> None:
     if meant.attribute is not None:
         first, *positional = positional
         return _call(w, op, f"{first}.{meant.attribute}", positional, keywords)
-    return _call(w, op, w.expression(meant.function), positional, keywords)
+    return _call(w, op, w.expression(meant.function), *_by_name(meant.function, positional, keywords))
+
+
+def _by_name(function: Any, positional: list[str], keywords: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Give arguments that Python's function takes by name alone, and that the IR wrote in their places, their names:
+    `cute.make_layout %shape, %stride`."""
+    if isinstance(function, type):
+        return positional, keywords
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return positional, keywords
+    most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return positional[:most], {**dict(zip(named, positional[most:])), **keywords}
 
 
 @writes(CallOp)
