@@ -8,7 +8,6 @@ each time.
 from __future__ import annotations
 
 import abc
-import difflib
 import dis
 import enum
 import inspect
@@ -96,6 +95,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     same = folded.get(name.lower().replace("_", ""))
     if same is not None:
         return same
+    import difflib  # here: few ever need it
+
     return next(iter(difflib.get_close_matches(name, choices, n=1, cutoff=0.7)), None)
 
 

@@ -299,3 +299,32 @@ def test_a_static_value_out_of_range_is_not_told_to_be_static():
     with pytest.raises(cute.CuteError) as e:
         cute.compile(cuda.jit(lambda x: cute.arch.cp_async_wait_group(64)), np.zeros(4))
     assert "must be a static number in [0, 63]" in str(e.value) and "run time" not in str(e.value)
+
+
+def from_an_argument(n, x):
+    rows = n * 2
+    shape = (rows, 4)
+    cute.make_rmem_tensor(shape, cute.Float32)
+
+
+def from_a_thread(n, x):
+    thread, _, _ = cute.arch.thread_idx()
+    columns = 4
+    cute.make_rmem_tensor((thread, columns), cute.Float32)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            from_an_argument,
+            ["shape is set", "`shape = (rows, 4)`", "rows is set", "`rows = n * 2`", "n is an argument"],
+        ),
+        (from_a_thread, ["thread is set", "`thread, _, _ = cute.arch.thread_idx()`"]),
+    ],
+)
+def test_the_compiler_tells_where_a_value_became_run_time(body, told):
+    with pytest.raises(cute.CuteError) as e:
+        cute.compile(cuda.jit(body), np.int32(4), np.zeros(4, np.float32))
+    told_of = str(e.value).partition("\n  in kernel ")[2]
+    assert all(words in told_of for words in told) and "columns" not in told_of.split("\n", 2)[2]

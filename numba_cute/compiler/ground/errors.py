@@ -17,8 +17,10 @@ from numba.cuda.core.ir import Loc
 
 from ... import config
 from ...seam import CuteError
+from ...seam.marks import HOW_STATIC
 from ...seam.places import at_line, definition_of, is_placed, line_naming, line_of, mark_placed, placed
 from ...seam.words import READ_ONLY_ARRAY
+from .origins import origins
 from .refusals import refusal
 
 E = TypeVar("E", bound=CuteError)
@@ -65,7 +67,9 @@ def explain(error: BaseException, py_func: Any) -> None:
         cute = refusal(error)
     if cute is None:
         return
-    raised = type(cute)(placed(str(cute), py_func.__name__, *_where(text, error, cute, py_func)))
+    file, line = _where(text, error, cute, py_func)
+    came = origins(error, file, line) if HOW_STATIC in text else ""
+    raised = type(cute)(placed(str(cute), py_func.__name__, file, line) + came)
     mark_placed(raised)
     raise raised from (cute if config.current().traceback else None)
 
