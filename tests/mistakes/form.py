@@ -81,11 +81,14 @@ def _said(run: Callable[[], Any]) -> Exception | None:
 
 _UNKNOWN = re.compile(r"\\\?(\w+)?(\\\{div=\d+\\\})?")
 
+_ORIGINS = re.compile(r"(\n  \w+ is (an argument|set at line \d+: `.*`))+\Z")
+
 
 def agree(simulated: str, compiled: str) -> bool:
     """Whether two texts are the same: where the compiler writes `?`, `?int32` or `?{div=4}` for a number that is known
-    only at run time, the simulator may have the number. All else is equal, character by character; the coordinates of
-    the simulator's lane are a note beside the text."""
+    only at run time, the simulator may have the number; and where such a value came to be one, the compiler says at
+    the end. All else is equal, character by character; the coordinates of the simulator's lane are a note beside."""
+    compiled = _ORIGINS.sub("", compiled)
     return re.fullmatch(_UNKNOWN.sub(r"[^\\s,()]+(\\([^\\s()]*\\))?", re.escape(compiled)), simulated) is not None
 
 
