@@ -70,6 +70,8 @@ class Kernel:
 
     def __getitem__(self, configuration: Any) -> Callable[..., None]:
         """`k[grid, block, stream, smem]`, as for a kernel of Numba."""
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise CuteError(f"kernel[{configuration!r:.60}]: give grid, block, and optionally stream and smem")
         launch = self.dispatcher[configuration]
         return lambda *args, **named: launch(*static_arguments(self, args, named))
 
