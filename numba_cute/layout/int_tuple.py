@@ -29,7 +29,10 @@ def text(x: Any) -> str:
     """Write `x` in CuTe's notation: (4,(2,?)), with _ for None, ? for what is known only at run time, and ?{div=8} for
     such a multiple of 8. In the simulator run-time numbers are known too."""
     if isinstance(x, tuple):
-        return "(" + ",".join(map(text, x)) + ")"
+        try:
+            return "(" + ",".join(map(text, x)) + ")"
+        except RecursionError:
+            return "(…)"
     if isinstance(x, Leaf):
         known = x.known()
         return text(known) if not isinstance(known, Leaf) else f"?{{div={x.divisor}}}" if x.divisor > 1 else "?"
@@ -277,8 +280,10 @@ def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
 def repeat_as_tuple(x: Any, n: int) -> tuple[Any, ...]:
     """Make (x, x, ...) of `n` elements `x`, n >= 0."""
     n = static_int(n, "n")
-    if not 0 <= n <= 1 << 16:
-        raise CuteError(f"repeat_as_tuple: n={n}: a tuple here has 0 to {1 << 16} elements")
+    if n < 0:
+        raise CuteError(f"repeat_as_tuple: n={n}: a tuple has 0 or more elements")
+    if n > 1 << 16:
+        raise CuteError(f"repeat_as_tuple: n={n}: a tuple here has at most {1 << 16} elements")
     return (x,) * n
 
 

@@ -60,8 +60,11 @@ class Layout(InIR):
     __cute_judges__: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if _sound(self.shape, self.stride):
-            return
+        try:
+            if _sound(self.shape, self.stride):
+                return
+        except RecursionError:
+            raise CuteError("Layout: shape and stride are nested too deep: give tuples of fewer levels") from None
         if not congruent(self.shape, self.stride):
             raise CuteError(
                 f"stride={text(self.stride)} does not match shape={text(self.shape)}: "

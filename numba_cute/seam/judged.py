@@ -22,7 +22,7 @@ def one_number(value: Any, dtype: Any) -> Any:
     of an array of no dimensions."""
     if isinstance(value, (int, float)):
         return value
-    if getattr(value, "ndim", None) == 0 and getattr(value.dtype, "kind", "") in _KINDS_OF_NUMBERS:
+    if getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "kind", "?") in _KINDS_OF_NUMBERS:
         return value[()]
     try:
         return operator.index(value)
@@ -34,7 +34,11 @@ def compared(a: Any, b: Any) -> Any:
     """Return the number that `b` is, to compare `a` with."""
     if isinstance(b, type(a)) or hasattr(b, "value") and hasattr(b, "divisor"):
         return b.value
-    if isinstance(b, (int, float)) or getattr(b, "ndim", None) == 0 and b.dtype.kind in "biuf":
+    if (
+        isinstance(b, (int, float))
+        or getattr(b, "ndim", None) == 0
+        and getattr(getattr(b, "dtype", None), "kind", "?") in "biuf"
+    ):
         return b
     raise CuteError(f"{a!r} is compared with {described(b)}: compare numbers with numbers")
 

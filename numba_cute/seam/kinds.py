@@ -201,6 +201,11 @@ def _sequence(parts: tuple[Any, ...]) -> Kind:
     return Kind(each, holds)
 
 
+def _stands_in(x: Any) -> bool:
+    """Whether a value is what an engine has for another, as the compiler has for a struct."""
+    return type(x).__module__.startswith(("numba_cute.compiler", "numba_cute.sim"))
+
+
 def _of_class(cls: Any) -> Kind | None:
     if getattr(cls, "__cute_element__", False) and not isinstance(cls, type):  # a DType as an annotation: a number
         return NUMBER
@@ -214,10 +219,16 @@ def _of_class(cls: Any) -> Kind | None:
     if getattr(cls, "__cute_element__", False):
         return Kind("an element type, like cute.Float32", lambda x: isinstance(x, cls) and not isinstance(x, type))
     if cls.__name__ == "Tensor" and is_static_class(cls):
-        return Kind("a Tensor", lambda x: isinstance(x, (cls, ArrayView)) or TENSOR.holds(x), "cute.make_tensor")
+        return Kind(
+            "a Tensor",
+            lambda x: isinstance(x, (cls, ArrayView)) or TENSOR.holds(x) or _stands_in(x),
+            "cute.make_tensor",
+        )
     made = getattr(cls, "made_by", "")
     return Kind(
-        article(name.removeprefix("cute.")), lambda x: isinstance(x, cls), made if isinstance(made, str) else ""
+        article(name.removeprefix("cute.")),
+        lambda x: isinstance(x, cls) or _stands_in(x),
+        made if isinstance(made, str) else "",
     )
 
 

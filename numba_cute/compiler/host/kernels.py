@@ -102,13 +102,13 @@ class Kernel:
         return made
 
     def _configured(self, configuration: Any) -> Any:
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise CuteError(f"kernel[{configuration!r:.60}]: give grid, block, and optionally stream and smem")
         if not hasattr(self.dispatcher, "targetoptions"):  # Numba's own simulator
             run = self.dispatcher[configuration]
             return lambda *args, **named: run(*static_arguments(self, args, named))
         from .launching import Launch
 
-        if not isinstance(configuration, tuple) or len(configuration) not in (2, 3, 4):
-            raise ValueError("must specify at least the griddim and blockdim")
         grid, block, stream, smem = (*configuration, 0, 0)[:4] if len(configuration) < 4 else configuration
         return Launch(self, grid, block, None, smem, stream, False)
 
