@@ -97,7 +97,7 @@ HOST = [
     (lambda: host_tensor()[0, 0, 0], r"3 modes, but \(8,4\):\(4,1\) has 2"),
     (lambda: cute.make_identity_tensor((4, 4)).memspace, r"has no memory; its elements are coordinates"),
     (lambda: cute.make_identity_tensor((4, 4)).__setitem__((0, 0), 1), r"elements are coordinates and cannot be set"),
-    (lambda: cute.make_rmem_tensor((4, cute.Int32(4)), F32), r"be indexed at run time; it is known only at run time: make"),
+    (lambda: cute.make_rmem_tensor((4, cute.Int32(4)), F32), r"it is known only at run time: make it static"),
     (lambda: cute.make_rmem_tensor(4, "f32"), r"dtype 'f32' is not an element type"),
     (lambda: cute.make_rmem_tensor_like(cute.make_layout(4)), r"src is a layout, so dtype must be given"),
     (lambda: cute.local_tile(host_tensor(), (4, 4), (0, 0, 0)), r"coord \(0, 0, 0\) has more modes than the 2"),
