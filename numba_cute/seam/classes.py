@@ -12,7 +12,9 @@ import textwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from ...seam import CuteError, traced
+from .error import CuteError
+from .marks import traced
+from .places import at_line
 
 _DESCRIBE = "__cute_describe__"
 
@@ -55,10 +57,11 @@ class _Calls(ast.NodeTransformer):
             s for s in body if isinstance(s, ast.AnnAssign) and s.value is None and isinstance(s.target, ast.Name)
         ]
         if len(node.decorator_list) != 1 or node.bases or node.keywords or len(fields) != len(body):
-            raise CuteError(
+            wrong = CuteError(
                 f"class {node.name} in a kernel: it may describe shared memory, by annotated names under @cute.struct "
-                f"or @cute.union alone; make any other outside of it\n  {self._filename}:{node.lineno}"
+                "or @cute.union alone; make any other outside of it"
             )
+            raise at_line(wrong, self._filename, node.lineno)
         names = ast.Tuple([ast.Constant(f.target.id) for f in fields], ast.Load())  # type: ignore[union-attr]
         kinds = ast.Tuple([f.annotation for f in fields], ast.Load())
         call = ast.Call(
