@@ -97,7 +97,7 @@ def commit() -> str | None:
 
 def place(where: dict[str, Any], gpu: bool) -> str:
     """The machine in a file's name: its GPU, or of a benchmark without one its processor."""
-    return re.sub(r"\W+", "_", (where.get("gpu") if gpu else None) or platform.machine()).lower()
+    return re.sub(r"\W+", "_", (where.get("gpu") if gpu else None) or platform.machine()).strip("_").lower()
 
 
 def save(entry: Entry, result: Result, where: dict[str, Any], results: Path = RESULTS) -> Path:

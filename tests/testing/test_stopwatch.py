@@ -21,7 +21,8 @@ class Driver:
         self.gives = {"cuEventElapsedTime": (0.5,), "cuMemAlloc": (4096,), "cuDeviceGetAttribute": (1 << 20,),
                       "cuStreamEndCapture": ("graph",), "cuGraphGetNodes": (["node"], 1),
                       "cuGraphInstantiate": ("exec",),
-                      "cuDeviceGetName": (b"a GPU\0\0",), "cuDeviceGetUuid": (SimpleNamespace(bytes=bytes(range(16))),),
+                      "cuDeviceGetName": (b"a GPU\0 \1",),
+                      "cuDeviceGetUuid": (SimpleNamespace(bytes=bytes(range(16))),),
                       "cuDriverGetVersion": (13000,), "cuCtxGetDevice": (0,)}  # fmt: skip
 
     def __getattr__(self, name):

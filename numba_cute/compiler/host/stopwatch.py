@@ -183,7 +183,7 @@ class Stopwatch:
         major = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
         minor = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
         return {
-            "gpu": name.rstrip(b"\0").decode(),
+            "gpu": name.partition(b"\0")[0].decode().strip(),
             "uuid": f"GPU-{uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}",
             "compute_capability": f"{major}.{minor}",
             "multiprocessors": self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
