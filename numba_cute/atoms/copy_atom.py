@@ -15,6 +15,7 @@ from ..layout import ComposedLayout, Layout
 from ..layout.pure import pure
 from ..layout.recast import upcast
 from ..seam import CuteError, InIR, StaticEnum, static, traced
+from ..seam.kinds import Coordinate
 from ..tensor.pointer import AddressSpace, Pointer
 from ..tensor.tensor import Tensor, slice_tensor
 from .mma_atom import TiledMma
@@ -177,7 +178,7 @@ class ThrCopy(InIR):
     """One thread's part of a tiled copy. tiled_copy: that copy; thr_idx: the thread, counted from 0."""
 
     tiled_copy: TiledCopy
-    thr_idx: Any
+    thr_idx: Coordinate
 
     def _partition(self, side: str, tensor: Tensor) -> Tensor:
         tiler = self.tiled_copy.tiler_mn
