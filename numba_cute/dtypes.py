@@ -34,8 +34,7 @@ else:
 
 @dataclass(frozen=True, eq=False)  # each is one object: it is a key everywhere, and looked up by identity
 class DType(_Base):
-    """One element type. Called with `value`, it converts that number to a value of the type that is known only at run
-    time.
+    """One element type. Called with `value`, it converts that number to a value of the type, known only at run time.
 
     name: the public name ("BFloat16"); ptx: the PTX type ("bf16"); width: bits; kind: "float", "int", "uint" or "bool";
     numpy: the NumPy (or ml_dtypes) type that holds one element on the host and in the simulator.
