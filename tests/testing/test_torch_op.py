@@ -62,6 +62,15 @@ if torch is not None:
 
 
 DEVICES = [pytest.param("cpu", marks=needs_torch), pytest.param("cuda", marks=[needs_torch, gpu])]
+
+
+def quiet(test):
+    """Of what inductor says of itself: modules that it imports are deprecated, a graph that it begins with is empty."""
+    for said in ("ignore::DeprecationWarning:torch.*", "ignore:The CUDA Graph is empty"):
+        test = pytest.mark.filterwarnings(said)(test)
+    return test
+
+
 everywhere = pytest.mark.parametrize("device", DEVICES)
 
 
@@ -84,6 +93,7 @@ def test_torchs_own_checks_of_operators_pass(device, name):
     torch.library.opcheck(globals()[name], (x, 3) if name == "two" else (x, 2.0))
 
 
+@quiet
 @everywhere
 def test_a_compiled_function_holds_the_operator_whole(device):
     backend = "inductor" if device == "cuda" else "aot_eager"
@@ -136,6 +146,7 @@ def test_a_cuda_graph_captures_it():
         assert (y == 6 * value).all()
 
 
+@quiet
 @pytest.mark.gpu
 @needs_torch
 def test_compiled_with_cuda_graphs_it_is_right():
