@@ -56,13 +56,6 @@ def test_the_readme_is_right_where_there_is_no_repository():
     assert len(named) > 4 and [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_cuda_core_is_bounded_as_the_error_about_it_says():
-    """Tensor maps are made by private modules of its 1.2: no later minor version is promised to have them."""
-    (bound,) = re.findall(r'"(cuda-core[^"]*)"', (ROOT / "pyproject.toml").read_text())
-    assert f"'{bound}'" in (ROOT / "numba_cute" / "compiler" / "host" / "tensormap.py").read_text()
-    assert bound == "cuda-core>=1.2,<1.3"
-
-
 @pytest.mark.slow
 def test_a_source_distribution_passes_its_own_tests(sdist, tmp_path):
     with tarfile.open(sdist) as held:

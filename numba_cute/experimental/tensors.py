@@ -106,7 +106,9 @@ class TensorArray(tuple):  # type: ignore[type-arg]
         made = super().__new__(cls, tensors)
         for i, t in enumerate(made):
             if type(t) is not Tensor or not _in_global_memory(t):
-                raise CuteError(f"TensorArray: tensor {i} {t!r} must be a tensor in global memory, as by from_dlpack")
+                raise CuteError(
+                    f"TensorArray: tensor {i} {shown.shown(t)} must be a tensor in global memory, as by from_dlpack"
+                )
             if _skeleton(t) != _skeleton(made[0]):
                 raise CuteError(
                     f"TensorArray: tensor {i} {t!r} is not like the first one, {made[0]!r}: element type, alignment "

@@ -240,8 +240,7 @@ def _made(call: Any, fn: Any) -> Any:
 def _in_words(fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception) -> CuteError | None:
     """The CuteError for an exception of a call that the user made; None where the library made it, or something of the
     user's raised it, or Python because of the call itself."""
-    if isinstance(e, TypeError):
-        refuse_arguments(fn, args, named, e)
+    refuse_arguments(fn, args, named, e)
     if type(e).__module__ not in _OF_PYTHON or not _is_outermost(sys._getframe(2)) or _is_users(e):
         return None
     return kinds.refusal(fn, args, named, e)

@@ -287,8 +287,8 @@ def _name_of(fn: Any) -> str:
     return str(name).rpartition("<locals>.")[2]
 
 
-def refuse_arguments(fn: Any, args: Sequence[Any], named: Mapping[str, Any], e: TypeError) -> None:
-    """Raise WrongArguments if the TypeError `e` of a call of `fn` is of its arguments' number or names."""
+def refuse_arguments(fn: Any, args: Sequence[Any], named: Mapping[str, Any], e: Exception) -> None:
+    """Raise WrongArguments if a call of `fn` that ended in `e` gave arguments that it does not take."""
     if isinstance(e, CuteError):
         return
     try:

@@ -108,6 +108,7 @@ def _tv_grid(title: str, tv: Any, tile: tuple[int, ...]) -> tuple[str, list[list
         raise CuteError(f"print_latex_tv: layout_tv {tv} must have 2 modes: thread, value")
     rows, columns = tile[0], layout.product(tile[1:]) if len(tile) > 1 else 1
     _limit("print_latex_tv", rows, columns)
+    _limit("print_latex_tv", layout.size(tv, (0,)), layout.size(tv, (1,)))
     holders: dict[int, list[tuple[int, int]]] = {}
     for t in range(layout.size(tv, (0,))):
         for v in range(layout.size(tv, (1,))):

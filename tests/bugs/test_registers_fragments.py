@@ -373,7 +373,7 @@ def test_without_checks_what_nobody_wrote_is_poison(library):
     def kernel(out, whole):
         t = cute.arch.lane_idx()
         if not library:
-            print(end="")
+            print()
         regs, ints = cute.make_rmem_tensor(2, F32), cute.make_rmem_tensor(2, cute.Int32)
         mine = cuda.local.array(2, numba.float32)
         regs[0] = mine[0] = ints[0] = 1
@@ -397,7 +397,7 @@ def test_a_tiled_epilogue_with_bounds_is_silent(seed):
     @cuda.jit
     def kernel(a, c, m):
         t = cuda.threadIdx.x
-        src, dst = (cute.local_tile(cute.make_tensor(x, (8, 32)), (8, 1), (0, t)) for x in (a, c))
+        src, dst = [cute.local_tile(cute.make_tensor(x, (8, 32)), (8, 1), (0, t)) for x in (a, c)]
         pred, old, acc = (
             cute.make_rmem_tensor((8, 1), cute.Boolean), cute.make_rmem_tensor((8, 1), F32),
             cute.make_rmem_tensor((8, 1), F32),

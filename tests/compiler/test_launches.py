@@ -195,7 +195,7 @@ def test_errors_are_said_each_time(launches):
         kernel[1, 32, 0, 300000](t, 1)
     with pytest.raises(cute.CuteError, match="x = 3 is not a multiple of the cluster's 2"):
         cute.launch(kernel, grid=3, block=32, cluster=2)(t, 1)
-    with pytest.raises(ValueError, match="griddim and blockdim"):
+    with pytest.raises(cute.CuteError, match="give grid, block, and optionally stream and smem"):
         annotated[1]
 
 

@@ -89,8 +89,16 @@ composed = st.builds(
     lambda s, offset, outer: Object(cute.ComposedLayout, (s, offset, outer)), swizzled | layouts, numbers,
     dynamic_layouts(),
 )  # fmt: skip
+
+
+def pointer(dtype, space, address, *fields):
+    """A pointer to registers has a file of them as its address; others have a number."""
+    space = AddressSpace.rmem if isinstance(address, RegisterFile) else space
+    return Object(Pointer, (dtype, Constant(space), address, *fields))
+
+
 pointers = st.builds(
-    lambda *fields: Object(Pointer, fields), elements.map(Constant), st.sampled_from(AddressSpace).map(Constant),
+    pointer, elements.map(Constant), st.sampled_from(AddressSpace),
     numbers | st.builds(RegisterFile, elements, st.integers(1, 256)), numbers,
     st.sampled_from([1, 2, 16, 1024]).map(Constant), st.just(Constant(None)) | swizzled,
     st.booleans().map(Constant),

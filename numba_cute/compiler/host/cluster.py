@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from ...seam import CuteError
+from ...seam.shown import described
 
 
 def cluster_shape(*shape: int) -> Callable[[Any], Any]:
@@ -39,6 +40,20 @@ def _copied(f: Any) -> Any:
     copy.__kwdefaults__, copy.__qualname__, copy.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
     copy.__dict__.update(f.__dict__)
     return copy
+
+
+def checked_extents(what: str, given: Any) -> int | tuple[int, ...]:
+    """Return a grid or a block, as `what` names it, as an int or up to three; CuteError if it is none."""
+    try:
+        if isinstance(given, (str, bytes, dict, set)):
+            raise TypeError
+        one = isinstance(given, int) or not hasattr(given, "__len__")
+        dims = (int(given),) if one else tuple(map(int, given))
+    except (TypeError, ValueError, OverflowError, RecursionError, CuteError):
+        dims, one = (), False
+    if not 1 <= len(dims) <= 3:
+        raise CuteError(f"launch: {what} {described(given)}: give an integer, or a tuple of up to three")
+    return dims[0] if one else dims
 
 
 def checked_cluster(shape: Any) -> tuple[int, int, int]:

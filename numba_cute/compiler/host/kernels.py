@@ -18,7 +18,8 @@ from ...seam.constexpr import LAUNCHER, call_as_annotated, in_order, static_argu
 from ...seam.kinds import UserFunction
 from ...seam.plain import with_ordinary_parameters
 from ...seam.prints import printing
-from .cluster import cluster_shape
+from ...seam.shown import shown
+from .cluster import checked_extents, cluster_shape
 
 _MOST_LAUNCHES = 128
 """That a kernel remembers: as many as Numba's."""
@@ -65,6 +66,10 @@ class Kernel:
         if self.targetoptions.get("launch_bounds") is not None or not hasattr(self.dispatcher, "targetoptions"):
             return self
         bounds = (threads,) if blocks is None else (threads, blocks)
+        if not all(isinstance(n, int) for n in bounds):
+            raise CuteError(
+                f"bounded: threads {shown(threads)}, blocks {shown(blocks)} must be integers, blocks or None"
+            )
         if bounds not in self._bounded:
             from .disk_cache import KernelCache  # Numba's own simulator has none
 
@@ -103,7 +108,7 @@ class Kernel:
 
     def _configured(self, configuration: Any) -> Any:
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-            raise CuteError(f"kernel[{configuration!r:.60}]: give grid, block, and optionally stream and smem")
+            raise CuteError(f"kernel[{shown(configuration)}]: give grid, block, and optionally stream and smem")
         if not hasattr(self.dispatcher, "targetoptions"):  # Numba's own simulator
             run = self.dispatcher[configuration]
             return lambda *args, **named: run(*static_arguments(self, args, named))
@@ -144,12 +149,14 @@ class Call:
         launch (sm_90). The kernel is compiled for that (PTX .maxntid, .minnctapersm), unless it was made with
         `launch_bounds=`. CuteError: as `cute.launch`, and bounds that the launch itself does not keep.
         """
-        grid, block = (d if isinstance(d, int) else tuple(map(int, d)) for d in (grid, block))
+        grid, block = checked_extents("grid", grid), checked_extents("block", block)
         if min_blocks_per_mp is not None and (type(min_blocks_per_mp) is not int or min_blocks_per_mp < 1):
             raise CuteError(f"launch: min_blocks_per_mp {min_blocks_per_mp!r} must be an int from 1 on, or None")
         options = {"grid": grid, "block": block, "cluster": cluster, "smem": smem or 0}
         threads = _threads(block)
-        most = threads if max_number_threads is None else _threads(max_number_threads)
+        most = threads
+        if max_number_threads is not None:
+            most = _threads(checked_extents("max_number_threads", max_number_threads))
         if most < threads:
             raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
         launcher = LAUNCHER.get()
@@ -161,7 +168,7 @@ class Call:
 
 
 def _threads(block: Any) -> int:
-    return math.prod((block,) if isinstance(block, int) else map(int, block))
+    return math.prod((block,) if isinstance(block, int) else block)
 
 
 def kernel(function: Any = None, **options: Any) -> Any:

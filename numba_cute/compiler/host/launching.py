@@ -25,7 +25,8 @@ from numba.cuda.dispatcher import (
 from ...seam import CuteError
 from ...seam.constexpr import static_arguments
 from ...seam.recording import recording
-from .cluster import checked_cluster
+from ...seam.shown import described
+from .cluster import checked_cluster, checked_extents
 from .debugging import raising_of_kernel
 from .facts import facts
 from .mapped import changes, mapped
@@ -164,11 +165,16 @@ class Launch:
     def __init__(self, kernel: Any, grid: Any, block: Any, cluster: Any, smem: int, stream: Any, pdl: bool) -> None:
         self.given = kernel
         kernel = getattr(kernel, "dispatcher", kernel)
-        grid, block = normalize_kernel_dimensions(grid, block)
+        grid, block = normalize_kernel_dimensions(checked_extents("grid", grid), checked_extents("block", block))
+        if type(smem) is bool or not hasattr(smem, "__index__"):
+            raise CuteError(f"launch: smem {described(smem)}: give the bytes of dynamic shared memory, or 0")
         self.kernel, self.grid, self.block = kernel, grid, block
         self.cluster = None if cluster is None else checked_cluster(cluster)
         self.smem, self.pdl = smem, pdl
-        self.configuration = _LaunchConfiguration(kernel, grid, block, core_stream(stream), smem)
+        try:
+            self.configuration = _LaunchConfiguration(kernel, grid, block, core_stream(stream), smem)
+        except TypeError as e:
+            raise CuteError(f"launch: stream {described(stream)}: {e}") from e
         handle = int(self.configuration.stream.handle) if named_stream(stream) else None
         self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, pdl)
         self._site: Site | None = None

@@ -97,7 +97,10 @@ def _given(kernel: Any, args: Any) -> Any:
 def _argument_types(args: Any) -> tuple[types.Type, ...]:
     is_types = isinstance(args, tuple) and args and all(isinstance(a, types.Type) for a in args)
     if is_types or (not isinstance(args, tuple) and sigutils.is_signature(args)):
-        return tuple(sigutils.normalize_signature(args)[0])
+        try:
+            return tuple(sigutils.normalize_signature(args)[0])
+        except Exception as e:  # a signature's text is Python, which may do anything
+            raise CuteError(f"args={args!r:.90}: no signature that Numba understands: {e}") from e
     if not isinstance(args, (tuple, list)):
         raise CuteError(f"args={args!r}: compile takes a tuple of example arguments, or a Numba signature")
     return tuple(map(_type, args))

@@ -13,6 +13,7 @@ from numba.cuda import types
 
 from ... import dtypes
 from ...seam import CuteError
+from ...seam.shown import shown
 from ..bridge import tree
 from ..bridge.leaf_types import TENSOR_MAP, Multiple, Registers, TensorMapType, Vector, multiple
 from ..bridge.object_types import StructRef, Value
@@ -63,6 +64,10 @@ class Constant:
 
     def _key(self) -> tuple[type, Any]:
         return type(self.value), repr(self.value) if type(self.value) is float else self.value
+
+    def __post_init__(self) -> None:
+        if type(self.value).__hash__ is None:
+            raise CuteError(f"{shown(self.value)} is no part of a type: it may change; give a tuple")
 
 
 @dataclass(frozen=True)

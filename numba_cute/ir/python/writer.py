@@ -49,7 +49,9 @@ class Literal:
 
     def __str__(self) -> str:
         if isinstance(self.value, float):
-            return f"float({str(self.value)!r})" if self.value - self.value else repr(self.value)
+            if self.value - self.value:  # kernels read no numbers from text
+                return "(1e999 * 0.0)" if self.value != self.value else "1e999" if self.value > 0 else "(-1e999)"
+            return repr(self.value)
         return repr(self.value)
 
 

@@ -97,12 +97,12 @@ class Number(seam.Leaf):
     def view(self, kind: Any) -> Any:
         """The same bits as a number of another type of NumPy's, of the same width."""
         try:
-            bits = np.array(self.value, self.dtype.numpy).view(getattr(kind, "numpy", kind))
+            bits = np.array(self.value, self.dtype.numpy).view(getattr(kind, "numpy", kind)).reshape(1)
         except (TypeError, ValueError):
             raise seam.CuteError(
                 f"view({shown.shown(kind)}): give a type of NumPy's of {self.dtype.width} bits"
             ) from None
-        return typed(from_numpy(bits.dtype), elements(bits.reshape(1))[0])
+        return typed(from_numpy(bits.dtype), elements(bits)[0])
 
     def item(self) -> Any:
         return self

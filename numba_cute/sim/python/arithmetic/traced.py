@@ -122,7 +122,7 @@ def arithmetic(op: str, a: Any, b: Any) -> Any:
 
 def divides(op: str, a: Any, b: Any, t: DType) -> int:
     """What is known to divide the result."""
-    if not (type(a) is int or type(b) is int or a.divisor > 1 or b.divisor > 1):
+    if not any(type(x) is int or getattr(x, "divisor", 1) > 1 for x in (a, b)):
         return 1
     known = seam.divisor_of(op, a, b)
     return known if t.signed or op not in _WRAPPING else known & -known
