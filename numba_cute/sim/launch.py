@@ -350,6 +350,8 @@ TOGETHER_FAILED = (
 
 def _is_fault(e: Exception) -> bool:
     """Tell whether what a run of lanes together raised, and a run one by one did not, is this library's own fault."""
+    if isinstance(e, CuteError) and isinstance(e.__cause__, Exception):
+        e = e.__cause__  # what a call of the library's ended in, and the facade put into words
     frame = innermost(e.__traceback__)
     return not isinstance(e, (CuteError, NotTogether)) and frame is not None and in_library(frame.f_code)
 
@@ -381,7 +383,7 @@ def _thread(body: Any, run: Run, thread: Thread, values: Callable[[], Any]) -> l
             told.add_note(at)
         if told is e:
             raise
-        raise told from None
+        raise told from (None if together is None else e.__cause__)  # lanes together run again, one by one
 
 
 def _dim3(name: str, value: Any) -> tuple[int, int, int]:
