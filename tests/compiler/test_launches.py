@@ -243,7 +243,8 @@ def test_a_launch_keeps_no_tensor(launches):
             gone = weakref.ref(t)
             launch(t, 1)
             del t
-            gc.collect()
+            if gone() is not None:  # looking through all there is takes seconds
+                gc.collect()
             assert gone() is None
 
 

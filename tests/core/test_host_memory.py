@@ -188,10 +188,10 @@ def test_parts_and_pointers_keep_their_array_alive():
     held = weakref.ref(array)
     part = from_dlpack(array)[None, 2].iterator + 1
     del array
-    gc.collect()
     assert held() is not None
     del part
-    gc.collect()
+    if held() is not None:  # looking through all there is takes seconds
+        gc.collect()
     assert held() is None
 
 

@@ -81,10 +81,10 @@ def test_the_tensor_keeps_its_array_alive_and_nothing_else_does():
     alive = weakref.ref(array)
     t = from_dlpack(array).mark_layout_dynamic()
     del array
-    gc.collect()
     assert alive() is not None
     del t
-    gc.collect()
+    if alive() is not None:  # looking through all there is takes seconds
+        gc.collect()
     assert alive() is None
 
 
