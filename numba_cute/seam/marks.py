@@ -276,7 +276,7 @@ class _Members(NamedEnum):
             return super().__call__(value, *args, **named)
         except (ValueError, RecursionError, TypeError):
             if args or named:
-                raise
+                raise TypeError(f"{cls.__name__} takes one value, a member's") from None
             return cls._missing_(value)
 
 

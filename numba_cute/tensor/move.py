@@ -133,6 +133,21 @@ def _from_regs(src: seam.Regs, dst: Pointer, size: int) -> None:
     b.copy_from_regs(whole, dst.space.name, physical(dst), size)
 
 
+THREADS_OWN = 512 << 10
+"""The most bytes of registers and local memory that a thread has (CUDA C++ Programming Guide, "Technical
+Specifications per Compute Capability")."""
+
+
+def fits_a_thread(what: str, count: int, dtype: Any) -> int:
+    """Return the `count` of elements of `dtype` that `what` makes for each thread; CuteError if no thread has room."""
+    if count * dtype.width > 8 * THREADS_OWN:
+        raise CuteError(
+            f"{what}: {count} elements of {dtype} are more than the {THREADS_OWN // 1024} KiB of registers and local "
+            "memory that a thread has; give each thread a part"
+        )
+    return count
+
+
 def _whole(size: int) -> seam.Regs:
     """New registers for elements narrower than a byte that take so many bytes together."""
     dtype = {1: Uint8, 2: Uint16}.get(size, Uint32)

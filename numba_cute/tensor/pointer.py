@@ -54,9 +54,11 @@ class Pointer(InIR):
 
     def __post_init__(self) -> None:
         if not isinstance(self.dtype, DType):
-            raise CuteError(f"Pointer: dtype {self.dtype!r} is not an element type; use one like cute.Float32")
+            raise CuteError(
+                f"Pointer: dtype {shown.shown(self.dtype)} is not an element type; use one like cute.Float32"
+            )
         if not isinstance(self.space, AddressSpace):
-            raise CuteError(f"Pointer: space {self.space!r} is not a member of cute.AddressSpace")
+            raise CuteError(f"Pointer: space {shown.shown(self.space)} is not a member of cute.AddressSpace")
         at = self.address
         if type(at) is not int and not isinstance(at, Leaf) and self.space is not AddressSpace.rmem:
             self._judge_address()

@@ -10,6 +10,7 @@ from ..dtypes import Boolean, DType, Float32, Int32
 from ..layout import IntTuple
 from ..seam import CuteError, Number, StaticEnum, static, traced
 from ..seam.words import how_static
+from .move import fits_a_thread
 
 __all__ = [
     "ReductionKind", "ReductionOp", "TensorSSA", "all_", "any_", "empty_like", "full", "full_like", "ones_like",
@@ -428,7 +429,8 @@ def full(shape: IntTuple, fill_value: Number, dtype: DType) -> TensorSSA:
     if not seam.is_static(shape):
         raise CuteError(f"full: shape {shape} must be static, for registers are{how_static(shape)}")
     value = seam.current().cast(fill_value, dtype)
-    return TensorSSA(seam.current().pack(dtype, (value,) * int(layout.size(shape))), shape, dtype)
+    count = fits_a_thread("full", int(layout.size(shape)), dtype)
+    return TensorSSA(seam.current().pack(dtype, (value,) * count), shape, dtype)
 
 
 def _like(a: Any, dtype: DType | None) -> tuple[Any, DType]:

@@ -15,7 +15,7 @@ from ..seam import CuteError, InIR, Leaf, shown, static, traced
 from ..seam.words import how_static
 from . import dynamic
 from .address import Address
-from .move import move
+from .move import fits_a_thread, move
 from .offsets import add, check_coord, has_none, needs_64_bits, placed, places, sliced, wide_offset
 from .pointer import AddressSpace, Pointer, recast_ptr
 from .ssa import TensorSSA
@@ -406,7 +406,7 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: DType) -> Tensor:
         )
     if not isinstance(dtype, DType):
         raise CuteError(f"make_rmem_tensor: dtype {dtype!r} is not an element type; use one like cute.Float32")
-    file = seam.current().registers(dtype, int(layout.cosize(lay)))
+    file = seam.current().registers(dtype, fits_a_thread("make_rmem_tensor", int(layout.cosize(lay)), dtype))
     return Tensor(Pointer(dtype, AddressSpace.rmem, file, 0, 16), lay)
 
 

@@ -27,6 +27,10 @@ class JitArguments:
         self._kept.append(kept)
 
 
+MOST_CALLS = 1_000_000
+"""The most calls that `benchmark` makes: more are a mistake, or take hours."""
+
+
 def get_workspace_count(
     one_workspace_bytes: int, warmup_iterations: int, iterations: int, *, device: Any = None
 ) -> int:  # fmt: skip
@@ -67,8 +71,8 @@ def benchmark(
     """
     sets = _arguments(kernel_arguments, workspace_generator, workspace_count)
     for name, value, least in (("warmup_iterations", warmup_iterations, 0), ("iterations", iterations, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise CuteError(f"benchmark: {name} {value!r} must be an int from {least} on")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_CALLS:
+            raise CuteError(f"benchmark: {name} {value!r} must be an int from {least} to {MOST_CALLS}")
     watch = Stopwatch(stream) if device is None else device
 
     def bound(given: JitArguments) -> Callable[[], Any]:

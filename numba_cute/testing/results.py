@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..seam import CuteError
 from .statistics import Interval, median, median_interval
 
 __all__ = ["Comparison", "Timing"]
@@ -22,6 +23,10 @@ class Timing:
     samples: tuple[float, ...]
     clocks: dict[str, float] | None = None
     host: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.samples:
+            raise CuteError(f"Timing {self.name!r}: samples are empty; give one time or more")
 
     @property
     def median(self) -> float:
@@ -88,7 +93,9 @@ class Comparison:
 
     @property
     def fastest(self) -> str:
-        """The name of the contender with the least median."""
+        """The name of the contender with the least median. CuteError: none was timed."""
+        if not self.timings:
+            raise CuteError(f"no contender was timed: {self.failed or 'none was given'}")
         return min(self.timings, key=lambda name: self.timings[name].median)
 
     def speed(self, name: str) -> tuple[float, Interval]:

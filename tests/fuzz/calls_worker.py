@@ -12,6 +12,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import signal
 import struct
@@ -215,6 +216,10 @@ def _place(e: BaseException) -> str | None:
     return found
 
 
+USERS_ARITY = re.compile(r"(plain|<lambda>)\(\) (takes|missing|got)")
+"""What Python says of the pool's functions; cute.jit may have given them longer names."""
+
+
 def _is_arity(call: Call) -> bool:
     """Whether the arguments are too many, too few, or of other names than the parameters."""
     what, args, named = call.called
@@ -249,7 +254,9 @@ def judged(call: Call, e: BaseException) -> dict[str, str] | None:
         innermost = _frames(e)[-1].f_code.co_filename
         if innermost.endswith("calls_pool.py"):
             return None  # of a callback
-        if isinstance(e, TypeError) and str(e).startswith(("_things.<locals>", "plain()")):
+        if type(e).__name__ == "CudaSupportError":
+            return None  # there is no driver
+        if isinstance(e, TypeError) and USERS_ARITY.search(str(e)):
             return None  # a function of the user's that is called with other arguments than it has
     said = f"{type(cause).__name__}: {cause}"[:200]
     return {"kind": kind, "place": str(place), "error": type(cause).__name__, "said": said, "call": call.written}

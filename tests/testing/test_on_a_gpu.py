@@ -123,7 +123,7 @@ def tuned_copy(src, dst, blocks=1):
     copying[blocks, 256](from_dlpack(src), from_dlpack(dst))
 
 
-@cute.autotune({"cycles": [1000, 100_000]}, restore="out", isolate=60.0, workers=2, pace=QUICK, progress=False)
+@cute.autotune({"cycles": [1000, 5_000_000]}, restore="out", isolate=60.0, workers=2, pace=QUICK, progress=False)
 def isolated_wait(out, cycles=0):
     waiting[1, 1](from_dlpack(out), cycles)
 

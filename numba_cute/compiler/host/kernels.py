@@ -87,7 +87,7 @@ class Kernel:
         except (KeyError, TypeError):
             return self._remembered(configuration, self._configured(configuration))
 
-    def launch_of(self, bounds: tuple[int, int | None], settings: dict[str, Any]) -> Callable[..., None]:
+    def _launch_of(self, bounds: tuple[int, int | None], settings: dict[str, Any]) -> Callable[..., None]:
         """Return what launches the kernel, as `bounded` by `bounds`, with the settings of `cute.launch`: the same each
         time, but for a method, which is its object's."""
         key = (bounds, *settings.values())
@@ -164,7 +164,7 @@ class Call:
             launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, options)
             return
         settings = {**options, "stream": stream or 0, "pdl": use_pdl}
-        self.kernel.launch_of((most, min_blocks_per_mp), settings)(*self.args)
+        self.kernel._launch_of((most, min_blocks_per_mp), settings)(*self.args)
 
 
 def _threads(block: Any) -> int:

@@ -118,6 +118,8 @@ def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, 
     kernel = setting.kernel
     if kernel.debug or kernel.extensions:
         return None
+    if len(args) != len(kernel.argument_types):
+        raise TypeError(f"{kernel.entry_name} takes {len(kernel.argument_types)} arguments; {len(args)} are given")
     maker = _Maker(kernel, changed)
     try:
         for i, (a, t) in enumerate(zip(args, kernel.argument_types, strict=True)):

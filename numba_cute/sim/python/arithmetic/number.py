@@ -77,7 +77,10 @@ class Number(seam.Leaf):
         return int(self.value)
 
     def __int__(self) -> int:
-        return int(self.value)
+        try:
+            return int(self.value)
+        except (OverflowError, ValueError):
+            raise seam.CuteError(f"{self.value} has no integer") from None
 
     def __float__(self) -> float:
         return float(self.value)
