@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..seam import CuteError
+from ..seam.shown import described
 from .statistics import Interval, median, median_interval
 
 __all__ = ["Comparison", "Timing"]
@@ -25,8 +26,11 @@ class Timing:
     host: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.samples:
-            raise CuteError(f"Timing {self.name!r}: samples are empty; give one time or more")
+        times = self.samples if isinstance(self.samples, (tuple, list)) else ()
+        if not times or not all(isinstance(t, (int, float)) for t in times):
+            raise CuteError(f"Timing: samples {described(self.samples)}: give a tuple of one time or more")
+        if self.host is not None and not isinstance(self.host, (int, float)):
+            raise CuteError(f"Timing: host {described(self.host)}: give microseconds, or None")
 
     @property
     def median(self) -> float:
@@ -87,6 +91,11 @@ class Comparison:
     settled: bool = True
     failed: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        held = self.timings.values() if isinstance(self.timings, dict) else (None,)
+        if not all(isinstance(t, Timing) for t in held):
+            raise CuteError(f"Comparison: timings {described(self.timings)}: give a dict of Timings, by name")
 
     def __getitem__(self, name: str) -> Timing:
         return self.timings[name]

@@ -193,7 +193,7 @@ def test_the_references_benchmark_refuses_what_it_cannot_call():
         ({"kernel_arguments": cute.testing.JitArguments(), "workspace_generator": list}, "not both"),
         ({"workspace_generator": list}, "what it gives, \\[\\] must be JitArguments"),
         ({"kernel_arguments": (1,)}, "must be JitArguments"),
-        ({"iterations": 0}, "iterations 0 must be an int from 1 on"),
+        ({"iterations": 0}, "iterations 0 must be an int from 1 to 1000000"),
         ({"workspace_count": 0}, "workspace_count 0"),
     ):
         with pytest.raises(cute.CuteError, match=words):
