@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times, tuning and conversion on a real GPU."""
 
+import os
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -22,6 +24,8 @@ from numba_cute.testing import (
 from numba_cute.testing.measuring import Pace
 
 pytestmark = pytest.mark.gpu
+SHARED = "PYTEST_XDIST_WORKER" in os.environ
+"""Whether other tests use the GPU meanwhile."""
 N = 1 << 24
 QUICK = Pace(turn=0.02, least=0.1, most=0.5, rest=0.02)
 
@@ -61,7 +65,7 @@ def test_graphs_and_events_agree_on_long_kernels(arrays):
     launch = copy(arrays, stream)
     plain = compare({"copy": launch}, stream=stream, pace=QUICK)["copy"].median
     graphed = compare({"copy": launch}, stream=stream, graphs=True, pace=QUICK)["copy"].median
-    assert graphed == pytest.approx(plain, rel=0.4)  # other tests may share the GPU
+    assert graphed == pytest.approx(plain, rel=0.5 if SHARED else 0.1)
 
 
 def test_graphs_leave_the_hosts_time_out(arrays):
@@ -84,7 +88,7 @@ def test_the_default_stream_cannot_be_captured(arrays):
 def test_contenders_that_are_the_same_are_as_fast(arrays, regime):
     launch = copy(arrays)
     c = compare({"a": launch, "b": launch}, regime=regime, pace=QUICK)
-    assert c.speed("b")[0] == pytest.approx(1, abs=0.05)
+    assert c.speed("b")[0] == pytest.approx(1, abs=0.4 if SHARED else 0.05)
     assert c.machine["gpu"] and c.machine["multiprocessors"] > 1 and c.machine["uuid"].startswith("GPU-")
 
 
