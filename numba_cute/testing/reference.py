@@ -96,8 +96,8 @@ def benchmark(
 def _arguments(given: Any, generator: Any, count: Any) -> list[JitArguments]:
     if given is not None and generator is not None:
         raise CuteError("benchmark: give kernel_arguments or workspace_generator, not both")
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise CuteError(f"benchmark: workspace_count {count!r} must be an int from 1 on")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_CALLS:
+        raise CuteError(f"benchmark: workspace_count {count!r} must be an int from 1 to {MOST_CALLS}")
     sets = [given or JitArguments()] if generator is None else [generator() for _ in range(count)]
     for s in sets:
         if not isinstance(s, JitArguments):

@@ -279,6 +279,8 @@ class SimBackend:
         return as_array(vector, dst)
 
     def pack(self, dtype: DType, values: Sequence[Any]) -> Any:
+        if len(values) > 1 and all(v is values[0] for v in values):
+            return np.full(len(values), as_number(values[0], dtype), dtype.numpy)
         return np.array([as_number(v, dtype) for v in values], dtype.numpy)
 
     def lane(self, vector: Any, index: int) -> Any:
