@@ -18,6 +18,8 @@ from numba_cute.nvgpu.common.by_row import legal_values
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
+from ..atoms.test_umma_scaled import check_product, operation
+
 
 def simplest(cls):
     """An operation of this class, each field the first value that its rows allow."""
@@ -249,6 +251,16 @@ def test_the_matrix_units_instructions_multiply(run, rng):
 
     args = [lambda place, x=x: from_dlpack(place(x), assumed_align=16) for x in (a, b, out)]
     run(by_the_matrix_unit(32), 1, 128, args, outputs=[out], check=check, arch="sm_100a")
+
+
+@pytest.mark.parametrize(
+    ("cls", "types"),
+    [(tcgen05.MmaMXF8Op, (cute.Float8E4M3FN,)), pytest.param(tcgen05.MmaMXF4Op, (), marks=pytest.mark.slow)],
+    ids=["mxf8", "mxf4"],
+)
+def test_the_matrix_unit_multiplies_with_scale_factors(run, rng, cls, types):
+    op = operation(cls, types, (128, 32))
+    check_product(run, rng, op, (128, 32, 4 * op.shape_mnk[2]), issue=ir.tcgen05_block_scaled_mma)
 
 
 # ------------------------------------------------------------------ what they refuse
