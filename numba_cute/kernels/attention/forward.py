@@ -30,7 +30,8 @@ class Form(NamedTuple):
 
     dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
     and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
-    that side. turns: whether the warpgroups take turns.
+    that side. turns: whether the warpgroups take turns. draws: whether a CTA that is done draws the next tile from a
+    counter, or takes every so manieth.
     """
 
     dtype: cute.DType
@@ -42,6 +43,7 @@ class Form(NamedTuple):
     left: bool = False
     right: bool = False
     turns: bool = True
+    draws: bool = False
 
     @property
     def groups(self):
@@ -80,7 +82,8 @@ def layouts(form):
 def make_kernel(form):
     """The kernel of a form."""
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
-    group, threads, has_left, has_right, turns = form.group, form.threads, form.left, form.right, form.turns
+    group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
+    turns, draws = form.turns, form.draws
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout, o_layout = layouts(form)
@@ -134,10 +137,21 @@ def make_kernel(form):
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
 
+    @cuda.jit
+    def draw(counter, tiles, ctas):
+        """Draw the number of the next tile; who draws the last one sets the counter back. A whole warp."""
+        drawn = cute.Int32(0)
+        if arch.lane_idx() == 0:
+            drawn = cute.Int32(arch.atomic_add(counter.iterator, 1))
+            if drawn == tiles - 1:
+                arch.atomic_exch(counter.iterator, 0)
+        return arch.shuffle_sync(drawn, 0) + ctas
+
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, queries, keys, heads, batch, section, left, right, scale_log2
-    ):
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, queries, keys, heads, batch, section, left, right,
+        scale_log2,
+    ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
         if warp_idx == 0:
@@ -164,18 +178,25 @@ def make_kernel(form):
             num_stages=STAGES, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, 4 * groups),
             tx_count=v_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="V",
         )  # fmt: skip
+        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(STAGES), 16, None, "drawn")
+        tile_pipe = pipeline.PipelineAsync.create(
+            num_stages=STAGES, producer_group=CooperativeGroup(Agent.Warp),
+            consumer_group=CooperativeGroup(Agent.Thread, 128 * groups),
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="tiles",
+        )  # fmt: skip
         pipeline.pipeline_init_arrive()
         pipeline.pipeline_init_wait()
 
         tiles_m = (queries + tile_m - 1) // tile_m
         tiles = tiles_m * heads * batch
-        cta, ctas = arch.block_idx()[0], arch.grid_dim()[0]
+        index, ctas = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(producer_registers)
             if warp_idx == 0:
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
-                for index in range(cta, tiles, ctas):
+                tells = tile_pipe.make_producer()
+                while index < tiles:
                     m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
                     begin, end, _, _ = blocks_of(m, queries, keys, left, right)
                     gQ = cute.local_tile(mQ[None, None, head, b], (tile_m, d), (None, 0))
@@ -201,6 +222,16 @@ def make_kernel(form):
                         cute.copy(tma_v, tVgV[None, end - i], tVsV[None, stage.index], tma_bar_ptr=stage.barrier)
                     stage = loads_v.acquire_and_advance()
                     cute.copy(tma_v, tVgV[None, begin], tVsV[None, stage.index], tma_bar_ptr=stage.barrier)
+                    if cute.const_expr(draws):
+                        index = draw(counter, tiles, ctas)
+                        place = tells.acquire_and_advance()
+                        if arch.lane_idx() == 0:
+                            drawn[place.index] = index
+                        place.commit()
+                    else:
+                        index += ctas
+                if cute.const_expr(draws):
+                    tells.tail()
                 loads_q.tail()
                 loads_k.tail()
                 loads_v.tail()
@@ -233,7 +264,8 @@ def make_kernel(form):
                     next_one.arrive()  # the first warpgroup begins
 
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
-            for index in range(cta, tiles, ctas):
+            told = tile_pipe.make_consumer()
+            while index < tiles:
                 m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
                 begin, end, whole_begin, whole_end = blocks_of(m, queries, keys, left, right)
                 query = m * tile_m + row
@@ -302,6 +334,12 @@ def make_kernel(form):
                     arch.cp_async_bulk_commit_group()
                     arch.cp_async_bulk_wait_group(0, read=True)
                     tile.release()
+                if cute.const_expr(draws):
+                    place = told.wait_and_advance()
+                    index = drawn[place.index]
+                    place.release()
+                else:
+                    index += ctas
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival
@@ -327,17 +365,19 @@ def tile_of(d, dv, left, right):
     return 128, 128 if d <= 192 else 80
 
 
-def arguments(q, k, v, o, lse, sms, scale=None, window=(None, None), tile=None, turns=None):
+def arguments(q, k, v, o, lse, counter, sms, scale=None, window=(None, None), tile=None, turns=None, draws=None):
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
 
-    q, o: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d); lse: (batch, heads, queries).
+    q, o: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d); lse: (batch, heads, queries); counter: an int32
+    that is 0 before and after a launch.
     """
     (batch, queries, heads, d), (_, keys, kv_heads, dv) = q.shape, v.shape
     dtype = cute.runtime.from_dlpack(q).element_type
     left, right = window
     tile_m, tile_n = tile or tile_of(d, dv, left is not None, right is not None)
     turns = d <= 128 if turns is None else turns
-    form = Form(dtype, d, dv, heads // kv_heads, tile_m, tile_n, left is not None, right is not None, turns)
+    draws = right is not None if draws is None else draws
+    form = Form(dtype, d, dv, heads // kv_heads, tile_m, tile_n, left is not None, right is not None, turns, draws)
     q_layout, k_layout, v_layout, o_layout = layouts(form)
     rows, columns = [1, 3, 2, 0], [3, 1, 2, 0]
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
@@ -354,5 +394,5 @@ def arguments(q, k, v, o, lse, sms, scale=None, window=(None, None), tile=None, 
     scale_log2 = softmax.LOG2_E * (1 / math.sqrt(d) if scale is None else scale)
     section = section_of(keys, d + dv, dtype.width // 8, heads // kv_heads)
     whole = [cute.Int32(x or 0) for x in (queries, keys, heads, batch, section, left, right)]
-    args = (*tq, *tk, *tv, *to, lse, *whole, cute.Float32(scale_log2))
+    args = (*tq, *tk, *tv, *to, lse, cute.runtime.from_dlpack(counter), *whole, cute.Float32(scale_log2))
     return kernel_of(form), args, min(tiles, sms), form.threads
