@@ -5,8 +5,8 @@ The layout algebra says what a permutation is: the strides of x, in the order of
 left of it decides how it is done.
 
 - One mode: a copy. The innermost mode is the same in both: vectors move, each to its place (`gather`).
-- Another mode is innermost: a tile of both goes by way of shared memory, read along x's innermost mode and written along
-  the result's, with vectors of up to 16 bytes on both sides (`turn`). The chunks of a row in shared memory are
+- Another mode is innermost: a tile of both goes by way of shared memory, read along x's innermost mode and written
+  along the result's, with vectors of up to 16 bytes on both sides (`turn`). The chunks of a row in shared memory are
   exchanged with each other, by the row's number, so that neither side meets a bank twice.
 - x's innermost mode is too short for a tile: each thread gathers the elements of one vector of the result (`gather`).
 """
@@ -39,13 +39,14 @@ TURNING, GATHERING = 256, 256  # threads
 @dataclass(frozen=True)
 class Tile:
     """How `turn` cuts. rows, columns: a tile's extents along x's innermost mode, and along the result's. read, write:
-    elements that move at once on either side. chunk: those of 16 bytes."""
+    elements that move at once on either side. chunk: those of 16 bytes. flight: what a thread reads before it waits."""
 
     rows: int
     columns: int
     read: int
     write: int
     chunk: int
+    flight: int
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,14 @@ def turn(x_memory, y_memory, shape, x_strides, y_strides, tile: cute.Constexpr):
     s = smem.allocate_tensor(dtype, cute.make_layout((chunk, tile.rows // chunk, tile.columns)), VECTOR, None, "tile")
 
     pieces = tile.rows // tile.read  # of a column
-    for start in cute.range_constexpr(0, pieces * tile.columns, TURNING * IN_FLIGHT):
-        held = cute.make_rmem_tensor((tile.read, IN_FLIGHT), dtype)
+    for start in cute.range_constexpr(0, pieces * tile.columns, TURNING * tile.flight):
+        held = cute.make_rmem_tensor((tile.read, tile.flight), dtype)
         held.fill(0)
-        for n in cute.range_constexpr(IN_FLIGHT):
+        for n in cute.range_constexpr(tile.flight):
             i, j = (start + n * TURNING + tidx) % pieces, (start + n * TURNING + tidx) // pieces
             if i * tile.read < rows and j < columns:
                 cute.autovec_copy(cute.local_tile(gx, (tile.read, 1), (i, j)), held[None, n])
-        for n in cute.range_constexpr(IN_FLIGHT):
+        for n in cute.range_constexpr(tile.flight):
             i, j = (start + n * TURNING + tidx) % pieces * tile.read, (start + n * TURNING + tidx) // pieces
             place = cute.local_tile(s[None, i // chunk ^ j // chunk % 8, j], (tile.read,), (i % chunk // tile.read,))
             cute.autovec_copy(held[None, n], place)
@@ -164,7 +165,8 @@ def turning(x: Any, y: Any, shape: Any, steps: Any, inner: int, most: int) -> en
     shape, steps, compact = (*shape, 1), (*steps, 0), (*compact, 0)
     read = widest(most, [shape[inner], steps[0], *(steps[m] for m in others)], x)
     write = widest(most, [shape[0]], y)
-    tile = Tile(ROWS[most], COLUMNS[most], read, write, most)
+    size = ROWS[most] * COLUMNS[most]
+    tile = Tile(ROWS[most], COLUMNS[most], read, write, most, min(IN_FLIGHT, size // read // TURNING))
     tiles = -(-shape[inner] // tile.rows) * -(-shape[0] // tile.columns) * math.prod(shape[m] for m in others)
 
     def numbers(kind: Any, of: Any, first: Any) -> Any:
@@ -189,7 +191,7 @@ COLUMNS = {16: 128, 8: 128, 4: 64, 2: 64}
 
 
 def widest(most: int, numbers: Sequence[int], *arrays: Any) -> int:
-    """How many elements, a power of two and at most `most`, divide all of `numbers`; 1, unless all arrays are aligned."""
+    """How many elements, a power of two and at most `most`, divide all of `numbers`; 1, if an array is not aligned."""
     return math.gcd(most, *numbers) if all(map(entry.aligned, arrays)) else 1
 
 
@@ -198,7 +200,8 @@ def result(x: torch.Tensor, order: list[int]) -> torch.Tensor:
     entry.check("permute", "x", x, last=False)
     if sorted(order) != list(range(len(x.shape))):
         raise CuteError(
-            f"permute: order is {tuple(order)}, and x has {len(x.shape)} modes; name each of 0 to {len(x.shape) - 1} once"
+            f"permute: order is {tuple(order)}, and x has {len(x.shape)} modes; "
+            f"name each of 0 to {len(x.shape) - 1} once"
         )
     return x.new_empty([x.shape[m] for m in order])
 
