@@ -136,8 +136,8 @@ def plan(x: Any, y: Any, order: Sequence[int]) -> entry.Work:
     x: an array of torch's or NumPy's, of any strides. y: the result, contiguous. order: the mode of x that each mode of
     y is.
     """
-    extents, strides = [x.shape[m] for m in order], [entry.strides(x)[m] for m in order]
-    of_x = cute.coalesce(cute.make_layout(tuple(extents[::-1]), stride=tuple(strides[::-1])))
+    back, steps_of = order[::-1], entry.strides(x)  # mode 0 is the result's innermost
+    of_x = cute.coalesce(cute.make_layout(tuple(x.shape[m] for m in back), stride=tuple(steps_of[m] for m in back)))
     shape, steps = cute.flatten_to_tuple(of_x.shape), cute.flatten_to_tuple(of_x.stride)
     dtype = entry.element_type(x)
     most = 8 * VECTOR // dtype.width
@@ -158,11 +158,11 @@ def plan(x: Any, y: Any, order: Sequence[int]) -> entry.Work:
     )  # fmt: skip
 
 
-def turning(x: Any, y: Any, shape: Any, steps: Any, inner: int, most: int) -> entry.Work:
+def turning(x: Any, y: Any, extents: Any, strides: Any, inner: int, most: int) -> entry.Work:
     """Plan `turn` for a coalesced layout, whose mode `inner` is x's innermost. most: elements of a vector."""
+    others = [m for m in range(1, len(extents)) if m != inner] or [len(extents)]
+    shape, steps = (*extents, 1), (*strides, 0)
     compact = [math.prod(shape[:m]) for m in range(len(shape))]  # y's strides
-    others = [m for m in range(1, len(shape)) if m != inner] or [len(shape)]
-    shape, steps, compact = (*shape, 1), (*steps, 0), (*compact, 0)
     read = widest(most, [shape[inner], steps[0], *(steps[m] for m in others)], x)
     write = widest(most, [shape[0]], y)
     size = ROWS[most] * COLUMNS[most]
