@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.np.numpy_support import as_dtype
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ....dtypes import DType, Scalar
@@ -108,6 +109,12 @@ class Plan:
         self._pointers = (ctypes.c_int64 * max(1, self._count))(*(start + o for o in self._offsets[: self._count]))
         self.kept.append(aligned)
         self.words[words.POINTERS // 8] = ctypes.addressof(self._pointers)
+
+
+def _itemsize(dtype: Any) -> int:
+    """The bytes of an array's element: of bfloat16 too, which NumPy has not."""
+    bits = getattr(dtype, "bitwidth", None)
+    return int(bits) // 8 if bits else int(as_dtype(dtype).itemsize)
 
 
 def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]]) -> Plan | None:
@@ -340,7 +347,7 @@ class _Maker:
         )  # fmt: skip
 
     def array(self, a: Any, t: Any, here: tuple[int, int]) -> None:
-        itemsize = np.dtype(str(t.dtype)).itemsize if t.dtype != types.boolean else 1
+        itemsize = _itemsize(t.dtype)
         start, _ = self.place([0, 0, 0, itemsize, 0] + [0] * (2 * t.ndim))
         if t.ndim > words.MOST_DIMS:
             raise Unknown
