@@ -64,6 +64,11 @@ def memory(t, shape, strides, elements):
     return cute.make_tensor(at, cute.make_layout(shape, stride=strides))
 
 
+def exchanged(c, column, chunk):
+    """Where chunk c of a column stands in shared memory: so columns that are read together lie in different banks."""
+    return c ^ column // chunk % 8
+
+
 @cuda.jit(launch_bounds=TURNING)
 def turn(x_memory, y_memory, shape, x_strides, y_strides, tile: cute.Constexpr):
     """y = x, each with modes (x's innermost, the result's innermost, (others)); of both, all strides but the 1.
@@ -85,28 +90,35 @@ def turn(x_memory, y_memory, shape, x_strides, y_strides, tile: cute.Constexpr):
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(dtype, cute.make_layout((chunk, tile.rows // chunk, tile.columns)), VECTOR, None, "tile")
 
-    pieces = tile.rows // tile.read  # of a column
-    for start in cute.range_constexpr(0, pieces * tile.columns, TURNING * tile.flight):
+    # In: neighbouring threads read neighbouring parts of chunks; each step is some columns further.
+    part, c, j = cute.idx2crd(tidx, (chunk // tile.read, tile.rows // chunk, TURNING * tile.read // tile.rows))
+    i, further = c * (chunk // tile.read) + part, TURNING * tile.read // tile.rows
+    for start in cute.range_constexpr(0, tile.columns // further, tile.flight):
         held = cute.make_rmem_tensor((tile.read, tile.flight), dtype)
         held.fill(0)
         for n in cute.range_constexpr(tile.flight):
-            i, j = (start + n * TURNING + tidx) % pieces, (start + n * TURNING + tidx) // pieces
-            if i * tile.read < rows and j < columns:
-                cute.autovec_copy(cute.local_tile(gx, (tile.read, 1), (i, j)), held[None, n])
+            column = j + (start + n) * further
+            if i * tile.read < rows and column < columns:
+                cute.autovec_copy(cute.local_tile(gx, (tile.read, 1), (i, column)), held[None, n])
         for n in cute.range_constexpr(tile.flight):
-            i, j = (start + n * TURNING + tidx) % pieces * tile.read, (start + n * TURNING + tidx) // pieces
-            place = cute.local_tile(s[None, i // chunk ^ j // chunk % 8, j], (tile.read,), (i % chunk // tile.read,))
-            cute.autovec_copy(held[None, n], place)
+            column = j + (start + n) * further
+            line = s[None, exchanged(c, column, chunk), column]
+            cute.autovec_copy(held[None, n], cute.local_tile(line, (tile.read,), (part,)))
     arch.sync_threads()
 
-    for start in cute.range_constexpr(0, tile.rows * tile.columns // tile.write, TURNING):
-        at_8, of_8 = (start + tidx) // 8, (start + tidx) % 8  # threads that write neighbours
-        i, j = at_8 % tile.rows, (at_8 // tile.rows * 8 + of_8) * tile.write
-        piece = cute.make_rmem_tensor(tile.write, dtype)
-        for k in cute.range_constexpr(tile.write):
-            piece[k] = s[i % chunk, i // chunk ^ (j + k) // chunk % 8, j + k]
-        if i < rows and j < columns:
-            cute.autovec_copy(piece, cute.local_tile(gy, (1, tile.write), (i, j // tile.write)))
+    # Out: 8 threads write neighbouring vectors; each step is some rows, or 8 vectors, further.
+    w, i = cute.idx2crd(tidx, (8, TURNING // 8))
+    of_chunk, c = cute.idx2crd(i, (chunk, TURNING // 8 // chunk))
+    for right in cute.range_constexpr(0, tile.columns // tile.write, 8):
+        j = (right + w) * tile.write
+        for down in cute.range_constexpr(0, tile.rows, TURNING // 8):
+            line = cute.local_tile(
+                s[of_chunk, exchanged(c + down // chunk, j, chunk), None], (tile.write,), (right + w,)
+            )
+            piece = cute.make_rmem_tensor(tile.write, dtype)
+            piece.store(line.load())
+            if i + down < rows and j < columns:
+                cute.autovec_copy(piece, cute.local_tile(gy, (1, tile.write), (i + down, right + w)))
 
 
 @cuda.jit(launch_bounds=GATHERING)

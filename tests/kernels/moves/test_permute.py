@@ -88,7 +88,7 @@ def test_transposes_are_those_of_torch(shape, dtype):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5, 6), (3, 32, 5, 17, 40), (8, 16, 2, 64, 24)])
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_all_permutations_of_five_modes_are_those_of_torch(shape, dtype):
     torch = torch_or_skip()
     x = torch.randint(0, 100, shape, device="cuda").to(getattr(torch, dtype))
