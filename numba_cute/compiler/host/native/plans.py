@@ -22,7 +22,7 @@ from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...emit.rounding import HALVES
-from . import arrays, packing, words
+from . import arrays, moulds, packing, words
 from .driver import current_context, driver
 
 _BITS = {8: "b", 16: "h", 32: "i", 64: "q"}
@@ -327,8 +327,10 @@ class _Maker:
                 return None
             kinds = t._code, arrays.code_of(arrays.stream_of_leaves(leaves))
             head = b"".join(n.to_bytes(8, "little") for n in kinds)
-            data = head.ljust(packing.HEADER, b"\0") + packing.block(kernel._prepare_leaves(t, leaves, of))[0]
+            values, offsets = packing.block(kernel._prepare_leaves(t, leaves, of))
+            data = head.ljust(packing.HEADER, b"\0") + values
             object.__setattr__(obj, name, data)
+            moulds.learn(obj, name, data, leaves, [packing.HEADER + o for o in offsets])
             return data
 
         start, size = self.place(self.parameters(t, a))
