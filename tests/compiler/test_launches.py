@@ -302,3 +302,37 @@ def test_a_call_of_the_dsl_is_remembered_with_its_settings(launches):
             kernel(tensor_at(0x1000), k, 4).launch(grid=grid, block=[32, 1, 1], cluster=None)
             assert launches.seen[-1][0] == ((1, 1, 1) if grid == 1 else (2, 3, 1))
     assert [p.launched for launch in kernel._launches.values() for p in launch._site.plans] == [2, 2]
+
+
+def test_a_launch_that_is_asked_for_again_is_the_same_one(launches):
+    def one(**more):
+        return cute.launch(numbers, **{"grid": (2, 1), "block": 32, **more})
+
+    made = one()
+    assert one() is made and one(grid=(2, 1, 1)) is not made
+    others = [one(grid=3), one(block=64), one(cluster=2), one(smem=1024), one(stream=7), one(pdl=True)]
+    assert len({id(x) for x in (made, *others)}) == 7
+    assert one(grid=[2, 1]) is not one(grid=[2, 1]), "a list has no hash"
+    for wrong in ({"smem": True}, {"grid": "2"}, {"stream": "x"}):
+        one(smem=1)
+        with pytest.raises(cute.CuteError):
+            one(**wrong)
+    a = tensor_at(0x1000)
+    for n in range(4):
+        launches.seen.clear()
+        launches.sizes[:] = [8, 8]
+        cute.launch(numbers, grid=5, block=32)(a, n)
+        (seen,) = launches.seen
+        assert struct.unpack_from("<q", seen[-1][1])[0] == n
+    assert cute.launch(numbers, grid=5, block=32)._site.plans[0].launched == 2
+    held = Object(3)
+    assert cute.launch(held.method, grid=1, block=1) is not cute.launch(held.method, grid=1, block=1)
+
+
+def test_launches_that_are_remembered_keep_no_kernel(launches):
+    made = cuda.jit(lambda n: arch.thread_idx())
+    cute.launch(made, grid=1, block=32)
+    gone = weakref.ref(made)
+    del made
+    gc.collect()
+    assert gone() is None

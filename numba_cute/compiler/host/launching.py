@@ -154,6 +154,10 @@ def on_device_of(args: Any) -> Iterator[None]:
         yield
 
 
+_MOST_LAUNCHES = 128
+"""That a kernel remembers: as many as Numba's."""
+
+
 def named_stream(stream: Any) -> bool:
     """Say whether a launch names its stream: 0 is the default one, which is that of the arguments' libraries."""
     return not (type(stream) is int and stream == 0) and stream is not None
@@ -248,4 +252,16 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
     less shared memory than the kernel's allocations take, or more than the device has.
     """
-    return Launch(kernel, grid, block, cluster, smem, stream, pdl)
+    if type(stream) is not int or type(smem) is not int or getattr(kernel, "__self__", None) is not None:
+        return Launch(kernel, grid, block, cluster, smem, stream, pdl)
+    key = grid, block, cluster, smem, stream, pdl
+    try:
+        known = kernel.__dict__.setdefault("_cute_launches", {})
+        return known[key]  # type: ignore[no-any-return]
+    except (AttributeError, TypeError):  # no kernel, or a list
+        return Launch(kernel, *key)
+    except KeyError:
+        made = Launch(kernel, *key)
+        if len(known) < _MOST_LAUNCHES:
+            known[key] = made
+        return made
