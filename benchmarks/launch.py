@@ -65,6 +65,11 @@ def ours_2(a, b):
     arch.thread_idx()
 
 
+@cute.kernel
+def cute_1(a: cute.Tensor):
+    arch.thread_idx()
+
+
 OURS, PLAIN = {1: ours_1, 8: ours_8}, {1: plain_1, 8: plain_8}
 
 
@@ -191,6 +196,10 @@ def made_cases():
             cases[f"made at each launch: {name}, {which}", n] = turning([lambda t=t, m=make: m(t) for t in chosen])
     x = tensors[0]
     held = placed(x)
+    grids = iter(range(1, 1 << 30))
+    cases["a grid that is new at each launch, torch", 1] = lambda: ours_1[next(grids), 32](x)
+    cases["cute.launch at each launch, torch", 1] = lambda: cute.launch(ours_1, grid=1, block=32)(x)
+    cases["k(x).launch(…) of cute.kernel, torch", 1] = lambda: cute_1(x).launch(grid=1, block=32)
     cases["alone, no launch: from_dlpack", 1] = lambda: from_dlpack(x, assumed_align=16)
     cases["alone, no launch: make_tiled_tma_atom", 1] = lambda: atom(held)
     cases["torch.ops, an operator of one launch", 1] = lambda: operator(x)
