@@ -330,9 +330,49 @@ def test_a_launch_that_is_asked_for_again_is_the_same_one(launches):
 
 
 def test_launches_that_are_remembered_keep_no_kernel(launches):
-    made = cuda.jit(lambda n: arch.thread_idx())
+    made = cuda.jit(numbers.py_func)
     cute.launch(made, grid=1, block=32)
     gone = weakref.ref(made)
     del made
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_another_grid_is_launched_by_machine_code_from_the_first_time(launches, monkeypatch, bound):
+    made = cuda.jit(numbers.py_func)
+    launches.sizes[:] = [8, 8]
+
+    def launch(*grid):
+        if bound:
+            return cute.launch(made, grid=grid, block=32, cluster=2)
+        return made[grid, 32]
+
+    a = tensor_at(0x1000)
+    for _ in range(2):
+        launch(2, 1)(a, 3)
+    slowly = []
+    monkeypatch.setattr(launching, "_settled", lambda *args: slowly.append(args) or 1 / 0)
+    for grid in ((4, 1, 1), (6, 2, 1), (8, 1, 1), (2, 1, 1)):
+        launches.seen.clear()
+        launch(*grid)(tensor_at(0x2000), 7)
+        ((seen_grid, block, *_, values),) = launches.seen
+        assert (seen_grid, block) == (grid, (32, 1, 1)) and [struct.unpack_from("<q", v)[0] for v in values] == [
+            0x2000,
+            7,
+        ]
+    assert not slowly
+    with pytest.raises(ZeroDivisionError):  # of other arguments no plan is known
+        launch(4, 1, 1)(a, 2.5)
+    made.recompile()
+    with pytest.raises(ZeroDivisionError):
+        launch(10, 1, 1)(a, 3)
+    assert len(slowly) == 2
+
+
+def test_a_grid_that_is_no_multiple_of_the_cluster_is_refused_where_others_are_known(launches):
+    for grid in (2, 4, 6):
+        for _ in range(2):
+            cute.launch(numbers, grid=grid, block=64, cluster=2)(tensor_at(0x1000), 3)
+    with pytest.raises(cute.CuteError, match="not a multiple of the cluster"):
+        cute.launch(numbers, grid=3, block=64, cluster=2)(tensor_at(0x1000), 3)

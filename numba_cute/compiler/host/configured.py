@@ -14,9 +14,9 @@ from typing import Any
 
 from numba.cuda.dispatcher import _LaunchConfiguration
 
-from .launching import launched, named_stream, on_device_of
+from .launching import launched, named_stream, on_device_of, on_grid
 from .native.plans import Setting, plan
-from .native.sites import Site
+from .native.sites import Site, relate, relatives
 
 _NOTED: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """By the identity of its `griddim`, a tuple that is made for it alone: a configuration."""
@@ -27,6 +27,18 @@ def noted(configuration: Any, stream: Any) -> None:
     if named_stream(stream):  # an attribute less, and nothing that asks for its __dict__, which makes reading it slower
         configuration._cute_named = True
     _NOTED[id(configuration.griddim)] = configuration
+    known = relatives(configuration.dispatcher, _key(configuration))
+    if known:
+        _adopt(configuration)
+        for one in on_grid(known, configuration.griddim):
+            configuration._cute_site.add(one)
+
+
+def _key(configuration: Any) -> Any:
+    """What is set of a launch beside its kernel and its grid."""
+    named = getattr(configuration, "_cute_named", False)
+    stream = int(configuration.stream.handle) if named else None
+    return tuple(configuration.blockdim), configuration.sharedmem, stream
 
 
 class Configured(_LaunchConfiguration):
@@ -84,4 +96,6 @@ def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream:
             found._cute_launched = True
             return
         _adopt(found)
-    found._cute_site.add(plan(setting, args, args, {}))
+    made = plan(setting, args, args, {})
+    relate(dispatcher, _key(found), made)
+    found._cute_site.add(made)

@@ -7,7 +7,7 @@ import ctypes
 import enum
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -69,6 +69,7 @@ class Plan:
         streams: list[arrays.Stream], tied: bool, kept: list[Any],
     ) -> None:  # fmt: skip
         of = driver()
+        self.setting = setting
         self.kept = [setting, kept, of, streams]
         context = current_context()
         self.key = (
@@ -88,6 +89,19 @@ class Plan:
             len(offsets), at(self._config), setting.handle, context, tied, at(self._streams), len(streams), 0, 0,
             of.address, 0,
         )  # fmt: skip
+
+    def on_grid(self, grid: Any) -> Plan:
+        """Return the plan of such launches on another grid."""
+        made = object.__new__(Plan)
+        made.setting = replace(self.setting, grid=grid)
+        made._config = made.setting.config(made.setting.stream or 0)
+        made.words = type(self.words)(*self.words)
+        for word, value in ((words.NEXT, 0), (words.LAUNCHED, 0), (words.CONFIG, ctypes.addressof(made._config))):
+            made.words[word // 8] = value
+        made.kept, made.key = [self.kept], self.key
+        made._template, made._offsets, made._count = self._template, self._offsets, self._count
+        made._steps, made._streams = self._steps, self._streams
+        return made
 
     @property
     def address(self) -> int:

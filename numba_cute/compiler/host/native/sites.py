@@ -49,12 +49,36 @@ class Site:
         self._keys.clear()
 
 
+_RELATIVES = "_cute_plans"
+"""The attribute of a kernel as Numba holds one: its plans, by all that is set of a launch but its grid."""
+MOST_RELATIVES = 8
+
+
+def relate(kernel: Any, key: Any, plan: Plan | None) -> None:
+    """Keep a plan for launches of a kernel on other grids. key: what else is set of the launch."""
+    if plan is not None and hasattr(kernel, "__dict__"):
+        held = kernel.__dict__.setdefault(_RELATIVES, {}).setdefault(key, [])
+        if all(p.key != plan.key for p in held):
+            held.insert(0, plan)
+            del held[MOST_RELATIVES:]
+
+
+def relatives(kernel: Any, key: Any) -> list[Plan]:
+    """Return the plans that were kept, the newest first."""
+    held = getattr(kernel, "__dict__", {})
+    if _RELATIVES not in held or kernel._launch_config_sensitive:
+        return []
+    found: list[Plan] = held[_RELATIVES].get(key, [])
+    return found
+
+
 def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of the `recompile` of Numba's kernels one after which nothing launches what they were before."""
 
     def recompiled(self: Any) -> Any:
         for site in _SITES.get(self, ()):
             site.forget()
+        getattr(self, "__dict__", {}).pop(_RELATIVES, None)
         return recompile(self)
 
     return recompiled
