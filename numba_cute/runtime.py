@@ -14,7 +14,7 @@ from .layout import IntTuple, Layout
 from .seam import CuteError
 from .seam.casting import CASTING
 from .tensor.address import Address
-from .tensor.dlpack import inspect_array
+from .tensor.dlpack import ArrayInfo, inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr
 from .tensor.tensor import Tensor, extent
 
@@ -41,7 +41,11 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
 
 def _over(array: Any, assumed_align: int | None) -> Tensor:
     """A tensor over an array's memory."""
-    info = inspect_array(array)
+    return CASTING.described(_of, inspect_array(array), assumed_align)  # type: ignore[no-any-return]
+
+
+def _of(info: ArrayInfo, assumed_align: int | None) -> Tensor:
+    """A tensor over the memory of an array that was found."""
     if not info.shape:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
     address = Address(info.address, info.owner)

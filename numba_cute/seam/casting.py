@@ -24,11 +24,13 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
 class Casting:
     """What runs functions of the host, or gives what they would give.
 
-    array: calls a function with an array and the alignment that is assumed of it. derived: calls one with a tensor and
-    static arguments.
+    array: calls a function with an array and the alignment that is assumed of it. described: calls one with what was
+    found of an array (tensor.dlpack.ArrayInfo) and that alignment. derived: calls one with a tensor and static
+    arguments.
     """
 
     array: Callable[..., Any] = run
+    described: Callable[..., Any] = run
     derived: Callable[..., Any] = run
 
 

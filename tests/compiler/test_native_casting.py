@@ -10,7 +10,9 @@ import gc
 import pickle
 import struct
 import weakref
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import numba_cute as cute
@@ -53,7 +55,7 @@ class Host(Array):
 @pytest.fixture
 def casts(monkeypatch):
     """Moulds of their own, and what Python was asked to make."""
-    before = seam_casting.CASTING.array, seam_casting.CASTING.derived
+    before = dict(vars(seam_casting.CASTING))
     monkeypatch.setattr(moulds, "moulds", moulds.moulds.__wrapped__)
     made = moulds.moulds()
     made.asked = []
@@ -70,17 +72,17 @@ def casts(monkeypatch):
     made.kept = array, derived
     made._state[casting.SLOW_ARRAY // 8], made._state[casting.SLOW_DERIVED // 8] = id(array), id(derived)
     yield made
-    seam_casting.CASTING.array, seam_casting.CASTING.derived = before
+    vars(seam_casting.CASTING).update(before)
 
 
 def python_only(f):
     """What a function gives where nothing is cast."""
-    held = seam_casting.CASTING.array, seam_casting.CASTING.derived
-    seam_casting.CASTING.array = seam_casting.CASTING.derived = seam_casting.run
+    held = dict(vars(seam_casting.CASTING))
+    vars(seam_casting.CASTING).update(dict.fromkeys(held, seam_casting.run))
     try:
         return f()
     finally:
-        seam_casting.CASTING.array, seam_casting.CASTING.derived = held
+        vars(seam_casting.CASTING).update(held)
 
 
 OP, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), stride=(32, 1))
@@ -230,6 +232,67 @@ def test_moulds_are_bounded_and_forgotten(casts, monkeypatch):
     assert len(vars(t)[launcher.MARK].mould.children) == 2
 
 
+class Described:
+    """An array as CuPy has it, without DLPack's exchange functions."""
+
+    def __init__(self, at, shape=(64, 64), strides=None, dtype="f4", device=0, readonly=False):
+        self.dtype, self.shape = np.dtype(dtype), shape
+        self.strides = strides or (shape[1] * self.dtype.itemsize, self.dtype.itemsize)
+        self.data, self.device = SimpleNamespace(ptr=at, device_id=device), SimpleNamespace(id=device)
+        self.readonly = readonly
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.data.ptr, self.readonly), "shape": self.shape, "strides": self.strides, "typestr": "<f4"}
+
+
+Described.__module__ = "cupy._core"
+
+
+def test_arrays_that_attributes_describe_are_cast_too(casts, launches, maps, monkeypatch):
+    monkeypatch.setattr(casts, "_cast_at", noting := Noting(casts._cast_at))
+
+    def arguments(x):
+        t = from_dlpack(x, assumed_align=16)
+        return t, *atom_of(t)
+
+    first = arguments(Described(0x10000))
+    assert not noting.gave
+    site = planned(launches, first)
+    packed(launches, site, *arguments(Described(0x20000)))
+    monkeypatch.setattr(moulds, "learn", None)
+    for address in (0x30000, 0x40000):
+        x = Described(address)
+        noting.gave.clear()
+        cast = arguments(x)
+        assert noting.gave == [True] and cast[0].iterator.address.owner is x
+        want = python_only(lambda x=x: arguments(x))
+        assert cast == want and [fields(c) for c in cast] == [fields(w) for w in want]
+        values = packed(launches, site, *cast)
+        assert struct.unpack_from("<q", values[0])[0] == address
+    for other in (
+        Described(0x10000, (32, 64)), Described(0x10000, dtype="i4"), Described(0x10000, strides=(512, 4)),
+        Described(0x10000, device=1), Described(0x10000, readonly=True),
+    ):  # fmt: skip
+        noting.gave.clear()
+        made = from_dlpack(other, assumed_align=16)
+        assert not noting.gave and made == python_only(lambda other=other: from_dlpack(other, assumed_align=16))
+    with pytest.raises(cute.CuteError, match="0x10004 is not a multiple of assumed_align = 16"):
+        from_dlpack(Described(0x10004), assumed_align=16)
+
+
+class Noting:
+    """A function that notes whether it gave anything."""
+
+    def __init__(self, function):
+        self.function, self.gave = function, []
+
+    def __call__(self, *args):
+        made = self.function(*args)
+        self.gave.append(made is not None)
+        return made
+
+
 def test_copies_and_pickles_of_what_was_cast(casts):
     from_dlpack(Array(0x10000))
     t = from_dlpack(Array(0x20000))
@@ -318,7 +381,7 @@ def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, 
 
 
 def test_a_process_that_makes_few_tensors_makes_no_machine_code(monkeypatch):
-    held = seam_casting.CASTING.array, seam_casting.CASTING.derived
+    held = dict(vars(seam_casting.CASTING))
     begun = []
     monkeypatch.setattr(moulds, "moulds", lambda: begun.append(1))
     try:
@@ -330,4 +393,4 @@ def test_a_process_that_makes_few_tensors_makes_no_machine_code(monkeypatch):
         from_dlpack(Array(0x10000))
         assert begun == [1]
     finally:
-        seam_casting.CASTING.array, seam_casting.CASTING.derived = held
+        vars(seam_casting.CASTING).update(held)

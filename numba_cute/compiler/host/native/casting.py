@@ -285,6 +285,19 @@ def cast_array(self, args, count, names):
     return PyObject_Vectorcall(load64(state + SLOW_ARRAY), args, count, names)
 
 
+def cast_at(self, args, count, names):
+    """Cast from the mould at an address, of an array whose memory begins at another; None if it does not suit.
+    Python's METH_FASTCALL | METH_KEYWORDS."""
+    mould = PyLong_AsVoidPtr(load64(args))
+    base = PyLong_AsVoidPtr(load64(args + 16))
+    made = 0
+    if base:
+        made = cast(mould, load64(args + 8), base)
+    if made:
+        return made
+    return nothing()
+
+
 def mould_of(obj):
     """The mould that an object was cast from; 0 if there is none."""
     held = PyObject_GenericGetDict(obj, 0)

@@ -31,7 +31,7 @@ _API = {
     "PyObject_Vectorcall": "i64 i64 i64 i64 i64", "PyEval_SaveThread": "i64", "PyEval_RestoreThread": "void i64",
 }  # fmt: skip
 """Functions of Python's C API: result and parameters."""
-_SHARED = (words.refused, words.released)
+_SHARED = (words.nothing, words.refused, words.released)
 
 
 @functools.cache

@@ -15,6 +15,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
 from .... import dtypes, seam
 from ....isa.facts.tensormap import TensorMapRecord
 from ....seam.casting import CASTING, run
@@ -65,7 +67,7 @@ class Mark:
     __slots__ = ("address", "made", "mould")
 
     def __init__(self, mould: Mould, made: _Object) -> None:
-        self.mould, self.made, self.address = mould, made, ctypes.addressof(mould.words)
+        self.mould, self.made, self.address = mould, made, mould.address
 
     def __deepcopy__(self, memo: Any) -> Mark:
         return self
@@ -84,6 +86,7 @@ class Mould:
         self.result, self.on_gpu, self.mask = result, on_gpu, mask
         self.children: list[Mould] = []
         self.kept: list[Any] = []
+        self.address = ctypes.addressof(self.words)
         self._mark(result)
         self.build()
 
@@ -253,6 +256,8 @@ class Moulds:
         self._classes: dict[type, Any] = {}
         self._roots: list[Mould] = []
         self._before: list[Mould] = []  # one may be at work
+        self._described: dict[Any, Mould] = {}
+        self._cast_at = launcher.function("cast_at", (0, self))
 
     @property
     def address(self) -> int:
@@ -262,7 +267,7 @@ class Moulds:
         """Run a function of an array, and leave a mould of what it made."""
         made = function(x, align)
         view = arrays.view_of(x) if _is_known(x) else None
-        if view is not None and view.strides and view.data:
+        if view is not None and view.strides and view.data and type(made.iterator.address.owner) is type(x):
             shape, strides = ([ctypes.c_int64.from_address(at + 8 * i).value for i in range(view.ndim)]
                               for at in (view.shape, view.strides))  # fmt: skip
             base = view.data + view.byte_offset
@@ -271,32 +276,58 @@ class Moulds:
         return made
 
     def _take(self, made: Any, x: Any, align: Any, view: Any, base: int, form: list[int]) -> None:
-        looking = _Looking(x, None, base)
-        try:
-            found = looking.at(made)
-        except _Varied:
+        mould = self._mould(made, x, base, view.device_type == arrays.CUDA)
+        if mould is None:
             return
-        if not isinstance(found, _Object) or self._state[casting.TENSOR // 8] not in (0, id(type(made))):
-            return
-        at = made.iterator.alignment
-        mould = Mould(found, looking.mask | at - 1, view.device_type == arrays.CUDA)
-        looking.mark()
         word = view.code | view.bits << 8 | view.lanes << 16
         where = view.device_type | view.device_id << 32
         facts = mould._id(type(x)), word, where, view.ndim, mould._words(form), mould._id(align)
         mould.words[casting.ARRAY_CLASS // 8 : casting.ALIGN // 8 + 1] = list(facts)
-        self._kept.append(type(made))
-        self._state[casting.TENSOR // 8] = id(type(made))
         self._know(type(x), x)
-        if len(self._roots) >= MOST_MOULDS:
-            self.forget()
-        self._roots.append(mould)
         bucket = casting.ROOTS // 8 + _bucket(word, form)
         mould.words[casting.NEXT // 8] = self._state[bucket]
         self._state[bucket] = ctypes.addressof(mould.words)
 
+    def _mould(self, made: Any, x: Any, base: int, on_gpu: bool) -> Mould | None:
+        """A mould of a tensor that was made of an array whose memory begins at `base`; None if there can be none."""
+        looking = _Looking(x, None, base)
+        try:
+            found = looking.at(made)
+        except _Varied:
+            return None
+        if not isinstance(found, _Object) or self._state[casting.TENSOR // 8] not in (0, id(type(made))):
+            return None
+        mould = Mould(found, looking.mask | made.iterator.alignment - 1, on_gpu)
+        looking.mark()
+        self._kept.append(type(made))
+        self._state[casting.TENSOR // 8] = id(type(made))
+        if len(self._roots) >= MOST_MOULDS:
+            self.forget()
+        self._roots.append(mould)
+        return mould
+
+    def described(self, function: Callable[..., Any], info: Any, align: Any) -> Any:
+        """Give what a function makes of what was found of an array: of one without DLPack's exchange functions."""
+        x = info.owner
+        device = arrays.device_of(x)
+        if arrays.exchange_of(x) is not None or not (type(x) is DeviceNDArray or device is not None):
+            return function(info, align)
+        key = type(x), device, info.dtype, info.shape, info.strides, info.readonly, type(align), align
+        mould = self._described.get(key)
+        if mould is not None:
+            made = self._cast_at(mould.address, x, info.address)
+            if made is not None:
+                return made
+        made = function(info, align)
+        if mould is None:
+            mould = self._mould(made, x, info.address, True)
+            if mould is not None:
+                self._described[key] = mould
+        return made
+
     def forget(self) -> None:
         """Cast from no mould any more that there is now."""
+        self._described.clear()
         for i in range(casting.BUCKETS):
             self._state[casting.ROOTS // 8 + i] = 0
         self._before, self._roots = self._roots, []
@@ -413,4 +444,5 @@ def moulds() -> Moulds:
     made = Moulds()
     state = (made.address, made)
     CASTING.array, CASTING.derived = (launcher.function(name, state) for name in ("cast_array", "cast_derived"))
+    CASTING.described = made.described
     return made
