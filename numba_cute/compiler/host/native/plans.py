@@ -7,7 +7,7 @@ import ctypes
 import enum
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -23,7 +23,7 @@ from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...emit.rounding import HALVES
-from . import arrays, packing, words
+from . import arrays, moulds, packing, words
 from .driver import current_context, driver
 
 _BITS = {8: "b", 16: "h", 32: "i", 64: "q"}
@@ -70,6 +70,7 @@ class Plan:
         streams: list[arrays.Stream], tied: bool, kept: list[Any],
     ) -> None:  # fmt: skip
         of = driver()
+        self.setting = setting
         self.kept = [setting, kept, of, streams]
         context = current_context()
         self.key = (
@@ -89,6 +90,19 @@ class Plan:
             len(offsets), at(self._config), setting.handle, context, tied, at(self._streams), len(streams), 0, 0,
             of.address, 0,
         )  # fmt: skip
+
+    def on_grid(self, grid: Any) -> Plan:
+        """Return the plan of such launches on another grid."""
+        made = object.__new__(Plan)
+        made.setting = replace(self.setting, grid=grid)
+        made._config = made.setting.config(made.setting.stream or 0)
+        made.words = type(self.words)(*self.words)
+        for word, value in ((words.NEXT, 0), (words.LAUNCHED, 0), (words.CONFIG, ctypes.addressof(made._config))):
+            made.words[word // 8] = value
+        made.kept, made.key = [self.kept], self.key
+        made._template, made._offsets, made._count = self._template, self._offsets, self._count
+        made._steps, made._streams = self._steps, self._streams
+        return made
 
     @property
     def address(self) -> int:
@@ -334,8 +348,10 @@ class _Maker:
                 return None
             kinds = t._code, arrays.code_of(arrays.stream_of_leaves(leaves))
             head = b"".join(n.to_bytes(8, "little") for n in kinds)
-            data = head.ljust(packing.HEADER, b"\0") + packing.block(kernel._prepare_leaves(t, leaves, of))[0]
+            values, offsets = packing.block(kernel._prepare_leaves(t, leaves, of))
+            data = head.ljust(packing.HEADER, b"\0") + values
             object.__setattr__(obj, name, data)
+            moulds.learn(obj, name, data, leaves, [packing.HEADER + o for o in offsets])
             return data
 
         start, size = self.place(self.parameters(t, a))
