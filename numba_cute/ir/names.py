@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ..seam import CuteError, facade
+from ..seam.whose import is_library
 
 _kept: dict[str, Any] = {}
 _symbols: dict[int, str] = {}
@@ -59,7 +60,7 @@ def object_of(symbol: str) -> Any:
 def _shown() -> dict[int, str]:
     """The symbols of the functions that the library's facades show, each by the plainest of those that show it."""
     found: dict[int, str] = {}
-    own = sorted((n for n in sys.modules if n.partition(".")[0] == "numba_cute"), key=lambda n: (n.count("."), n))
+    own = sorted((n for n in sys.modules if is_library(n)), key=lambda n: (n.count("."), n))
     for name in own:
         for shown, value in vars(sys.modules[name]).items():
             if facade.takes_locations(value):

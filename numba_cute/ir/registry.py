@@ -14,6 +14,7 @@ from typing import Any
 from .. import dtypes, nvgpu, seam
 from ..dtypes import DType
 from ..seam import StaticEnum
+from ..seam.whose import is_library
 
 RENAMED = {
     "ScaledBasis": "cute.basis",
@@ -56,7 +57,7 @@ def _dialect(obj: Any) -> str:
 
 def is_own(cls: type) -> bool:
     """Return whether a class is of this library, and found by its name."""
-    return cls.__module__.partition(".")[0] == "numba_cute" and "<locals>" not in cls.__qualname__
+    return is_library(cls.__module__) and "<locals>" not in cls.__qualname__
 
 
 _classes: dict[str, type] = {}

@@ -29,6 +29,7 @@ from ..compiler.inspection.described import (
 from ..compiler.inspection.inference import is_whole
 from ..dtypes import Boolean, DType
 from ..seam import CuteError, facade, is_static_class, is_struct_class, is_traced
+from ..seam.whose import is_library
 from . import arithmetic
 from .calls import pattern_of
 from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue
@@ -336,7 +337,7 @@ def _is_ours(callee: Any) -> bool:
     plain = facade.plain(callee)
     if is_static_class(plain) or is_struct_class(plain) or is_traced(plain):
         return True
-    return str(getattr(callee, "__module__", "")).partition(".")[0] == "numba_cute"
+    return is_library(getattr(callee, "__module__", ""))
 
 
 def _class_of(d: Description) -> type | None:

@@ -23,6 +23,7 @@ from . import kinds
 from .error import CuteError
 from .marks import is_static_class, is_struct_class, is_traced
 from .names import of_module, refuse_arguments
+from .whose import is_library, package_of
 
 _IGNORED = ("loc", "ip")
 _ROOM = "numba_cute."
@@ -250,7 +251,7 @@ def _is_outermost(frame: FrameType | None) -> bool:
     """Whether no function that a facade shows called, from `frame` outwards to the user's code or an engine."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if not name.startswith(_ROOM) or name.startswith(_ENGINES):
+        if not is_library(name) or name.startswith(_ENGINES):
             return True
         if frame.f_code.co_filename == __file__:
             return False
@@ -262,7 +263,7 @@ def _is_users(e: Exception) -> bool:
     """Whether an exception came out of code that is not this library's, nor of what it stands on."""
     at = e.__traceback__
     while at is not None:
-        if at.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _KNOWN:
+        if package_of(at.tb_frame.f_globals.get("__name__")) not in _KNOWN:
             return True
         at = at.tb_next
     return False

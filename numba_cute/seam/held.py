@@ -21,6 +21,7 @@ from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced, static
 from .names import UnknownName, unknown
 from .plain import is_plain
+from .whose import is_library
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)
@@ -176,7 +177,7 @@ def _kept(value: Any) -> Any:
         return _of_method(value) if is_kept_method(value) else _ABSENT
     if python_of(value) is not None:  # of a device function
         return value
-    if type(value).__module__.partition(".")[0] == "numba_cute" and not is_struct_class(type(value)):
+    if is_library(type(value).__module__) and not is_struct_class(type(value)):
         return value if _is_hashable(value) else _ABSENT
     if isinstance(value, numbers.Integral):  # NumPy's
         return int(value)

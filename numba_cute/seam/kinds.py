@@ -25,6 +25,7 @@ from .error import CuteError
 from .leaf import Leaf
 from .marks import ArrayView, is_static_class, is_struct_class, judge_made
 from .shown import article, described, shown
+from .whose import is_library, package_of
 
 DEEPEST = 100
 """So deep may tuples be nested: further than that Python's recursion may not reach."""
@@ -211,7 +212,7 @@ def _of_class(cls: Any) -> Kind | None:
         return NUMBER
     if not isinstance(cls, type):
         return None
-    name = f"cute.{cls.__name__}" if cls.__module__.startswith("numba_cute") else cls.__name__
+    name = f"cute.{cls.__name__}" if is_library(cls.__module__) else cls.__name__
     if issubclass(cls, enum.Enum):
         members = [m.name for m in cls]
         few = ", ".join(members[:6]) + (", …" if len(members) > 6 else "")
@@ -310,7 +311,7 @@ def _judged(fn: Any, values: dict[str, Any]) -> typing.Iterator[tuple[str, Any, 
 def _of_fields(x: Any, depth: int = 0) -> CuteError | None:
     """An object of this library with a field of a wrong kind."""
     cls: Any = type(x)
-    if not cls.__module__.startswith("numba_cute") or not (is_static_class(cls) or is_struct_class(cls)) or depth > 3:
+    if not is_library(cls.__module__) or not (is_static_class(cls) or is_struct_class(cls)) or depth > 3:
         return None
     held = getattr(x, "__dict__", {})
     for name, kind in fields_of(cls).items():
@@ -427,7 +428,7 @@ _FOREIGN = (
 def _is_foreign(x: Any) -> bool:
     """Whether a value is of no kind that this library computes with."""
     cls = type(x)
-    root = cls.__module__.partition(".")[0]
+    root = package_of(cls.__module__)
     return isinstance(x, _FOREIGN) or cls is object or root not in ("builtins", "numba_cute", "numpy", "ml_dtypes")
 
 

@@ -11,6 +11,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from .error import CuteError
+from .whose import package_of
 
 E = TypeVar("E", bound=CuteError)
 
@@ -46,7 +47,7 @@ def users_line(trace: TracebackType | None) -> tuple[str, int] | None:
 
 
 def _is_users(frame: FrameType) -> bool:
-    name = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    name = package_of(frame.f_globals.get("__name__"))
     if frame.f_code in _OPERATIONS:
         return False
     made = frame.f_code.co_filename == "<string>" and frame.f_code.co_name.startswith("__")  # a dataclass's

@@ -20,6 +20,7 @@ from typing import Any
 
 from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced
+from .whose import package_of
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
 _FOREIGN = frozenset(("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax"))
@@ -61,7 +62,7 @@ def is_users(obj: Any) -> bool:
 
 
 def _is_own(module: str) -> bool:
-    root = module.partition(".")[0]
+    root = package_of(module)
     return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
 
 

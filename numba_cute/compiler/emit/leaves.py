@@ -13,6 +13,7 @@ from numba.cuda import types
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.error import RunTimeCondition
+from ...seam.whose import is_library
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,
@@ -180,11 +181,7 @@ def _is_plain(caller: Any) -> bool:
     """Say whether an operator stands in a plain function of the user's. caller: the frame that it stands in."""
     if not getattr(seam.current_or(None), "plain", False):
         return False
-    name = caller.f_globals.get("__name__", "")
-    return not (isinstance(name, str) and (name == _PACKAGE or name.startswith(_PACKAGE + ".")))
-
-
-_PACKAGE = __name__.partition(".")[0]
+    return not is_library(caller.f_globals.get("__name__"))
 
 
 def _compare(op: str, a: Any, b: Any) -> Any:

@@ -31,6 +31,7 @@ from numba.cuda.core import imputils
 from numba.cuda.extending import _Intrinsic
 from numba.cuda.typing import templates
 
+from ...seam.whose import package_of
 from ..bridge.object_types import Value
 from ..ground.ownership import names_of
 
@@ -252,7 +253,7 @@ class _Walk:
             return
         cls = type(ty)
         self._tell("type", cls.__module__, cls.__qualname__)
-        if _root(cls.__module__) not in _LIBRARIES:
+        if package_of(cls.__module__) not in _LIBRARIES:
             raise Unkept(f"{ty} is a type of {cls.__module__}")
         if isinstance(ty, Value):
             self.visit(ty.spec)
@@ -319,14 +320,10 @@ def _short(obj: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _root(module: Any) -> str:
-    return module.partition(".")[0] if isinstance(module, str) else ""
-
-
 @functools.cache
 def _is_users_module(name: Any) -> bool:
     """Say whether a module is code of the user's, which may change: not this library's, Numba's, nor installed."""
-    root = _root(name)
+    root = package_of(name)
     if root in _LIBRARIES or root in sys.stdlib_module_names and root != "__main__" or root in sys.builtin_module_names:
         return False
     file = getattr(sys.modules.get(name), "__file__", None)
@@ -336,7 +333,7 @@ def _is_users_module(name: Any) -> bool:
 @functools.cache
 def _stamp(module: str) -> str:
     """Name an installed module's file as it is now; of the packages whose version is in every key, nothing."""
-    root = _root(module)
+    root = package_of(module)
     if root in _LIBRARIES or root in sys.stdlib_module_names:
         return ""
     file = getattr(sys.modules.get(module), "__file__", None)

@@ -12,6 +12,7 @@ from numba.cuda import types
 from numba.cuda.core import ir
 
 from ...seam import CuteError
+from ...seam.whose import is_library
 from ..bridge.object_types import Value
 from ..emit.leaves import dtype_of
 from ..ground.target import compiling_for
@@ -280,7 +281,7 @@ class _Reader:
         return Call(python, args, keywords, spread, self._symbols.get(callee))
 
     def _dispatched(self, dispatcher: Any, expr: Any, args: Any, keywords: Any, spread: Any) -> Source:
-        if dispatcher.py_func.__module__.partition(".")[0] == "numba_cute":
+        if is_library(dispatcher.py_func.__module__):
             return Call(dispatcher, args, keywords, spread)
         signature = self._calls[expr]
         number = self._functions.number(dispatcher, tuple(signature.args))

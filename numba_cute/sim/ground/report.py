@@ -8,11 +8,11 @@ import linecache
 import os
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from ...seam import CuteError
+from ...seam.whose import is_library_file
 
 
 class SimError(CuteError):
@@ -51,7 +51,6 @@ class DivergenceError(SimError):
     """An instruction that threads must execute together was not."""
 
 
-_PACKAGE = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep
 _LONGEST = 200  # characters of a statement that spans lines
 _is_library: dict[CodeType, bool] = {}
 
@@ -142,7 +141,7 @@ def in_library(code: CodeType) -> bool:
     found = _is_library.get(code)
     if found is None:
         made = code.co_filename == "<string>" and code.co_name == "__init__"  # a dataclass's
-        found = _is_library.setdefault(code, made or code.co_filename.startswith(_PACKAGE))
+        found = _is_library.setdefault(code, made or is_library_file(code.co_filename))
     return found
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...seam import CuteError, is_static_class, is_struct_class
 from ...seam.held import is_held, method_of
+from ...seam.whose import is_library, package_of
 from ...seam.withs import without_with
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
@@ -76,7 +77,7 @@ class _Look:
     def value(self, value: Any, names: frozenset[str]) -> bool:
         """Tell whether a value cannot be changed but by steps. names: the attributes that the code mentions."""
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
-        self.library = self.library or home.split(".")[0] == "numba_cute"
+        self.library = self.library or is_library(home)
         if isinstance(value, (tuple, frozenset)):
             return all(self.value(v, names) for v in value)
         if isinstance(value, _VALUES):
@@ -122,7 +123,7 @@ def _frozen(cls: type) -> bool:
 
 
 def _library(module: str) -> bool:
-    return module.split(".")[0] in _LIBRARIES
+    return package_of(module) in _LIBRARIES
 
 
 @functools.lru_cache(maxsize=1024)

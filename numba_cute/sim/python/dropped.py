@@ -11,6 +11,7 @@ from typing import Any
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.whose import is_library
 from ...seam.words import dropped, matters
 from ..ground.report import in_library
 from .arithmetic.functions import range_of, unrolled_range
@@ -58,7 +59,7 @@ def _watched(fn: FunctionType) -> Any:
 def watched(value: Any) -> Any:
     """Give what stands for something of the library in a kernel."""
     if isinstance(value, ModuleType):
-        return Library(value) if value.__name__.split(".")[0] == "numba_cute" else value
+        return Library(value) if is_library(value.__name__) else value
     if value is seam.range:
         return range_of
     if value is seam.range_constexpr:

@@ -23,6 +23,7 @@ from ....seam.held import is_held, python_of
 from ....seam.language import RESULT, refuse_code, result_line
 from ....seam.places import at_line, line_naming
 from ....seam.plain import is_plain_class, is_users
+from ....seam.whose import is_library
 from ....seam.withs import without_with
 from ....seam.words import no_array
 from ..arithmetic.functions import is_pure, python_functions
@@ -245,7 +246,7 @@ class Rebuilder:
         found = declared(value, NumbaType)
         if found is not None:
             return found
-        if isinstance(value, FunctionType) and value.__module__.split(".")[0] != "numba_cute":
+        if isinstance(value, FunctionType) and not is_library(value.__module__):
             return self._extensions.function(value) or self.function(value)
         if is_plain_class(value) and value is not SimpleNamespace:
             return self._plain_class(value)
@@ -374,7 +375,7 @@ class Rebuilder:
             return Module(module)
         if module.__name__ == "numba" or module.__name__.startswith("numba."):
             return _Module(module, self.replace)
-        if module.__name__.split(".")[0] == "numba_cute":
+        if is_library(module.__name__):
             return watched(module)
         for name in names:
             member = vars(module).get(name)

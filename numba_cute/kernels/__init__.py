@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels to call as they are, at the speed of the best: each with a function that takes PyTorch's tensors.
+
+Loaded on demand, one by one. Their files are written as users write kernels, to be read, simulated and changed.
+"""
+
+import importlib as _importlib
+import sys as _sys
+
+from ..seam import names as _names
+
+# By name, the module that has it.
+_FOUND_IN: dict[str, str] = {}
+__all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    """Load a kernel when it is first asked for."""
+    if name in _FOUND_IN:
+        module = _importlib.import_module(f".{_FOUND_IN[name]}", __name__)
+        return globals().setdefault(name, getattr(module, name))
+    raise _names.absent_from(__name__, name, _sys._getframe(1))
+
+
+def __dir__() -> list[str]:
+    return __all__
