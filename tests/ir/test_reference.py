@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of CuTe's own compiler by name (tests/compatibility/seeds.json): each is defined, its text is read as it
-is printed, its verifier refuses, kernels with it are executed and assembled. Of these names there are fewer than its
-summary counts, 85 and 30: the rest of both dialects is counted alone."""
+"""The operations of CuTe's own compiler by name (tests/compatibility/seeds.json): each is defined, its text is read as
+it is printed, its verifier refuses, kernels with it are executed and assembled. Its summary counts more than these, 85
+and 30: as many are executed and assembled of both dialects."""
 
 from __future__ import annotations
 
