@@ -8,7 +8,7 @@ import enum
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -227,6 +227,8 @@ class _Maker:
     def argument(self, given: Any, a: Any, t: Any, parent: int, index: int) -> None:
         """Add the step of an argument. given: as the caller gave it. a: as it was packed. t: its Numba type."""
         here = (parent, index)
+        if isinstance(given, MethodType):  # its object may have changed when it is given again
+            raise Unknown
         if isinstance(a, Constexpr):
             self.static(given, a, t, here)
         elif isinstance(t, types.BaseTuple) and type(given) is tuple and type(a) is tuple:
