@@ -19,6 +19,7 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
 
 from ...seam import plain
+from ..ground.building import building_kernel, kernel
 from ..ground.ownership import is_own_type
 from .object_types import BoundTraced, Value
 from .shared_arrays import in_shared_memory
@@ -83,7 +84,11 @@ def _of_one_class() -> Iterator[None]:
 
 
 class CuteTypingContext(CUDATypingContext):
-    """A view of Numba's typing context: the same state, with this library's templates before Numba's own."""
+    """A view of Numba's typing context: the same state, with this library's templates before Numba's own.
+
+    Inference asks for most calls and attributes twice or more, and lowering asks again: while one function of a kernel
+    is compiled, what was found for a function and arguments of some types is remembered (`_Memory`).
+    """
 
     def __init__(self, shared: CUDATypingContext) -> None:
         self.__dict__ = shared.__dict__
@@ -98,11 +103,16 @@ class CuteTypingContext(CUDATypingContext):
             return known
         function = _FUNCTIONS.get(gv)
         if function is None or function[0] is not known:
-            joined = types.Function((*own, *(known.templates if known is not None else ())))
+            joined = _Function((*own, *(known.templates if known is not None else ())))
             function = _FUNCTIONS[gv] = (known, joined)
         return function[1]
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if type(func) not in _REMEMBERED:
+            return self._resolved(func, args, kws)
+        return _remembered("calls", (func, args, kws), lambda: self._resolved(func, args, kws))
+
+    def _resolved(self, func: Any, args: Any, kws: Any) -> Any:
         for rule in _CALLS:
             found = rule(func, args)
             if found is not None:
@@ -123,6 +133,9 @@ class CuteTypingContext(CUDATypingContext):
             return super().resolve_static_getitem(value, index)
 
     def resolve_getattr(self, typ: Any, attr: str) -> Any:
+        return _remembered("attributes", (typ, (), {attr: typ}), lambda: self._attribute(typ, attr))
+
+    def _attribute(self, typ: Any, attr: str) -> Any:
         with _of_one_class():
             found = super().resolve_getattr(typ, attr)
         if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
@@ -158,8 +171,53 @@ _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}
 """By operator: Numba's function type, and the one that has our templates too."""
 
 
+class _Function(types.Function):
+    """An operator or builtin with this library's templates, and Numba's after them."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        find = functools.partial(super().get_call_type, context, args, kws)
+        return _remembered("templates", (self, args, kws), find)
+
+
+_REMEMBERED = (_Function, Value, BoundTraced)
+
+
+class _Memory:
+    """What was found while one function was compiled. kernel: the kernel that it is, or is a part of. found: by kind of
+    the question, and the numbers that Numba gives to types."""
+
+    def __init__(self, kernel: Any = None) -> None:
+        self.kernel, self.found = kernel, {}  # type: ignore[var-annotated]
+
+
+_MEMORIES = [_Memory()]
+
+
+def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any]) -> Any:
+    """Return what `find` finds, or found when the same was asked for. asked: a type, and types of arguments by place and
+    by name. Outside of a kernel's compilation nothing is remembered: what a name stands for may change."""
+    if not building_kernel():
+        return find()
+    if _MEMORIES[-1].kernel is not kernel():
+        _MEMORIES[-1] = _Memory(kernel())
+    found = _MEMORIES[-1].found
+    of, args, kws = asked
+    key = (kind, of._code, *[a._code for a in args], *[(name, ty._code) for name, ty in kws.items()])
+    if key not in found:
+        made = find()  # which may compile another function
+        found[key] = made
+    return found[key]
+
+
+def forget() -> None:
+    """Begin another function: its options may be others than those of the last."""
+    _MEMORIES[-1] = _Memory()
+
+
+@functools.cache
 def typing_context() -> CuteTypingContext:
-    """Return the typing context of functions of this library."""
+    """Return the typing context of functions of this library: one, since Numba's templates of overloads remember by it
+    what they found."""
     return CuteTypingContext(cuda_target.typing_context)
 
 

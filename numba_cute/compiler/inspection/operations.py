@@ -18,11 +18,11 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import register_pass
-from numba.cuda.lowering import CUDALower
 
 from ... import seam
 from ...seam.whose import is_library
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
+from ..passes.lower import Lower
 from .described import described
 from .spelled import spelling
 
@@ -130,7 +130,7 @@ def is_recorded(function: Callable[..., Any]) -> bool:
     return bool(_active) and _active[-1].function is function
 
 
-class _RecordedLower(CUDALower):
+class _RecordedLower(Lower):
     def lower_inst(self, inst: Any) -> Any:
         column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)

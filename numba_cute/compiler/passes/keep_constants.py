@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir, postproc
@@ -39,20 +40,21 @@ class KeepConstants(FunctionPass):
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        func_ir = state.func_ir
+        func_ir, known = state.func_ir, _Known(state)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
-        changed |= _settle(func_ir, state.args)
-        changed |= keep_members(func_ir, state.args)
-        changed |= keep_varying(func_ir, Constants(func_ir.blocks, state.args))
-        changed |= keep_arguments(func_ir, Constants(func_ir.blocks, state.args))
-        while _take_static_branches(state) or _unroll_one(state):
+        changed |= _settle(known)
+        changed |= known.after(keep_members)
+        changed |= known.after(keep_varying)
+        changed |= known.after(keep_arguments)
+        while _take_static_branches(state, known) or _unroll_one(state, known):
             changed = True
+            known.forget()
             sequences.tuples_for_lists(func_ir)
-            _settle(func_ir, state.args)  # arithmetic on the indices, tuples that they index, branches on them
-            keep_members(func_ir, state.args)
+            _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
+            known.after(keep_members)
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
@@ -60,27 +62,52 @@ class KeepConstants(FunctionPass):
         return changed
 
 
-def _settle(func_ir: Any, args: Any) -> bool:
+class _Known:
+    """What is known of a function's variables: found once for each state of its IR."""
+
+    def __init__(self, state: Any) -> None:
+        self.func_ir, self._args = state.func_ir, state.args
+        self._now: Constants | None = None
+
+    def now(self) -> Constants:
+        """Return what is known of the IR as it is."""
+        if self._now is None:
+            self._now = Constants(self.func_ir.blocks, self._args)
+        return self._now
+
+    def forget(self) -> None:
+        """Note that statements were added, moved or taken away, or mean something else."""
+        self._now = None
+
+    def after(self, step: Callable[[Any, Constants], bool]) -> bool:
+        """Take a step that may change the IR by what is known; say whether it did."""
+        changed = step(self.func_ir, self.now())
+        if changed:
+            self.forget()
+        return changed
+
+
+def _settle(known: _Known) -> bool:
     """Fold constants and leave out what is not reached because of them, until nothing changes."""
-    changed = _fold(func_ir, args)
-    changed |= tables.look_up(func_ir, Constants(func_ir.blocks, args))
-    while branches.prune_known(func_ir, Constants(func_ir.blocks, args)):
+    changed = _fold(known)
+    changed |= known.after(tables.look_up)
+    while known.after(branches.prune_known):
         changed = True
-        _fold(func_ir, args)  # of a variable that is set on one way alone
+        _fold(known)  # of a variable that is set on one way alone
     return changed
 
 
-def _take_static_branches(state: Any) -> bool:
+def _take_static_branches(state: Any, known: _Known) -> bool:
     """Leave out what is not reached because of conditions that only types tell."""
-    known = Constants(state.func_ir.blocks, state.args)
-    return branches.prune_typed(state.func_ir, known, TypedConstants(state), unroll.pending(state.func_ir, known))
+    func_ir, now = state.func_ir, known.now()
+    return branches.prune_typed(func_ir, now, TypedConstants(state), unroll.pending(func_ir, now))
 
 
-def _unroll_one(state: Any) -> bool:
+def _unroll_one(state: Any, facts: _Known) -> bool:
     """Unroll the outermost `range_constexpr` loop or loop over a tuple, so that an inner bound may be an outer index's
     copy; False if there is none."""
     func_ir = state.func_ir
-    known, typed = Constants(func_ir.blocks, state.args), TypedConstants(state)
+    known, typed = facts.now(), TypedConstants(state)
     loops = sequences.Sequences(func_ir, known, typed)
     for label in sorted(func_ir.blocks):
         for at, inst in enumerate(func_ir.blocks[label].body):
@@ -113,11 +140,11 @@ def _constant_slices(func_ir: Any) -> bool:
     return changed
 
 
-def _fold(func_ir: Any, args: Any) -> bool:
+def _fold(facts: _Known) -> bool:
     """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants; constant
     tuples by those of literals."""
-    known, changed = Constants(func_ir.blocks, args), False
-    for place, inst in statements(func_ir.blocks):
+    known, changed = facts.now(), False
+    for place, inst in statements(facts.func_ir.blocks):
         if not isinstance(inst, ir.Assign):
             continue
         known.learn(place)
@@ -129,9 +156,12 @@ def _fold(func_ir: Any, args: Any) -> bool:
         except NotConstant:
             continue
         if type(value) in (int, bool):
-            inst.value = ir.Const(value, inst.loc)
+            inst.value = ir.Const(value, inst.loc)  # which gives what `known` has
             changed = True
-    return _expand_tuples(func_ir) or changed
+    if _expand_tuples(facts.func_ir):
+        facts.forget()
+        changed = True
+    return changed
 
 
 # ---------------------------------------------------------------- tuples
