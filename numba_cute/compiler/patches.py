@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from numba.cuda import compiler, debuginfo, dispatcher, lowering
-from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter, postproc, typed_passes
+from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
 
 from ..seam import CuteError
 from . import pipeline
@@ -167,6 +167,10 @@ PATCHES: tuple[Patch, ...] = (
         typed_passes, "dead_code_elimination", inlining.IN_OVERLOADS.keeping_stores, digest="7977aa3c30f839c5",
         why="to keep stores through views, which it takes for dead",
         reads=(typed_passes.InlineOverloads.run_pass,),
+    ),
+    Patch(
+        ir.Inst, "_rec_list_vars", uses.listing, digest="5f5b9ac2595737e6",
+        why="to list the variables of a statement in less time", reads=(ir.Stmt.list_vars, ir.Expr.list_vars),
     ),
     Patch(
         postproc.PostProcessor, "run", uses.when_asked, digest="e66f0f739f899d51",

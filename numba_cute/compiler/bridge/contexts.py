@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from numba.cuda import types
@@ -143,6 +144,15 @@ class CuteTypingContext(CUDATypingContext):
         return found
 
     def resolve_value_type(self, val: Any) -> Any:
+        if type(val) not in _NAMED or not building_kernel():
+            return self._constant(val)
+        found = _memory().found
+        key = ("constant", id(val))
+        if key not in found:
+            found[key] = self._constant(val), val  # which is kept, and its number with it
+        return found[key][0]
+
+    def _constant(self, val: Any) -> Any:
         if callable(val) and numbas_own(val) is not None:  # Numba compiles it, as an @overload says
             return super().resolve_value_type(val)
         if (
@@ -180,6 +190,7 @@ class _Function(types.Function):
 
 
 _REMEMBERED = (_Function, Value, BoundTraced)
+_NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
 
 
 class _Memory:
@@ -193,19 +204,22 @@ class _Memory:
 _MEMORIES = [_Memory()]
 
 
-def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any]) -> Any:
-    """Return what `find` finds, or found when the same was asked for. asked: a type, and types of arguments by place and
-    by name. Outside of a kernel's compilation nothing is remembered: what a name stands for may change."""
-    if not building_kernel():
-        return find()
+def _memory() -> _Memory:
     if _MEMORIES[-1].kernel is not kernel():
         _MEMORIES[-1] = _Memory(kernel())
-    found = _MEMORIES[-1].found
+    return _MEMORIES[-1]
+
+
+def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any]) -> Any:
+    """Return what `find` finds, or found when the same was asked for. asked: a type, and types of arguments by place
+    and by name. Outside of a kernel's compilation nothing is remembered: what a name stands for may change."""
+    if not building_kernel():
+        return find()
+    found = _memory().found
     of, args, kws = asked
     key = (kind, of._code, *[a._code for a in args], *[(name, ty._code) for name, ty in kws.items()])
     if key not in found:
-        made = find()  # which may compile another function
-        found[key] = made
+        found[key] = find()
     return found[key]
 
 

@@ -81,8 +81,8 @@ def want_map(argument: Any, form: Any) -> None:
 
 
 class building:
-    """While a kernel is compiled: what is known of its launch is at hand, errors are explained, and garbage is collected
-    seldom.
+    """While a kernel is compiled: what is known of its launch is at hand, errors are explained, and the garbage
+    collector runs seldom.
 
     py_func: the kernel's function. launch_bounds: as `cuda.jit` takes it, the most threads of a block first.
     """

@@ -18,11 +18,10 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.lowering import CUDALower
 
 from ... import seam
-from ...seam.whose import is_library
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
-from ..passes.lower import Lower
 from .described import described
 from .spelled import spelling
 
@@ -130,7 +129,7 @@ def is_recorded(function: Callable[..., Any]) -> bool:
     return bool(_active) and _active[-1].function is function
 
 
-class _RecordedLower(Lower):
+class _RecordedLower(CUDALower):
     def lower_inst(self, inst: Any) -> Any:
         column = _active[-1].statement(self, inst)
         self.debuginfo._di_location = functools.partial(_location, self.debuginfo, column)
@@ -247,8 +246,8 @@ def _part(obj: Any) -> str:
     marked = seam.part_of(obj)
     if marked is not None:
         return f"{marked}."
-    module = obj.__module__ or type(obj).__module__
-    return _ROOMS.get(module.split(".")[1], "cute.") if is_library(module) else "call @"
+    package, _, rest = (obj.__module__ or type(obj).__module__).partition(".")
+    return _ROOMS.get(rest.partition(".")[0], "cute.") if package == "numba_cute" else "call @"
 
 
 def _method(bound: Any) -> str:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
+from numba.cuda import cgutils
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import must_use_alloca
 from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.debuginfo import DummyDIBuilder
 from numba.cuda.lowering import CUDALower
 
 from .definitions import statements
@@ -30,6 +33,12 @@ class Lower(CUDALower):
         elsewhere = set().union(must_use_alloca(blocks), *known.usemap.values())
         found = set().union(*known.defmap.values()) - elsewhere
         self._singly_assigned_vars |= {name for name in found if assigned[name] == 1}
+
+    def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
+        """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
+        if isinstance(self.debuginfo, DummyDIBuilder):
+            return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+        return super().alloca_lltype(name, lltype, datamodel=datamodel)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -16,6 +16,43 @@ from numba.cuda.core.analysis import _use_defs_result, compute_use_defs, ir_exte
 from numba.cuda.core.postproc import VariableLifetime
 from numba.cuda.core.transforms import canonicalize_cfg
 
+_KINDS: dict[type, int] = {}
+"""What holds variables in a statement, by class: 0 for what holds none, then a variable, an instruction, a sequence, a
+dictionary."""
+
+
+def listing(listed: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], list[Any]]:
+    """Make of Numba's list of the variables in a part of a statement one that asks once for each class what it is: its
+    own asks abstract classes each time, which took a twentieth of a compilation."""
+
+    def found(self: Any, part: Any) -> list[Any]:
+        variables: list[Any] = []
+        _list(part.values() if type(part) is dict else (part,), variables)
+        return variables
+
+    return found
+
+
+def _list(parts: Any, variables: list[Any]) -> None:
+    for part in parts:
+        kind = _KINDS.get(type(part))
+        if kind is None:
+            kind = _KINDS[type(part)] = _kind(part)
+        if kind == 0:
+            continue
+        if kind == 1:
+            variables.append(part)
+        elif kind == 2:
+            variables.extend(part.list_vars())
+        else:
+            _list(part if kind == 3 else part.values(), variables)
+
+
+def _kind(part: Any) -> int:
+    kinds = (ir.var_types, ir.inst_types, (list, tuple), dict)
+    return next((at for at, kind in enumerate(kinds, 1) if isinstance(part, kind)), 0)
+
+
 _WRITTEN = frozenset((ir.Const, ir.Global, ir.FreeVar, ir.Arg))
 _PLAIN = frozenset((str, int, bool, type(None)))
 _OTHERS = frozenset((
