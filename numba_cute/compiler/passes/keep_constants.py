@@ -17,9 +17,10 @@ from typing import Any
 
 from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
-from numba.cuda.core.errors import ConstantInferenceError
+from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
+from ...seam import CuteError
 from . import branches, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
@@ -49,7 +50,7 @@ class KeepConstants(FunctionPass):
         changed |= known.after(keep_members)
         changed |= known.after(keep_varying)
         changed |= known.after(keep_arguments)
-        while _take_static_branches(state, known) or _unroll_one(state, known):
+        while _take_static_branches(state, known) or _unroll_some(state, known):
             changed = True
             known.forget()
             sequences.tuples_for_lists(func_ir)
@@ -103,24 +104,35 @@ def _take_static_branches(state: Any, known: _Known) -> bool:
     return branches.prune_typed(func_ir, now, TypedConstants(state), unroll.pending(func_ir, now))
 
 
-def _unroll_one(state: Any, facts: _Known) -> bool:
-    """Unroll the outermost `range_constexpr` loop or loop over a tuple, so that an inner bound may be an outer index's
-    copy; False if there is none."""
+def _unroll_some(state: Any, facts: _Known) -> bool:
+    """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as their
+    bounds are known; or the first loop over a tuple. False if there is none."""
     func_ir = state.func_ir
     known, typed = facts.now(), TypedConstants(state)
     loops = sequences.Sequences(func_ir, known, typed)
-    for label in sorted(func_ir.blocks):
-        for at, inst in enumerate(func_ir.blocks[label].body):
-            expr, place = inst.value if isinstance(inst, ir.Assign) else None, Place(label, at)
-            if not isinstance(expr, ir.Expr):
-                continue
-            if expr.op == "call" and unroll.is_range(expr, place, known):
+    found: list[tuple[unroll.Loop, unroll.Items]] = []
+    taken: set[int] = set()
+    for place, inst in list(statements(func_ir.blocks)):
+        expr = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
+            continue
+        if expr.op == "call" and unroll.is_range(expr, place, known):
+            try:
+                loop = unroll.loop_at(func_ir.blocks, loops.cfg, place.label, place.index)
                 items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
-                unroll.unroll(func_ir, label, at, items)
+            except (CuteError, NumbaError):  # it may be said by what is known when those before it are unrolled
+                if found:
+                    break
+                raise
+            found.append((loop, items))
+            taken |= loop.inside
+        elif expr.op == "getiter" and not loops.stays(place):
+            if found:
+                break
+            if take_once(func_ir, place, known) or loops.unroll_at(place):
                 return True
-            if expr.op == "getiter" and (take_once(func_ir, place, known) or loops.unroll_at(place)):
-                return True
-    return False
+    unroll.unroll_all(func_ir, found)
+    return bool(found)
 
 
 def _constant_slices(func_ir: Any) -> bool:

@@ -88,26 +88,33 @@ def _collect(part: Any, found: set[str]) -> None:
 def uses_and_definitions(blocks: dict[int, Any]) -> Any:
     """Return what Numba's `compute_use_defs` does, in less time: by block, the names that it reads and does not set
     before, and those that it sets."""
-    uses: dict[int, set[str]] = {}
-    definitions: dict[int, set[str]] = {}
-    for label, block in blocks.items():
-        used = uses[label] = set()
-        defined = definitions[label] = set()
-        for inst in block.body:
-            kind = type(inst)
-            if kind is ir.Assign:
-                target, read = inst.target.name, read_by(inst.value)
-                if target not in read:
-                    defined.add(target)
-                used.update(read - defined)
-            elif kind is ir.Del:
-                if inst.value not in defined:
-                    used.add(inst.value)
-            elif kind in _OTHERS and kind not in ir_extension_usedefs:
-                used.update(v.name for v in inst.list_vars() if v.name not in defined)
-            elif kind is not ir.Jump:  # of another package
-                return compute_use_defs(blocks)
-    return _use_defs_result(usemap=uses, defmap=definitions)
+    found = {label: of_block(block) for label, block in blocks.items()}
+    return _use_defs_result(
+        usemap={label: used for label, (used, _) in found.items()},
+        defmap={label: defined for label, (_, defined) in found.items()},
+    )
+
+
+def of_block(block: Any) -> tuple[set[str], set[str]]:
+    """Return the names that a block reads and does not set before, and those that it sets."""
+    used: set[str] = set()
+    defined: set[str] = set()
+    for inst in block.body:
+        kind = type(inst)
+        if kind is ir.Assign:
+            target, read = inst.target.name, read_by(inst.value)
+            if target not in read:
+                defined.add(target)
+            used.update(read - defined)
+        elif kind is ir.Del:
+            if inst.value not in defined:
+                used.add(inst.value)
+        elif kind in _OTHERS and kind not in ir_extension_usedefs:
+            used.update(v.name for v in inst.list_vars() if v.name not in defined)
+        elif kind is not ir.Jump:  # of another package
+            found = compute_use_defs({0: block})
+            return found.usemap[0], found.defmap[0]
+    return used, defined
 
 
 class _Lifetime(VariableLifetime):
