@@ -10,7 +10,10 @@ import sys as _sys
 from ..seam import names as _names
 
 # By name, the module that has it.
-_FOUND_IN: dict[str, str] = {}
+_FOUND_IN: dict[str, str] = {
+    "permute": "moves.permute",
+    "transpose": "moves.permute",
+}
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
 

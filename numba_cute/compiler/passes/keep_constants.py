@@ -23,7 +23,7 @@ from numba.cuda.core.ir_utils import build_definitions
 from ...seam import CuteError
 from . import branches, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
-from .definitions import Place, statements
+from .definitions import statements
 from .fields import keep_varying
 from .members import keep_members
 from .once import take_once
