@@ -196,6 +196,8 @@ def test_kernels_of_other_tests_execute_operations(file, passes, tmp_path):
         "-q",
         "-n",
         "0",
+        "-m",
+        "",
         *sorted(set(tests.values())),
     ]
     done = subprocess.run(
