@@ -7,7 +7,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from .error import CuteError
 from .held import as_argument, held, python_of
@@ -31,6 +31,10 @@ class Constexpr:
 
     def __class_getitem__(cls, kind: Any) -> Any:
         return cls
+
+    if TYPE_CHECKING:  # a parameter that is marked so has what its value has
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __repr__(self) -> str:
         return f"Constexpr({self.value!r})"

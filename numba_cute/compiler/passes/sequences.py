@@ -18,10 +18,12 @@ from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks
 from numba.cuda.core.ir_utils import build_definitions, replace_vars
 
+from ... import seam
 from ...seam import CuteError
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
+from .once import runs_once
 from .typed_constants import TypedConstants
 from .unroll import indices, unroll
 
@@ -36,7 +38,7 @@ class Sequences:
 
     def __init__(self, func_ir: Any, known: Constants, typed: TypedConstants) -> None:
         self._ir, self._known, self._typed = func_ir, known, typed
-        self._cfg = compute_cfg_from_blocks(func_ir.blocks)
+        self.cfg = compute_cfg_from_blocks(func_ir.blocks)
 
     def unroll_at(self, place: Place) -> bool:
         """Unroll the loop over what the statement at a place makes an iterator of, if it is to be copied; say whether
@@ -63,10 +65,22 @@ class Sequences:
         _drop_makers(self._ir.blocks)
         return True
 
+    def stays(self, place: Place) -> bool:
+        """Say, without asking for types, whether the loop over what the statement at a place makes an iterator of is
+        left as it is now: one over a `range` in which no list grows, and which may run more than once; or one over
+        `range_constexpr`, which is unrolled by its call."""
+        over = self._ir.blocks[place.label].body[place.index].value.value
+        function = self._called(over, place)[0]
+        if function is seam.range_constexpr:
+            return True
+        if function is not builtins.range or runs_once(over, place, self._known):
+            return False
+        return not self._grows(self._ir.blocks[place.label])
+
     def _grows(self, block: Any) -> bool | None:
         """Say whether a list grows in the loop that follows a block; None if none follows."""
         targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
-        loop = self._cfg.loops().get(targets[0]) if targets else None
+        loop = self.cfg.loops().get(targets[0]) if targets else None
         if loop is None:
             return None
         return any(True for b in loop.body for _ in _appends(self._ir.blocks[b]))
