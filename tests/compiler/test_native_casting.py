@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute import seam
+from numba_cute import runtime, seam
 from numba_cute.compiler.host import tensormap
-from numba_cute.compiler.host.native import casting, launcher, moulds
+from numba_cute.compiler.host.native import casting, known, launcher, moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import casting as seam_casting
@@ -55,34 +55,41 @@ class Host(Array):
 @pytest.fixture
 def casts(monkeypatch):
     """Moulds of their own, and what Python was asked to make."""
-    before = dict(vars(seam_casting.CASTING))
-    monkeypatch.setattr(moulds, "moulds", moulds.moulds.__wrapped__)
-    made = moulds.moulds()
-    made.asked = []
-    taken = made._array, made._derived
-
-    def array(function, x, align):
-        made.asked.append(function)
-        return taken[0](function, x, align)
+    before = [(x, dict(vars(x))) for x in (seam_casting.CASTING, *seam_casting.FUNCTIONS)]
+    told = list(seam_casting._told)
+    monkeypatch.setattr(known, "moulds", known.moulds.__wrapped__)
+    made = known.moulds()
+    made.asked, made.over = [], runtime._over.moulds
+    taken = made._derived, made.over._slowly
 
     def derived(function, of, *args):
         made.asked.append(function)
-        return taken[1](function, of, *args)
+        return taken[0](function, of, *args)
+
+    def array(*args):
+        made.asked.append(len(args))
+        return taken[1](*args)
 
     made.kept = array, derived
-    made._state[casting.SLOW_ARRAY // 8], made._state[casting.SLOW_DERIVED // 8] = id(array), id(derived)
+    made._state[casting.SLOW_DERIVED // 8] = id(derived)
+    made.over.words[casting.SLOW_FUNCTION // 8] = id(array)
     yield made
-    vars(seam_casting.CASTING).update(before)
+    for x, held in before:
+        vars(x).clear()
+        vars(x).update(held)
+    seam_casting._told[:] = told
 
 
 def python_only(f):
     """What a function gives where nothing is cast."""
-    held = dict(vars(seam_casting.CASTING))
-    vars(seam_casting.CASTING).update(dict.fromkeys(held, seam_casting.run))
+    held = dict(vars(seam_casting.CASTING)), runtime._over.cast
+    vars(seam_casting.CASTING).update(dict.fromkeys(held[0], seam_casting.run))
+    runtime._over.cast = runtime._over.function
     try:
         return f()
     finally:
-        vars(seam_casting.CASTING).update(held)
+        vars(seam_casting.CASTING).update(held[0])
+        runtime._over.cast = held[1]
 
 
 OP, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), stride=(32, 1))
@@ -171,6 +178,7 @@ def test_what_an_address_forbids_is_said_as_by_python(casts):
     from_dlpack(Array(0x10000), assumed_align=16)
     with pytest.raises(cute.CuteError, match="0x10008 is not a multiple of assumed_align = 16"):
         from_dlpack(Array(0x10008), assumed_align=16)
+    from_dlpack(Array(0x10004))
     atom_of(from_dlpack(Array(0x10000)))
     casts.asked.clear()
     t = from_dlpack(Array(0x20004))
@@ -216,16 +224,16 @@ def test_nothing_holds_an_array_but_what_was_made_of_it(casts):
 
 
 def test_moulds_are_bounded_and_forgotten(casts, monkeypatch):
-    monkeypatch.setattr(moulds, "MOST_MOULDS", 4)
+    monkeypatch.setattr(known, "MOST_MOULDS", 4)
     held = [from_dlpack(Array(0x10000, (n, 4))) for n in range(1, 20)]
-    assert len(casts._roots) <= 4
+    assert len(casts.over._kept) <= 4
     assert [t.shape for t in held] == [(n, 4) for n in range(1, 20)]
-    casts.forget()
+    casts.over.forget()
     del held
     gc.collect()
     casts.asked.clear()
     assert from_dlpack(Array(0x10000, (3, 4))).shape == (3, 4) and casts.asked
-    monkeypatch.setattr(moulds, "MOST_CHILDREN", 2)
+    monkeypatch.setattr(known, "MOST_CHILDREN", 2)
     t = from_dlpack(Array(0x10000))
     for n in (8, 16, 32, 64):
         atom_of(t, tile=cute.make_layout((n, 32), stride=(32, 1)), tiler=(n, 32))
@@ -287,8 +295,8 @@ class Noting:
     def __init__(self, function):
         self.function, self.gave = function, []
 
-    def __call__(self, *args):
-        made = self.function(*args)
+    def __call__(self, *args, **named):
+        made = self.function(*args, **named)
         self.gave.append(made is not None)
         return made
 
@@ -380,17 +388,91 @@ def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, 
         site.call(tensor(0x40000))
 
 
-def test_a_process_that_makes_few_tensors_makes_no_machine_code(monkeypatch):
-    held = dict(vars(seam_casting.CASTING))
+def test_a_process_that_makes_few_tensors_makes_no_machine_code(casts, monkeypatch):
     begun = []
-    monkeypatch.setattr(moulds, "moulds", lambda: begun.append(1))
-    try:
-        seam_casting.CASTING.array = seam_casting.CASTING.derived = seam_casting.run
-        moulds.begin()
-        for _ in range(moulds._PATIENCE):
-            from_dlpack(Array(0x10000))
-        assert not begun
+    monkeypatch.setattr(known, "moulds", lambda: begun.append(1))
+    vars(seam_casting.CASTING).update(described=seam_casting.run, derived=seam_casting.run)
+    known.begin()
+    for _ in range(known._PATIENCE):
         from_dlpack(Array(0x10000))
-        assert begun == [1]
-    finally:
-        vars(seam_casting.CASTING).update(held)
+    assert not begun
+    from_dlpack(Array(0x10000))
+    from_dlpack(Array(0x10000))
+    assert begun == [1]
+
+
+@runtime.remembered
+def operands(a, b, tile, scale=2):
+    """Arguments of a kernel, of two arrays."""
+    held = from_dlpack(a, assumed_align=16)
+    x, y = held.mark_layout_dynamic(), from_dlpack(b, assumed_align=16)
+    load, store = atom_of(y, tile=tile), atom_of(x, cpasync.CopyBulkTensorTileS2GOp())
+    part = cute.local_tile(held, (8, 64), (1, 0))
+    words = cute.recast_tensor(y, cute.Int32)
+    return (x, *load, *store, part, words, cute.Int32(a.shape[0]), scale, (y.iterator, "a")), (a.shape[0] // 32, 1, 1)
+
+
+def test_what_a_function_makes_of_several_arrays(casts):
+    function = operands.function
+    first = operands(Array(0x10000), Array(0x20000), TILE)
+    assert first == python_only(lambda: function(Array(0x10000), Array(0x20000), TILE))
+    asked = Noting(function)
+    operands.moulds._function = asked
+    for at, other in ((0x30000, 0x40000), (0x40000, 0x30000), (0x10000, 0x10000)):
+        a, b = Array(at), Array(other)
+        made = operands(a, b, TILE)
+        want = python_only(lambda a=a, b=b: function(a, b, TILE))
+        assert made == want and list(map(fields, made[0])) == list(map(fields, want[0]))
+        assert made[0][0].iterator.address.owner is a and made[0][6].iterator.address.owner is b
+    assert not asked.gave
+    a = Array(0x50000)
+    for args in (
+        (a, a, TILE), (a, a, TILE), (Array(0x30000), Array(0x40000, (32, 64)), TILE), (Array(0x30010), a, TILE, 3),
+        (a, Array(0x30000), cute.make_layout((32, 32), stride=(32, 1))),
+    ):  # fmt: skip
+        assert operands(*args) == python_only(lambda args=args: function(*args))
+    assert len(asked.gave) == 2, "another shape, and another number"
+    assert operands.function(a, a, TILE, 5) == operands(a, a, TILE, 5) == operands(a, a, TILE, 5)
+    assert len(asked.gave) == 4, "nothing is learnt of an array that is given twice"
+    assert operands(a, Array(0x30000), tile=TILE) == operands(a, Array(0x30000), TILE)
+    with pytest.raises(cute.CuteError, match="not a multiple of assumed_align = 16"):
+        operands(Array(0x30008), a, TILE)
+
+
+def test_launches_pack_what_a_function_made_of_several_arrays(casts, launches, maps, monkeypatch):
+    def arguments(at, other):
+        return operands(Array(at), Array(other), TILE)[0][:7]
+
+    site = planned(launches, arguments(0x10000, 0x20000))
+    packed(launches, site, *arguments(0x30000, 0x40000))
+    monkeypatch.setattr(moulds, "learn", None)
+    encoded = len(maps.encoded)
+    for at, other in ((0x50000, 0x60000), (0x60000, 0x50000), (0x70000, 0x70000)):
+        values = packed(launches, site, *arguments(at, other))
+        words = [struct.unpack_from("<q", v)[0] for v in values if len(v) >= 8]
+        assert words[0] == at and words.count(other) >= 2 and at + 8 * 64 * 4 in words
+        records = [v[:8] for v in values if v[8:20] == b"m" * 12]
+        assert [int.from_bytes(r, "little") for r in records] == [other, at]
+    assert len(maps.encoded) == encoded
+
+
+def test_a_function_of_arrays_that_gives_what_is_not_known_runs_each_time(casts):
+    ran = []
+
+    @runtime.remembered
+    def function(a, what):
+        ran.append(what)
+        made = from_dlpack(a)
+        return {"list": [made], "dict": {"t": made}, "array": a, "nothing": 3, "tuple": (made,)}[what]
+
+    for what in ("list", "dict", "nothing", "array"):
+        for at in (0x10000, 0x20000):
+            a = Array(at)
+            assert function(a, what) is not None
+    assert ran == ["list", "list", "dict", "dict", "nothing", "nothing", "array", "array"]
+    ran.clear()
+    for at in (0x10000, 0x20000):
+        assert function(Array(at), "tuple")[0].iterator.address == at
+    assert ran == ["tuple"]
+    with pytest.raises(cute.CuteError, match="remembered: 3 is no function"):
+        runtime.remembered(3)
