@@ -8,11 +8,12 @@ import enum
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.np.numpy_support import as_dtype
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ....dtypes import DType, Scalar
@@ -124,6 +125,12 @@ class Plan:
         self.words[words.POINTERS // 8] = ctypes.addressof(self._pointers)
 
 
+def _itemsize(dtype: Any) -> int:
+    """The bytes of an array's element: of bfloat16 too, which NumPy has not."""
+    bits = getattr(dtype, "bitwidth", None)
+    return int(bits) // 8 if bits else int(as_dtype(dtype).itemsize)
+
+
 def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]]) -> Plan | None:
     """Make the plan of a launch that was made; None if its arguments are of kinds that machine code does not know.
 
@@ -220,6 +227,8 @@ class _Maker:
     def argument(self, given: Any, a: Any, t: Any, parent: int, index: int) -> None:
         """Add the step of an argument. given: as the caller gave it. a: as it was packed. t: its Numba type."""
         here = (parent, index)
+        if isinstance(given, MethodType):  # its object may have changed when it is given again
+            raise Unknown
         if isinstance(a, Constexpr):
             self.static(given, a, t, here)
         elif isinstance(t, types.BaseTuple) and type(given) is tuple and type(a) is tuple:
@@ -356,7 +365,7 @@ class _Maker:
         )  # fmt: skip
 
     def array(self, a: Any, t: Any, here: tuple[int, int]) -> None:
-        itemsize = np.dtype(str(t.dtype)).itemsize if t.dtype != types.boolean else 1
+        itemsize = _itemsize(t.dtype)
         start, _ = self.place([0, 0, 0, itemsize, 0] + [0] * (2 * t.ndim))
         if t.ndim > words.MOST_DIMS:
             raise Unknown
