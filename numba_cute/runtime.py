@@ -71,11 +71,12 @@ def remembered(function: Callable[..., Any]) -> Any:
         args, grid = arguments(x, y, (64, 64))
         kernel[grid, 128](*args)
 
-    function: takes arrays (torch's, on the GPU) and static arguments, in order; others, as NumPy's, and arguments that
-    are given by name make it run. Of an array it may depend on nothing but its class, element type, shape, strides,
-    device, and whether it begins at a multiple of 16 bytes; and on nothing else that changes. It gives a tuple, nested
-    or not, of tensors, atoms, pointers, layouts and numbers; what gives anything else, as a list, runs each time.
-    Nothing is learnt of a call with the same array twice. It keeps no array. CuteError: it is no function.
+    function: takes arrays (torch's, on the GPU) and static arguments, in order; others, as NumPy's, arrays in tuples,
+    and arguments that are given by name make it run. Of an array it may depend on nothing but its class, element type,
+    shape, strides, device, and whether it begins at a multiple of 16 bytes; and on nothing else that changes. It gives
+    a tuple, nested or not, of its arrays, tensors, atoms, pointers, layouts, numbers and kernels; what gives anything
+    else, as a list, runs each time. Nothing is learnt of a call with the same array twice. It keeps no array.
+    CuteError: it is no function.
     """
     if not callable(function):
         raise CuteError(f"remembered: {function!r} is no function")

@@ -5,7 +5,6 @@ asked."""
 from __future__ import annotations
 
 import copy
-import ctypes
 import gc
 import pickle
 import struct
@@ -16,97 +15,16 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute import runtime, seam
-from numba_cute.compiler.host import tensormap
-from numba_cute.compiler.host.native import casting, known, launcher, moulds
+from numba_cute import seam
+from numba_cute.compiler.host.native import known, launcher, moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import casting as seam_casting
 
-from .noting import Exporter, launches, packed, planned
+from .casts import OP, Array, Host, Noting, atom_of, casts, fields, maps, python_only
+from .noting import launches, packed, planned
 
-__all__ = ["launches"]
-
-
-class Array(Exporter):
-    """An array as torch has it. __dlpack_c_exchange_api__: Exporter's."""
-
-    is_cuda = True
-
-    def __init__(self, data, shape=(64, 64), strides=None, dtype="torch.float32", **more):
-        strides = (shape[1], 1) if strides is None else strides
-        super().__init__(data, shape, strides, **more)
-        self.viewed = self.shape, self.strides
-        self.shape, self._strides, self._data, self.dtype = shape, strides, data, dtype
-
-    def data_ptr(self):
-        return self._data
-
-    def stride(self):
-        return self._strides
-
-
-class Host(Array):
-    """An array in the host's memory."""
-
-    is_cuda = False
-
-
-@pytest.fixture
-def casts(monkeypatch):
-    """Moulds of their own, and what Python was asked to make."""
-    before = [(x, dict(vars(x))) for x in (seam_casting.CASTING, *seam_casting.FUNCTIONS)]
-    told = list(seam_casting._told)
-    monkeypatch.setattr(known, "moulds", known.moulds.__wrapped__)
-    made = known.moulds()
-    made.asked, made.over = [], runtime._over.moulds
-    taken = made._derived, made.over._slowly
-
-    def derived(function, of, *args):
-        made.asked.append(function)
-        return taken[0](function, of, *args)
-
-    def array(*args):
-        made.asked.append(len(args))
-        return taken[1](*args)
-
-    made.kept = array, derived
-    made._state[casting.SLOW_DERIVED // 8] = id(derived)
-    made.over.words[casting.SLOW_FUNCTION // 8] = id(array)
-    yield made
-    for x, held in before:
-        vars(x).clear()
-        vars(x).update(held)
-    seam_casting._told[:] = told
-
-
-def python_only(f):
-    """What a function gives where nothing is cast."""
-    held = dict(vars(seam_casting.CASTING)), runtime._over.cast
-    vars(seam_casting.CASTING).update(dict.fromkeys(held[0], seam_casting.run))
-    runtime._over.cast = runtime._over.function
-    try:
-        return f()
-    finally:
-        vars(seam_casting.CASTING).update(held[0])
-        runtime._over.cast = held[1]
-
-
-OP, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), stride=(32, 1))
-
-
-def atom_of(t, op=OP, tile=TILE, tiler=(32, 32), **more):
-    return cpasync.make_tiled_tma_atom(op, t, tile, tiler, **more)
-
-
-def fields(x):
-    """All that an object is made of, as texts and numbers."""
-    if hasattr(x, "__dataclass_fields__"):
-        return type(x), {n: fields(getattr(x, n)) for n in x.__dataclass_fields__}
-    if isinstance(x, cute.dtypes.Scalar):
-        more = [fields(getattr(x, n, None)) for n in ("owner", "memory")]
-        return type(x), x.dtype, x.value, x.divisor, more
-    return id(x) if isinstance(x, Array) else x
+__all__ = ["casts", "launches", "maps"]
 
 
 MAKES = {
@@ -289,18 +207,6 @@ def test_arrays_that_attributes_describe_are_cast_too(casts, launches, maps, mon
         from_dlpack(Described(0x10004), assumed_align=16)
 
 
-class Noting:
-    """A function that notes whether it gave anything."""
-
-    def __init__(self, function):
-        self.function, self.gave = function, []
-
-    def __call__(self, *args, **named):
-        made = self.function(*args, **named)
-        self.gave.append(made is not None)
-        return made
-
-
 def test_copies_and_pickles_of_what_was_cast(casts):
     from_dlpack(Array(0x10000))
     t = from_dlpack(Array(0x20000))
@@ -316,36 +222,6 @@ def test_in_a_kernel_nothing_is_cast(casts):
 
     with seam.running(object()), pytest.raises(cute.CuteError, match="call it on the host"):
         atom_of(t)
-
-
-class Driver:
-    """The driver's function that changes the address of a tensor map; a map's first word is its address."""
-
-    def __init__(self):
-        self.calls, self.result = [], 0
-        self.kept = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(self.replace)
-        self.address = ctypes.cast(self.kept, ctypes.c_void_p).value
-
-    def replace(self, at, address):
-        assert at % 64 == 0
-        self.calls.append(address)
-        if not self.result:
-            ctypes.c_int64.from_address(at).value = address
-        return self.result
-
-
-@pytest.fixture
-def maps(monkeypatch):
-    made = Driver()
-    made.encoded = []
-
-    def encode(record):
-        made.encoded.append(record)
-        return int(record.address).to_bytes(8, "little") + b"m" * 120
-
-    monkeypatch.setattr(tensormap, "encode", encode)
-    monkeypatch.setattr(moulds, "replacing", lambda: made.address)
-    return made
 
 
 def test_launches_pack_what_was_cast_with_no_python(casts, launches, maps, monkeypatch):
@@ -399,80 +275,3 @@ def test_a_process_that_makes_few_tensors_makes_no_machine_code(casts, monkeypat
     from_dlpack(Array(0x10000))
     from_dlpack(Array(0x10000))
     assert begun == [1]
-
-
-@runtime.remembered
-def operands(a, b, tile, scale=2):
-    """Arguments of a kernel, of two arrays."""
-    held = from_dlpack(a, assumed_align=16)
-    x, y = held.mark_layout_dynamic(), from_dlpack(b, assumed_align=16)
-    load, store = atom_of(y, tile=tile), atom_of(x, cpasync.CopyBulkTensorTileS2GOp())
-    part = cute.local_tile(held, (8, 64), (1, 0))
-    words = cute.recast_tensor(y, cute.Int32)
-    return (x, *load, *store, part, words, cute.Int32(a.shape[0]), scale, (y.iterator, "a")), (a.shape[0] // 32, 1, 1)
-
-
-def test_what_a_function_makes_of_several_arrays(casts):
-    function = operands.function
-    first = operands(Array(0x10000), Array(0x20000), TILE)
-    assert first == python_only(lambda: function(Array(0x10000), Array(0x20000), TILE))
-    asked = Noting(function)
-    operands.moulds._function = asked
-    for at, other in ((0x30000, 0x40000), (0x40000, 0x30000), (0x10000, 0x10000)):
-        a, b = Array(at), Array(other)
-        made = operands(a, b, TILE)
-        want = python_only(lambda a=a, b=b: function(a, b, TILE))
-        assert made == want and list(map(fields, made[0])) == list(map(fields, want[0]))
-        assert made[0][0].iterator.address.owner is a and made[0][6].iterator.address.owner is b
-    assert not asked.gave
-    a = Array(0x50000)
-    for args in (
-        (a, a, TILE), (a, a, TILE), (Array(0x30000), Array(0x40000, (32, 64)), TILE), (Array(0x30010), a, TILE, 3),
-        (a, Array(0x30000), cute.make_layout((32, 32), stride=(32, 1))),
-    ):  # fmt: skip
-        assert operands(*args) == python_only(lambda args=args: function(*args))
-    assert len(asked.gave) == 2, "another shape, and another number"
-    assert operands.function(a, a, TILE, 5) == operands(a, a, TILE, 5) == operands(a, a, TILE, 5)
-    assert len(asked.gave) == 4, "nothing is learnt of an array that is given twice"
-    assert operands(a, Array(0x30000), tile=TILE) == operands(a, Array(0x30000), TILE)
-    with pytest.raises(cute.CuteError, match="not a multiple of assumed_align = 16"):
-        operands(Array(0x30008), a, TILE)
-
-
-def test_launches_pack_what_a_function_made_of_several_arrays(casts, launches, maps, monkeypatch):
-    def arguments(at, other):
-        return operands(Array(at), Array(other), TILE)[0][:7]
-
-    site = planned(launches, arguments(0x10000, 0x20000))
-    packed(launches, site, *arguments(0x30000, 0x40000))
-    monkeypatch.setattr(moulds, "learn", None)
-    encoded = len(maps.encoded)
-    for at, other in ((0x50000, 0x60000), (0x60000, 0x50000), (0x70000, 0x70000)):
-        values = packed(launches, site, *arguments(at, other))
-        words = [struct.unpack_from("<q", v)[0] for v in values if len(v) >= 8]
-        assert words[0] == at and words.count(other) >= 2 and at + 8 * 64 * 4 in words
-        records = [v[:8] for v in values if v[8:20] == b"m" * 12]
-        assert [int.from_bytes(r, "little") for r in records] == [other, at]
-    assert len(maps.encoded) == encoded
-
-
-def test_a_function_of_arrays_that_gives_what_is_not_known_runs_each_time(casts):
-    ran = []
-
-    @runtime.remembered
-    def function(a, what):
-        ran.append(what)
-        made = from_dlpack(a)
-        return {"list": [made], "dict": {"t": made}, "array": a, "nothing": 3, "tuple": (made,)}[what]
-
-    for what in ("list", "dict", "nothing", "array"):
-        for at in (0x10000, 0x20000):
-            a = Array(at)
-            assert function(a, what) is not None
-    assert ran == ["list", "list", "dict", "dict", "nothing", "nothing", "array", "array"]
-    ran.clear()
-    for at in (0x10000, 0x20000):
-        assert function(Array(at), "tuple")[0].iterator.address == at
-    assert ran == ["tuple"]
-    with pytest.raises(cute.CuteError, match="remembered: 3 is no function"):
-        runtime.remembered(3)

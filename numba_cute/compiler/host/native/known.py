@@ -78,7 +78,7 @@ class Function:
         static = [a for a, v in zip(args, views) if v is None]
         if not given or len({id(x) for x in given}) < len(given):
             return
-        if any(arrays.exchange_of(a) is not None for a in static) or not seam.is_static(tuple(static)):
+        if _has_array(static) or not seam.is_static(tuple(static)):
             return
         mould = self._moulds.mould(made, given, [v for v in views if v is not None], static)
         if mould is None:
@@ -111,6 +111,11 @@ class Function:
         for i in range(casting.BUCKETS):
             self.words[casting.ROOTS // 8 + i] = 0
         self._before, self._kept = self._kept, []
+
+
+def _has_array(x: Any) -> bool:
+    """Whether there is an array among arguments, or in tuples of them: one that machine code would not look for."""
+    return any(map(_has_array, x)) if isinstance(x, (list, tuple)) else arrays.exchange_of(x) is not None
 
 
 def _mixed(mixed: int, v: Viewed) -> int:

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import enum
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
+
+from numba.cuda.dispatcher import CUDADispatcher
 
 from .... import dtypes, seam
 from ....isa.facts.tensormap import TensorMapRecord
@@ -241,9 +245,13 @@ class Looking:
             return self._fields(x)
         if isinstance(x, dtypes.Scalar):
             return self._address(x) if hasattr(x, "owner") else x
-        if isinstance(x, tuple) and type(x) is tuple:
+        if isinstance(x, tuple):
             items = [(found is not y, found) for y in x for found in (self.at(y),)]
-            return Items(items) if any(varies for varies, _ in items) else x
+            if not any(varies for varies, _ in items):
+                return x
+            if type(x) is tuple:
+                return Items(items)
+            raise Varied
         if isinstance(x, seam.Leaf) or not _is_plain(x):
             raise Varied
         return x
@@ -313,8 +321,14 @@ class Looking:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether something says itself whole what it is: a number, a name, an element type, a member of an enumeration."""
-    return x is None or isinstance(x, (bool, int, float, str, dtypes.DType, seam.StaticEnum, type))
+    """Whether something says itself whole what it is: a number, a name, an element type, a member of an enumeration, a
+    function that closes over nothing, or a kernel."""
+    if isinstance(x, FunctionType):
+        return x.__closure__ is None
+    if getattr(x, "__cute_kernel__", False):
+        return x.__self__ is None
+    kinds = (bool, int, float, str, dtypes.DType, enum.Enum, type, BuiltinFunctionType, CUDADispatcher)
+    return x is None or isinstance(x, kinds)
 
 
 def learn(obj: Any, name: str, data: bytes, leaves: list[Any], offsets: list[int]) -> None:
