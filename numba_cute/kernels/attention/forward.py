@@ -33,7 +33,8 @@ class Form(NamedTuple):
     that side. turns: whether the warpgroups take turns. draws: whether a CTA that is done draws the next tile from a
     counter, or takes every so manieth. pack: query heads of a group whose rows lie side by side in a tile, all or 1.
     page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages: tiles
-    of Q, and then O, in shared memory.
+    of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
+    fetches a part of a block for all. Their queries must see the same blocks.
     """
 
     dtype: cute.DType
@@ -50,6 +51,7 @@ class Form(NamedTuple):
     page: int = 0
     score: Any = None
     q_stages: int = 1
+    cluster: int = 1
 
     @property
     def groups(self):
@@ -95,7 +97,9 @@ def make_kernel(form):
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
-    q_stages = form.q_stages
+    q_stages, cluster = form.q_stages, form.cluster
+    cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
+    share = (1 << cluster) - 1
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout, o_layout = layouts(form)
@@ -170,7 +174,9 @@ def make_kernel(form):
     @cuda.jit
     def load(tma, source, target, place, stage, pages, b, n, keys):
         """Bring block n of keys, or values, to a stage: at once, or a page, or a part of one, after the other."""
-        if cute.const_expr(page == 0):
+        if cute.const_expr(cluster > 1):
+            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier, mcast_mask=share)
+        elif cute.const_expr(page == 0):
             cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier)
         else:
             for c in cute.range_constexpr(tile_n // chunk):
@@ -224,18 +230,21 @@ def make_kernel(form):
         sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
         sK = smem.allocate_tensor(dtype, k_layout.outer, 1024, k_layout.inner, "sK")
         sV = smem.allocate_tensor(dtype, v_layout.outer, 1024, v_layout.inner, "sV")
-        one, warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, 4 * groups)
+        one, warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * 4 * groups)
+        rank = arch.make_warp_uniform(arch.block_idx_in_cluster()) if cluster > 1 else 0
         q_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=q_stages, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, groups),
             tx_count=q_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * q_stages), defer_sync=True, name="Q",
         )  # fmt: skip
         k_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=STAGES, producer_group=one, consumer_group=warps, tx_count=k_bytes,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="K",
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            mcast_mode_mn=(0, 1), defer_sync=True, name="K",
         )  # fmt: skip
         v_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=STAGES, producer_group=one, consumer_group=warps, tx_count=v_bytes,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="V",
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            mcast_mode_mn=(0, 1), defer_sync=True, name="V",
         )  # fmt: skip
         drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(STAGES), 16, None, "drawn")
         tile_pipe = pipeline.PipelineAsync.create(
@@ -243,12 +252,12 @@ def make_kernel(form):
             consumer_group=CooperativeGroup(Agent.Thread, 128 * groups),
             barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="tiles",
         )  # fmt: skip
-        pipeline.pipeline_init_arrive()
-        pipeline.pipeline_init_wait()
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
 
-        tiles_m = (queries * pack + tile_m - 1) // tile_m
+        tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
         tiles = tiles_m * heads * batch
-        index, ctas = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
+        index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(producer_registers)
@@ -259,7 +268,8 @@ def make_kernel(form):
                     m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
-                    if m * tile_m < rows_q * pack:
+                    if m * cluster * tile_m < rows_q * pack:
+                        m = m * cluster + rank
                         begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right)
                         kv_head = head // heads_of_tile
                         own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
@@ -285,10 +295,18 @@ def make_kernel(form):
                             tma_q, 0, cute.make_layout(1), cute.group_modes(sQ, 0, 2), cute.group_modes(gQ, 0, 2)
                         )
                         tKsK, tKgK = cpasync.tma_partition(
-                            tma_k, 0, cute.make_layout(1), cute.group_modes(pK, 0, 2), cute.group_modes(gK, 0, 2)
+                            tma_k,
+                            rank,
+                            cute.make_layout(cluster),
+                            cute.group_modes(pK, 0, 2),
+                            cute.group_modes(gK, 0, 2),
                         )
                         tVsV, tVgV = cpasync.tma_partition(
-                            tma_v, 0, cute.make_layout(1), cute.group_modes(pV, 0, 2), cute.group_modes(gV, 0, 2)
+                            tma_v,
+                            rank,
+                            cute.make_layout(cluster),
+                            cute.group_modes(pV, 0, 2),
+                            cute.group_modes(gV, 0, 2),
                         )
                         stage = loads_q.acquire_and_advance()
                         cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
@@ -348,7 +366,8 @@ def make_kernel(form):
                 m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
                 first_q, rows_q = sequence(cu_q, None, b, queries)
                 first_k, rows_k = sequence(cu_k, used, b, keys)
-                if m * tile_m < rows_q * pack:
+                if m * cluster * tile_m < rows_q * pack:
+                    m = m * cluster + rank
                     begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
                     place = m * tile_m + row
                     for r in cute.range_constexpr(2):
@@ -454,7 +473,7 @@ def make_kernel(form):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival
 
-    return kernel
+    return kernel if cluster == 1 else cute.cluster_shape(cluster)(kernel)
 
 
 kernel_of = functools.cache(make_kernel)

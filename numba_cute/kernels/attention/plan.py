@@ -19,7 +19,7 @@ class Options(NamedTuple):
     scale: what Q K^T is multiplied with. left, right: how many keys before and after its own a query sees, None for
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. most_queries: of the longest sequence, where they have their own lengths. tile: (queries,
-    keys) of a tile. turns, draws, pack, q_stages: as of `Form`; None for what is best.
+    keys) of a tile. turns, draws, pack, q_stages, cluster: as of `Form`; None for what is best.
     """
 
     scale: float
@@ -32,6 +32,7 @@ class Options(NamedTuple):
     draws: bool | None = None
     pack: int | None = None
     q_stages: int | None = None
+    cluster: int | None = None
 
 
 class Lengths(NamedTuple):
@@ -115,17 +116,18 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     left, right = options.left is not None, options.right is not None
     tile_m, tile_n = options.tile or tile_of(d, dv, left or right, pages is not None)
     pack = pack_of(queries, group, tile_m) if options.pack is None else options.pack
-    varying = cu_q is not None or cu_k is not None or used is not None
     form = Form(
         dtype, d, dv, group, tile_m, tile_n, left, right,
         turns=max(d, dv) <= 128 if options.turns is None else options.turns,
-        draws=right or varying if options.draws is None else options.draws,
+        draws=(options.cluster or 1) == 1 if options.draws is None else options.draws,
         pack=pack, page=k.shape[1] if pages is not None else 0, score=options.score,
     )  # fmt: skip
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     form = form._replace(q_stages=(2 if fits else 1) if options.q_stages is None else options.q_stages)
+    form = form._replace(cluster=options.cluster or 1)
     q_layout, k_layout, v_layout, _ = layouts(form)
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
     mQ, mK, mV, mO = rows_first(q), rows_first(k), rows_first(v, columns_first=True), rows_first(o)
     q_rows, o_rows, plain_o = tile_m, 64, mO if cu_q is not None else None
     if pack > 1:
@@ -139,8 +141,8 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
         k_piece = cute.tile_to_shape(rows, (form.chunk, d), (0, 1))
         v_piece = cute.tile_to_shape(columns, (dv, form.chunk), (1, 0))
     tq = cpasync.make_tiled_tma_atom(load, mQ, cute.slice_(q_layout, (None, None, 0)), (q_rows, d))
-    tk = cpasync.make_tiled_tma_atom(load, mK, k_piece, (form.chunk, d))
-    tv = cpasync.make_tiled_tma_atom(load, mV, v_piece, (dv, form.chunk))
+    tk = cpasync.make_tiled_tma_atom(load_kv, mK, k_piece, (form.chunk, d), form.cluster)
+    tv = cpasync.make_tiled_tma_atom(load_kv, mV, v_piece, (dv, form.chunk), form.cluster)
     to = cpasync.make_tiled_tma_atom(put, mO, piece, (o_rows, 64))
     mL = from_dlpack(lse).mark_layout_dynamic(leading_dim=len(lse.shape) - 1)
     shape, stride = mL.layout.shape, mL.layout.stride
@@ -148,7 +150,7 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
         shape, stride = (1, *shape), (0, *stride)
     mL = cute.make_tensor(mL.iterator, cute.make_layout(shape[::-1], stride=stride[::-1]))
     tile_heads = heads // pack
-    tiles = math.ceil(queries * pack / tile_m) * tile_heads * batch
+    tiles = math.ceil(queries * pack / (form.cluster * tile_m)) * form.cluster * tile_heads * batch
     scale = options.scale
     scale_log2 = softmax.LOG2_E * (1.0 if options.score is not None else scale)
     section = section_of(keys, d + dv, dtype.width // 8, heads // kv_heads if pack == 1 else 1)
@@ -157,4 +159,4 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
         *tq, *tk, *tv, *to, mL, from_dlpack(counter), plain_o, cu_q, cu_k, used, pages, sink, tuple(aux), *whole,
         cute.Float32(scale), cute.Float32(scale_log2),
     )  # fmt: skip
-    return kernel_of(form), args, min(tiles, sms), form.threads
+    return kernel_of(form), args, min(tiles, sms // form.cluster * form.cluster), form.threads

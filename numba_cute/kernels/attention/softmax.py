@@ -89,13 +89,15 @@ def finish(highest, total, factor, lse, scale_log2, sinks):
     for r in cute.range_constexpr(ROWS):
         top, whole, shrunk = highest[r], over_quad(total[r], add), cute.Float32(1)
         if cute.const_expr(sinks is not None):
-            sink = sinks[r] * (LOG2_E / scale_log2)
+            sink = sinks[r] * (cute.Float32(LOG2_E) / scale_log2)
             top = max(top, sink)
             safe = cute.where(top == -math.inf, cute.Float32(0), top)
             shrunk = cute.math.exp2((highest[r] - safe) * scale_log2, fastmath=True)
             whole = whole * shrunk + cute.math.exp2((sink - safe) * scale_log2, fastmath=True)
         none = whole == 0
-        factor[r] = cute.where(none, cute.Float32(0), shrunk / whole)
+        factor[r] = cute.where(none, cute.Float32(0), shrunk * arch.rcp_approx(whole))
         lse[r] = cute.where(
-            none, cute.Float32(-math.inf), (top * scale_log2 + cute.math.log2(whole, fastmath=True)) * LN_2
+            none,
+            cute.Float32(-math.inf),
+            (top * scale_log2 + cute.math.log2(whole, fastmath=True)) * cute.Float32(LN_2),
         )
