@@ -21,7 +21,7 @@ from numba_cute.pipeline import Agent, CooperativeGroup
 from . import masks, softmax
 from .schedule import draw, tile_at
 
-STAGES = 2  # tiles of K, and of V, in shared memory
+AHEAD = 2  # tiles whose numbers have been drawn
 TURN, STORED = 1, 5  # the first of the named barriers by which warpgroups take turns, and of those at a tile's end
 
 
@@ -34,7 +34,8 @@ class Form(NamedTuple):
     counter, or takes every so manieth. pack: query heads of a group whose rows lie side by side in a tile, all or 1.
     page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages: tiles
     of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
-    fetches a part of a block for all. Their queries must see the same blocks.
+    fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in shared
+    memory.
     """
 
     dtype: cute.DType
@@ -52,6 +53,7 @@ class Form(NamedTuple):
     score: Any = None
     q_stages: int = 1
     cluster: int = 1
+    stages: int = 2
 
     @property
     def groups(self):
@@ -86,8 +88,8 @@ def layouts(form):
     kind = warpgroup.SmemLayoutAtomKind
     rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
     q = cute.tile_to_shape(rows, (form.tile_m, form.d, form.q_stages), (0, 1, 2))
-    k = cute.tile_to_shape(rows, (form.tile_n, form.d, STAGES), (0, 1, 2))
-    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, STAGES), (1, 0, 2))
+    k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
+    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
     o = cute.tile_to_shape(rows, (form.tile_m, form.dv), (0, 1))
     return q, k, v, o
 
@@ -97,7 +99,7 @@ def make_kernel(form):
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
     turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
-    q_stages, cluster = form.q_stages, form.cluster
+    q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
     cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
     share = (1 << cluster) - 1
     producer_registers, consumer_registers = form.registers
@@ -237,20 +239,20 @@ def make_kernel(form):
             tx_count=q_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * q_stages), defer_sync=True, name="Q",
         )  # fmt: skip
         k_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=STAGES, producer_group=one, consumer_group=warps, tx_count=k_bytes,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            num_stages=stages, producer_group=one, consumer_group=warps, tx_count=k_bytes,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
             mcast_mode_mn=(0, 1), defer_sync=True, name="K",
         )  # fmt: skip
         v_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=STAGES, producer_group=one, consumer_group=warps, tx_count=v_bytes,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            num_stages=stages, producer_group=one, consumer_group=warps, tx_count=v_bytes,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
             mcast_mode_mn=(0, 1), defer_sync=True, name="V",
         )  # fmt: skip
-        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(STAGES), 16, None, "drawn")
+        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(AHEAD), 16, None, "drawn")
         tile_pipe = pipeline.PipelineAsync.create(
-            num_stages=STAGES, producer_group=CooperativeGroup(Agent.Warp),
+            num_stages=AHEAD, producer_group=CooperativeGroup(Agent.Warp),
             consumer_group=CooperativeGroup(Agent.Thread, 128 * groups),
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="tiles",
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * AHEAD), defer_sync=True, name="tiles",
         )  # fmt: skip
         pipeline.pipeline_init_arrive((cluster, 1))
         pipeline.pipeline_init_wait((cluster, 1))

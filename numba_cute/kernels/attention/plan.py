@@ -8,6 +8,7 @@ import numba_cute as cute
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.runtime import from_dlpack
 
+from ..entry import element_type
 from . import softmax
 from .forward import Form, kernel_of, layouts
 from .schedule import section_of
@@ -19,7 +20,7 @@ class Options(NamedTuple):
     scale: what Q K^T is multiplied with. left, right: how many keys before and after its own a query sees, None for
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. most_queries: of the longest sequence, where they have their own lengths. tile: (queries,
-    keys) of a tile. turns, draws, pack, q_stages, cluster: as of `Form`; None for what is best.
+    keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of `Form`, section: query heads that are done side by side; None for what is best.
     """
 
     scale: float
@@ -33,6 +34,8 @@ class Options(NamedTuple):
     pack: int | None = None
     q_stages: int | None = None
     cluster: int | None = None
+    section: int | None = None
+    stages: int | None = None
 
 
 class Lengths(NamedTuple):
@@ -57,15 +60,17 @@ def smem_of(form):
     return sum(cute.cosize(x) for x in layouts(form)[:3]) * form.dtype.width // 8
 
 
-def tile_of(d, dv, windowed, paged):
-    """Queries and keys of a tile, for head dimensions, and windows."""
-    if d <= 64 and dv <= 64:
-        return 192, 128
-    if d <= 128 and dv <= 128:
-        return 128, 128 if windowed or paged else 176
-    if dv <= 128:
-        return 128, 128 if not paged else 96
-    return 128, 64 if paged else 80
+def tile_of(form):
+    """Queries and keys of a tile: as many keys as shared memory and registers have room for. form: the rest of it."""
+    d, dv, page = form.d, form.dv, form.page
+    tile_m = 192 if max(d, dv) <= 64 else 128
+    registers = 200 if tile_m == 128 else 128  # for S, and P at half its size, and O
+    most = 128 if form.left or form.right or page else 176
+    fit = [
+        n for n in range(16, most + 1, 16)
+        if 3 * n // 4 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
+    ]  # fmt: skip
+    return tile_m, max(fit, key=lambda n: (math.gcd(page, n) if page else 0, n))
 
 
 def pack_of(queries, group, tile_m):
@@ -77,10 +82,23 @@ def pack_of(queries, group, tile_m):
     return group if alone < 0.9 * together else 1
 
 
+def view(array, align=None):
+    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
+    if hasattr(array, "data_ptr"):
+        ptr = cute.make_ptr(element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align)
+        shape, stride = array.shape, array.stride()
+    else:
+        t = from_dlpack(array, assumed_align=align)
+        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
+    *outer, last = stride
+    assert last == 1 or array.shape[-1] == 1
+    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
+
+
 def rows_first(array, columns_first=False):
     """A tensor over an array (batch, rows, heads, d), or (rows, heads, d), as (rows, d, heads, batch), or (d, rows, …);
     extents are known at run time."""
-    t = from_dlpack(array, assumed_align=16).mark_layout_dynamic(leading_dim=len(array.shape) - 1)
+    t = view(array, 16)
     shape, stride = t.layout.shape, t.layout.stride
     if len(array.shape) == 3:
         shape, stride = (1, *shape), (0, *stride)
@@ -112,16 +130,16 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     queries = q.shape[1] if cu_q is None else options.most_queries
     keys = pages.shape[1] * k.shape[1] if pages is not None else k.shape[0] if cu_k is not None else k.shape[1]
-    dtype, group = from_dlpack(q).element_type, heads // kv_heads
-    left, right = options.left is not None, options.right is not None
-    tile_m, tile_n = options.tile or tile_of(d, dv, left or right, pages is not None)
-    pack = pack_of(queries, group, tile_m) if options.pack is None else options.pack
+    dtype, group = element_type(q), heads // kv_heads
     form = Form(
-        dtype, d, dv, group, tile_m, tile_n, left, right,
+        dtype, d, dv, group, 0, 0, options.left is not None, options.right is not None,
         turns=max(d, dv) <= 128 if options.turns is None else options.turns,
         draws=(options.cluster or 1) == 1 if options.draws is None else options.draws,
-        pack=pack, page=k.shape[1] if pages is not None else 0, score=options.score,
+        page=k.shape[1] if pages is not None else 0, score=options.score,
     )  # fmt: skip
+    tile_m, tile_n = options.tile or tile_of(form)
+    pack = pack_of(queries, group, tile_m) if options.pack is None else options.pack
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, stages=options.stages or 2)
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     form = form._replace(q_stages=(2 if fits else 1) if options.q_stages is None else options.q_stages)
     form = form._replace(cluster=options.cluster or 1)
@@ -144,7 +162,7 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     tk = cpasync.make_tiled_tma_atom(load_kv, mK, k_piece, (form.chunk, d), form.cluster)
     tv = cpasync.make_tiled_tma_atom(load_kv, mV, v_piece, (dv, form.chunk), form.cluster)
     to = cpasync.make_tiled_tma_atom(put, mO, piece, (o_rows, 64))
-    mL = from_dlpack(lse).mark_layout_dynamic(leading_dim=len(lse.shape) - 1)
+    mL = view(lse)
     shape, stride = mL.layout.shape, mL.layout.stride
     if len(shape) == 2:
         shape, stride = (1, *shape), (0, *stride)
@@ -153,10 +171,11 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     tiles = math.ceil(queries * pack / (form.cluster * tile_m)) * form.cluster * tile_heads * batch
     scale = options.scale
     scale_log2 = softmax.LOG2_E * (1.0 if options.score is not None else scale)
-    section = section_of(keys, d + dv, dtype.width // 8, heads // kv_heads if pack == 1 else 1)
+    section = options.section or section_of(keys, d + dv, dtype.width // 8, heads // kv_heads if pack == 1 else 1)
     whole = [cute.Int32(x or 0) for x in (queries, keys, tile_heads, batch, section, options.left, options.right)]
+    more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink)]
     args = (
-        *tq, *tk, *tv, *to, mL, from_dlpack(counter), plain_o, cu_q, cu_k, used, pages, sink, tuple(aux), *whole,
+        *tq, *tk, *tv, *to, mL, view(counter), plain_o, *more, tuple(aux), *whole,
         cute.Float32(scale), cute.Float32(scale_log2),
     )  # fmt: skip
     return kernel_of(form), args, min(tiles, sms // form.cluster * form.cluster), form.threads
