@@ -20,8 +20,8 @@ class Options(NamedTuple):
     scale: what Q K^T is multiplied with. left, right: how many keys before and after its own a query sees, None for
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. most_queries: of the longest sequence, where they have their own lengths. tile: (queries,
-    keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of `Form`. section: query heads that are done side
-    by side. None for what is best.
+    keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of `Form`. section: query heads that are done
+    side by side. None for what is best.
     """
 
     scale: float
