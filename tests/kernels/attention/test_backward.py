@@ -60,6 +60,12 @@ def near(got, want, unit, what):
     assert error.max() <= 24 * unit * (scale + np.abs(want).max() / 8), f"{what}: {error.max():.2e} of {scale:.2e}"
 
 
+def working(q):
+    """What a pass works in, poisoned."""
+    *floats, drawn = gradients.room(q)
+    return [*(aligned(s, np.float32, math.nan) for s in floats), aligned(drawn, np.int32, -1)]
+
+
 def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **options):
     rng = np.random.default_rng(0)
     shapes = [(batch, rows, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, d), (batch, rows, heads, d)]
@@ -69,7 +75,7 @@ def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **opti
     o, lse, *want = reference(np, *map(turned, (q, k, v, do)), scale, causal)
     o, lse = aligned(q.shape, dtype, o.transpose(0, 2, 1, 3)), aligned(lse.shape, np.float32, lse)
     results = [aligned(x.shape, dtype, math.nan) for x in (q, k, v)]
-    work = [aligned(s, np.float32, math.nan) for s in gradients.room(q)]
+    work = working(q)
     todo = gradients.launches((q, k, v, o, do, lse, *results), work, causal=causal, scale=scale, sms=sms)
     for launch in todo:
         cute.simulate(launch.kernel, **options)[launch.grid, launch.block](*launch.args)
@@ -77,6 +83,7 @@ def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **opti
         near(turned(got), gradient, UNIT[np.dtype(dtype).name], name)
 
 
+@pytest.mark.slow
 def test_one_tile_is_right_in_the_simulator():
     simulate(64, ml_dtypes.bfloat16, 1, 1, 1, 40, 72, True, checks=False)
 
@@ -96,7 +103,7 @@ def test_it_is_right_in_the_simulator_with_all_checks(d, heads, kv_heads, rows, 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_consumers_hold_all_in_registers_and_never_wait_early(d, causal):
     q = np.zeros((1, 256, 1, d), ml_dtypes.bfloat16)
-    work, lse = [np.zeros(s, np.float32) for s in gradients.room(q)], np.zeros((1, 1, 256), np.float32)
+    work, lse = working(q), np.zeros((1, 1, 256), np.float32)
     todo = gradients.launches((q, q, q, q, q, lse, q, q, q), work, causal=causal, scale=1.0, sms=1)
     made = cute.compile(todo[1].kernel, todo[1].args, arch="sm_90a")
     assert not made.notes
