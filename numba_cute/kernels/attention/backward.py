@@ -174,8 +174,8 @@ def make_kernel(form):
 
     @cuda.jit
     def load(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot, drawn, tickets, barriers,
-        start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
+        drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
     ):  # fmt: skip
         """The work of the warp that loads."""
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
@@ -337,8 +337,8 @@ def make_kernel(form):
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)
             if warp_idx == LOAD_WARP:
                 load(
-                    tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot, drawn, tickets, barriers,
-                    start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+                    tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
+                    drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
                 )  # fmt: skip
             elif warp_idx <= STORE_WARP + 1:
                 half = warp_idx - STORE_WARP  # of sdQ, the work of a warpgroup

@@ -72,10 +72,10 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     queries = form.queries
     query_tiles, key_tiles = math.ceil(rows / queries), math.ceil(keys / KEYS)
     work = query_tiles, heads, batch
+    flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = Launch(
         backward_parts.make_before(form), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), cute.runtime.from_dlpack(lse), flat(logs), flat(dot), flat(sums), flat(drawn), cute.Int32(rows),
-         strides(o), strides(do)),
+        (tensor(o), tensor(do), cute.runtime.from_dlpack(lse), *flats, cute.Int32(rows), strides(o), strides(do)),
     )  # fmt: skip
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
