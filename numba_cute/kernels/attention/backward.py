@@ -338,7 +338,8 @@ def make_kernel(form):
             if warp_idx == LOAD_WARP:
                 load(
                     tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
-                    drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+                    drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles,
+                    group, heads, batches, section, shift,
                 )  # fmt: skip
             elif warp_idx <= STORE_WARP + 1:
                 half = warp_idx - STORE_WARP  # of sdQ, the work of a warpgroup
