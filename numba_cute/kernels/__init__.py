@@ -10,7 +10,9 @@ import sys as _sys
 from ..seam import names as _names
 
 # By name, the module that has it.
-_FOUND_IN: dict[str, str] = {}
+_FOUND_IN: dict[str, str] = {
+    "attention_backward": "attention.gradients",
+}
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
