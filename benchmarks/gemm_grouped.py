@@ -5,7 +5,6 @@ python -m benchmarks gemm_grouped
 python -m benchmarks gemm_grouped --cases 8x1024x4096x4096 8x~1024x4096x4096 --dtypes bf16 e4m3 --rounds 7
 """
 
-import argparse
 import math
 import sys
 from pathlib import Path

@@ -10,7 +10,12 @@ import sys as _sys
 from ..seam import names as _names
 
 # By name, the module that has it.
-_FOUND_IN: dict[str, str] = {}
+_FOUND_IN: dict[str, str] = {
+    "blockscaled_gemm": "gemm.blockscaled",
+    "grouped_gemm": "gemm.grouped",
+    "int4_weights": "gemm.pack",
+    "mixed_gemm": "gemm.mixed",
+}
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
