@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of 8-bit floats with scales of blocks, as DeepSeek trains with: each 128 along K of a row of A has a scale,
-and each 128 by 128 of B. The kernel is that of `grouped.py`: the tensor cores sum 128 along K, and `multiply.scaled` adds
+"""Products of 8-bit floats with scales of blocks, as DeepSeek trains with: each 128 along K of a row of A has one, and
+each 128 by 128 of B. The kernel is that of `grouped.py`: the tensor cores sum 128 along K, and `multiply.scaled` adds
 these sums, scaled, in float32. A product without groups is one of a single group.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from .. import entry
 from . import grouped
 from .multiply import BLOCK
+
+if TYPE_CHECKING:
+    import torch
 
 _KINDS = ("float8_e4m3fn",)
 
@@ -20,7 +27,7 @@ def check_scales(what, a, b, scales_a, scales_b):
 
 
 def _result(
-    a: "torch.Tensor", b: "torch.Tensor", ends: "torch.Tensor | None", scales_a: "torch.Tensor", scales_b: "torch.Tensor"  # noqa: F821
+    a: torch.Tensor, b: torch.Tensor, ends: torch.Tensor | None, scales_a: torch.Tensor, scales_b: torch.Tensor
 ):  # fmt: skip
     what = "blockscaled_gemm"
     grouped.check_groups(what, a, b, ends, _KINDS, optional=True)
@@ -29,7 +36,7 @@ def _result(
 
 
 def plan(a, b, ends, scales_a, scales_b, c, cut=None):
-    """Plan the launch. The arguments are those of `blockscaled_gemm` with groups, `c` its result. cut: a `grouped.Cut`."""
+    """Plan the launch. The arguments are `blockscaled_gemm`'s, with groups; `c` is its result. cut: a `grouped.Cut`."""
     return grouped.plan(a, b, ends, c, scales_a, scales_b, cut=cut)
 
 
@@ -42,8 +49,8 @@ def blockscaled_gemm(a, b, scales_a, scales_b, ends=None, *, out=None):
     a: (M, K) of float8_e4m3fn. b: (N, K) of the same. scales_a: (M, ceil(K / 128)) float32, of each row's 128 along K,
     of any strides. scales_b: (ceil(N / 128), ceil(K / 128)) float32. K is a multiple of 16, N of 8. ends: None, or of
     rows sorted by group the row after each group's last one, as for `grouped_gemm`: `b` is then (groups, N, K), and
-    `scales_b` (groups, ceil(N / 128), ceil(K / 128)). out: (M, N) bfloat16, to write to. Gives the result. CuteError says
-    what is not so.
+    `scales_b` (groups, ceil(N / 128), ceil(K / 128)). out: (M, N) bfloat16, to write to. Gives the result. CuteError
+    says what is not so.
     """
     if ends is None:
         what = "blockscaled_gemm"

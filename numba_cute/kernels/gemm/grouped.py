@@ -9,8 +9,10 @@ A store whose box begins at row 64 - n of that mode writes the n rows that are l
 Warps, stages and tiles are those of `dense`; only the schedule (`groups.py`) and the two ends of the rows differ.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -24,9 +26,21 @@ from .. import entry
 from . import multiply
 from .groups import GroupedTiles
 from .operands import (
-    CONSUMER_REGISTERS, CONSUMER_WARPS, PRODUCER_REGISTERS, THREADS, Of, check_rows, load_atom, mapped, most_clusters,
-    smem_layout, tensor_of,
+    CONSUMER_REGISTERS,
+    CONSUMER_WARPS,
+    PRODUCER_REGISTERS,
+    THREADS,
+    Of,
+    check_rows,
+    load_atom,
+    mapped,
+    most_clusters,
+    tensor_of,
 )  # fmt: skip
+from .plan import mma_op, smem_layout
+
+if TYPE_CHECKING:
+    import torch
 
 TILE_M, ROW, STORE_ROWS = 128, 128, 64  # ROW bytes along K, or of a piece of the output: one swizzle
 STAGES, STORE_STAGES, PLACES = 4, 2, 2
@@ -224,14 +238,6 @@ def ragged_rows(c, rows):
     return cute.make_tensor(c.iterator + -(rows * step), cute.make_layout((rows, n, m + 1), stride=(step, 1, step)))
 
 
-def mma_op(dtype, tile_n, b_major):
-    """Choose the wgmma for operands of `dtype`, A contiguous along K."""
-    shape, smem, k = (64, tile_n, 256 // dtype.width), warpgroup.OperandSource.SMEM, warpgroup.OperandMajorMode.K
-    if dtype.width == 16:
-        return warpgroup.MmaF16BF16Op(dtype, cute.Float32, shape, smem, k, b_major)
-    return warpgroup.MmaF8Op(dtype, dtype, cute.Float32, shape, smem, k, b_major)
-
-
 def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     """Plan the launch for tensors as `grouped_gemm` and `blockscaled_gemm` take them. cut: a Cut, or None for the one
     that is thought best."""
@@ -247,7 +253,7 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     tB = cute.make_tensor(tB.iterator, cute.select(tB.layout, mode=[1, 2, 0]))  # N, K, groups
     b_major = warpgroup.OperandMajorMode.K if b_mode == 2 else warpgroup.OperandMajorMode.MN
     mma_n = tile_n if scales_a is None else multiply.BLOCK
-    tiled_mma = cute.make_tiled_mma(mma_op(dtype, mma_n, b_major), (TILE_M // 64, 1, 1))
+    tiled_mma = cute.make_tiled_mma(mma_op(dtype, mma_n, warpgroup.OperandMajorMode.K, b_major), (TILE_M // 64, 1, 1))
     tile_k, store_n = 8 * ROW // dtype.width, 8 * ROW // c_dtype.width
     a_layout = smem_layout(dtype, 1, TILE_M, tile_k, STAGES)
     b_layout = smem_layout(dtype, b_mode - 1, tile_n, tile_k, STAGES)
@@ -270,9 +276,9 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     else:
         ends = Of(ends, 2)
     arguments = (
-        dtype, c_dtype, Of(tma_a, 0), mA, Of(tma_b, 1), mB, Of(tma_c, len(tensors) - 1), mC, ends, cute.Int32(columns), tiled_mma,
-        store, a_layout, b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a, share_b,
-        None if scales_a is None else Of(scales_a, 3), None if scales_b is None else Of(scales_b, 4),
+        dtype, c_dtype, Of(tma_a, 0), mA, Of(tma_b, 1), mB, Of(tma_c, len(tensors) - 1), mC, ends, cute.Int32(columns),
+        tiled_mma, store, a_layout, b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a,
+        share_b, None if scales_a is None else Of(scales_a, 3), None if scales_b is None else Of(scales_b, 4),
     )  # fmt: skip
     return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments)
 
@@ -300,7 +306,7 @@ def check_groups(what, a, b, ends, kinds, optional=False):
         )
 
 
-def _result(a: "torch.Tensor", b: "torch.Tensor", ends: "torch.Tensor"):  # noqa: F821
+def _result(a: torch.Tensor, b: torch.Tensor, ends: torch.Tensor):
     check_groups("grouped_gemm", a, b, ends, KINDS)
     dtype = a.dtype if a.element_size() == 2 else entry.pytorch().bfloat16
     return a.new_empty((a.shape[0], b.shape[1]), dtype=dtype)
@@ -313,9 +319,9 @@ def grouped_gemm(a, b, ends, *, out=None):
     """Multiply rows that are sorted by group, each group by a matrix of its own: `a[r] @ b[g].T` for the rows r of g.
 
     a: (rows, K) of bfloat16, float16 or float8. b: (groups, N, K) of the same, contiguous along K, or, of 16 bits,
-    along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not decrease, and are read
-    by the kernel, so that nobody waits for them. A group may be empty or of any number of rows. out: (rows, N), to write
-    to; of 16 bits, bfloat16 for float8. Its rows after the last group's are left as they are. Rows of `a`, `b` and the
-    result are multiples of 16 bytes. Gives the result. CuteError says what is not so.
+    along N. ends: (groups,) int32 on the GPU, the row after each group's last one: they do not decrease, and the kernel
+    reads them, so that nobody waits. A group may be empty, or of any number of rows. out: (rows, N), to write to, of
+    a's type, or bfloat16 where that is float8. Its rows after the last group's are left as they are. Rows of `a`, `b`
+    and the result are multiples of 16 bytes. Gives the result. CuteError says what is not so.
     """
     return GROUPED(a, b, ends, into=(out,))

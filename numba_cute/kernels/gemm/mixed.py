@@ -10,8 +10,10 @@ Where there are few tokens the weights' bytes set the time: then tiles are as na
 many, and CTAs of a cluster take a part of K each, whose sums the first one adds up.
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numba import cuda
 
@@ -23,10 +25,20 @@ from numba_cute.seam import CuteError, traced
 from .. import entry
 from .groups import place
 from .operands import (
-    CONSUMER_WARPS, THREADS, Of, check_rows, load_atom, mapped, most_clusters,
-    smem_layout, tensor_of,
+    CONSUMER_WARPS,
+    THREADS,
+    Of,
+    check_rows,
+    load_atom,
+    mapped,
+    most_clusters,
+    tensor_of,
 )  # fmt: skip
-from .pack import BASE, BLOCK, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
+from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
+from .plan import smem_layout
+
+if TYPE_CHECKING:
+    import torch
 
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = 227 * 1024 - 1024
@@ -91,8 +103,8 @@ def add_sums(acc, there, thread, peers):
 
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
-    dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c, blocks_k,
-    stages, per_stage, sharers, parts, resident, middle,
+    dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
+    blocks_k, stages, per_stage, sharers, parts, resident, middle,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
     tidx, _, _ = arch.thread_idx()
@@ -278,7 +290,8 @@ mixed_two = cuda.jit(launch_bounds=(THREADS, 2))(mixed.py_func)  # the same, twi
 
 class Cut(NamedTuple):
     """How a problem is cut. tile_n: tokens of a tile. per_stage: K tiles of a stage, 1 or 2. stages. sharers: CTAs of a
-    cluster that share the tokens, each with rows of its own. parts: CTAs of a cluster that share K; one of the two is 1. resident: CTAs on an SM."""
+    cluster that share the tokens, each with rows of its own. parts: CTAs of a cluster that share K; one of the two is
+    1. resident: CTAs on an SM."""
 
     tile_n: int
     per_stage: int
@@ -343,8 +356,8 @@ def plan(x, words, factors, c, middle, n, cut=None):
     clusters = tiles if parts > 1 else math.ceil(tiles / math.ceil(tiles / (most_clusters(x, sharers) * resident)))
     ctas = sharers * parts
     arguments = (
-        dtype, Of(tma_w, 1), mW, Of(tma_f, 2), mF, Of(tma_x, 0), mX, Of(tma_c, 3), mC, tiled_mma, store, x_layout, c_layout,
-        w_layout, f_layout, Of(c, 3), cute.Int32(blocks),
+        dtype, Of(tma_w, 1), mW, Of(tma_f, 2), mF, Of(tma_x, 0), mX, Of(tma_c, 3), mC, tiled_mma, store, x_layout,
+        c_layout, w_layout, f_layout, Of(c, 3), cute.Int32(blocks),
         *(cute.Constexpr(i) for i in (stages, per_stage, sharers, parts, resident, middle)),
     )  # fmt: skip
     return mapped(
@@ -352,7 +365,7 @@ def plan(x, words, factors, c, middle, n, cut=None):
     )
 
 
-def _result(x: "torch.Tensor", words: "torch.Tensor", factors: "torch.Tensor", middle: int, n: int):  # noqa: F821
+def _result(x: torch.Tensor, words: torch.Tensor, factors: torch.Tensor, middle: int, n: int):
     return x.new_empty((x.shape[0], n))
 
 

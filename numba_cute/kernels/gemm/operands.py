@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute import utils
-from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
@@ -16,14 +16,6 @@ from .. import entry
 THREADS, CONSUMER_WARPS = 384, 8
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 ADDRESSES = 256  # sets of tensors whose atoms one launch remembers
-
-
-def smem_layout(dtype, mode, rows, columns, *stages):
-    """Lay tiles that are contiguous along `mode` in shared memory, as wgmma and TMA take them."""
-    kind = warpgroup.SmemLayoutAtomKind
-    atom = warpgroup.make_smem_layout_atom(kind.K_SW128 if mode == 1 else kind.MN_SW128, dtype)
-    order = (0, 1, 2) if mode == 1 else (1, 0, 2)
-    return cute.tile_to_shape(atom, (rows, columns, *stages), order[: 2 + len(stages)])
 
 
 def tensor_of(array, mode, dtype=None):
@@ -86,13 +78,13 @@ class Mapped(entry.Work):
     tensor, and how many bytes from that tensor's beginning its map begins. arrays: the place and the number of each
     tensor that is an argument itself."""
 
-    atoms: tuple = ()
-    arrays: tuple = ()
+    atoms: tuple[tuple[int, int, int], ...] = ()
+    arrays: tuple[tuple[int, int], ...] = ()
 
     def launcher(self):
         """Give the function that launches on tensors like those that the atoms were made for, and keeps none."""
         bound = cute.launch(self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem)
-        given, known = list(self.static), {}
+        given, known = list(self.static), dict[Any, Any]()
         for place, *_ in self.atoms:
             given[place] = replace(given[place], source=None)
         for place, _ in self.arrays:
@@ -115,13 +107,15 @@ class Mapped(entry.Work):
 
         return launch
 
-    def simulate(self, **options):
-        """Run it in the simulator, on the arrays that the atoms were made for."""
+    def simulate(self, *arrays, **options):
+        """Run it in the simulator, on the arrays that it was planned for; no others are taken."""
+        assert not arrays
         run = cute.simulate(self.kernel, cluster=self.cluster, **options)
         run[self.grid, self.block, 0, self.smem](*self.static)
 
-    def compile(self, arch="sm_90a"):
-        """Compile the kernel without a GPU; gives what `cute.compile` does."""
+    def compile(self, *arrays, arch="sm_90a"):
+        """Compile the kernel without a GPU, for the arrays that it was planned for; gives what `cute.compile` does."""
+        assert not arrays
         return cute.compile(self.kernel, self.static, arch=arch)
 
 

@@ -16,13 +16,13 @@ _BASES = {"bfloat16": (128, 0x4300), "float16": (1024, 0x6400)}
 
 class Int4Weights(NamedTuple):
     """Weights as the mixed GEMM reads them, made by `int4_weights`. words: (N / 128, K / 64, 1024) int32, digits.
-    factors: (N / 128, K / 128, kinds, 128) int16, the bits of scales and, of two kinds, of zero points. middle: the bits
-    of the zero point where factors have none. shape: (N, K). dtype: that of the scales, by name."""
+    factors: (N / 128, K / 128, kinds, 128) int16, the bits of scales and, of two kinds, of zero points. middle: that of
+    the zero point where factors have none. shape: (N, K). dtype: that of the scales, by name."""
 
     words: Any
     factors: Any
     middle: int
-    shape: tuple
+    shape: tuple[int, int]
     dtype: str
 
 

@@ -17,7 +17,7 @@ def spread(scales, *along):
 
 
 def grouped(rows, n, k, dtype, *, scaled=False, b_turned=False, beyond=3):
-    """A, B, ends, scales (a pair, or nothing), a poisoned C, and what it must be. rows: of each group. beyond: rows of A
+    """A, B, ends, scales (a pair, or nothing), a poisoned C, and what it must be. rows: of each group. beyond: rows
     after the last group's, of which C's keep what they hold. b_turned: B is contiguous along N."""
     rng = np.random.default_rng(0)
     total, groups = sum(rows) + beyond, len(rows)

@@ -159,6 +159,17 @@ def test_a_second_call_elsewhere_in_memory_goes_there():
 
 
 @pytest.mark.gpu
+def test_a_result_may_be_the_first_in_its_memory():
+    """The map for its rows begins before it, where a GPU has no memory."""
+    a, b = (torch.randn(*shape, 64, device="cuda", dtype=torch.bfloat16) for shape in ((8200,), (1, 4096)))
+    ends = torch.tensor([8193], dtype=torch.int32, device="cuda")
+    out = torch.full((8200, 4096), -7.0, device="cuda", dtype=torch.bfloat16)  # 64 MiB: an allocation of its own
+    grouped.grouped_gemm(a, b, ends, out=out)
+    torch.testing.assert_close(out[:8193].float(), (a[:8193] @ b[0].T).float(), rtol=2.0**-6, atol=1e-2)
+    assert (out[8193:] == -7).all()
+
+
+@pytest.mark.gpu
 def test_it_is_an_operator_of_torch():
     a = torch.randn(64, 72, device="cuda", dtype=torch.bfloat16)
     b = torch.randn(2, 24, 72, device="cuda", dtype=torch.bfloat16)
