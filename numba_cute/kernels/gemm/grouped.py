@@ -89,6 +89,10 @@ def grouped(
         cpasync.prefetch_descriptor(tma_b)
         cpasync.prefetch_descriptor(tma_c)
 
+    tiles = GroupedTiles(cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas)
+    if warp_idx == 1:
+        tiles.spread()  # the ends come while the barriers are made
+
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
@@ -144,8 +148,6 @@ def grouped(
                     stage.commit()
             producer.tail()
         elif warp_idx == 1:
-            tiles = GroupedTiles(cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas)
-            tiles.spread()
             while tiles.find():
                 row = tiles.begin + (tiles.m * cluster_m + rank_m) * TILE_M
                 tell(teller, places, tiles.group, tiles.end, row, tiles.n * cluster_n + rank_n)
@@ -242,9 +244,9 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     """Plan the launch for tensors as `grouped_gemm` and `blockscaled_gemm` take them. cut: a Cut, or None for the one
     that is thought best."""
     (rows, _), (groups, n, _) = a.shape, b.shape
-    check_rows("grouped_gemm", out=c)
     if 0 in (rows, groups, n):
         return lambda *tensors: None
+    check_rows("grouped_gemm" if scales_a is None else "blockscaled_gemm", a=a, b=b, out=c)
     cut = cut or cut_of(rows, groups, n)
     tile_n, (cluster_m, cluster_n) = cut
     dtype, c_dtype = entry.element_type(a), entry.element_type(c)
@@ -295,15 +297,12 @@ def check_groups(what, a, b, ends, kinds, optional=False):
     entry.check(what, "a", a, dtypes=kinds, rank=2)
     entry.check(what, "b", b, dtypes=(entry.type_name(a),), rank=3, shape=(None, None, a.shape[1]), last=False, like=a)
     entry.check(what, "ends", ends, dtypes=("int32",), rank=1, shape=(b.shape[0],), like=a, optional=optional)
+    if not a.shape[1]:
+        raise CuteError(f"{what}: a is {entry.described(a)}; K must not be 0")
     along_k = entry.strides(b)[2] == 1 or b.shape[2] == 1
     if not along_k and (entry.strides(b)[1] != 1 or entry.type_name(a).startswith("float8")):
         rule = "along K" if entry.type_name(a).startswith("float8") else "along N or K"
         raise CuteError(f"{what}: b is {entry.described(b)}; it must be contiguous {rule}: give b.contiguous()")
-    check_rows(what, a=a, b=b)
-    if b.shape[1] % 8 or not a.shape[1]:
-        raise CuteError(
-            f"{what}: b is {entry.described(b)}; N must be a multiple of 8, as TMA needs, and K not 0: pad b"
-        )
 
 
 def _result(a: torch.Tensor, b: torch.Tensor, ends: torch.Tensor):

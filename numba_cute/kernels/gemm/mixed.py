@@ -325,9 +325,9 @@ def cut_of(tokens, row_tiles, blocks, kinds, sms):
 def plan(x, words, factors, c, middle, n, cut=None):
     """Plan the launch. x: (M, K). words, factors: as in Int4Weights. c: (M, N). middle: the number that stands for zero
     where factors have no zero points, on BASE. n: N. cut: a Cut, or None for the one that is thought best."""
-    check_rows("mixed_gemm", out=c)
     if 0 in c.shape:
         return lambda *tensors: None
+    check_rows("mixed_gemm", x=x, out=c)
     (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
     sms = entry.multiprocessors(x)
     tile_n, per_stage, stages, sharers, parts, resident = cut or cut_of(x.shape[0], row_tiles, blocks, kinds, sms)
@@ -383,5 +383,4 @@ def mixed_gemm(x, weights, *, out=None):
         raise CuteError(f"{what}: weights is {entry.described(weights)}; make it with int4_weights(w, scales)")
     entry.check(what, "x", x, dtypes=(weights.dtype,), rank=2, shape=(None, weights.shape[1]))
     entry.check(what, "weights.words", weights.words, like=x)
-    check_rows(what, x=x)
     return MIXED(x, weights.words, weights.factors, weights.middle, weights.shape[0], into=(out,))

@@ -51,7 +51,7 @@ def check_rows(what, **arrays):
                 f"{what}: {name} is {entry.described(x)}; TMA takes rows that are multiples of 16 bytes, and a stride "
                 f"here is {next(s for s in wide if s * size % 16) * size} bytes: pad the contiguous mode"
             )
-        if not entry.aligned(x) and x.shape and 0 not in x.shape:
+        if not entry.aligned(x):
             raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
 
 

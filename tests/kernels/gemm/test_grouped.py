@@ -80,26 +80,44 @@ def zeros(kind, *shape):
 @pytest.mark.parametrize(
     ("a", "b", "ends", "says"),
     [
-        (zeros("bfloat16", 8, 20), zeros("bfloat16", 2, 16, 20), zeros("int32", 2), "a stride here is 40 bytes"),
-        (zeros("bfloat16", 8, 24), zeros("float16", 2, 16, 24), zeros("int32", 2), "its elements must be bfloat16"),
-        (zeros("bfloat16", 8, 24), zeros("bfloat16", 2, 16, 32), zeros("int32", 2), r"shape must be \(any, any, 24\)"),
-        (zeros("bfloat16", 8, 24), zeros("bfloat16", 2, 12, 24), zeros("int32", 2), "N must be a multiple of 8"),
-        (zeros("bfloat16", 8, 24), zeros("bfloat16", 2, 16, 24), zeros("int64", 2), "its elements must be int32"),
-        (zeros("bfloat16", 8, 24), zeros("bfloat16", 2, 16, 24), zeros("int32", 3), r"its shape must be \(2,\)"),
-        (zeros("float32", 8, 24), zeros("float32", 2, 16, 24), zeros("int32", 2), "elements must be bfloat16, float16"),
-        (
-            zeros("float8_e4m3fn", 8, 32), zeros("float8_e4m3fn", 2, 32, 16).transpose(0, 2, 1), zeros("int32", 2),
-            "it must be contiguous along K",
-        ),
-        (
-            zeros("bfloat16", 8, 32), zeros("bfloat16", 2, 64, 64)[:, ::2, ::2], zeros("int32", 2),
-            "contiguous along N or K",
-        ),
+        (("bfloat16", 8, 24), ("float16", 2, 16, 24), ("int32", 2), "its elements must be bfloat16"),
+        (("bfloat16", 8, 24), ("bfloat16", 2, 16, 32), ("int32", 2), r"shape must be \(any, any, 24\)"),
+        (("bfloat16", 8, 0), ("bfloat16", 2, 16, 0), ("int32", 2), "K must not be 0"),
+        (("bfloat16", 8, 24), ("bfloat16", 2, 16, 24), ("int64", 2), "its elements must be int32"),
+        (("bfloat16", 8, 24), ("bfloat16", 2, 16, 24), ("int32", 3), r"its shape must be \(2,\)"),
+        (("float32", 8, 24), ("float32", 2, 16, 24), ("int32", 2), "elements must be bfloat16, float16"),
     ],
-)  # fmt: skip
+)
 def test_what_the_kernel_cannot_take_is_refused_in_words(a, b, ends, says):
     with pytest.raises(cute.CuteError, match=says):
-        grouped.check_groups("grouped_gemm", a, b, ends, grouped.KINDS)
+        grouped.check_groups("grouped_gemm", *(zeros(*x) for x in (a, b, ends)), grouped.KINDS)
+
+
+def test_matrices_are_contiguous_along_one_mode():
+    ends = zeros("int32", 2)
+    turned = zeros("float8_e4m3fn", 2, 32, 16).transpose(0, 2, 1)
+    with pytest.raises(cute.CuteError, match="it must be contiguous along K"):
+        grouped.check_groups("grouped_gemm", zeros("float8_e4m3fn", 8, 32), turned, ends, grouped.KINDS)
+    neither = zeros("bfloat16", 2, 64, 64)[:, ::2, ::2]
+    with pytest.raises(cute.CuteError, match="contiguous along N or K"):
+        grouped.check_groups("grouped_gemm", zeros("bfloat16", 8, 32), neither, ends, grouped.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        (((8, 20), (2, 16, 20), (8, 16)), "a is .* a stride here is 40 bytes: pad"),
+        (((8, 24), (2, 12, 24), (8, 12)), "out is .* a stride here is 24 bytes: pad"),
+    ],
+)
+def test_rows_that_tma_cannot_take_are_refused_in_words(shapes, says):
+    a, b, c = (zeros("bfloat16", *shape) for shape in shapes)
+    with pytest.raises(cute.CuteError, match=says):
+        grouped.plan(a, b, zeros("int32", 2), c)
+    whole = zeros("int16", 129 * 8)
+    shifted = whole[1 - whole.ctypes.data % 16 // 2 :][:128].view(a.dtype).reshape(8, 16)
+    with pytest.raises(cute.CuteError, match="out begins at no multiple of 16 bytes"):
+        grouped.plan(zeros("bfloat16", 8, 24), zeros("bfloat16", 2, 16, 24), zeros("int32", 2), shifted)
 
 
 def test_scales_must_be_those_of_the_blocks():
