@@ -41,10 +41,15 @@ def launch(given, cut=None):
     return lambda: run(x, weights.words, weights.factors, c)
 
 
-def contenders(sets):
-    """By name, a launch for each set of tensors."""
+def contenders(sets, cuts):
+    """By name, a launch for each set of tensors; ours also in so many parts of K, and so many CTAs on an SM."""
     out = {"cublas": [lambda x=x, w=w, c=c: torch.matmul(x, w.T, out=c) for x, _, w, c in sets]}
     out["ours"] = [launch(one) for one in sets]
+    usual = mixed.cut_of(sets[0][0].shape[0], *sets[0][1].words.shape[:1], *sets[0][1].factors.shape[1:3], 132)
+    for parts, resident in cuts:
+        stages = mixed.stages_of(usual.tile_n, usual.per_stage, sets[0][1].factors.shape[2], parts, resident)
+        cut = usual._replace(parts=parts, resident=resident, stages=stages, sharers=1 if parts > 1 else usual.sharers)
+        out[f"{parts} parts, {resident} on an SM"] = [launch(one, cut) for one in sets]
     if sets[0][0].shape[0] <= 256:  # a copy reads and writes half of the bytes each
         half = sum(x.nbytes for x in sets[0][1][:2]) // 2
         memory = [[torch.empty(half, device="cuda", dtype=torch.uint8) for _ in range(2)] for _ in sets]
@@ -60,13 +65,15 @@ def run(options):
         count = max(2, math.ceil(L2_TIMES_TWO / sum(x.nbytes for x in one[1][:2])))
         sets = [one] + [problem(m, n, k, options.zeros) for _ in range(count - 1)]
         found = compare(
-            contenders(sets), baseline="cublas", rounds=options.rounds,
+            contenders(sets, options.cuts), baseline="cublas", rounds=options.rounds,
             pace=Pace(turn=options.turn, least=options.warm, most=2 * options.warm),
         )  # fmt: skip
         medians = {x: float(np.median(t.samples)) for x, t in found.timings.items()}
         print(text, {x: (round(us, 1), round(medians["cublas"] / us, 3)) for x, us in medians.items()}, flush=True)
         for x, t in found.timings.items():
-            figures[f"{text}: {x}"] = Figure(medians[x], "us", False, (min(t.samples), max(t.samples)), x != "ours")
+            figures[f"{text}: {x}"] = Figure(
+                medians[x], "us", False, (min(t.samples), max(t.samples)), x in ("cublas", "copy")
+            )
         if "copy" in medians:
             figures[f"{text}: share of the copy rate"] = Figure(medians["copy"] / medians["ours"], "", True)
         details.append({"size": text, "zeros": options.zeros, "found": found.as_dict()})
@@ -78,6 +85,10 @@ def run(options):
 def arguments(parser):
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="tokens x N x K")
     parser.add_argument("--zeros", action="store_true", help="with zero points")
+    parser.add_argument(
+        "--cuts", nargs="*", default=[], help="others to compare: parts of K,CTAs on an SM as 4,2",
+        type=lambda text: tuple(int(x) for x in text.split(",")),
+    )  # fmt: skip
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--turn", type=float, default=0.25, help="seconds of each turn")
     parser.add_argument("--warm", type=float, default=3.0, help="seconds before")
