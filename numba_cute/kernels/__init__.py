@@ -15,6 +15,8 @@ _FOUND_IN: dict[str, str] = {
     "grouped_gemm": "gemm.grouped",
     "int4_weights": "gemm.pack",
     "mixed_gemm": "gemm.mixed",
+    "permute": "moves.permute",
+    "transpose": "moves.permute",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -31,7 +31,7 @@ from .debugging import raising_of_kernel
 from .facts import facts
 from .mapped import changes, mapped
 from .native import arrays, packing
-from .native.driver import driver as native_driver
+from .native.driver import driver as native_driver, function_of
 from .native.plans import Setting, packed_for_good, plan
 from .native.sites import Site, prepared, relate, relatives
 from .recording import launch_recorded
@@ -88,7 +88,7 @@ def _settled(kernel: Any, setting: Setting) -> Setting:
     return replace(
         setting,
         kernel=kernel,
-        handle=int(cufunc.handle),
+        handle=function_of(cufunc.handle),
         cluster=cluster,
         smem=_check_smem(kernel, cufunc, setting.smem),
     )
