@@ -12,7 +12,11 @@ from ..seam import names as _names
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
     "attention_backward": "attention.gradients",
+    "blockscaled_gemm": "gemm.blockscaled",
     "flash_attention": "attention.entry",
+    "grouped_gemm": "gemm.grouped",
+    "int4_weights": "gemm.pack",
+    "mixed_gemm": "gemm.mixed",
     "permute": "moves.permute",
     "transpose": "moves.permute",
 }
