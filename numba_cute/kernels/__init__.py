@@ -10,7 +10,9 @@ import sys as _sys
 from ..seam import names as _names
 
 # By name, the module that has it.
-_FOUND_IN: dict[str, str] = {}
+_FOUND_IN: dict[str, str] = {
+    "cross_entropy": "rows.softmax", "layernorm": "rows.norm", "rmsnorm": "rows.norm", "softmax": "rows.softmax",
+}  # fmt: skip
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -32,6 +32,14 @@ _LAYOUTS = {"C": words.IN_C, "F": words.IN_F, "A": words.IN_NEITHER}
 _names: dict[str, str] = {}
 
 
+def itemsize_of(dtype: Any) -> int:
+    """Return the bytes of an element of a Numba array, whose type may be none of NumPy's (bfloat16)."""
+    if dtype == types.boolean:
+        return 1
+    bits = getattr(dtype, "bitwidth", None)
+    return np.dtype(str(dtype)).itemsize if bits is None else int(bits) // 8
+
+
 class Unknown(Exception):
     """Arguments that machine code does not pack."""
 
@@ -340,7 +348,7 @@ class _Maker:
         )  # fmt: skip
 
     def array(self, a: Any, t: Any, here: tuple[int, int]) -> None:
-        itemsize = np.dtype(str(t.dtype)).itemsize if t.dtype != types.boolean else 1
+        itemsize = itemsize_of(t.dtype)
         start, _ = self.place([0, 0, 0, itemsize, 0] + [0] * (2 * t.ndim))
         if t.ndim > words.MOST_DIMS:
             raise Unknown
