@@ -12,8 +12,9 @@ from . import dtypes, layout, seam
 from .dtypes import DType, Int64, Scalar
 from .layout import IntTuple, Layout
 from .seam import CuteError
+from .seam.casting import CASTING
 from .tensor.address import Address
-from .tensor.dlpack import inspect_array
+from .tensor.dlpack import ArrayInfo, inspect_array
 from .tensor.pointer import AddressSpace, Pointer, make_ptr
 from .tensor.tensor import Tensor, extent
 
@@ -35,7 +36,16 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
             "from_dlpack in a kernel: call it on the host and pass the tensor; of an array that a kernel has, "
             "make_tensor(x, layout) makes one"
         )
-    info = inspect_array(tensor_dlpack)
+    return CASTING.array(_over, tensor_dlpack, assumed_align)  # type: ignore[no-any-return]
+
+
+def _over(array: Any, assumed_align: int | None) -> Tensor:
+    """A tensor over an array's memory."""
+    return CASTING.described(_of, inspect_array(array), assumed_align)  # type: ignore[no-any-return]
+
+
+def _of(info: ArrayInfo, assumed_align: int | None) -> Tensor:
+    """A tensor over the memory of an array that was found."""
     if not info.shape:
         raise CuteError("from_dlpack: the array has no dimension; reshape it to (1,)")
     address = Address(info.address, info.owner)

@@ -4,19 +4,11 @@
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda import types
 
 import numba_cute as cute
 from numba_cute.compiler.ground import errors
-from numba_cute.compiler.host.native.plans import itemsize_of
 
 from ..conftest import _need_gpu
-
-
-def test_elements_have_their_size():
-    sizes = {types.boolean: 1, types.int8: 1, types.uint16: 2, types.float16: 2, types.bfloat16: 2, types.float32: 4,
-             types.int64: 8, types.complex64: 8, types.complex128: 16}  # fmt: skip
-    assert {t: itemsize_of(t) for t in sizes} == sizes
 
 
 def test_an_error_may_be_its_own_cause():

@@ -37,6 +37,7 @@ from numba_cute.seam import traced  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 SAID = json.loads(Path(__file__).with_name("executed.json").read_text())
 CALLS, TESTS, LOWERED, NEVER = SAID["calls"], SAID["tests"], SAID["lowered"], SAID["never"]
+ASSEMBLED = set(SAID.get("assembled", ()))
 ALL = {d.name: d for d in definitions.all_definitions()}
 TARGET = "sm_100a"
 NUMBERS = {

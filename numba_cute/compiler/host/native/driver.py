@@ -38,6 +38,16 @@ def driver() -> Driver:
     return Driver(*(_address(name, version, streams) for name, version in NAMES.items()))
 
 
+@functools.cache
+def replacing() -> int:
+    """Find the driver's function that changes the address of a tensor map; 0 if it has none."""
+    try:
+        flags = bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+        return _address("cuTensorMapReplaceAddress", 12000, flags)
+    except CuteError:
+        return 0
+
+
 def current_context() -> int:
     """The handle of the context that is current, of the device that Numba launches on."""
     return int(devices.get_context().handle)

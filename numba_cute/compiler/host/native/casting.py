@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F821
+# mypy: ignore-errors
+"""How objects of the host are made again for another address, as functions of words (language.py): never run as Python.
+
+A mould (moulds.py) is of the objects that a function gives for arrays of one kind. Its work is steps, which each make
+an object; the last one's is the result. Moulds of arrays are found by what DLPack's exchange functions say of an array,
+those of what is made of a tensor among the children of that tensor's mould, by the function and its other arguments.
+Where there is none, or it does not suit, the function runs as Python, and says what is wrong or leaves a mould behind.
+"""
+
+from __future__ import annotations
+
+# The state's words: Python functions that are called where there is no mould, or say whether two arguments are alike;
+# the kinds of arrays; the class of tensors; the static classes of arguments; the moulds of arrays.
+SLOW_ARRAY, SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES, ROOTS = range(0, 56, 8)
+BUCKETS = 256
+STATE_WORDS = 7 + BUCKETS
+# A kind's words: its class, and the function that views its arrays.
+NEXT_KIND, CLASS, VIEW, KIND_WORDS = 0, 8, 16, 3
+# A static class's words: it, and the names of its fields, a tuple.
+NEXT_CLASS, OF, FIELDS, CLASS_WORDS = 0, 8, 16, 3
+# A mould's words.
+NEXT, FUNCTION, COUNT, GIVEN, WORK, MASK, CHILDREN = range(0, 56, 8)
+ARRAY_CLASS, ELEMENT, WHERE, DIMS, FORM, ALIGN, MOULD_WORDS = 56, 64, 72, 80, 88, 96, 13
+# A step's words, and its kinds.
+KIND, A, B, C, D, CAST_WORDS, CAST_SIZE = 0, 8, 16, 24, 32, 5, 40
+NUMBER, PAIR, PART, BYTES, SLOTTED, OBJECT = range(6)
+# The words of a field that a step sets: its name; where its value comes from; which, or what.
+NAME, SOURCE, WHICH, FIELD_SIZE = 0, 8, 16, 24
+CONSTANT, MADE, GIVEN_OBJECT = range(3)
+# The words of what an address changes of bytes: the place, how far from the address; of a tensor map where it lies as
+# it was last, for which address, and the driver's function that changes its address.
+AT, DELTA, MAP, LAST, REPLACE, PATCH_SIZE = 0, 8, 16, 24, 32, 40
+MAP_BYTES = 128
+
+
+def undone(made, count):
+    """Let go of what was made: nothing is to be cast here."""
+    PyErr_Clear()
+    while count:
+        count -= 1
+        Py_DecRef(load64(made + 8 * count))
+    return 0
+
+
+def pair_of(first, second):
+    made = PyTuple_New(2)
+    if made:
+        Py_IncRef(first)
+        Py_IncRef(second)
+        PyTuple_SetItem(made, 0, first)
+        PyTuple_SetItem(made, 1, second)
+    return made
+
+
+def bytes_of(step, base):
+    """What a launch packs of the object: bytes, where the address stands in some places, or a tensor map of it."""
+    made = PyBytes_FromStringAndSize(load64(step + A), load64(step + B))
+    if made == 0:
+        return 0
+    data = PyBytes_AsString(made)
+    patch = load64(step + C)
+    left = load64(step + D)
+    while left:
+        address = base + load64(patch + DELTA)
+        held = load64(patch + MAP)
+        if held:
+            if load64(patch + LAST) != address:
+                store64(patch + LAST, 0)
+                if call32(load64(patch + REPLACE), held, address) != 0:
+                    return released(made, 0)
+                store64(patch + LAST, address)
+            copy(data + load64(patch + AT), held, MAP_BYTES)
+        else:
+            store64(data + load64(patch + AT), address)
+        patch += PATCH_SIZE
+        left -= 1
+    return made
+
+
+def field_value(field, obj, made):
+    source = load64(field + SOURCE)
+    if source == CONSTANT:
+        return load64(field + WHICH)
+    if source == MADE:
+        return load64(made + 8 * load64(field + WHICH))
+    return obj
+
+
+def slotted(step, obj, made):
+    """An object whose class has slots."""
+    new = PyType_GenericAlloc(load64(step + A), 0)
+    if new == 0:
+        return 0
+    field = load64(step + B)
+    left = load64(step + C)
+    while left:
+        if PyObject_GenericSetAttr(new, load64(field + NAME), field_value(field, obj, made)) != 0:
+            return released(new, 0)
+        field += FIELD_SIZE
+        left -= 1
+    return new
+
+
+def with_fields(step, obj, made):
+    """An object that has a dictionary: a copy of another's, with other values for some of its fields."""
+    held = PyDict_Copy(load64(step + D))
+    if held == 0:
+        return 0
+    field = load64(step + B)
+    left = load64(step + C)
+    while left:
+        if PyDict_SetItem(held, load64(field + NAME), field_value(field, obj, made)) != 0:
+            return released(held, 0)
+        field += FIELD_SIZE
+        left -= 1
+    new = PyType_GenericAlloc(load64(step + A), 0)
+    if new == 0:
+        return released(held, 0)
+    if PyObject_GenericSetDict(new, held, 0) != 0:
+        Py_DecRef(held)
+        return released(new, 0)
+    return released(held, new)
+
+
+def made_by(step, obj, base, made):
+    """A new reference to what a step makes; 0 if it cannot."""
+    kind = load64(step + KIND)
+    if kind == NUMBER:
+        return PyLong_FromLongLong(base + load64(step + A))
+    if kind == OBJECT:
+        return with_fields(step, obj, made)
+    if kind == SLOTTED:
+        return slotted(step, obj, made)
+    if kind == BYTES:
+        return bytes_of(step, base)
+    if kind == PART:
+        return PyObject_GetAttr(obj, load64(step + A))
+    return pair_of(load64(made + 8 * load64(step + A)), load64(made + 8 * load64(step + B)))
+
+
+def cast(mould, obj, base):
+    """What a mould gives of an object whose memory begins at `base`: a new reference; 0 if it does not suit."""
+    if base & load64(mould + MASK):
+        return 0
+    work = load64(mould + WORK)
+    count = load64(work)
+    made = scratch(8 * count)
+    step = work + 8
+    i = 0
+    while i < count:
+        one = made_by(step, obj, base, made)
+        if one == 0:
+            return undone(made, i)
+        store64(made + 8 * i, one)
+        step += CAST_SIZE
+        i += 1
+    i -= 1
+    result = load64(made + 8 * i)
+    while i:
+        i -= 1
+        Py_DecRef(load64(made + 8 * i))
+    return result
+
+
+def alike_fields(state, a, b, names):
+    """Whether two objects of one static class have the same fields."""
+    left = PyTuple_Size(names)
+    while left:
+        left -= 1
+        name = PyTuple_GetItem(names, left)
+        mine = PyObject_GetAttr(a, name)
+        if mine == 0:
+            return refused()
+        other = PyObject_GetAttr(b, name)
+        if other == 0:
+            PyErr_Clear()
+            return released(mine, 0)
+        same = alike(state, mine, other)
+        Py_DecRef(mine)
+        if released(other, same) == 0:
+            return 0
+    return 1
+
+
+def alike(state, a, b):
+    """Whether two arguments are the same to what is made of them."""
+    if a == b:
+        return 1
+    kind = load64(a + 8)
+    if kind != load64(b + 8):
+        return 0
+    if kind == INT_CLASS:
+        value = PyLong_AsLongLong(a)
+        if value == -1 and PyErr_Occurred():
+            return refused()
+        return value == PyLong_AsLongLong(b)
+    if kind == TUPLE_CLASS:
+        count = PyTuple_Size(a)
+        if count != PyTuple_Size(b):
+            return 0
+        while count:
+            count -= 1
+            if alike(state, PyTuple_GetItem(a, count), PyTuple_GetItem(b, count)) == 0:
+                return 0
+        return 1
+    one = load64(state + CLASSES)
+    while one:
+        if load64(one + OF) == kind:
+            return alike_fields(state, a, b, load64(one + FIELDS))
+        one = load64(one + NEXT_CLASS)
+    both = scratch(16)
+    store64(both, a)
+    store64(both + 8, b)
+    found = PyObject_Vectorcall(load64(state + ALIKE), both, 2, 0)
+    if found == 0:
+        return refused()
+    return released(found, found == TRUE)
+
+
+def same_form(form, view, dims):
+    """Whether an array has the extents and strides of a mould."""
+    shape = load64(view + 24)
+    strides = load64(view + 32)
+    while dims:
+        dims -= 1
+        if load64(form + 16 * dims) != load64(shape + 8 * dims):
+            return 0
+        if load64(form + 16 * dims + 8) != load64(strides + 8 * dims):
+            return 0
+    return 1
+
+
+def bucket_of(state, view):
+    """Where the moulds of arrays of an array's type, extents and strides begin. view: its DLTensor."""
+    dims = load32(view + 16)
+    shape = load64(view + 24)
+    strides = load64(view + 32)
+    mixed = load32(view + 20) + dims
+    while dims:
+        dims -= 1
+        mixed = (mixed * 31 + load64(shape + 8 * dims)) * 31 + load64(strides + 8 * dims)
+    mixed = mixed ^ (mixed >> 8) ^ (mixed >> 16)
+    return state + ROOTS + 8 * (mixed & (BUCKETS - 1))
+
+
+def mould_of_array(state, obj, view, align):
+    mould = load64(bucket_of(state, view))
+    while mould:
+        dims = load64(mould + DIMS)
+        if load64(mould + ARRAY_CLASS) == load64(obj + 8) and load64(mould + WHERE) == load64(view + 8):
+            if load64(mould + ELEMENT) == load32(view + 20) and dims == load32(view + 16):
+                if same_form(load64(mould + FORM), view, dims) and alike(state, align, load64(mould + ALIGN)):
+                    return mould
+        mould = load64(mould + NEXT)
+    return 0
+
+
+def tensor_of(state, obj, align):
+    kind = load64(state + KINDS)
+    while kind and load64(kind + CLASS) != load64(obj + 8):
+        kind = load64(kind + NEXT_KIND)
+    if kind == 0:
+        return 0
+    view = scratch(64)
+    if call32(load64(kind + VIEW), obj, view) != 0:
+        return refused()
+    base = load64(view) + load64(view + 40)
+    if base == 0 or load64(view + 32) == 0:
+        return 0
+    mould = mould_of_array(state, obj, view, align)
+    if mould == 0:
+        return 0
+    return cast(mould, obj, base)
+
+
+def cast_array(self, args, count, names):
+    """`CASTING.array(function, x, align)`: Python's METH_FASTCALL | METH_KEYWORDS."""
+    state = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0))
+    if count == 3 and names == 0:
+        made = tensor_of(state, load64(args + 8), load64(args + 16))
+        if made:
+            return made
+    return PyObject_Vectorcall(load64(state + SLOW_ARRAY), args, count, names)
+
+
+def cast_at(self, args, count, names):
+    """Cast from the mould at an address, of an array whose memory begins at another; None if it does not suit.
+    Python's METH_FASTCALL | METH_KEYWORDS."""
+    mould = PyLong_AsVoidPtr(load64(args))
+    base = PyLong_AsVoidPtr(load64(args + 16))
+    made = 0
+    if base:
+        made = cast(mould, load64(args + 8), base)
+    if made:
+        return made
+    return nothing()
+
+
+def mould_of(obj):
+    """The mould that an object was cast from; 0 if there is none."""
+    held = PyObject_GenericGetDict(obj, 0)
+    if held == 0:
+        return refused()
+    mark = PyDict_GetItem(held, MARK)
+    Py_DecRef(held)
+    if mark == 0:
+        return 0
+    address = PyObject_GetAttr(mark, ADDRESS)
+    if address == 0:
+        return refused()
+    found = PyLong_AsVoidPtr(address)
+    Py_DecRef(address)
+    return found
+
+
+def address_of(tensor):
+    """Where a tensor's memory begins; 0 if it cannot be told."""
+    found = PyObject_GetAttr(tensor, ITERATOR)
+    if found == 0:
+        return refused()
+    inner = PyObject_GetAttr(found, ADDRESS)
+    Py_DecRef(found)
+    if inner == 0:
+        return refused()
+    number = PyObject_GetAttr(inner, VALUE)
+    Py_DecRef(inner)
+    if number == 0:
+        return refused()
+    value = PyLong_AsLongLong(number)
+    Py_DecRef(number)
+    if value == -1 and PyErr_Occurred():
+        return refused()
+    return value
+
+
+def all_alike(state, mould, args, count):
+    given = load64(mould + GIVEN)
+    i = 0
+    while i < count:
+        if alike(state, load64(args + 8 * i), load64(given + 8 * i)) == 0:
+            return 0
+        i += 1
+    return 1
+
+
+def made_of(state, args, count):
+    """What a function gives of a tensor and other arguments; 0 if there is no mould."""
+    obj = load64(args + 8)
+    if load64(obj + 8) != load64(state + TENSOR):
+        return 0
+    mould = mould_of(obj)
+    if mould == 0:
+        return 0
+    child = load64(mould + CHILDREN)
+    while child:
+        if load64(child + FUNCTION) == load64(args) and load64(child + COUNT) == count - 2:
+            if all_alike(state, child, args + 16, count - 2):
+                base = address_of(obj)
+                if base == 0:
+                    return 0
+                return cast(child, obj, base)
+        child = load64(child + NEXT)
+    return 0
+
+
+def cast_derived(self, args, count, names):
+    """`CASTING.derived(function, tensor, *others)`: Python's METH_FASTCALL | METH_KEYWORDS."""
+    state = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0))
+    if count > 1 and names == 0:
+        made = made_of(state, args, count)
+        if made:
+            return made
+    return PyObject_Vectorcall(load64(state + SLOW_DERIVED), args, count, names)
