@@ -11,7 +11,8 @@ from ..seam import names as _names
 
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
-    "cross_entropy": "rows.softmax", "layernorm": "rows.norm", "rmsnorm": "rows.norm", "softmax": "rows.softmax",
+    "cross_entropy": "rows.softmax", "layernorm": "rows.norm", "rmsnorm": "rows.norm", "rotary": "rows.rotary",
+    "softmax": "rows.softmax",
 }  # fmt: skip
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
