@@ -137,7 +137,7 @@ def _tokens(x: Any) -> Any:
 
 
 def _plan(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: bool, back: bool) -> Any:
-    def seen(x: Any, cos: Any, sin: Any, positions: Any, y: Any) -> Any:
+    def seen(x: Any, cos: Any, sin: Any, positions: Any, y: Any) -> tuple[Any, Any, Any, Any, Any]:
         return _tokens(x), cos, sin, None if positions is None else positions.reshape(-1), _tokens(y)
 
     launch = rotary_work(*seen(x, cos, sin, positions, y), neighbours, back).launcher()
