@@ -81,27 +81,27 @@ def turn(x_memory, y_memory, shape, x_strides, y_strides, tile: cute.Constexpr):
         y_memory, shape, (cute.assume(y_strides[0], tile.write), 1, cute.assume(y_strides[1], tile.write)), tile.write
     )
     block, dtype, chunk = arch.block_idx()[0], x.element_type, tile.chunk
-    along_x, along_y = cute.ceil_div(shape[0], tile.rows), cute.ceil_div(shape[1], tile.columns)
-    at, other = (block % along_x, block // along_x % along_y), block // along_x // along_y
+    tiles = (cute.ceil_div(shape[0], tile.rows), cute.ceil_div(shape[1], tile.columns))
+    at, other = cute.idx2crd(block, (tiles, cute.size(shape[2])))
     gx = cute.local_tile(x[None, None, other], (tile.rows, tile.columns), at)
     gy = cute.local_tile(y[None, None, other], (tile.rows, tile.columns), at)
-    rows, columns = shape[0] - at[0] * tile.rows, shape[1] - at[1] * tile.columns  # that there are
+    rows, columns = cute.Int32(shape[0] - at[0] * tile.rows), cute.Int32(shape[1] - at[1] * tile.columns)  # in it
 
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(dtype, cute.make_layout((chunk, tile.rows // chunk, tile.columns)), VECTOR, None, "tile")
 
     # In: neighbouring threads read neighbouring parts of chunks; each step is some columns further.
     part, c, j = cute.idx2crd(tidx, (chunk // tile.read, tile.rows // chunk, TURNING * tile.read // tile.rows))
-    i, further = c * (chunk // tile.read) + part, TURNING * tile.read // tile.rows
+    i, further = cute.Int32(c * (chunk // tile.read) + part), TURNING * tile.read // tile.rows
     for start in cute.range_constexpr(0, tile.columns // further, tile.flight):
         held = cute.make_rmem_tensor((tile.read, tile.flight), dtype)
         held.fill(0)
         for n in cute.range_constexpr(tile.flight):
-            column = j + (start + n) * further
-            if i * tile.read < rows and column < columns:
+            column = cute.Int32(j + (start + n) * further)
+            if cute.Int32(i * tile.read) < rows and column < columns:
                 cute.autovec_copy(cute.local_tile(gx, (tile.read, 1), (i, column)), held[None, n])
         for n in cute.range_constexpr(tile.flight):
-            column = j + (start + n) * further
+            column = cute.Int32(j + (start + n) * further)
             line = s[None, exchanged(c, column, chunk), column]
             cute.autovec_copy(held[None, n], cute.local_tile(line, (tile.read,), (part,)))
     arch.sync_threads()
@@ -110,15 +110,17 @@ def turn(x_memory, y_memory, shape, x_strides, y_strides, tile: cute.Constexpr):
     w, i = cute.idx2crd(tidx, (8, TURNING // 8))
     of_chunk, c = cute.idx2crd(i, (chunk, TURNING // 8 // chunk))
     for right in cute.range_constexpr(0, tile.columns // tile.write, 8):
-        j = (right + w) * tile.write
+        j = cute.Int32((right + w) * tile.write)
         for down in cute.range_constexpr(0, tile.rows, TURNING // 8):
             line = cute.local_tile(
-                s[of_chunk, exchanged(c + down // chunk, j, chunk), None], (tile.write,), (right + w,)
+                s[of_chunk, exchanged(cute.Int32(c + down // chunk), j, chunk), None], (tile.write,), (right + w,)
             )
             piece = cute.make_rmem_tensor(tile.write, dtype)
             piece.store(line.load())
-            if i + down < rows and j < columns:
-                cute.autovec_copy(piece, cute.local_tile(gy, (1, tile.write), (i + down, right + w)))
+            if cute.Int32(i + down) < rows and j < columns:
+                cute.autovec_copy(
+                    piece, cute.local_tile(gy, (1, tile.write), (cute.Int32(i + down), cute.Int32(right + w)))
+                )
 
 
 @cuda.jit(launch_bounds=GATHERING)
@@ -133,13 +135,15 @@ def gather(x_memory, y_memory, shape, x_strides, inner, pieces, piece: cute.Cons
         x = memory(x_memory, (size, shape), (inner, x_strides), 1)
     y = memory(y_memory, (size, pieces), (1, size), size)
     held = cute.make_rmem_tensor((size, IN_FLIGHT), x.element_type)
-    first = arch.block_idx()[0] * (GATHERING * IN_FLIGHT) + tidx
+    first = cute.Int32(arch.block_idx()[0] * (GATHERING * IN_FLIGHT) + tidx)
     for n in cute.range_constexpr(IN_FLIGHT):
-        if first + n * GATHERING < pieces:
-            cute.autovec_copy(x[None, first + n * GATHERING], held[None, n])
+        at = cute.Int32(first + n * GATHERING)
+        if at < pieces:
+            cute.autovec_copy(x[None, at], held[None, n])
     for n in cute.range_constexpr(IN_FLIGHT):
-        if first + n * GATHERING < pieces:
-            cute.autovec_copy(held[None, n], y[None, first + n * GATHERING])
+        at = cute.Int32(first + n * GATHERING)
+        if at < pieces:
+            cute.autovec_copy(held[None, n], y[None, at])
 
 
 def plan(x: Any, y: Any, order: Sequence[int]) -> entry.Work:
