@@ -18,6 +18,7 @@ import numpy as np
 from . import seam
 from .seam import judged
 from .seam.names import Speaking, UnknownName
+from .seam.shown import shown
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -404,8 +405,8 @@ def from_numpy(dtype: Any) -> DType:
     """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a CuteError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
-    except (KeyError, TypeError, ValueError):
-        raise judged.NoElementType(f"dtype {dtype!r:.60}: no CuTe element type; known are {ALL}") from None
+    except (KeyError, TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
+        raise judged.NoElementType(f"dtype {shown(dtype)}: no CuTe element type; known are {ALL}") from None
 
 
 # ------------------------------------------------------------------ conversion, as on a GPU

@@ -30,7 +30,9 @@ class Leaf:
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
         if not hasattr(dtype, "__cute_element__"):
-            raise CuteError(f"to({dtype!r:.60}): this is no element type; use one like cute.Float32")
+            from .shown import shown  # which stands on this file
+
+            raise CuteError(f"to({shown(dtype)}): this is no element type; use one like cute.Float32")
         return dtype(self)
 
     if not TYPE_CHECKING:
