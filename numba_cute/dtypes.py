@@ -16,9 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
-from .seam import judged
+from .seam import judged, shown
 from .seam.names import Speaking, UnknownName
-from .seam.shown import shown
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -406,7 +405,7 @@ def from_numpy(dtype: Any) -> DType:
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
-        raise judged.NoElementType(f"dtype {shown(dtype)}: no CuTe element type; known are {ALL}") from None
+        raise judged.NoElementType(f"dtype {shown.shown(dtype)}: no CuTe element type; known are {ALL}") from None
 
 
 # ------------------------------------------------------------------ conversion, as on a GPU
