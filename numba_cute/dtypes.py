@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
-from .seam import judged
+from .seam import judged, shown
 from .seam.names import Speaking, UnknownName
 
 __all__ = [
@@ -404,8 +404,8 @@ def from_numpy(dtype: Any) -> DType:
     """Return the DType of `dtype`, a NumPy (or ml_dtypes) dtype; a CuteError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
-    except (KeyError, TypeError, ValueError):
-        raise judged.NoElementType(f"dtype {dtype!r:.60}: no CuTe element type; known are {ALL}") from None
+    except (KeyError, TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
+        raise judged.NoElementType(f"dtype {shown.shown(dtype)}: no CuTe element type; known are {ALL}") from None
 
 
 # ------------------------------------------------------------------ conversion, as on a GPU

@@ -7,7 +7,7 @@ Loaded on demand, one by one. Their files are written as users write kernels, to
 import importlib as _importlib
 import sys as _sys
 
-from ..seam import names as _names
+from ..seam import facade as _facade, names as _names
 
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> object:
     """Load a kernel when it is first asked for."""
     if name in _FOUND_IN:
         module = _importlib.import_module(f".{_FOUND_IN[name]}", __name__)
-        return globals().setdefault(name, getattr(module, name))
+        return globals().setdefault(name, _facade.entry(getattr(module, name)))
     raise _names.absent_from(__name__, name, _sys._getframe(1))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba_cute.seam.backend import current_or
+from numba_cute.seam.names import refuse_arguments
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
@@ -52,7 +53,11 @@ class OfArrays:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return what the function gives of `args` and `named`."""
-        return (self.cast if current_or(None) is None else self.function)(*args, **named)
+        try:
+            return (self.cast if current_or(None) is None else self.function)(*args, **named)
+        except TypeError as e:
+            refuse_arguments(self.function, args, named, e)
+            raise
 
 
 def cast_by(tell: Callable[[OfArrays], None]) -> None:

@@ -23,7 +23,7 @@ from . import kinds
 from .error import CuteError
 from .marks import is_static_class, is_struct_class, is_traced
 from .names import of_module, refuse_arguments
-from .whose import is_library, package_of
+from .whose import KERNELS, is_library, package_of
 
 _IGNORED = ("loc", "ip")
 _ROOM = "numba_cute."
@@ -218,6 +218,29 @@ def _guarded(fn: Any) -> Any:
     return made
 
 
+def entry(fn: Any) -> Any:
+    """Return a function of `KERNELS` that takes tensors of another library, whose exceptions of Python are put into
+    words: its file goes by a user's rules, and its callers are users. Anything else is itself."""
+    if not isinstance(fn, FunctionType):
+        return fn
+
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            return fn(*args, **named)
+        except CuteError:
+            raise
+        except Exception as e:
+            refuse_arguments(fn, args, named, e)
+            if type(e).__module__ not in _OF_PYTHON or _is_users(e, _KNOWN | {KERNELS, "torch"}):
+                raise
+            said = kinds.refusal(fn, args, named, e)
+            if said is None:
+                raise
+            raise said from e
+
+    return _made(call, fn)
+
+
 @functools.cache
 def _checked(init: Any) -> Any:
     """A constructor, which refuses fields of other kinds than the class says."""
@@ -259,11 +282,11 @@ def _is_outermost(frame: FrameType | None) -> bool:
     return True
 
 
-def _is_users(e: Exception) -> bool:
-    """Whether an exception came out of code that is not this library's, nor of what it stands on."""
+def _is_users(e: Exception, known: frozenset[str] = frozenset()) -> bool:
+    """Whether an exception came out of code that is not this library's, nor of what it stands on, nor `known`."""
     at = e.__traceback__
     while at is not None:
-        if package_of(at.tb_frame.f_globals.get("__name__")) not in _KNOWN:
+        if package_of(at.tb_frame.f_globals.get("__name__")) not in (known or _KNOWN):
             return True
         at = at.tb_next
     return False

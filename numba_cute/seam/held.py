@@ -116,8 +116,9 @@ def as_argument(value: Any) -> Any:
         return held(value)
     if isinstance(value, MethodType) and is_kept_method(value):
         return _of_method(value)
-    if type(value) in (tuple, list) and any(_is_kept(x) for x in value):
-        return type(value)(map(as_argument, value))
+    if type(value) in (tuple, list):
+        made = type(value)(map(as_argument, value))
+        return value if all(a is b for a, b in zip(made, value)) else made
     return value
 
 
@@ -133,10 +134,6 @@ def is_kept_method(method: MethodType) -> bool:
     if isinstance(own, type):
         return False
     return isinstance(own, Held) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
-
-
-def _is_kept(value: Any) -> bool:
-    return as_argument(value) is not value
 
 
 def _fields(obj: Any) -> dict[str, Any]:

@@ -30,7 +30,11 @@ class Leaf:
     def to(self, dtype: Any) -> Any:
         """Convert to an element type, as `dtype(self)` does."""
         if not hasattr(dtype, "__cute_element__"):
-            raise CuteError(f"to({dtype!r:.60}): this is no element type; use one like cute.Float32")
+            try:
+                text = f"{dtype!r:.60}"
+            except Exception:  # an object that cannot be written
+                text = f"<{type(dtype).__name__}>"
+            raise CuteError(f"to({text}): this is no element type; use one like cute.Float32")
         return dtype(self)
 
     if not TYPE_CHECKING:

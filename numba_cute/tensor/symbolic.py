@@ -8,6 +8,7 @@ from typing import Any
 from .. import seam
 from ..dtypes import Int32, Int64, Scalar
 from ..seam import CuteError, traced
+from ..seam.shown import shown
 from ..seam.words import how_static
 
 __all__ = ["IntValue", "SymInt", "assume", "sym_int", "sym_int32", "sym_int64"]
@@ -25,16 +26,16 @@ def assume(src: Any, divby: int = 1) -> Any:
     the host, in the simulator, a static int) a broken promise is an error; a GPU does not look, and computes wrongly.
     """
     if type(divby) is not int or divby < 1:
-        raise CuteError(f"assume: divby {divby!r} must be a static integer of at least 1{how_static(divby)}")
+        raise CuteError(f"assume: divby {shown(divby)} must be a static integer of at least 1{how_static(divby)}")
     if isinstance(src, tuple):
         return tuple(assume(x, divby) for x in src)
     if isinstance(src, seam.Leaf):
         assumed = getattr(src, "assumed", None)
         if assumed is None:
-            raise CuteError(f"assume: src {src!r} is not an integer")
+            raise CuteError(f"assume: src {shown(src)} is not an integer")
         return assumed(divby)
     if isinstance(src, float) or not hasattr(src, "__index__"):
-        raise CuteError(f"assume: src {src!r} is not an integer")
+        raise CuteError(f"assume: src {shown(src)} is not an integer")
     if int(src) % divby:
         raise CuteError(f"assume: src is {src}, which is not a multiple of divby={divby}")
     return src
@@ -50,9 +51,9 @@ class SymInt(Scalar):
 
     def __init__(self, width: int = 32, *, divisibility: int = 1, symbol: str | None = None) -> None:
         if width not in (32, 64):
-            raise CuteError(f"SymInt: width {width!r} bits: it is 32 or 64")
+            raise CuteError(f"SymInt: width {shown(width)} bits: it is 32 or 64")
         if type(divisibility) is not int or divisibility < 1:
-            raise CuteError(f"SymInt: divisibility {divisibility!r} must be an integer of at least 1")
+            raise CuteError(f"SymInt: divisibility {shown(divisibility)} must be an integer of at least 1")
         super().__init__(Int32 if width == 32 else Int64, divisibility, divisibility)
         self.symbol = symbol
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..dtypes import DType, Float32
 from ..seam import CuteError
+from ..seam.shown import shown
 from ..seam.words import FalseAssertion
 
 __all__ = ["allowed_error", "assert_allclose", "to_numpy"]
@@ -60,8 +61,8 @@ def _unit(kind: Any) -> float:
     try:
         kind = np.dtype(kind)
         return 0.0 if np.issubdtype(kind, np.integer) or kind == np.bool_ else float(_finfo(kind).eps) / 2
-    except (TypeError, ValueError):
-        raise CuteError(f"assert_allclose: {kind!r} is no element type; give one like cute.Float32") from None
+    except (TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
+        raise CuteError(f"assert_allclose: {shown(kind)} is no element type; give one like cute.Float32") from None
 
 
 def allowed_error(

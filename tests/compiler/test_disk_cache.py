@@ -229,6 +229,19 @@ def test_what_no_digest_describes_is_said(value):
             fingerprint(value)
 
 
+class Unwritten(bytearray):
+    """An object of a class that is not Python's alone, which says nothing of itself."""
+
+    def __repr__(self):
+        raise OSError("no driver")
+
+
+def test_what_cannot_be_written_is_named_by_its_class():
+    with pytest.raises(Unkept, match="<Unwritten> is an object of .*Unwritten"):
+        fingerprint(Unwritten())
+
+
+
 def test_values_are_told_apart():
     values = [
         1,

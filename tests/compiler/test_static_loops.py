@@ -64,3 +64,13 @@ def test_a_loop_over_static_numbers_is_copied(kernel, want):
     cute.simulate(kernel)[1, 1](out)
     assert out[: len(want)].tolist() == want
     assert cute.compile(kernel, out).resources.local == 0 or kernel is others
+
+
+def test_range_constexpr_is_for_loops_alone():
+    @cuda.jit
+    def kernel(out):
+        cute.range_constexpr(4)
+        out[0] = 1
+
+    with pytest.raises(cute.CuteError, match="(?s)use it as `for i in range_constexpr.*    cute.range_constexpr"):
+        cute.compile(kernel, np.zeros(1))

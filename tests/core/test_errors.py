@@ -214,3 +214,35 @@ def test_tma_copies_say_what_they_lack(run_sim):
     ):
         with pytest.raises(cute.CuteError, match=message):
             attempt(**kwargs)
+
+
+# ------------------------------------------------------------------ what cannot be written, or read
+
+
+def _nested(levels):
+    x = 1
+    for _ in range(levels):
+        x = (x,)
+    return x
+
+
+UNREADABLE = {
+    "digits that Python does not read": "9" * 5000,
+    "brackets": "(" * 400,
+    "a tuple too deep to write": _nested(3000),
+}
+ASKED = {
+    "to of a symbol": lambda x: cute.sym_int().to(x), "to of a number": lambda x: cute.Int32(1).to(x),
+    "a symbol's divisor": lambda x: cute.sym_int(divisibility=x), "divisor": lambda x: cute.assume(8, x),
+    "an element type": lambda x: cute.dtypes.from_numpy(x),
+    "allowed error": lambda x: cute.testing.allowed_error(x, 4),
+    "view": lambda x: cute.simulate(lambda: cute.exp2(cute.Float32(3)).view(x))[1, 1](),
+    "to in a kernel": lambda x: cute.simulate(lambda: cute.Int32(3).to(x))[1, 1](),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given", UNREADABLE)
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_cannot_be_written_or_read_is_refused_in_words(asked, given):
+    with pytest.raises(cute.CuteError):
+        ASKED[asked](UNREADABLE[given])

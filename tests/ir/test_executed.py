@@ -152,7 +152,7 @@ def test_every_operation_is_executed_or_listed():
 
 
 def test_what_is_assembled_is_of_the_kernels_that_are_executed():
-    assert {*TESTS, *LOWERED} >= ASSEMBLED and len(ASSEMBLED) > 0.9 * len({*TESTS, *LOWERED})
+    assert {*TESTS, *LOWERED} >= ASSEMBLED and len(ASSEMBLED) > 0.95 * len({*TESTS, *LOWERED})
 
 
 def test_most_operations_are_executed():

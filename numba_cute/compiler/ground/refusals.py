@@ -74,7 +74,7 @@ def _attribute(name: str, ty: str) -> str:
 
 _PATTERNS: tuple[tuple[str, Any], ...] = (
     (
-        r"No implementation of function Function\(<(.*?)>\) found for signature:\s+>>> ([\w.]+)\((.*?)\)\n",
+        r"No implementation of function _?Function\(<(.*?)>\) found for signature:\s+>>> ([\w.]+)\((.*?)\)\n",
         _implementation,
     ),
     (r"Invalid use of getiter with parameters \((.*?)\)\n", lambda ty: say.no_iteration(kind(ty))),

@@ -316,7 +316,10 @@ def _contents(fn: Any) -> list[Any]:
 
 
 def _short(obj: Any) -> str:
-    text = repr(obj)
+    try:
+        text = repr(obj)
+    except Exception:  # an object of another library that cannot be written here, as one of a driver that is missing
+        text = f"<{type(obj).__name__}>"
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -118,11 +118,10 @@ def loop_at(blocks: dict[int, Any], cfg: Any, entry: int, at: int) -> Loop:
     """Return the loop that follows a block, whose statement at `at` makes its iterator. cfg: the blocks' graph.
     CuteError: no loop follows."""
     before = blocks[entry]
-    header = before.terminator.get_targets()[0]
-    loop = cfg.loops().get(header) if isinstance(before.terminator, ir.Jump) else None
+    loop = cfg.loops().get(before.terminator.target) if isinstance(before.terminator, ir.Jump) else None
     if loop is None:
         raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
-    chain = _headers(blocks, header)
+    chain = _headers(blocks, before.terminator.target)
     return Loop(entry, at, chain, sorted(_iteration(cfg, loop, blocks[chain[-1]].terminator.truebr) - set(chain)))
 
 

@@ -101,7 +101,7 @@ class Number(seam.Leaf):
         """The same bits as a number of another type of NumPy's, of the same width."""
         try:
             bits = np.array(self.value, self.dtype.numpy).view(getattr(kind, "numpy", kind)).reshape(1)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
             raise seam.CuteError(
                 f"view({shown.shown(kind)}): give a type of NumPy's of {self.dtype.width} bits"
             ) from None

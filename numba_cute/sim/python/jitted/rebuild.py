@@ -23,6 +23,7 @@ from ....seam.held import is_held, python_of
 from ....seam.language import RESULT, refuse_code, result_line
 from ....seam.places import at_line, line_naming
 from ....seam.plain import is_plain_class, is_users
+from ....seam.shown import shown
 from ....seam.whose import is_library
 from ....seam.withs import without_with
 from ....seam.words import no_array
@@ -240,7 +241,10 @@ class Rebuilder:
         if seam.is_struct_class(value):
             return self.struct_class(value)
         if isinstance(value, tuple) and type(value) is tuple:
-            return tuple(self.replace(v, names) for v in value)
+            try:
+                return tuple(self.replace(v, names) for v in value)
+            except RecursionError:
+                raise seam.CuteError(f"{shown(value)}: a tuple of more levels than Python goes down") from None
         if isinstance(getattr(value, "py_func", None), FunctionType):
             return self.jitted(value.py_func)
         found = declared(value, NumbaType)
