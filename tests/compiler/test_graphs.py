@@ -53,14 +53,15 @@ def graph_driver(launches, monkeypatch):
     made = Driver()
     monkeypatch.setattr(plans, "function_address", made.addresses.get)
     monkeypatch.setattr(graphs, "graph_of", lambda *args: SimpleNamespace(handle=99))
+    monkeypatch.setattr(graphs, "is_captured", lambda stream: stream == 0xC)
     launches.sizes[:] = [8]
     return made
 
 
-def prepared(stream=None):
+def prepared(stream=None, now=0):
     x, refused = Exporter(0x1000, (4,), (1,)), []
     setting = plans.Setting(kernel_of((1,), [types.int64]), 1234, (1, 1, 1), (32, 1, 1), 0, stream)
-    call = sites.prepared(plans.packed_for_good(setting, [7], (x,)), lambda: refused.append(1), graph=True)
+    call = sites.prepared(plans.packed_for_good(setting, [7], (x,)), lambda: refused.append(1), True, now)
     return call, refused
 
 
@@ -87,10 +88,13 @@ def test_what_the_driver_refuses_of_a_graph_goes_the_slow_way(launches, graph_dr
     graph_driver.result = 1
     call()
     assert refused == [1] and not launches.seen
+    call, refused = prepared(now=0xC)
+    call()
+    assert len(launches.seen) == 1 and not refused, "none is made while the stream is captured"
     monkeypatch.setattr(graphs, "graph_of", lambda *args: None)
     call, refused = prepared()
     call()
-    assert len(launches.seen) == 1 and not refused, "it makes no graph"
+    assert len(launches.seen) == 2 and not refused, "it makes no graph"
 
 
 def test_a_graph_waits_for_what_is_before_it():
@@ -117,15 +121,13 @@ def test_on_a_gpu_graphs_do_what_launches_do():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
-        again = cute.launch(increments, grid=1, block=32, graph=True).prepare(out, 1.0)
-        again()
-    for _ in range(5):
+        call()
+    for _ in range(4):
         graph.replay()
-    again()
-    assert (out == 80 + 15 + 1).all()
+    assert (out == 80 + 16).all()
     for _ in range(50):
         cute.launch(increments, grid=1, block=32, graph=True).prepare(out, 1.0)()
-    del call, plan, again
+    del call, plan
     gc.collect()
     assert (out == 96 + 50).all() and torch.cuda.memory_allocated() == kept
 

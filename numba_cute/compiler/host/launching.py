@@ -286,7 +286,9 @@ class Launch:
                         setting, arrays.current_stream(whole) if setting.stream is None else setting.stream, parameters
                     )
 
-            call: Callable[[], None] = prepared(packed_for_good(setting, parameters, whole), refused, self.graph)
+            stream = arrays.current_stream(whole) if setting.stream is None else setting.stream
+            made = packed_for_good(setting, parameters, whole)
+            call: Callable[[], None] = prepared(made, refused, self.graph, stream)
             return call
 
 
@@ -299,8 +301,8 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     0 takes what the kernel's SmemAllocator needs. stream: Numba's, torch's, CuPy's, an int, or anything with
     `__cuda_stream__`; 0 is the one that torch or CuPy is using, if an argument is of theirs, else CUDA's default
     stream. pdl: programmatic dependent launch (sm_90). graph: what `prepare` gives launches a CUDA graph of the one
-    kernel, which takes the host less than half of the time; the kernel itself, while a stream is captured. It never
-    runs beside itself, on two streams, and profilers show a graph.
+    kernel, which takes the host less than half of the time; the kernel itself, while the stream is captured. Prepare
+    it before a capture begins. It never runs beside itself, on two streams, and profilers show a graph.
 
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
     less shared memory than the kernel's allocations take, more than the device has, or a graph with pdl.

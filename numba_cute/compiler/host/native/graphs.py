@@ -28,10 +28,16 @@ class Graph:
             bindings.cuGraphExecDestroy(self._made)  # one that runs is freed when it is done
 
 
+def is_captured(stream: int) -> bool:
+    """Say whether a stream is being captured, or cannot be asked while another one is."""
+    error, status = bindings.cuStreamIsCapturing(stream)
+    return int(error) != 0 or int(status) != 0
+
+
 def graph_of(config: packing.Config, kernel: int, pointers: int) -> Graph | None:
     """Make a graph of a launch, as cuLaunchKernelEx is given it, in the current context; None if the driver refuses.
 
-    Nothing is launched, and captures of streams that are under way, of this thread or others, go on.
+    Nothing is launched. To be called while the thread captures no stream.
     """
     relaxed = bindings.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     error, before = bindings.cuThreadExchangeStreamCaptureMode(relaxed)

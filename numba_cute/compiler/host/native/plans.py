@@ -91,9 +91,11 @@ class Plan:
             of.address, 0, 0, 0, 0,
         )  # fmt: skip
 
-    def as_graph(self) -> None:
-        """Launch as a graph of one kernel from now on, where no stream is captured; as before, if the driver refuses to
-        make it."""
+    def as_graph(self, stream: int) -> None:
+        """Launch as a graph of one kernel from now on, where no stream is captured; as before, if `stream` is captured
+        now, or the driver refuses to make a graph."""
+        if graphs.is_captured(stream):
+            return
         graph = graphs.graph_of(self._config, self.setting.handle, int(self.words[words.POINTERS // 8]))
         if graph is not None:
             self.kept.append(graph)
