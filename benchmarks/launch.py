@@ -215,6 +215,10 @@ def made_cases():
 
     grids = itertools.cycle(range(128, 528))  # Numba remembers 128, and warns of fewer blocks
     cases["a grid that is new at each launch, torch", 1] = lambda: ours_1[next(grids), 32](x)
+    anew = itertools.cycle(range(128, 528))
+    cases["a grid that is new at each launch, by cute.launch, torch", 1] = (
+        lambda: cute.launch(ours_2, grid=next(anew), block=32)(x, x)
+    )  # fmt: skip
     cases["cute.launch at each launch, torch", 1] = lambda: cute.launch(ours_1, grid=1, block=32)(x)
     cases["k(x).launch(…) of cute.kernel, torch", 1] = lambda: cute_1(x).launch(grid=1, block=32)
     cases["alone, no launch: from_dlpack", 1] = lambda: from_dlpack(x, assumed_align=16)

@@ -210,15 +210,24 @@ class Launch:
         if graph and pdl:
             raise CuteError("launch: graph=True with pdl=True: a graph waits for what is launched before it; leave one")
         self.smem, self.pdl, self.graph = smem, pdl, graph
-        try:
-            self.configuration = _LaunchConfiguration(kernel, grid, block, core_stream(stream), smem)
-        except TypeError as e:
-            raise CuteError(f"launch: stream {described(stream)}: {e}") from e
+        self.stream, self._configuration = stream, None
         handle = int(self.configuration.stream.handle) if named_stream(stream) else None
         self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, pdl)
         self._site: Site | None = None
         self._launched = False
         self._launch: Callable[..., None] = self._first
+
+    @property
+    def configuration(self) -> Any:
+        """Numba's configuration, which is made when it is first asked for: machine code needs none."""
+        if self._configuration is None:
+            try:
+                self._configuration = _LaunchConfiguration(
+                    self.kernel, self.grid, self.block, core_stream(self.stream), self.smem
+                )
+            except TypeError as e:
+                raise CuteError(f"launch: stream {described(self.stream)}: {e}") from e
+        return self._configuration
 
     def _compiled(self, args: Any) -> Any:
         dispatcher = self.kernel._select_launch_config_dispatcher(self.configuration)
