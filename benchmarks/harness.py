@@ -48,13 +48,18 @@ class Result:
 @dataclass(frozen=True)
 class Entry:
     """A benchmark. name: also of its files. about: a line on it. run: gives the result, of parsed options.
-    arguments: adds its options to a parser. gpu: whether it needs one."""
+    arguments: adds its options to a parser. gpu: whether it needs one; None of what uses one if it is there."""
 
     name: str
     about: str
     run: Callable[[argparse.Namespace], Result]
     arguments: Callable[[argparse.ArgumentParser], Any] = lambda parser: None
-    gpu: bool = False
+    gpu: bool | None = False
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it measures a GPU here."""
+        return has_gpu() if self.gpu is None else self.gpu
 
 
 def names() -> list[str]:
@@ -103,13 +108,13 @@ def place(where: dict[str, Any], gpu: bool) -> str:
 def save(entry: Entry, result: Result, where: dict[str, Any], results: Path = RESULTS) -> Path:
     """Write the result's file, and its line of the history; gives the file."""
     figures = {name: asdict(f) for name, f in result.figures.items()}
-    file = results / f"{entry.name}_{place(where, entry.gpu)}.json"
+    file = results / f"{entry.name}_{place(where, entry.on_gpu)}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     held = {"benchmark": entry.name, "machine": where, "figures": figures, **result.details}
     file.write_text(json.dumps(held, indent=1) + "\n")
     history = results / "history" / f"{entry.name}.jsonl"
     history.parent.mkdir(exist_ok=True)
-    line = {"date": where["date"], "commit": where["commit"], "place": place(where, entry.gpu), "figures": figures}
+    line = {"date": where["date"], "commit": where["commit"], "place": place(where, entry.on_gpu), "figures": figures}
     with history.open("a") as out:
         out.write(json.dumps(line) + "\n")
     return file
@@ -159,7 +164,7 @@ def perform(entry: Entry, options: argparse.Namespace, results: Path = RESULTS, 
     """Run a benchmark, print its table beside the last one, and keep it."""
     where = machine()
     result = entry.run(options)
-    there = place(where, entry.gpu)
+    there = place(where, entry.on_gpu)
     print(f"{entry.name}: {entry.about} ({there}, {where['commit']})")
     print(table(result.figures, last(entry.name, there, results)))
     if keep:

@@ -146,6 +146,7 @@ def our_cases(args_of):
             bound = cute.launch(OURS[n], grid=1, block=32)
             out[f"bound, {kind}, others each time", n] = alternating(bound, (a[:n], a[::-1][:n]))
             out[f"prepared, {kind}", n] = bound.prepare(*a[:n])
+            out[f"prepared as a graph, {kind}", n] = cute.launch(OURS[n], grid=1, block=32, graph=True).prepare(*a[:n])
     out["plain", 0] = lambda: ours_none[1, 32]()
     return out
 
@@ -212,8 +213,12 @@ def made_cases():
             held.append(placed(x))
         atom(held[-1])
 
-    grids = itertools.cycle(range(1, 400))  # Numba remembers 128
+    grids = itertools.cycle(range(128, 528))  # Numba remembers 128, and warns of fewer blocks
     cases["a grid that is new at each launch, torch", 1] = lambda: ours_1[next(grids), 32](x)
+    anew = itertools.cycle(range(128, 528))
+    cases["a grid that is new at each launch, by cute.launch, torch", 1] = (
+        lambda: cute.launch(ours_2, grid=next(anew), block=32)(x, x)
+    )  # fmt: skip
     cases["cute.launch at each launch, torch", 1] = lambda: cute.launch(ours_1, grid=1, block=32)(x)
     cases["k(x).launch(…) of cute.kernel, torch", 1] = lambda: cute_1(x).launch(grid=1, block=32)
     cases["alone, no launch: from_dlpack", 1] = lambda: from_dlpack(x, assumed_align=16)

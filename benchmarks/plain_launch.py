@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launching a plain kernel costs the host, with numba_cute imported and without.
+"""What launching a plain kernel costs the host, with numba_cute imported and without, and with PyTorch imported
+instead: of another library as large, if it is there.
 
     python -m benchmarks plain_launch
 
 Each side runs in processes of its own, in turn; the medians of their medians are printed, in microseconds.
 """
 
+import importlib.util
 import json
 import statistics
 import subprocess
@@ -18,6 +20,9 @@ from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 
 ROUNDS, LAUNCHES = 40, 200
+
+
+SAID = {"without": "without numba_cute", "with": "with numba_cute", "torch": "with torch instead"}
 
 
 def measure():
@@ -63,6 +68,8 @@ def arguments(parser):
 def run(options):
     """The host's time of a launch for each kind of argument, on both sides, in processes taken in turn."""
     sides = {"without": [], "with": []}
+    if importlib.util.find_spec("torch") is not None:
+        sides["torch"] = []
     for turn in range(options.processes):
         for side in sorted(sides, reverse=turn % 2 == 1):
             found = sides[side]
@@ -73,8 +80,8 @@ def run(options):
     for case in sides["with"][0]:
         for side, found in sides.items():
             times = [f[case] for f in found]
-            figures[f"{case}, {side} numba_cute"] = Figure(
-                statistics.median(times), "us", interval=(min(times), max(times)), peer=side == "without"
+            figures[f"{case}, {SAID[side]}"] = Figure(
+                statistics.median(times), "us", interval=(min(times), max(times)), peer=side != "with"
             )
     return Result(figures, {"rounds": ROUNDS, "launches": LAUNCHES, "processes": options.processes})
 
@@ -84,9 +91,11 @@ ENTRY = Entry(
 )
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and sys.argv[1] in ("with", "without"):
+    if len(sys.argv) > 1 and sys.argv[1] in SAID:
         if sys.argv[1] == "with":
             import numba_cute  # noqa: F401
+        elif sys.argv[1] == "torch":
+            import torch  # noqa: F401
         import warnings
 
         warnings.simplefilter("ignore")

@@ -92,7 +92,7 @@ def run(args):
     return Result(figures, {"problem": [m, n, k], "ranges": {name: said for name, _, said in found}})
 
 
-ENTRY = Entry("timeline", "where time goes inside of examples/hopper_gemm.py", run, arguments)
+ENTRY = Entry("timeline", "where time goes inside of examples/hopper_gemm.py", run, arguments, gpu=None)
 
 if __name__ == "__main__":
     harness.main(ENTRY, __doc__)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, layout, seam
+from . import dtypes, layout
 from .dtypes import DType, Int64, Scalar
 from .layout import IntTuple, Layout
 from .seam import CuteError
+from .seam.backend import RUNNING
 from .seam.casting import CASTING, OfArrays
 from .tensor.address import Address
 from .tensor.dlpack import ArrayInfo, inspect_array
@@ -32,7 +33,7 @@ def from_dlpack(tensor_dlpack: Any, assumed_align: int | None = None) -> Tensor:
     so do its parts and pointers; a launch does not. An array that is not writeable gives a tensor that may only be
     read; one without a dimension is an error.
     """
-    if seam.current_or(None) is not None:
+    if RUNNING.backends:
         raise CuteError(
             "from_dlpack in a kernel: call it on the host and pass the tensor; of an array that a kernel has, "
             "make_tensor(x, layout) makes one"

@@ -190,30 +190,31 @@ class _Stack(threading.local):
         self.backends: list[Any] = []
 
 
-_stack = _Stack()
+RUNNING = _Stack()
+"""What runs code of this thread: nothing, on the host."""
 
 
 def current() -> Backend:
     """Return the backend that runs the code now; an error on the host, where there are no registers, threads or
     instructions."""
-    if not _stack.backends:
+    if not RUNNING.backends:
         raise CuteError(
             "this works only inside a kernel: call it from a @cuda.jit function, on a GPU or in cute.simulate (Numba's "
             "own simulator, NUMBA_ENABLE_CUDASIM=1, does not know it)"
         )
-    return _stack.backends[-1]  # type: ignore[no-any-return]
+    return RUNNING.backends[-1]  # type: ignore[no-any-return]
 
 
 def current_or(default: Any) -> Any:
     """Return `current()`, or `default` on the host."""
-    return _stack.backends[-1] if _stack.backends else default
+    return RUNNING.backends[-1] if RUNNING.backends else default
 
 
 @contextmanager
 def running(backend: Any):  # type: ignore[no-untyped-def]
     """Make `backend` the current one."""
-    _stack.backends.append(backend)
+    RUNNING.backends.append(backend)
     try:
         yield backend
     finally:
-        _stack.backends.pop()
+        RUNNING.backends.pop()

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from numba_cute.seam.backend import current_or
+from numba_cute.seam.backend import RUNNING
 from numba_cute.seam.names import refuse_arguments
 
 
@@ -54,7 +54,7 @@ class OfArrays:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return what the function gives of `args` and `named`."""
         try:
-            return (self.cast if current_or(None) is None else self.function)(*args, **named)
+            return (self.function if RUNNING.backends else self.cast)(*args, **named)
         except TypeError as e:
             refuse_arguments(self.function, args, named, e)
             raise
@@ -70,4 +70,4 @@ def cast_by(tell: Callable[[OfArrays], None]) -> None:
 def derived(function: Callable[..., Any], of: Any, *args: Any) -> Any:
     """Return `function(of, *args)`, which is made of a tensor `of` on the host; `args` are all else that it depends on.
     In a kernel it just runs, and says what is wrong."""
-    return (CASTING.derived if current_or(None) is None else run)(function, of, *args)
+    return (run if RUNNING.backends else CASTING.derived)(function, of, *args)

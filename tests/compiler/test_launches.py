@@ -376,3 +376,20 @@ def test_a_grid_that_is_no_multiple_of_the_cluster_is_refused_where_others_are_k
             cute.launch(numbers, grid=grid, block=64, cluster=2)(tensor_at(0x1000), 3)
     with pytest.raises(cute.CuteError, match="not a multiple of the cluster"):
         cute.launch(numbers, grid=3, block=64, cluster=2)(tensor_at(0x1000), 3)
+
+
+def test_a_launch_of_a_call_that_was_given_the_same_before_is_found_at_once(launches, monkeypatch):
+    from numba_cute.compiler.host import kernels
+
+    made = cute.kernel(annotated.py_func)
+    launches.sizes[:] = [8, 4]
+    for n in range(4):
+        launches.seen.clear()
+        made(tensor_at(0x1000), n, 2).launch(grid=(2, 1), block=32)
+        assert struct.unpack_from("<i", launches.seen[0][-1][1])[0] == n
+        if n == 1:
+            monkeypatch.setattr(kernels, "checked_extents", None)
+    monkeypatch.undo()
+    for wrong in ({"grid": "2"}, {"min_blocks_per_mp": 0}, {"max_number_threads": 16}):
+        with pytest.raises(cute.CuteError):
+            made(tensor_at(0x1000), 3, 2).launch(**{"grid": (2, 1), "block": 32, **wrong})

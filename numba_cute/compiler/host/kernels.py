@@ -21,8 +21,8 @@ from ...seam.prints import printing
 from ...seam.shown import shown
 from .cluster import checked_extents, cluster_shape
 
-_MOST_LAUNCHES = 128
-"""That a kernel remembers: as many as Numba's."""
+_MOST_LAUNCHES = 256
+"""That a kernel remembers."""
 
 
 class Kernel:
@@ -98,6 +98,13 @@ class Kernel:
 
             return self._remembered(key, launch(self.bounded(*bounds), **settings))  # type: ignore[no-any-return]
 
+    def _known_launch(self, given: tuple[Any, ...]) -> Any:
+        """Return what launched the kernel before, when `Call.launch` was given the same; None if nothing did."""
+        try:
+            return self._launches.get(("launch", *given))
+        except TypeError:  # a list
+            return None
+
     def _remembered(self, key: Any, made: Any) -> Any:
         try:
             if len(self._launches) < _MOST_LAUNCHES:
@@ -149,6 +156,12 @@ class Call:
         launch (sm_90). The kernel is compiled for that (PTX .maxntid, .minnctapersm), unless it was made with
         `launch_bounds=`. CuteError: as `cute.launch`, and bounds that the launch itself does not keep.
         """
+        launcher = LAUNCHER.get()
+        given = grid, block, cluster, smem, stream, min_blocks_per_mp, max_number_threads, use_pdl
+        known = None if launcher is not None else self.kernel._known_launch(given)
+        if known is not None:
+            known(*self.args)
+            return
         grid, block = checked_extents("grid", grid), checked_extents("block", block)
         if min_blocks_per_mp is not None and (type(min_blocks_per_mp) is not int or min_blocks_per_mp < 1):
             raise CuteError(f"launch: min_blocks_per_mp {min_blocks_per_mp!r} must be an int from 1 on, or None")
@@ -159,12 +172,14 @@ class Call:
             most = _threads(checked_extents("max_number_threads", max_number_threads))
         if most < threads:
             raise CuteError(f"launch: block {block} has more threads than max_number_threads {max_number_threads!r}")
-        launcher = LAUNCHER.get()
         if launcher is not None:
             launcher(self.kernel.bounded(most, min_blocks_per_mp), self.args, options)
             return
         settings = {**options, "stream": stream or 0, "pdl": use_pdl}
-        self.kernel._launch_of((most, min_blocks_per_mp), settings)(*self.args)
+        launch = self.kernel._launch_of((most, min_blocks_per_mp), settings)
+        if type(stream) is int and self.kernel.__self__ is None:
+            self.kernel._remembered(("launch", *given), launch)
+        launch(*self.args)
 
 
 def _threads(block: Any) -> int:

@@ -13,8 +13,8 @@ from numba.cuda.cudadrv import devices
 
 from ....seam import CuteError
 
-NAMES = {"cuLaunchKernelEx": 12000, "cuCtxGetCurrent": 12000, "cuCtxPushCurrent": 12000, "cuCtxPopCurrent": 12000}
-"""What is called, in the order of `launcher`'s words, and the version of CUDA of which."""
+NAMES = ("cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent")
+"""What is called, in the order of words.py's words."""
 
 
 class Driver:
@@ -32,10 +32,7 @@ class Driver:
 @functools.cache
 def driver() -> Driver:
     """Find the driver's functions."""
-    flags = bindings.CUdriverProcAddress_flags
-    of_thread = getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0)
-    streams = flags.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM if of_thread else flags.CU_GET_PROC_ADDRESS_DEFAULT
-    return Driver(*(_address(name, version, streams) for name, version in NAMES.items()))
+    return Driver(*map(function_address, NAMES))
 
 
 def function_of(kernel: Any) -> int:
@@ -49,11 +46,18 @@ def function_of(kernel: Any) -> int:
 
 
 @functools.cache
+def function_address(name: str) -> int:
+    """Find a function of the driver; CuteError if it has none."""
+    of_thread = getattr(config, "CUDA_PER_THREAD_DEFAULT_STREAM", 0)
+    flags = bindings.CUdriverProcAddress_flags
+    streams = flags.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM if of_thread else flags.CU_GET_PROC_ADDRESS_DEFAULT
+    return _address(name, 12000, streams)
+
+
 def replacing() -> int:
     """Find the driver's function that changes the address of a tensor map; 0 if it has none."""
     try:
-        flags = bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
-        return _address("cuTensorMapReplaceAddress", 12000, flags)
+        return function_address("cuTensorMapReplaceAddress")
     except CuteError:
         return 0
 

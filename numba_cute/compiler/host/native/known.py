@@ -19,7 +19,7 @@ from ....seam.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from . import arrays, casting, launcher
 from .moulds import Looking, Mould, Varied
 
-MOST_MOULDS, MOST_CHILDREN = 2048, 64
+MOST_MOULDS, MOST_CHILDREN = 1024, 64
 """Of a function of arrays, and of a tensor."""
 
 

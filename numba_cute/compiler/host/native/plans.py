@@ -23,8 +23,8 @@ from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...emit.rounding import HALVES
-from . import arrays, moulds, packing, words
-from .driver import current_context, driver
+from . import arrays, graphs, moulds, packing, words
+from .driver import current_context, driver, function_address
 
 _BITS = {8: "b", 16: "h", 32: "i", 64: "q"}
 _CONSTANTS = (FunctionType, BuiltinFunctionType, type, DType, StaticEnum, enum.EnumMeta)
@@ -88,8 +88,20 @@ class Plan:
         self.words = (ctypes.c_int64 * words.PLAN_WORDS)(
             0, arguments, at(self._steps), len(steps), at(self._template), len(template), at(self._offsets),
             len(offsets), at(self._config), setting.handle, context, tied, at(self._streams), len(streams), 0, 0,
-            of.address, 0,
+            of.address, 0, 0, 0, 0,
         )  # fmt: skip
+
+    def as_graph(self, stream: int) -> None:
+        """Launch as a graph of one kernel from now on, where no stream is captured; as before, if `stream` is captured
+        now, or the driver refuses to make a graph."""
+        if graphs.is_captured(stream):
+            return
+        graph = graphs.graph_of(self._config, self.setting.handle, int(self.words[words.POINTERS // 8]))
+        if graph is not None:
+            self.kept.append(graph)
+            self.words[words.CAPTURES // 8] = function_address("cuStreamIsCapturing")
+            self.words[words.GRAPH_LAUNCH // 8] = function_address("cuGraphLaunch")
+            self.words[words.GRAPH // 8] = graph.handle
 
     def on_grid(self, grid: Any) -> Plan:
         """Return the plan of such launches on another grid."""

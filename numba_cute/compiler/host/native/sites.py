@@ -84,9 +84,12 @@ def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return recompiled
 
 
-def prepared(plan: Plan, slow: Callable[[], Any]) -> Any:
+def prepared(plan: Plan, slow: Callable[[], Any], graph: bool = False, stream: int = 0) -> Any:
     """A function of no arguments that launches a plan with those that it was made with. slow: what is called where the
-    driver refuses."""
+    driver refuses. graph: launch a graph of it. stream: in which it would be
+    launched now."""
     plan.pack_for_good()
     plan.words[words.AGAIN // 8] = id(slow)
+    if graph:
+        plan.as_graph(stream)
     return launcher.function("again", (plan.address, plan, slow), launcher.NO_ARGUMENTS)

@@ -18,8 +18,8 @@ FIRST, SLOW, SITE_WORDS = 0, 8, 2
 # A plan's words.
 NEXT, ARGUMENTS, STEPS, STEP_COUNT, TEMPLATE, SIZE, OFFSETS, PARAMETERS = range(0, 64, 8)
 CONFIG, KERNEL, CONTEXT, TIED, STREAMS, STREAM_COUNT, POINTERS, AGAIN = range(64, 128, 8)
-DRIVER, LAUNCHED = 128, 136
-PLAN_WORDS = 18
+DRIVER, LAUNCHED, GRAPH, GRAPH_LAUNCH, CAPTURES = range(128, 168, 8)
+PLAN_WORDS = 21
 # The driver's functions, as words.
 LAUNCH, CURRENT, PUSH, POP = range(0, 32, 8)
 # A stream's words: the function of DLPack that tells it, or one of Python; and the device.
@@ -355,6 +355,13 @@ def stream_now(of, place):
     return 1
 
 
+def captured(plan, stream):
+    """Whether a stream is being captured, where the kernel itself is launched: no graph goes into another."""
+    place = scratch(8)
+    store64(place, 0)
+    return call32(load64(plan + CAPTURES), stream, place) != 0 or load32(place) != 0
+
+
 def submitted(plan, pointers):
     """Launch: in the stream that the arguments' libraries are using, if none was named; on the arguments' device."""
     config = scratch(64)
@@ -385,7 +392,11 @@ def submitted(plan, pointers):
             return 0
         pushed = 1
     thread = PyEval_SaveThread()
-    result = call32(load64(driver + LAUNCH), config, load64(plan + KERNEL), pointers, 0)
+    result = 0
+    if load64(plan + GRAPH) and captured(plan, load64(config + 32)) == 0:
+        result = call32(load64(plan + GRAPH_LAUNCH), load64(plan + GRAPH), load64(config + 32))
+    else:
+        result = call32(load64(driver + LAUNCH), config, load64(plan + KERNEL), pointers, 0)
     PyEval_RestoreThread(thread)
     if pushed:
         call32(load64(driver + POP), place)
