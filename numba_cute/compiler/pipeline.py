@@ -21,6 +21,7 @@ from .bridge import contexts
 from .ground import ownership
 from .inspection import operations
 from .passes.audit import Audit
+from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
@@ -52,6 +53,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
     _replace(pipelines, InlineClosureLikes, InlineClosures)
     _replace(pipelines, InlineOverloads, InlineOverloaded)
+    _replace(pipelines, NopythonTypeInference, TypeInference)
     _replace(pipelines, ReconstructSSA, SingleAssignments)
     _replace(pipelines, CUDANativeLowering, Lowering)
     for manager in pipelines:
@@ -59,8 +61,8 @@ def _extended(pipelines: Any, state: Any) -> Any:
         manager.add_pass_after(KeepConstants, InlineClosures)
         manager.add_pass_after(Methods, InlineClosures)
         manager.add_pass_after(Settings, InlineClosures)
-        manager.add_pass_after(Audit, NopythonTypeInference)
-        manager.add_pass_after(Statements, NopythonTypeInference)
+        manager.add_pass_after(Audit, TypeInference)
+        manager.add_pass_after(Statements, TypeInference)
         manager.finalize()
     return pipelines
 

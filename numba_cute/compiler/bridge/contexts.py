@@ -8,6 +8,7 @@ than registered with Numba, where they would be tried, and named in errors, for 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -15,13 +16,16 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
+from numba.cuda.core.errors import NumbaError, NumbaNotImplementedError, TypingError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
+from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
 from ...seam import plain
+from ...seam.names import WrongArguments, other_arguments
 from ..ground.building import building_kernel, kernel
-from ..ground.ownership import is_own_type
+from ..ground.errors import as_typing_error
+from ..ground.ownership import adopting, is_own_type, owns
 from .object_types import BoundTraced, Value
 from .shared_arrays import in_shared_memory
 
@@ -119,7 +123,18 @@ class CuteTypingContext(CUDATypingContext):
             if found is not None:
                 return found
         with _of_one_class():
+            if isinstance(func, types.Dispatcher):
+                return self._call_of_device_function(func, args, kws)
             return in_shared_memory(func, super().resolve_function_type(func, args, kws))
+
+    def _call_of_device_function(self, func: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call of a device function. What may stand in a kernel may stand in one of plain
+        Numba's that it calls."""
+        py_func = func.dispatcher.py_func
+        if py_func.__code__.co_kwonlyargcount:
+            return _call_by_names(self, func.dispatcher, args, kws)
+        resolve = super().resolve_function_type
+        return ours_if_refused(py_func, args, lambda: resolve(func, args, kws))
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
         with _of_one_class():
@@ -170,6 +185,39 @@ class CuteTypingContext(CUDATypingContext):
             if found is not None:
                 return found
         return super().resolve_setattr(target, attr, value)
+
+
+def ours_if_refused(py_func: Any, args: Any, compiled: Callable[[], Any]) -> Any:
+    """Return what `compiled` gives, which compiles a function for arguments of these types; where Numba refuses that,
+    it is compiled as this library's."""
+    try:
+        return compiled()
+    except NumbaError:
+        if owns(py_func, args):
+            raise
+    with adopting(py_func):
+        return compiled()
+
+
+def _call_by_names(context: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Return the signature of a call of a device function that has keyword-only parameters, which Numba does not know:
+    it is compiled for its arguments in their order."""
+    fn, kws = dispatcher.py_func, dict(kws)
+    asked = inspect.signature(fn)
+    try:
+        asked.bind(*args, **kws)
+    except TypeError as e:
+        raise as_typing_error(WrongArguments(other_arguments(fn, str(e), kws))) from None
+    pysig = plain.ordinary_signature(asked)
+    given = fold_arguments(
+        pysig, args, kws,
+        lambda index, param, value: value,
+        lambda index, param, default: types.Omitted(default),
+        lambda index, param, values: types.BaseTuple.from_types(list(values)),
+    )  # fmt: skip
+    ours_if_refused(fn, given, lambda: dispatcher.compile_device(tuple(given)))
+    template = make_concrete_template(f"CallTemplate({fn.__name__})", fn.__name__, dispatcher.nopython_signatures)
+    return template(context).apply(tuple(given), {}).replace(pysig=pysig)
 
 
 def numbas_own(val: Any) -> Any:

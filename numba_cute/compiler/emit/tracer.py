@@ -81,6 +81,9 @@ class Tracer(Regions, Vectors):
                 outs.append(leaves if o.count is not None else leaves[0])
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
+    def either(self, compiled: Callable[[], Any], simulated: Callable[[], Any]) -> Any:
+        return compiled()
+
     def _call(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> dict[str, list[Any]]:
         asm = instr.assembly(statics, operands)
         inputs: dict[str, list[Any]] = {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops and comprehensions over tuples in Numba IR, before SSA, and the lists that grow in them.
 
-`for t in (a, b):` over anything but numbers is copied, one copy an item, since the items have types of their own; so is
-every comprehension, over a `range` too. A list is a tuple (a kernel has no lists of its own): once its loop is copied,
-`list.append(x)` is `list = list + (x,)`.
+`for t in (a, b):` is copied, one copy an item, since the items have types of their own, or are static; over numbers of
+run time, or many, it is Numba's loop. Every comprehension is copied too, over a `range` as well. A list is a tuple (a
+kernel has no lists of its own): once its loop is copied, `list.append(x)` is `list = list + (x,)`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from .typed_constants import TypedConstants
 from .unroll import indices, unroll
 
 _MAKERS = (enumerate, zip, reversed)
+_FEW = 64
+"""Loops over at most so many static numbers are copied."""
 _NUMBERS = (types.Number, types.Boolean, types.IntegerLiteral, types.BooleanLiteral)
 
 
@@ -98,7 +100,7 @@ class Sequences:
         return [ir.Const(i, made.loc) for i in indices(call, at, self._known, self._typed)]
 
     def _is_plain(self, over: Any, place: Place) -> bool:
-        """Say whether a loop is one of Numba's: over numbers, or over what is no tuple."""
+        """Say whether a loop is one of Numba's: over many numbers, or those of run time, or what is no tuple."""
         function, call = self._called(over, place)
         if function is builtins.range:  # asked first: types take long to find
             return True
@@ -112,7 +114,8 @@ class Sequences:
             value = self._known.of(over, place)
         except NotConstant:
             return not self._of_tuples(over, place)
-        return not isinstance(value, tuple) or all(isinstance(x, (int, float)) for x in value)
+        numbers = isinstance(value, tuple) and all(isinstance(x, (int, float)) for x in value)
+        return not isinstance(value, tuple) or (numbers and len(value) > _FEW)
 
     def _of_tuples(self, over: Any, place: Place) -> bool:
         """Say whether a variable's type is a tuple of more than numbers."""

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What entries of kernels share: checks in words, launches that are remembered, operators of torch's."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute.kernels import entry
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")
+
+
+@cuda.jit
+def scaling(x, weight, y, factor):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        y[i] = x[i] * factor if weight is None else x[i] * factor * weight[i]
+
+
+def plan(x, weight, y, factor):
+    return entry.Work(scaling, -(-x.shape[0] // 32), 32, static=(np.float32(factor),))
+
+
+def scaled(x: "torch.Tensor", weight: "torch.Tensor | None", factor: float):
+    entry.check("scale", "x", x, dtypes=("float32",), rank=1)
+    entry.check("scale", "weight", weight, dtypes=("float32",), shape=x.shape, like=x, optional=True)
+    return x.new_empty(x.shape)
+
+
+def test_work_is_simulated_and_compiled():
+    x, w, y = np.arange(40, dtype=np.float32), np.full(40, 3, np.float32), np.zeros(40, np.float32)
+    plan(x, w, y, 2.0).simulate(x, w, y)
+    assert (y == 6 * x).all()
+    plan(x, None, y, 2.0).simulate(x, None, y)
+    assert (y == 2 * x).all()
+    assert "scaling" in plan(x, w, y, 2.0).compile(x, w, y).ptx
+
+
+@pytest.mark.parametrize(
+    "given, rule, words",
+    [
+        (3, {}, "add: x is int 3; give a tensor of torch's on the GPU"),
+        (None, {"optional": False}, "add: x is None; give a tensor"),
+        (np.zeros(3, np.int32), {"dtypes": entry.FLOATS}, "int32 of shape (3,) and strides (1,)"),
+        (np.zeros(3, np.int32), {"dtypes": entry.FLOATS}, "must be bfloat16, float16 or float32: convert it with x.to"),
+        (np.zeros((3, 4), np.float32), {"rank": 1}, "it must have 1 modes"),
+        (np.zeros(3, np.float32), {"least_rank": 2}, "it must have 2 modes or more"),
+        (np.zeros((3, 4), np.float32), {"shape": (None, 5)}, "its shape must be (any, 5)"),
+        (np.zeros((3, 4), np.float32).T, {}, "its last mode must be contiguous: give x.contiguous()"),
+    ],
+    ids=["number", "none", "type", "remedy", "rank", "least_rank", "shape", "stride"],
+)
+def test_a_check_says_what_was_given_and_the_rule(given, rule, words):
+    with pytest.raises(cute.CuteError) as e:
+        entry.check("add", "x", given, **rule)
+    assert words in str(e.value)
+
+
+def test_what_suits_passes():
+    entry.check("add", "x", None, optional=True)
+    entry.check("add", "x", np.zeros((3, 4), ml_dtypes.bfloat16), dtypes=entry.FLOATS, rank=2, shape=(None, 4))
+    assert entry.element_type(np.zeros(3, ml_dtypes.bfloat16)) is cute.BFloat16
+    with pytest.raises(cute.CuteError, match="complex64 are none of"):
+        entry.element_type(np.zeros(3, np.complex64))
+
+
+@needs_torch
+def test_launches_are_remembered_by_types_shapes_strides_and_alignment():
+    planned, launched = [], []
+
+    def noted(*args):
+        planned.append(args)
+        return lambda *tensors: launched.append(tensors)
+
+    launch = entry.Planned(noted)
+    x, y = torch.zeros(8, requires_grad=True), torch.zeros(8)
+    launch((x, None), (1.0,))
+    launch((y, None), (1.0,))  # as the first
+    assert len(planned) == 1 and len(launched) == 2 and not launched[0][0].requires_grad
+    for tensors, static in [((y, y), (1.0,)), ((y, None), (2.0,)), ((y[:4], None), (1.0,)), ((y[::2], None), (1.0,)),
+                            ((y[1:5], None), (1.0,)), ((y.double(), None), (1.0,))]:  # fmt: skip
+        launch(tensors, static)
+    assert len(planned) == 7
+
+
+@needs_torch
+def test_tensors_of_the_host_are_refused():
+    x = torch.zeros(8)
+    with pytest.raises(cute.CuteError, match=r"scaling gets float32 of shape \(8,\) and strides \(1,\) on cpu; give"):
+        entry.Planned(plan)((x, None, x), (2.0,))
+
+
+class Simulated(entry.Operator):
+    """Runs where the tensors of torch's are the host's."""
+
+    devices = None
+
+    def __init__(self, name, plan, *args, **named):
+        def simulating(*given):
+            work = plan(*given)
+            return lambda *tensors: work.simulate(*[None if t is None else t.numpy() for t in tensors])
+
+        super().__init__(name, simulating, *args, **named)
+
+
+if torch is not None:
+
+    def gradient(ctx, g):
+        x, w = ctx.saved_tensors
+        return SCALE(g.contiguous(), w, ctx.given["factor"]), None, None
+
+    SCALE = Simulated("numba_cute_tests::entry_scale", plan, scaled, backward=gradient)
+
+
+@needs_torch
+@pytest.mark.slow
+def test_an_operator_gives_results_and_takes_them():
+    x, w = torch.arange(8.0), torch.full((8,), 3.0)
+    assert torch.equal(SCALE(x, w, 2.0), 6 * x) and torch.equal(SCALE(x, None, 2.0), 2 * x)
+    out = torch.zeros(8)
+    assert SCALE(x, w, 2.0, into=(out,)) is out and torch.equal(out, 6 * x)
+    with pytest.raises(cute.CuteError, match=r"entry_scale: out\[0\] is float32 of shape \(4,\)"):
+        SCALE(x, w, 2.0, into=(out[:4],))
+    with pytest.raises(cute.CuteError, match="scale: weight is float32 of shape"):
+        SCALE(x, w[:4], 2.0)
+
+
+@needs_torch
+@pytest.mark.slow
+def test_an_operator_has_gradients_and_is_traced():
+    x, w = torch.arange(8.0, requires_grad=True), torch.full((8,), 3.0)
+    y = SCALE(x, w, 2.0)
+    y.sum().backward()
+    assert torch.equal(y, 6 * x) and torch.equal(x.grad, torch.full((8,), 6.0))
+    with pytest.raises(cute.CuteError, match="out is given, and a gradient is asked for"):
+        SCALE(x, w, 2.0, into=(torch.zeros(8),))
+    with torch.no_grad():
+        SCALE(x, w, 2.0, into=(torch.zeros(8),))
+    torch.library.opcheck(SCALE.made, (x, w, 2.0))
+    traced = torch.compile(lambda x: SCALE(x, w, 2.0) + 1, backend="eager", fullgraph=True)
+    assert torch.equal(traced(x.detach()), 6 * x + 1)
