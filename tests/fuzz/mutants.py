@@ -33,7 +33,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "closures are inlined too late": ("pipeline.py", "_replace(pipelines, InlineClosureLikes, InlineClosures)", "_replace(pipelines, InlineClosureLikes, InlineClosures)\n    pipelines[0].passes.insert(3, (KeepConstants, \"too early\"))"),
     "stores that look dead": ("pipeline.py", "    _replace(pipelines, InlineClosureLikes, InlineClosures)\n", "    global InlineClosures\n    InlineClosures = InlineClosureLikes\n"),
     "items of a tuple the wrong way round": ("passes/keep_constants.py", "for x in value:", "for x in value[::-1]:"),
-    "every kernel is ours": ("ground/ownership.py", "return any(map(is_own_type, argtypes)) or _function(py_func, set())", "return True"),
+    "every kernel is ours": ("ground/ownership.py", "return any(py_func is f for f in _ADOPTED) or any(map(is_own_type, argtypes)) or _function(py_func, set())", "return True"),
     "only what a kernel names": ("ground/ownership.py", "        return _function(compiled, seen)", "        return False"),
     "only its arguments' types": ("ground/ownership.py", "or _function(py_func, set())", ""),
     "one iteration too few": ("passes/unroll.py", "for k, item in enumerate(items):", "for k, item in enumerate(items[:-1] if len(items) > 2 else items):"),
