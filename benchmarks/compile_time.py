@@ -28,6 +28,7 @@ TREE = os.environ.get("COMPILE_TIME_TREE") or str(ROOT)
 sys.path[:0] = [TREE, f"{TREE}/examples", *([] if str(ROOT) == TREE else [str(ROOT)])]
 PASSES = {
     "nopython_type_inference": "typing",
+    "numba_cute_type_inference": "typing",
     "cuda_native_lowering": "lowering",
     "numba_cute_lowering": "lowering",
     "numba_cute_keep_constants": "constants and unrolling",

@@ -326,11 +326,12 @@ def _is_default(cls: Any, name: str, x: Any) -> bool:
 
 def check_fields(x: Any) -> None:
     """Refuse an object one of whose own fields is of another kind than its class says."""
+    cls: Any = type(x)
     held = x.__dict__
-    for name, kind, default in _judged_fields(type(x)):
+    for name, kind, default in _judged_fields(cls):
         value = held.get(name, default)
         if value is not default and not kind.holds(value):
-            raise _expected(f"`{name}` of `{type(x).__name__}`", value, kind)
+            raise _expected(f"`{name}` of `{cls.__name__}`", value, kind)
 
 
 @functools.cache

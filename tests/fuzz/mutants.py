@@ -33,12 +33,14 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "closures are inlined too late": ("pipeline.py", "_replace(pipelines, InlineClosureLikes, InlineClosures)", "_replace(pipelines, InlineClosureLikes, InlineClosures)\n    pipelines[0].passes.insert(3, (KeepConstants, \"too early\"))"),
     "stores that look dead": ("pipeline.py", "    _replace(pipelines, InlineClosureLikes, InlineClosures)\n", "    global InlineClosures\n    InlineClosures = InlineClosureLikes\n"),
     "items of a tuple the wrong way round": ("passes/keep_constants.py", "for x in value:", "for x in value[::-1]:"),
-    "every kernel is ours": ("ground/ownership.py", "return any(map(is_own_type, argtypes)) or _function(py_func, set())", "return True"),
+    "every kernel is ours": ("ground/ownership.py", "return any(py_func is f for f in _ADOPTED) or any(map(is_own_type, argtypes)) or _function(py_func, set())", "return True"),
     "only what a kernel names": ("ground/ownership.py", "        return _function(compiled, seen)", "        return False"),
     "only its arguments' types": ("ground/ownership.py", "or _function(py_func, set())", ""),
     "one iteration too few": ("passes/unroll.py", "for k, item in enumerate(items):", "for k, item in enumerate(items[:-1] if len(items) > 2 else items):"),
-    "variables that a loop carries": ("passes/unroll.py", "return sorted(defined - _needed_at(flow, blocks, header, inside))", "return sorted(defined)"),
-    "variables that are read after the loop": ("passes/unroll.py", "        defined -= flow.usemap[label]", "        pass"),
+    "variables that a loop carries": ("passes/unroll.py", "return sorted(defined - _needed_at(blocks, header, inside, flow))", "return sorted(defined)"),
+    "variables that are read after the loop": ("passes/unroll.py", "        defined -= flow.of(blocks[label])[0]", "        pass"),
+    "loops and those inside them at once": ("passes/keep_constants.py", "            taken |= loop.inside\n", "            pass\n"),
+    "blocks that name a variable": ("passes/single.py", "naming[name].append(label)", "naming[name][:] = [label]"),
     "a break's blocks": ("passes/unroll.py", "            found.add(label)\n", "            pass\n"),
     "super of another class": ("passes/methods.py", "for base in mro[mro.index(holder) + 1 :]:", "for base in mro[mro.index(holder) :]:"),
     "None of fields": ("passes/methods.py", "same is (value.fn is operator.is_)", "same is (value.fn is operator.is_not)"),
@@ -47,7 +49,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "types that are not settled": ("passes/typed_constants.py", "return ty if _is_settled(alias.name, typed.typemap, assigned) else None", "return ty"),
     "branches to the other side": ("passes/branches.py", "branch.truebr if truth else branch.falsebr", "branch.falsebr if truth else branch.truebr"),
     "what `not` asks": ("passes/constants.py", "        return not value\n", "        return bool(value)\n"),
-    "names before SSA": ("passes/typed_constants.py", "func_ir = reconstruct_ssa(func_ir)", "pass"),
+    "names before SSA": ("passes/typed_constants.py", "func_ir.blocks = in_ssa_form(func_ir.blocks)", "pass"),
 }  # fmt: skip
 """By what is wrong: the file of compiler/, its line, and the wrong one."""
 

@@ -108,7 +108,7 @@ class CuteTypingContext(CUDATypingContext):
             return known
         function = _FUNCTIONS.get(gv)
         if function is None or function[0] is not known:
-            joined = _Function((*own, *(known.templates if known is not None else ())))
+            joined = Function((*own, *(known.templates if known is not None else ())))
             function = _FUNCTIONS[gv] = (known, joined)
         return function[1]
 
@@ -229,7 +229,7 @@ _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}
 """By operator: Numba's function type, and the one that has our templates too."""
 
 
-class _Function(types.Function):
+class Function(types.Function):
     """An operator or builtin with this library's templates, and Numba's after them."""
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
@@ -237,7 +237,7 @@ class _Function(types.Function):
         return _remembered("templates", (self, args, kws), find)
 
 
-_REMEMBERED = (_Function, Value, BoundTraced)
+_REMEMBERED = (Function, Value, BoundTraced)
 _NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
 
 

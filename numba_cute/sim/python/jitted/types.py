@@ -6,7 +6,7 @@ what no way has led to yet."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -255,7 +255,8 @@ def key_of(value: Any) -> Any:
     return kind, value
 
 
-_ITERATORS = frozenset(type(iter(x)) for x in ((), [], range(0), range(1 << 65), {}, set(), zip(), enumerate(())))
+_EMPTY: tuple[Iterable[Any], ...] = ((), [], range(0), range(1 << 65), {}, set(), zip(), enumerate(()))
+_ITERATORS = frozenset(type(iter(x)) for x in _EMPTY)
 
 
 def _static_key(value: Any) -> Any:

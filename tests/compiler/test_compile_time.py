@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done in less time than Numba does it gives what Numba's gives, and is done as seldom as it says."""
+
+import gc
+
+import numpy as np
+import pytest
+from numba import cuda
+from numba.cuda.compiler import run_frontend
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import compute_use_defs
+from numba.cuda.core.postproc import PostProcessor
+from numba.cuda.core.ssa import reconstruct_ssa
+from numba.cuda.lowering import CUDALower
+
+import numba_cute as cute
+from numba_cute.compiler.bridge import contexts
+from numba_cute.compiler.ground.building import building
+from numba_cute.compiler.ground.collecting import YOUNG, seldom
+from numba_cute.compiler.passes import lower, unroll
+from numba_cute.compiler.passes.single import in_ssa_form
+from numba_cute.compiler.passes.uses import uses_and_definitions
+from numba_cute.seam import traced
+from numba_cute.sim.python.jitted.specialise import Jitted
+
+
+def straight(a, b):
+    c = a + b
+    a = c * 2
+    return a, [c, b], (a, (b, c))
+
+
+def branching(a, b):
+    if a > b:
+        c = a
+        d = b.x[c]
+    elif a:
+        c, d = b, a
+        b[c] = d
+        b.x = c
+    else:
+        raise ValueError
+    return c + d
+
+
+def looping(a, b):
+    total = 0
+    for i in range(a):
+        for j in range(i):
+            if j == b:
+                break
+            total += i * j
+            b = total
+        else:
+            i = total
+    while total > 3:
+        total -= a
+        if total == b:
+            continue
+        a = total
+    print(total, a)
+    return total, a, b, i
+
+
+def jumping(a, b):
+    x = y = a
+    while a:
+        x, y = y, x
+        a = x[y:b, 1]
+        if a is None:
+            return y
+    del b
+    assert x, y
+    return x
+
+
+FUNCTIONS = pytest.mark.parametrize("fn", (straight, branching, looping, jumping), ids=lambda f: f.__name__)
+
+
+@FUNCTIONS
+def test_which_variables_a_block_uses_and_sets_is_what_numba_finds(fn):
+    func_ir = run_frontend(fn)
+    for with_dels in (False, True):
+        PostProcessor(func_ir).run(with_dels)
+        assert uses_and_definitions(func_ir.blocks) == compute_use_defs(func_ir.blocks)
+
+
+def parts(x):
+    """The variables in a part of a statement, as Numba looks for them."""
+    if isinstance(x, ir.Var):
+        return [x]
+    if isinstance(x, ir.Inst):
+        return parts(x._kws if isinstance(x, ir.Expr) else x.__dict__)
+    if isinstance(x, (list, tuple, dict)):
+        return [v for y in (x.values() if isinstance(x, dict) else x) for v in parts(y)]
+    return []
+
+
+@FUNCTIONS
+def test_the_variables_of_a_statement_are_listed_in_numbas_order(fn):
+    for block in run_frontend(fn).blocks.values():
+        for inst in block.body:
+            assert [v.name for v in inst.list_vars()] == [v.name for v in parts(inst)]
+
+
+@FUNCTIONS
+def test_ssa_form_is_numbas(fn):
+    def written(blocks):
+        return {label: [str(inst) for inst in block.body] for label, block in blocks.items()}
+
+    ours = in_ssa_form(run_frontend(fn).blocks)
+    assert written(ours) == written(reconstruct_ssa(run_frontend(fn)).blocks)
+
+
+def loops(out, n: int):
+    x = cute.Int32(0)
+    for i in range(n):
+        for j in cute.range_constexpr(2):
+            x += i * j
+        y = x
+        out[i] = y
+    z = y = x
+    out[n] = y + z
+
+
+def test_the_variables_without_slots_are_numbas(monkeypatch):
+    found, ours = [], lower.Lower._find_singly_assigned_variable
+
+    def both(self):
+        ours(self)
+        mine = set(self._singly_assigned_vars)
+        CUDALower._find_singly_assigned_variable(self)
+        found.append((mine, set(self._singly_assigned_vars)))
+
+    monkeypatch.setattr(lower.Lower, "_find_singly_assigned_variable", both)
+    cute.compile(cuda.jit(loops), (np.zeros(9, np.int32), 8))
+    assert found and all(mine and mine == numbas for mine, numbas in found)
+
+
+@cuda.jit
+def nests(out):
+    total = cute.Int32(0)
+    for i in cute.range_constexpr(3):
+        for j in cute.range_constexpr(i + 1):
+            total += i * j
+    for i in cute.range_constexpr(2):
+        for j in cute.range_constexpr(2 * i):
+            total += i + j
+    for i in cute.range_constexpr(2):
+        total += i
+    out[0] = total
+
+
+def test_loops_are_unrolled_in_as_many_rounds_as_they_lie_in_each_other(monkeypatch):
+    rounds, unroll_all = [], unroll.unroll_all
+
+    def counting(func_ir, found):
+        rounds.append(len(found))
+        unroll_all(func_ir, found)
+
+    monkeypatch.setattr(unroll, "unroll_all", counting)
+    cute.compile(nests, (np.zeros(1, np.int32),))
+    assert [n for n in rounds if n] == [3, 5], rounds  # of the second three copies and two
+
+
+@cuda.jit
+def counts(out):
+    n = 0
+    for i in cute.range_constexpr(4):
+        n += i
+        for j in cute.range_constexpr(i):
+            out[15 - j] = i
+    for k in cute.range_constexpr(n):
+        out[k] = k
+
+
+def test_bounds_that_an_earlier_loop_sets_are_read_after_it():
+    out = np.full(16, -1, np.int32)
+    cute.simulate(counts)[1, 1](out)
+    assert out.tolist() == [*range(6), *[-1] * 7, 3, 3, 3]
+    assert cute.compile(counts, (out,)).resources.local == 0
+
+
+@cuda.jit
+def unknown_bound(out, n):
+    for i in cute.range_constexpr(2):
+        out[i] = i
+    for j in cute.range_constexpr(n):
+        out[j] = j
+
+
+def test_a_bound_that_is_not_known_is_said_with_its_line():
+    with pytest.raises(cute.CuteError) as said:
+        cute.compile(unknown_bound, (np.zeros(4, np.int32), 3))
+    assert f":{unknown_bound.py_func.__code__.co_firstlineno + 4}\n" in str(said.value)
+
+
+# ---------------------------------------------------------------- garbage
+
+SEEN = []
+
+
+@traced
+def noting(x):
+    SEEN.append(gc.get_threshold())
+    return x
+
+
+@cuda.jit
+def noted(out):
+    out[0] = noting(1)
+
+
+def test_garbage_is_collected_seldom_while_a_kernel_is_compiled():
+    before = gc.get_threshold()
+    SEEN.clear()
+    cute.compile(noted, (np.zeros(1),))
+    assert SEEN and all(young == YOUNG for young, *_ in SEEN)
+    assert gc.get_threshold() == before
+
+
+def test_a_threshold_that_the_user_sets_stays():
+    before = gc.get_threshold()
+    try:
+        with seldom, seldom:
+            assert gc.get_threshold()[0] == YOUNG
+            gc.set_threshold(1234, 5, 6)
+        assert gc.get_threshold() == (1234, 5, 6)
+        for own in (0, YOUNG + 1):  # off, and rarer already
+            gc.set_threshold(own, 5, 6)
+            with seldom:
+                assert gc.get_threshold() == (own, 5, 6)
+            assert gc.get_threshold() == (own, 5, 6)
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_an_error_in_a_kernel_gives_the_collector_back():
+    before = gc.get_threshold()
+    with pytest.raises(cute.CuteError):
+        cute.compile(unknown_bound, (np.zeros(4, np.int32), 3))
+    assert gc.get_threshold() == before
+
+
+# ---------------------------------------------------------------- what is remembered
+
+
+def test_inference_remembers_while_one_function_of_a_kernel_is_compiled():
+    found, ty = [], cuda.types.int32
+
+    def ask():
+        return contexts._remembered("templates", (ty, (ty,), {"n": ty}), lambda: found.append(1) or len(found))
+
+    assert (ask(), ask()) == (1, 2)  # no kernel is compiled
+    with building(straight):
+        assert (ask(), ask()) == (3, 3)
+        contexts.forget()
+        assert ask() == 4
+        with building(looping):
+            assert ask() == 5
+        assert ask() == 6
+    assert ask() == 7
+
+
+def test_kernels_of_one_process_are_inferred_in_one_context():
+    assert contexts.typing_context() is contexts.typing_context()  # Numba's templates keep what each context asked
+
+
+# ---------------------------------------------------------------- the simulator
+
+
+@cuda.jit
+def comprehending(out):
+    for i in range(16):
+        out[i] = sum([x * 0.5 for x in (i, 2 * i)])
+
+
+def test_a_comprehensions_code_is_judged_once(monkeypatch):
+    calls, casts = [], Jitted.casts
+
+    def counting(self, args, kwargs):
+        calls.append(self.code.co_name)
+        return casts(self, args, kwargs)
+
+    monkeypatch.setattr(Jitted, "casts", counting)
+    out = np.zeros(16)
+    cute.simulate(comprehending)[1, 1](out)
+    assert out.tolist() == [1.5 * i for i in range(16)]
+    assert len(calls) == len(set(calls)), calls
