@@ -30,7 +30,7 @@ class Options(NamedTuple):
     score: Any = None
     most_queries: int | None = None
     tile: tuple[int, int] | None = None
-    turns: bool | None = None
+    turns: int | None = None
     draws: bool | None = None
     pack: int | None = None
     q_stages: int | None = None
@@ -134,7 +134,7 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     dtype, group = element_type(q), heads // kv_heads
     form = Form(
         dtype, d, dv, group, 0, 0, options.left is not None, options.right is not None,
-        turns=max(d, dv) <= 128 if options.turns is None else options.turns,
+        turns=int(max(d, dv) <= 128) if options.turns is None else int(options.turns),
         draws=(options.cluster or 1) == 1 if options.draws is None else options.draws,
         page=k.shape[1] if pages is not None else 0, score=options.score,
     )  # fmt: skip
