@@ -140,7 +140,8 @@ def copies(form, q, k, v, o):
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
     mQ, mK, mV, mO = rows_first(q), rows_first(k), rows_first(v, columns_first=True), rows_first(o)
-    q_rows, o_rows = form.tile_m, 64
+    q_rows: Any = form.tile_m
+    o_rows: Any = 64
     if form.pack > 1:
         mQ, mO = packed(mQ, form.pack, q.shape[-2]), packed(mO, form.pack, q.shape[-2])
         q_rows, o_rows = (form.pack, form.tile_m // form.pack), (form.pack, 64 // form.pack)
