@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Hopper GEMM in one plain @cuda.jit kernel: C = f(A @ B.T), with A (M, K), B (N, K), and f the epilogue.
+
+Persistent and warp-specialised. Of three warpgroups one feeds shared memory by TMA: its first warp the operands, its
+second and third what the epilogues of the two others take, and they store what these give. The other two multiply with
+wgmma, 64 rows of a tile each, and work on their sums in registers. They meet only at barriers in shared memory, so that
+one may multiply while the other writes.
+
+CTAs of a cluster share each tile of B by multicast (those along its first mode), or the products along K (those along
+its second): each of these sums a part of K, reads the others' sums of its own columns from their shared memory, and
+adds them in order. `plan.py` says how a problem is cut, `epilogue.py` what f may be.
+"""
+
+from typing import Any
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, pipeline, utils
+from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.seam import current, traced
+
+TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
+K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
+THREADS, CONSUMER_WARPS = 384, 8
+
+
+@traced
+def at(tensor, *place):
+    """Give the tile of a tensor of tiles at a place, of which a tensor without a batch has one coordinate less."""
+    return tensor[(None, *place)[: cute.rank(tensor)]]
+
+
+@traced
+def fill(epilogue, pieces, vectors, slot, row, column, batch, store_n, tma_d, matrix):
+    """Bring what the epilogue takes of a piece of C to a slot, which is then full. A whole warp."""
+    place = epilogue.place(64 * row, store_n * column, batch, 0, store_n)
+    epilogue.fetch(place, vectors, slot)
+    barrier = pieces.sync_object_full.get_barrier(slot)
+    if tma_d is not None:
+        shared, there = matrix
+        nbytes = 64 * store_n * shared.element_type.width // 8
+        current().when(arch.elect_one(), lambda: arch.mbarrier_expect_tx(barrier, nbytes))
+        cute.copy(tma_d, at(there, row, column, batch), shared[None, slot // 2], tma_bar_ptr=barrier)
+    arch.sync_warp()
+    pieces.sync_object_full.arrive(slot)
+
+
+@traced
+def put_sums(acc, shared_sums, thread):
+    """Write this thread's sums to shared memory, and wait until all CTAs of the cluster have written theirs."""
+    pipeline.NamedBarrier(1, 2 * 128).arrive_and_wait()  # both warpgroups have multiplied
+    fours = cute.make_tensor(acc.iterator, cute.make_layout((4, cute.size(acc) // 4)))
+    for i in range(cute.size(acc) // 4):
+        cute.autovec_copy(fours[None, i], shared_sums[None, thread, i])
+    arch.cluster_arrive()
+    arch.cluster_wait()
+
+
+@traced
+def get_sums(shared_sums: Any, thread: Any, piece: Any, sharer: Any, cluster: Any, like: Any) -> Any:
+    """Add the sums of a piece of all CTAs that share K, in order: this thread's, a tensor like `like`."""
+    sharers, parts = cluster.shape[1], cluster.shape[2]
+    fours = cute.size(like) // 4
+    sums: Any = cute.make_rmem_tensor(cute.size(like), like.element_type)
+    peers: list[Any] = []
+    for peer in range(parts):
+        there = arch.map_dsmem_ptr(shared_sums.iterator, peer * sharers + sharer)
+        peers.append(cute.make_tensor(there, shared_sums.layout))
+    for i in range(fours):
+        total: Any = None
+        for peer in peers:
+            got = arch.load(peer[None, thread, piece * fours + i].iterator, like.element_type, ss="cluster", count=4)
+            total = got if total is None else tuple(a + b for a, b in zip(total, got))
+        for j in range(4):
+            sums[4 * i + j] = total[j]
+    return sums
+
+
+@cuda.jit(launch_bounds=(THREADS, 1))
+def gemm(
+    dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
+    cluster, schedule, epilogue, tma_d, mD,
+):  # fmt: skip
+    tile_n = tiled_mma.shape_mnk[1]
+    sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share B, and those that share K
+    tidx, _, _ = arch.thread_idx()
+    warp_idx = arch.make_warp_uniform(arch.warp_idx())
+    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    sharer, part = rank % sharers, rank // sharers
+    if warp_idx == 0:
+        cpasync.prefetch_descriptor(tma_a)
+        cpasync.prefetch_descriptor(tma_b)
+        cpasync.prefetch_descriptor(tma_c)
+
+    stages, slots = cute.size(a_layout, mode=[2]), cute.size(c_layout, mode=[2])
+    store_n = cute.size(c_layout, mode=[1])
+    smem = utils.SmemAllocator()
+    sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
+    sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
+    sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
+    vectors = epilogue.allocate(smem, store_n, 2 * slots)
+    barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots, name="barriers")
+    mainloop = pipeline.PipelineTmaAsync.create(
+        num_stages=stages,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
+        tx_count=(TILE_M + tile_n) * ROW,
+        barrier_storage=barriers,
+        cta_layout_vmnk=cluster,
+        tidx=tidx,
+        mcast_mode_mn=(0, 1),  # B, along M
+        defer_sync=True,
+        name="mainloop",
+    )
+    # A slot holds a piece of C of 64 rows: what the epilogue takes comes there, what it gives leaves from there.
+    # Each consumer warpgroup has every other slot.
+    pieces = pipeline.PipelineTmaAsync.create(
+        num_stages=2 * slots,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, CONSUMER_WARPS // 2),
+        tx_count=None,
+        barrier_storage=barriers + 2 * stages,
+        tidx=tidx,
+        defer_sync=True,
+        name="pieces",
+    )
+    pipeline.pipeline_init_arrive(cluster.shape)
+    pipeline.pipeline_init_wait(cluster.shape)
+    producer, consumer = mainloop.make_participants()
+    scheduler = utils.StaticPersistentTileScheduler.create(schedule, arch.block_idx(), arch.grid_dim())
+    work = scheduler.initial_work_tile_info()
+
+    # What TMA copies: A's tile to this CTA alone; of B's tile this CTA fetches its part, for all that share it.
+    tile_k = 8 * ROW // dtype.width
+    gA = cute.local_tile(mA, (TILE_M, tile_k), (None, None))
+    gB = cute.local_tile(mB, (tile_n, tile_k), (None, None))
+    gC = cute.local_tile(mC, (64, store_n), (None, None))
+    tAsA, tAgA = cpasync.tma_partition(
+        tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
+    )
+    tBsB, tBgB = cpasync.tma_partition(
+        tma_b, sharer, cute.make_layout(sharers), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
+    )
+    k_tiles = tAgA.shape[2]
+    first_k, end_k = part * k_tiles // parts, (part + 1) * k_tiles // parts
+    own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
+    tile_pieces = own_pieces * parts
+    share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
+    arch.griddepcontrol_launch_dependents()
+    arch.griddepcontrol_wait()  # what was launched before has written A and B
+
+    if warp_idx < 4:
+        arch.setmaxregister_decrease(PRODUCER_REGISTERS)
+        if cute.const_expr(parts > 1):
+            arch.cluster_arrive()
+        if warp_idx == 0:
+            while work.is_valid_tile:
+                m, n, batch = work.tile_idx
+                for k in range(first_k, end_k):
+                    stage = producer.acquire_and_advance()
+                    cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
+                    cute.copy(
+                        tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
+                        mcast_mask=share,
+                    )  # fmt: skip
+                    stage.commit()
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+            producer.tail()
+        elif warp_idx < 3:
+            group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
+            sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
+            tCsC, tCgC = cpasync.tma_partition(
+                tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
+            )
+            matrix = None
+            if cute.const_expr(tma_d is not None):
+                gD = cute.local_tile(mD, (64, store_n), (None, None))
+                matrix = cpasync.tma_partition(
+                    tma_d, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gD, 0, 2)
+                )
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
+            if group == 1:
+                state.advance()
+            m, n, batch = work.tile_idx
+            for piece in cute.range_constexpr(slots):
+                column = tile_pieces * n + part * own_pieces + piece
+                fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
+            while work.is_valid_tile:
+                m, n, batch = work.tile_idx
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+                next_m, next_n, next_batch = work.tile_idx
+                for piece in cute.range_constexpr(own_pieces):
+                    pieces.producer_acquire(state)  # what the consumers made is there
+                    column = tile_pieces * n + part * own_pieces + piece
+                    cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
+                    arch.cp_async_bulk_commit_group()
+                    arch.cp_async_bulk_wait_group(0, read=True)
+                    if cute.const_expr(piece + slots < own_pieces):
+                        fill(
+                            epilogue, pieces, vectors, state.index, 2 * m + group, column + slots, batch, store_n,
+                            tma_d, matrix,
+                        )  # fmt: skip
+                    elif work.is_valid_tile:
+                        column = tile_pieces * next_n + part * own_pieces + piece + slots - own_pieces
+                        fill(
+                            epilogue, pieces, vectors, state.index, 2 * next_m + group, column, next_batch, store_n,
+                            tma_d, matrix,
+                        )  # fmt: skip
+                    state.advance()
+                    state.advance()
+        if cute.const_expr(parts > 1):
+            arch.cluster_wait()
+            arch.cluster_arrive()
+            arch.cluster_wait()
+    else:
+        arch.setmaxregister_increase(CONSUMER_REGISTERS)
+        group = cute.Int32((warp_idx - 4) // 4)
+        mma = tiled_mma.get_slice(cute.Int32(group * 128))
+        tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
+        tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
+        acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
+        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
+        tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
+        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
+        tCsD = piece_mma.get_slice(cute.Int32(tidx - 128)).partition_C(sC)
+        sums_of_piece = store_n * epilogue.spread // 2  # of this thread
+        all_sums = cute.make_tensor(acc.iterator, cute.make_layout((sums_of_piece, tile_pieces)))
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
+        if group == 1:
+            state.advance()
+
+        while work.is_valid_tile:
+            m, n, batch = work.tile_idx
+            previous = consumer.wait()
+            for k in range(first_k, end_k):
+                stage = consumer.wait_and_advance()
+                warpgroup.fence()
+                first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
+                cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
+                for kb in cute.range_constexpr(1, K_BLOCKS):
+                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
+                warpgroup.commit_group()
+                warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
+                if k > first_k:
+                    previous.release()
+                previous = stage
+            warpgroup.wait_group(0)
+            previous.release()
+
+            if cute.const_expr(parts > 1):  # one tile for each CTA: the operands' memory is free
+                shared_sums = cute.make_tensor(
+                    cute.recast_ptr(sA.iterator, dtype=acc.element_type),
+                    cute.make_layout((4, 2 * 128, cute.size(acc) // 4)),
+                )
+                put_sums(acc, shared_sums, tidx - 128)
+            for piece in cute.range_constexpr(own_pieces):
+                sums = all_sums[None, piece]
+                if cute.const_expr(parts > 1):
+                    sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
+                pieces.consumer_wait(state)
+                column = tile_pieces * n + part * own_pieces + piece
+                place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
+                made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
+                tRS_rC.store(made.to(c_dtype))
+                if cute.const_expr(tma_d is not None):
+                    arch.sync_warp()  # all lanes have read what is overwritten
+                cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % slots])
+                arch.fence_proxy("async.shared", space="cta")
+                arch.sync_warp()
+                pieces.consumer_release(state)
+                state.advance()
+                state.advance()
+            scheduler.advance_to_next_work()
+            work = scheduler.get_current_work()
+        if cute.const_expr(parts > 1):
+            arch.cluster_arrive()  # the others' sums have been read
+            arch.cluster_wait()

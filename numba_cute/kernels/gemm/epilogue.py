@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epilogues to choose from, and what makes one: a function of the sums with tensors of its own.
+
+y = gemm(a, b, epilogue=bias(v) | gelu() | residual(r))
+y = gemm(a, b, epilogue=Epilogue(lambda x, v: cute.where(x > 0, x, v * x), columns(slopes)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba_cute as cute
+from numba_cute import CuteError
+from numba_cute.runtime import from_dlpack
+
+from .hook import Hook, Matrix, Number, Result, Step, Vector
+
+TURNED = {"rows": "columns", "columns": "rows", "all": "all", "both": "both"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """A tensor that an epilogue reads or writes. tensor: of any element type (a result: float32). along: "rows" or
+    "columns", of which it has a value each (or, of each matrix of a batch, in two modes, the batch first); "all": one
+    value; "both": a matrix like C. fold: of a result, "sum", or "max" of magnitudes."""
+
+    tensor: Any
+    along: str
+    fold: str = ""
+
+
+def rows(tensor: Any) -> Given:
+    """Read a value for each row of C. tensor: (M,), or (batch, M)."""
+    return Given(tensor, "rows")
+
+
+def columns(tensor: Any) -> Given:
+    """Read a value for each column of C. tensor: (N,), or (batch, N)."""
+    return Given(tensor, "columns")
+
+
+def one(tensor: Any) -> Given:
+    """Read one value, that lies on the device. tensor: of one element."""
+    return Given(tensor, "all")
+
+
+def matrix(tensor: Any) -> Given:
+    """Read a value for each element of C. tensor: of C's shape, element type and order."""
+    return Given(tensor, "both")
+
+
+def sums(tensor: Any, along: str = "rows") -> Given:
+    """Add up a result. tensor: float32; what is added to. along: "rows" for a sum of each row, "columns", or "all"."""
+    return Given(tensor, along, "sum")
+
+
+def magnitude(tensor: Any, along: str = "all") -> Given:
+    """Find a result's greatest magnitude. tensor: float32, which keeps what it has if that is more. along: as for
+    `sums`."""
+    return Given(tensor, along, "max")
+
+
+class Epilogue:
+    """What becomes of a GEMM's sums before they are rounded and stored.
+
+    function: function(x, *inputs) gives C's values. x: a vector (a TensorSSA) of Float32, some of the sums; the inputs
+    are vectors that broadcast to it. Python that may be traced: no branch on values (`cute.where` chooses). It is known
+    by its code, so define it once, and not at each call. inputs: numbers, and what `rows`, `columns`, `one` and
+    `matrix` give (one `matrix` in all). results: what `sums` and `magnitude` give; the function then returns a tuple,
+    C's values and a vector for each of them. pairs: x is (left, right), the sums of column j of both halves of B's
+    rows, of which one of C is made: C has half as many columns.
+
+    `first | second` does one after the other. Raises CuteError for what is none of these.
+    """
+
+    def __init__(self, function: Callable[..., Any], *inputs: Any, results: Any = (), pairs: bool = False) -> None:
+        results = results if isinstance(results, tuple) else (results,)
+        if not callable(function):
+            raise CuteError(f"Epilogue: function {function!r} is no function of the sums")
+        for x in inputs:
+            if not isinstance(x, (int, float)) and not (isinstance(x, Given) and not x.fold):
+                raise CuteError(
+                    f"Epilogue: input {x!r} is no number and no tensor whose use is said: rows(v), columns(v), one(v) "
+                    "or matrix(r)"
+                )
+        for x in results:
+            if not isinstance(x, Given) or not x.fold:
+                raise CuteError(f"Epilogue: result {x!r} is not what sums(out) or magnitude(out) gives")
+        self.steps: tuple[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool], ...]
+        self.steps = ((function, inputs, results, pairs),)
+
+    def __or__(self, other: Epilogue) -> Epilogue:
+        """Do `other` after this one."""
+        if not isinstance(other, Epilogue):
+            return NotImplemented
+        out = object.__new__(Epilogue)
+        out.steps = self.steps + other.steps
+        return out
+
+    @property
+    def spread(self) -> int:
+        """Return how many columns of sums make one of C: 1, or 2 with `pairs`."""
+        return 2 if any(pairs for *_, pairs in self.steps) else 1
+
+    @property
+    def given(self) -> list[Given]:
+        """List the tensors that it takes."""
+        return [x for _, inputs, results, _ in self.steps for x in (*inputs, *results) if isinstance(x, Given)]
+
+    @property
+    def matrix(self) -> Any:
+        """Return its matrix like C, or None."""
+        return next((x.tensor for x in self.given if x.along == "both"), None)
+
+
+def hook(epilogue: Epilogue | None, m: int, n: int, turned: bool) -> Hook:
+    """Make the epilogue as the kernel takes it. m, n: extents of the kernel's C. turned: its rows are C's columns."""
+    if epilogue is None:
+        return Hook()
+    steps = []
+    for function, inputs, results, pairs in epilogue.steps:
+        taken = tuple(_input(x, turned) for x in inputs)
+        steps.append(Step(function, taken, tuple(_result(x, turned) for x in results), pairs))
+    return Hook(tuple(steps), cute.Int32(m), cute.Int32(n))
+
+
+def _input(x: Any, turned: bool) -> Any:
+    if not isinstance(x, Given):
+        return Number(cute.Float32(x))
+    return Matrix() if x.along == "both" else Vector(_values(x), TURNED[x.along] if turned else x.along)
+
+
+def _result(x: Given, turned: bool) -> Result:
+    return Result(_values(x), TURNED[x.along] if turned else x.along, x.fold)
+
+
+def _values(x: Given) -> Any:
+    """The tensor with run-time extents, the batch last."""
+    t = from_dlpack(x.tensor)
+    t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=list(range(cute.rank(t)))[::-1]))
+    return t.mark_layout_dynamic() if cute.rank(t) else cute.make_tensor(t.iterator, cute.make_layout(1))
+
+
+# ---------------------------------------------------------------- ready ones
+
+
+def _add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def _multiply(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def _scaled_and_added(x: Any, y: Any, factor: Any) -> Any:
+    return x + y * factor
+
+
+def _relu(x: Any) -> Any:
+    return cute.where(x > 0.0, x, 0.0)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 0.5 * cute.math.tanh(0.5 * x, fastmath=True) + 0.5
+
+
+def _silu(x: Any) -> Any:
+    return x * _sigmoid(x)
+
+
+def _gelu(x: Any) -> Any:
+    inner = x * (0.7978845608028654 + 0.035677408136300125 * x * x)
+    half = 0.5 * x
+    return half * cute.math.tanh(inner, fastmath=True) + half
+
+
+def _exact_gelu(x: Any) -> Any:
+    return 0.5 * x * (1.0 + cute.math.erf(0.7071067811865476 * x))
+
+
+def _swiglu(x: Any) -> Any:
+    return _silu(x[0]) * x[1]
+
+
+def _geglu(x: Any) -> Any:
+    return _gelu(x[0]) * x[1]
+
+
+def _kept(x: Any) -> Any:
+    return x, x
+
+
+def bias(vector: Any) -> Epilogue:
+    """Add a value to each column of C. vector: (N,)."""
+    return Epilogue(_add, columns(vector))
+
+
+def scale(factor: Any, along: str = "all") -> Epilogue:
+    """Multiply C. factor: a number, or a tensor: of one value, or along "rows" or "columns", of one for each."""
+    return Epilogue(_multiply, factor if isinstance(factor, (int, float)) else Given(factor, along))
+
+
+def residual(tensor: Any, factor: float = 1.0) -> Epilogue:
+    """Add `factor` times a matrix. tensor: of C's shape, element type and order."""
+    if factor == 1.0:
+        return Epilogue(_add, matrix(tensor))
+    return Epilogue(_scaled_and_added, matrix(tensor), factor)
+
+
+def relu() -> Epilogue:
+    """Make negative values zero."""
+    return Epilogue(_relu)
+
+
+def silu() -> Epilogue:
+    """Give x sigmoid(x), by the fast tanh."""
+    return Epilogue(_silu)
+
+
+def gelu(approximate: str = "tanh") -> Epilogue:
+    """Give x times the normal distribution's function. approximate: "tanh", by the fast one, or "none"."""
+    if approximate not in ("tanh", "none"):
+        raise CuteError(f'gelu: approximate {approximate!r} must be "tanh" or "none"')
+    return Epilogue(_gelu if approximate == "tanh" else _exact_gelu)
+
+
+def swiglu() -> Epilogue:
+    """Give silu(left) * right of the two halves of B's rows (the gate's weights, then the others)."""
+    return Epilogue(_swiglu, pairs=True)
+
+
+def geglu() -> Epilogue:
+    """Give gelu(left) * right of the two halves of B's rows."""
+    return Epilogue(_geglu, pairs=True)
+
+
+def amax(out: Any, along: str = "all") -> Epilogue:
+    """Find the greatest magnitude, before rounding. out, along: as for `magnitude`."""
+    return Epilogue(_kept, results=magnitude(out, along))
+
+
+def total(out: Any, along: str = "rows") -> Epilogue:
+    """Add the values up, before rounding. out, along: as for `sums`."""
+    return Epilogue(_kept, results=sums(out, along))

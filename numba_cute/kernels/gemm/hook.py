@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a GEMM's sums before they are stored: functions of the sums and of tensors of their own, in a row.
+
+A thread of a consumer warpgroup has of a piece of C (64 rows, a few blocks of 8 columns) the values
+(2 columns, 2 rows, blocks): what wgmma leaves it. A step's function gets them as one vector of Float32, and what it
+takes beside as vectors that broadcast to it: it is written as if for whole matrices. See docs/kernels.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba_cute as cute
+from numba_cute import arch
+from numba_cute.seam import current, static, traced
+
+ROWS = 64  # of a piece
+FOLD = {"sum": cute.ReductionOp.ADD, "max": cute.ReductionOp.MAX}
+
+
+# ---------------------------------------------------------------- in the kernel
+
+
+@static
+class Vector:
+    """A value for each row or column of C, from global memory. values: a tensor of one mode, or of two, the second
+    being the batch. along: "rows", "columns", or "all" for one value."""
+
+    values: cute.Tensor
+    along: str
+
+    def fetch(self, place: Any, shared: Any, shift: Any) -> None:
+        """Put those of a piece in shared memory, `shift` behind its own. A whole warp."""
+        width = {"rows": ROWS, "columns": 8 * place.blocks, "all": 1}[self.along]
+        first = {"rows": place.first_row, "columns": place.first_column, "all": 0}[self.along]
+        lane = arch.lane_idx()
+        for start in range(0, width, 32):
+            index = lane + start
+            source = cute.min(cute.Int32(first + shift + index), cute.Int32(self.values.shape[0] - 1))  # none beyond
+
+            def put(index: Any = index, source: Any = source) -> None:
+                where = (source, place.batch) if cute.rank(self.values) == 2 else source
+                shared[index] = cute.Float32(self.values[where])
+
+            if width - start >= 32:
+                put()
+            else:
+                current().when(current().compare("<", index, width), put)
+
+    def of_thread(self, place: Any, shared: Any) -> Any:
+        """Give this thread's values, of a shape that broadcasts to those of its sums."""
+        if self.along == "all":
+            return cute.make_tensor(shared.iterator, cute.make_layout((1, 1, 1))).load()
+        if self.along == "rows":
+            return cute.make_tensor(shared.iterator + place.row, cute.make_layout((1, 2, 1), stride=(0, 8, 0))).load()
+        layout = cute.make_layout((2, 1, place.blocks), stride=(1, 0, 8))
+        return cute.make_tensor(shared.iterator + place.column, layout).load()
+
+
+@static
+class Number:
+    """A number of the host. value: Float32."""
+
+    value: Any
+
+
+@static
+class Matrix:
+    """A matrix like C, of its element type, whose pieces TMA brings to where C's will leave from."""
+
+
+@static
+class Result:
+    """What a step gives beside: reduced over rows, columns or all of C, and combined with what is in `values` by
+    `fold`: "sum" or "max" (of magnitudes). along: what is left: "rows", "columns" or "all"."""
+
+    values: cute.Tensor
+    along: str
+    fold: str
+
+    def take(self, place: Any, value: Any) -> None:
+        """Reduce this thread's values with the warp's, and with those in global memory."""
+        value = cute.where(place.inside(), cute.abs(value) if self.fold == "max" else value, 0.0)
+        op, lanes = FOLD[self.fold], {"rows": (1, 2), "columns": (4, 8, 16), "all": (1, 2, 4, 8, 16)}[self.along]
+        lane = arch.lane_idx()
+        b = current()
+        if self.along == "all":
+            parts = [(value.reduce(op, 0.0), 0, None)]
+            first = b.compare("==", lane, 0)
+        elif self.along == "rows":
+            kept = value.reduce(op, 0.0, (1, None, 1))
+            parts = [(kept[i], place.first_row + place.row + 8 * i, place.rows) for i in range(2)]
+            first = b.compare("==", lane % 4, 0)
+        else:
+            kept = value.reduce(op, 0.0, (None, 1, None))
+            column = place.first_column + place.column
+            blocks = range(place.blocks)
+            parts = [(kept[i, j], column + i + 8 * j, place.columns) for j in blocks for i in range(2)]
+            first = b.compare("<", lane, 4)
+        for part, index, extent in parts:
+            for distance in lanes:
+                other = arch.shuffle_sync_bfly(part, distance)
+                part = part + other if self.fold == "sum" else cute.max(part, other)
+            self._combine(part, index, extent, first, place.batch)
+
+    def _combine(self, part: Any, index: Any, extent: Any, first: Any, batch: Any) -> None:
+        b = current()
+
+        def combine() -> None:
+            where = (index, batch) if cute.rank(self.values) == 2 else (index,)
+            there = self.values.iterator + cute.crd2idx(where, self.values.layout)
+            if self.fold == "sum":
+                arch.red(there, part, "add", cute.Float32)
+            else:
+                arch.atomic_fmax(there, part, sign_bit=False)
+
+        def within() -> None:
+            b.when(b.compare("<", index, extent), combine)
+
+        b.when(first, combine if extent is None else within)
+
+
+@static
+class Step:
+    """A function of the sums: function(x, *inputs) gives their next values, or these and one vector for each of
+    `results`. pairs: x is two vectors, the values of two columns of B of which one of C is made."""
+
+    function: Any
+    inputs: tuple[Any, ...]
+    results: tuple[Any, ...]
+    pairs: bool
+
+
+@static
+class Place:
+    """Which values of C a thread has. first_row, first_column, batch: where the piece begins. row, column: of the
+    thread's first value in it. rows, columns: C's extents. blocks: of 8 columns."""
+
+    first_row: Any
+    first_column: Any
+    batch: Any
+    row: Any
+    column: Any
+    rows: Any
+    columns: Any
+    blocks: int
+
+    def inside(self) -> Any:
+        """Say which of the thread's values are C's own, and not beyond its edges."""
+        row = _counted((1, 2, 1), (0, 8, 0)) + cute.Int32(self.first_row + self.row)
+        column = _counted((2, 1, self.blocks), (1, 0, 8)) + cute.Int32(self.first_column + self.column)
+        return (row < cute.Int32(self.rows)) & (column < cute.Int32(self.columns))
+
+
+@traced
+def _counted(shape: Any, stride: Any) -> Any:
+    """A vector of Int32: at each coordinate what a layout gives."""
+    out, layout = cute.make_rmem_tensor(shape, cute.Int32), cute.make_layout(shape, stride=stride)
+    for i in range(cute.size(shape)):
+        out[i] = layout(i)
+    return out.load()
+
+
+@static
+class Hook:
+    """An epilogue as the kernel has it. steps: of `Step`. rows, columns: C's extents, at run time."""
+
+    steps: tuple[Any, ...] = ()
+    rows: Any = 0
+    columns: Any = 0
+
+    @property
+    def spread(self) -> int:
+        """How many columns of sums make one of C."""
+        return 2 if any(step.pairs for step in self.steps) else 1
+
+    def vectors(self) -> list[Any]:
+        """List what is read of global memory: (vector, which half of the columns, or None)."""
+        paired, out = self.spread == 2, []
+        for step in self.steps:
+            for x in (x for x in step.inputs if isinstance(x, Vector)):
+                twice = paired and not step.pairs and x.along == "columns"
+                out += [(x, 0), (x, 1)] if twice else [(x, 0)]
+            paired = paired and not step.pairs
+        return out
+
+    def allocate(self, smem: Any, columns: int, slots: int) -> Any:
+        """Reserve shared memory for the vectors of the pieces in so many slots."""
+        if not self.vectors():
+            return None
+        layout = cute.make_layout((max(ROWS, columns), len(self.vectors()), slots))
+        return smem.allocate_tensor(cute.Float32, layout, 16, None, "vectors")
+
+    def place(self, first_row: Any, first_column: Any, batch: Any, thread: Any, columns: int) -> Place:
+        """Give the place of a thread of a warpgroup in a piece of so many columns."""
+        lane, warp = thread % 32, thread // 32
+        row, column = 16 * warp + lane // 4, 2 * (lane % 4)
+        return Place(first_row, first_column, batch, row, column, self.rows, self.columns, columns // 8)
+
+    def fetch(self, place: Any, vectors: Any, slot: Any) -> None:
+        """Put what the steps take of a piece in a slot. A whole warp."""
+        for i, (vector, half) in enumerate(self.vectors()):
+            vector.fetch(place, vectors[None, i, slot], half * self.columns)
+
+    def apply(self, sums: Any, place: Any, vectors: Any, matrix: Any, slot: Any) -> Any:
+        """Give what the steps make of a thread's sums. matrix: this thread's part of the matrix like C, or None."""
+        if not self.steps:
+            return sums.load()
+        values = _halves(sums, place.blocks) if self.spread == 2 else (_whole(sums, place.blocks),)
+        count = 0
+        for step in self.steps:
+            given = []
+            for x in step.inputs:
+                if isinstance(x, Number):
+                    both = [x.value] * 2
+                elif isinstance(x, Matrix):
+                    both = [matrix.load().to(cute.Float32).reshape((2, 2, place.blocks))]
+                else:
+                    twice = len(values) == 2 and not step.pairs and x.along == "columns"
+                    both = [x.of_thread(place, vectors[None, count + i, slot]) for i in range(1 + twice)]
+                    count += len(both)
+                given.append(both)
+            if step.pairs:
+                made = (step.function(values, *(g[0] for g in given)),)
+            else:
+                made = tuple(step.function(v, *(g[i % len(g)] for g in given)) for i, v in enumerate(values))
+            if step.results:
+                made, *beside = made[0]
+                for result, value in zip(step.results, beside, strict=True):
+                    result.take(place, value)
+                made = (made,)
+            values = made
+        return values[0]
+
+
+@traced
+def _whole(sums: Any, blocks: int) -> Any:
+    return cute.make_tensor(sums.iterator, cute.make_layout((2, 2, blocks))).load().to(cute.Float32)
+
+
+@traced
+def _halves(sums: Any, blocks: int) -> Any:
+    """The sums of two columns of B for each of C: blocks of 8 of one half, and of the other, in turn."""
+    layout = cute.make_layout((2, 2, blocks), stride=(1, 2, 8))
+    return tuple(cute.make_tensor(sums.iterator + 4 * i, layout).load().to(cute.Float32) for i in range(2))
