@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention for PyTorch's tensors: `flash_attention`."""
 
+import functools
 import math
 from collections import OrderedDict
 from typing import Any
@@ -15,6 +16,7 @@ __all__ = ["flash_attention"]
 
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
+GRADIENTS = {64, 128}  # head dimensions that `attention_backward` takes
 MOST = 256
 """Launches that are remembered, each with the addresses of its tensors."""
 
@@ -133,13 +135,46 @@ def chosen(causal, window, softcap, score, scale, d):
     return left, right, float(scale)
 
 
+def check_gradients(others, dims):
+    """Refuse options, `others`, of which there are no gradients."""
+    if any(x is not None for x in others) or not dims <= GRADIENTS:
+        raise CuteError(
+            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d {sorted(GRADIENTS)} "
+            "of q and v: leave the other options, or call it under torch.no_grad()"
+        )
+
+
+@functools.cache
+def with_gradients() -> Any:
+    """The attention whose gradients PyTorch knows."""
+    torch = entry.pytorch()
+    from .gradients import attention_backward
+
+    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        @staticmethod
+        def forward(ctx, q, k, v, causal, scale):
+            o, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
+            ctx.save_for_backward(q, k, v, o, lse)
+            ctx.mark_non_differentiable(lse)
+            ctx.given = {"causal": causal, "scale": scale}
+            return o, lse
+
+        @staticmethod
+        def backward(ctx, do, _):
+            gradients = attention_backward(do.contiguous(), *ctx.saved_tensors, **ctx.given)
+            return (*gradients, None, None)
+
+    return Attention
+
+
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper, forward.
+    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
+    PyTorch knows its gradients.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16 or float16, d (of v its own) 64, 128, 192
     or 256, contiguous along it; heads is a multiple of the KV heads, each of which serves as many heads in a row.
@@ -161,9 +196,10 @@ def flash_attention(
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1])
     shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
     if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
-        raise CuteError(
-            f"{WHAT}: a gradient is asked for, and this is the forward alone: call it under torch.no_grad()"
-        )
+        others = (left, right or None, score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out)
+        check_gradients(others, {q.shape[-1], v.shape[-1]})
+        o, lse = with_gradients().apply(q, k, v, right == 0, scale)
+        return (o, lse) if return_lse else o
     o = q.new_empty(shape) if out is None else out
     entry.check(WHAT, "out", o, dtypes=(entry.type_name(q),), shape=shape, like=q)
     check_for_tma("out", o)
