@@ -48,7 +48,7 @@ def measured(d, batch, rows, causal, options):
     dtype = getattr(torch, options.dtype)
     q = torch.randn(batch, rows, options.heads, d, device="cuda", dtype=dtype)
     k, v = (torch.randn(batch, rows, options.kv_heads or options.heads, d, device="cuda", dtype=dtype) for _ in "kv")
-    pace = Pace(turn=options.turn, least=1.0, most=3.0)
+    pace = Pace(turn=options.turn, least=6 * options.turn, most=20 * options.turn)
     found = compare(contenders(q, k, v, causal), baseline="cudnn", rounds=options.rounds, pace=pace)
     work = 4 * batch * options.heads * rows**2 * d / (2 if causal else 1)
     name = f"{options.dtype} d{d}, {batch} x {options.heads} x {rows}, {'causal' if causal else 'all'}"

@@ -46,9 +46,11 @@ class Launches:
         torch = entry.pytorch()
         stream = torch.cuda.current_stream(q.device).cuda_stream
         places = [None if t is None else (t.data_ptr(), t.shape, t.stride(), t.dtype) for t in
-                  (q, k, v, o, lse, *lengths, sink, *aux)]  # fmt: skip
-        key = (stream, q.device, options, *places)
-        launch = self.known.get(key)
+                  (q, k, v, o, lse, *lengths, sink)]  # fmt: skip
+        kept = not any(torch.is_tensor(x) for x in aux)  # a launch would keep the caller's tensors alive
+        numbers = tuple((type(x), getattr(x, "dtype", None), getattr(x, "value", x)) for x in aux) if kept else None
+        key = (stream, q.device, options, numbers, *places)
+        launch = self.known.get(key) if kept else None
         if launch is None:
             counter = self.counter(q.device, stream)
             kernel, args, grid, block = arguments(
@@ -57,7 +59,7 @@ class Launches:
             launch = cute.launch(kernel, grid=grid, block=block, stream=stream).prepare(*args)
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            if not aux:  # what the caller's function takes may be kept alive by the launch
+            if kept:
                 self.known[key] = launch
         with torch.cuda.device(q.device):
             launch()
