@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention for PyTorch's tensors: `flash_attention`."""
 
+import functools
 import math
 from collections import OrderedDict
 from typing import Any
@@ -15,6 +16,7 @@ __all__ = ["flash_attention"]
 
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
+GRADIENTS = {64, 128}  # head dimensions that `attention_backward` takes
 MOST = 256
 """Launches that are remembered, each with the addresses of its tensors."""
 
@@ -44,9 +46,11 @@ class Launches:
         torch = entry.pytorch()
         stream = torch.cuda.current_stream(q.device).cuda_stream
         places = [None if t is None else (t.data_ptr(), t.shape, t.stride(), t.dtype) for t in
-                  (q, k, v, o, lse, *lengths, sink, *aux)]  # fmt: skip
-        key = (stream, q.device, options, *places)
-        launch = self.known.get(key)
+                  (q, k, v, o, lse, *lengths, sink)]  # fmt: skip
+        kept = not any(torch.is_tensor(x) for x in aux)  # a launch would keep the caller's tensors alive
+        numbers = tuple((type(x), getattr(x, "dtype", None), getattr(x, "value", x)) for x in aux) if kept else None
+        key = (stream, q.device, options, numbers, *places)
+        launch = self.known.get(key) if kept else None
         if launch is None:
             counter = self.counter(q.device, stream)
             kernel, args, grid, block = arguments(
@@ -55,7 +59,7 @@ class Launches:
             launch = cute.launch(kernel, grid=grid, block=block, stream=stream).prepare(*args)
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
-            if not aux:  # what the caller's function takes may be kept alive by the launch
+            if kept:
                 self.known[key] = launch
         with torch.cuda.device(q.device):
             launch()
@@ -113,13 +117,66 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
     return (*q.shape[:-1], dv), lse
 
 
+def chosen(causal, window, softcap, score, scale, d):
+    """The window's sides, and the scale, as options say; refuses those that do not fit."""
+    if causal and window[1] is not None:
+        raise CuteError(
+            f"{WHAT}: causal is True, and window is {window}: a causal window is (left, 0), or give no window"
+        )
+    left, right = (window[0], 0) if causal else window
+    for side in (left, right):
+        if side is not None and (type(side) is not int or side < 0):
+            raise CuteError(f"{WHAT}: window {window} must be numbers of keys, 0 or more, or None for all")
+    if score is not None and softcap is not None:
+        raise CuteError(f"{WHAT}: softcap is {softcap}, and score is given: let the function bend its scores")
+    if softcap is not None and not softcap > 0:
+        raise CuteError(f"{WHAT}: softcap {softcap} must be positive, or None")
+    scale = 1 / math.sqrt(d) if scale is None else scale
+    if not scale > 0:
+        raise CuteError(f"{WHAT}: scale {scale} must be positive")
+    return left, right, float(scale)
+
+
+def check_gradients(others, dims):
+    """Refuse options, `others`, of which there are no gradients."""
+    if any(x is not None for x in others) or not dims <= GRADIENTS:
+        raise CuteError(
+            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d {sorted(GRADIENTS)} "
+            "of q and v: leave the other options, or call it under torch.no_grad()"
+        )
+
+
+@functools.cache
+def with_gradients() -> Any:
+    """The attention whose gradients PyTorch knows."""
+    torch = entry.pytorch()
+    from .gradients import attention_backward
+
+    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        @staticmethod
+        def forward(ctx, q, k, v, causal, scale):
+            o, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
+            ctx.save_for_backward(q, k, v, o, lse)
+            ctx.mark_non_differentiable(lse)
+            ctx.given = {"causal": causal, "scale": scale}
+            return o, lse
+
+        @staticmethod
+        def backward(ctx, do, _):
+            gradients = attention_backward(do.contiguous(), *ctx.saved_tensors, **ctx.given)
+            return (*gradients, None, None)
+
+    return Attention
+
+
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper, forward.
+    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
+    PyTorch knows its gradients.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16 or float16, d (of v its own) 64, 128, 192
     or 256, contiguous along it; heads is a multiple of the KV heads, each of which serves as many heads in a row.
@@ -138,33 +195,20 @@ def flash_attention(
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    if causal and window[1] is not None:
-        raise CuteError(
-            f"{WHAT}: causal is True, and window is {window}: a causal window is (left, 0), or give no window"
-        )
-    left, right = (window[0], 0) if causal else window
-    for side in (left, right):
-        if side is not None and (type(side) is not int or side < 0):
-            raise CuteError(f"{WHAT}: window {window} must be numbers of keys, 0 or more, or None for all")
-    if score is not None and softcap is not None:
-        raise CuteError(f"{WHAT}: softcap is {softcap}, and score is given: let the function bend its scores")
-    if softcap is not None and not softcap > 0:
-        raise CuteError(f"{WHAT}: softcap {softcap} must be positive, or None")
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    if not scale > 0:
-        raise CuteError(f"{WHAT}: scale {scale} must be positive")
+    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1])
     shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
     if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
-        raise CuteError(
-            f"{WHAT}: a gradient is asked for, and this is the forward alone: call it under torch.no_grad()"
-        )
+        others = (left, right or None, score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out)
+        check_gradients(others, {q.shape[-1], v.shape[-1]})
+        o, lse = with_gradients().apply(q, k, v, right == 0, scale)
+        return (o, lse) if return_lse else o
     o = q.new_empty(shape) if out is None else out
     entry.check(WHAT, "out", o, dtypes=(entry.type_name(q),), shape=shape, like=q)
     check_for_tma("out", o)
     lse = q.new_empty(lse_shape, dtype=entry.pytorch().float32)
     if softcap is not None:
         score, aux = capped, (cute.Float32(softcap),)
-    options = Options(float(scale), left, right, score, max_seqlen_q)
+    options = Options(scale, left, right, score, max_seqlen_q)
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     if not k.numel():  # nobody sees a key
         o.zero_()

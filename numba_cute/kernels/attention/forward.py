@@ -30,12 +30,12 @@ class Form(NamedTuple):
 
     dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
     and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
-    that side. turns: whether the warpgroups take turns. draws: whether a CTA that is done draws the next tile from a
-    counter, or takes every so manieth. pack: query heads of a group whose rows lie side by side in a tile, all or 1.
-    page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages: tiles
-    of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
-    fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in shared
-    memory.
+    that side. turns: whether the warpgroups take turns: 0 no, 1 in issuing, 2 in S = Q K^T. draws: whether a CTA that
+    is done draws the next tile from a counter, or takes every so manieth. pack: query heads of a group whose rows lie
+    side by side in a tile, all or 1. page: keys of a page, 0 if keys and values are not paged. score: what becomes of a
+    score, or None. q_stages: tiles of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share
+    their keys and values: each fetches a part of a block for all. Their queries must see the same blocks. stages:
+    blocks of K, and of V, in shared memory.
     """
 
     dtype: cute.DType
@@ -46,7 +46,7 @@ class Form(NamedTuple):
     tile_n: int
     left: bool = False
     right: bool = False
-    turns: bool = True
+    turns: int = 1
     draws: bool = False
     pack: int = 1
     page: int = 0
@@ -397,9 +397,11 @@ def make_kernel(form):
                         multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
                         stage_v = full_v.wait_and_advance()
                         multiply_values(rP, tV, rO, stage_v.index, i > 1)
-                        if cute.const_expr(turns):
+                        if cute.const_expr(turns == 1):
                             next_one.arrive()
                         warpgroup.wait_group(1)
+                        if cute.const_expr(turns == 2):
+                            next_one.arrive()
                         stage_k.release()
                         if cute.const_expr(score is not None):
                             change(scores, n, place, column, b, head, aux, scale)

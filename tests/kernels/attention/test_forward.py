@@ -238,3 +238,24 @@ def test_sequences_and_pages_on_a_gpu():
         for b in range(3):
             flat = [host(x[pages[b].long()].reshape(-1, 2, 128)[: used[b]].contiguous()) for x in (k, v)]
             reference.check(host(o[b]), lse[b].cpu().numpy(), *reference.attention(host(q[b]), *flat, window=CAUSAL))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients_on_a_gpu(causal):
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels import flash_attention
+
+    q, k, v = on_gpu(torch, torch.bfloat16, (2, 300, 4, 128), (2, 300, 2, 128), (2, 300, 2, 128))
+    weight = torch.randn_like(q)
+    ours, exact = ([x.detach().to(dtype).requires_grad_() for x in (q, k, v)] for dtype in (q.dtype, torch.float64))
+    flash_attention(*ours, causal=causal).backward(weight)
+    turned = [x.transpose(1, 2) for x in exact]
+    turned[1:] = [x.repeat_interleave(2, 1) for x in turned[1:]]
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        o = torch.nn.functional.scaled_dot_product_attention(*turned, is_causal=causal)
+    o.backward(weight.double().transpose(1, 2))
+    for a, b in zip(ours, exact):
+        assert (a.grad.double() - b.grad).norm() <= 1e-2 * b.grad.norm()
+    with pytest.raises(CuteError, match="a gradient is asked for, which there is with causal and scale alone"):
+        flash_attention(*ours, window=(5, 0))
