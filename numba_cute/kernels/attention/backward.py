@@ -161,7 +161,7 @@ def make_kernel(form):
     def leave(total, sdQ, half, thread, out_full, out_empty, count):
         """Write this warpgroup's rows of dV or dK to its half of sdQ, for the warp that stores them."""
         sOut = cute.make_tensor(
-            cute.recast_ptr(sdQ.iterator + cute.assume(half * part, divby=1024), leaving.inner, dtype=dtype),
+            cute.recast_ptr(sdQ.iterator + cute.assume(half * part, divby=256), leaving.inner, dtype=dtype),
             leaving.outer,
         )
         out = cute.make_tiled_copy_S(store_sums, cute.make_tiled_copy_C_atom(store_sums, one_of_sums))
@@ -248,7 +248,7 @@ def make_kernel(form):
         start, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
     ):  # fmt: skip
         """The work of the warp that sends on what a warpgroup leaves in its half of sdQ: dQ's parts, dV, dK."""
-        place = sdQ.iterator + cute.assume(half * part, divby=1024)
+        place = sdQ.iterator + cute.assume(half * part, divby=256)
         mine = cute.make_tensor(place, cute.make_layout(part))
         sOut = cute.make_tensor(cute.recast_ptr(place, leaving.inner, dtype=dtype), leaving.outer)
         alone = cute.make_layout(1)
@@ -262,7 +262,7 @@ def make_kernel(form):
                 for m in range(first, query_tiles):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
-                        to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=1024)
+                        to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=256)
                         cute.copy(add, mine, cute.make_tensor(dq.iterator + to, cute.make_layout(part)))
                         arch.cp_async_bulk_commit_group()
                         arch.cp_async_bulk_wait_group(0, read=True)
