@@ -12,6 +12,7 @@ from ..seam import names as _names
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
     "attention_backward": "attention.gradients",
+    "flash_attention": "attention.entry",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
