@@ -11,7 +11,6 @@ from ..seam import names as _names
 
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
-    "attention": "attention.gradients",
     "attention_backward": "attention.gradients",
     "flash_attention": "attention.entry",
 }

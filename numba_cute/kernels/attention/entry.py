@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention for PyTorch's tensors: `flash_attention`."""
 
+import functools
 import math
 from collections import OrderedDict
 from typing import Any
@@ -9,6 +10,7 @@ import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
+from .gradients import attention_backward
 from .plan import Lengths, Options, arguments
 
 __all__ = ["flash_attention"]
@@ -113,13 +115,37 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
     return (*q.shape[:-1], dv), lse
 
 
+@functools.cache
+def differentiable() -> Any:
+    """Give the function of torch's autograd."""
+    torch = entry.pytorch()
+
+    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        @staticmethod
+        def forward(ctx, q, k, v, causal, scale):
+            out, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
+            ctx.mark_non_differentiable(lse)
+            ctx.save_for_backward(q, k, v, out, lse)
+            ctx.given = {"causal": causal, "scale": scale}
+            return out, lse
+
+        @staticmethod
+        def backward(ctx, dout, _):
+            if not entry.aligned(dout) or dout.stride(-1) != 1 or any(s % 8 for s in dout.stride()[:-1]):
+                dout = dout.contiguous()
+            return (*attention_backward(dout, *ctx.saved_tensors, **ctx.given), None, None)
+
+    return Attention
+
+
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper, forward.
+    """Compute softmax(scale q k^T) v of each head on Hopper, forward; autograd has its gradients for d 64 and 128 where
+    no option but `causal` and `scale` is given.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16 or float16, d (of v its own) 64, 128, 192
     or 256, contiguous along it; heads is a multiple of the KV heads, each of which serves as many heads in a row.
@@ -155,9 +181,14 @@ def flash_attention(
         raise CuteError(f"{WHAT}: scale {scale} must be positive")
     shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
     if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
-        raise CuteError(
-            f"{WHAT}: a gradient is asked for, and this is the forward alone: call it under torch.no_grad()"
-        )
+        others = (score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out, left, right or None)
+        if any(x is not None for x in others) or q.shape[-1] not in HEAD_DIMS[:2] or v.shape[-1] != q.shape[-1]:
+            raise CuteError(
+                f"{WHAT}: a gradient is asked for; there is one for d {HEAD_DIMS[:2]} of q and v alike, causal or "
+                "not, and no other option: call it under torch.no_grad()"
+            )
+        o, lse = differentiable().apply(q, k, v, right == 0, scale)
+        return (o, lse) if return_lse else o
     o = q.new_empty(shape) if out is None else out
     entry.check(WHAT, "out", o, dtypes=(entry.type_name(q),), shape=shape, like=q)
     check_for_tma("out", o)

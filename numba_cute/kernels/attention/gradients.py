@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -15,10 +14,9 @@ from numba_cute.seam import CuteError
 from .. import entry
 from . import backward, backward_parts
 from .backward import KEYS, Form
-from .entry import flash_attention
 from .plan import view
 
-__all__ = ["attention", "attention_backward"]
+__all__ = ["attention_backward"]
 
 WHAT = "attention_backward"
 MOST = 256
@@ -193,37 +191,3 @@ def attention_backward(
     given = [x.detach() for x in (q, k, v, out, dout, lse)]
     PASSES((*given, dq, dk, dv), work, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale))
     return dq, dk, dv
-
-
-@functools.cache
-def _function() -> Any:
-    """Attention as a function of torch's autograd."""
-    torch = entry.pytorch()
-
-    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
-        @staticmethod
-        def forward(ctx, q, k, v, causal, scale):
-            out, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
-            ctx.save_for_backward(q, k, v, out, lse)
-            ctx.given = causal, scale
-            return out
-
-        @staticmethod
-        def backward(ctx, dout):
-            q, k, v, out, lse = ctx.saved_tensors
-            causal, scale = ctx.given
-            if not entry.aligned(dout) or dout.stride(-1) != 1 or any(s % 8 for s in dout.stride()[:-1]):
-                dout = dout.contiguous()
-            return *attention_backward(dout, q, k, v, out, lse, causal=causal, scale=scale), None, None
-
-    return Attention
-
-
-def attention(q: Any, k: Any, v: Any, *, causal: bool = False, scale: float | None = None) -> Any:
-    """Compute softmax(scale q k^T) v of each head on Hopper, with its gradients in autograd.
-
-    q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16 or float16, d 64 or 128. causal: whether a
-    query sees no key after its own; the last query's own key is the last key. scale: 1 / sqrt(d) by default. Raises
-    CuteError for tensors of other types and shapes. `flash_attention` has the forward pass alone, with more options.
-    """
-    return _function().apply(q, k, v, causal, scale)
