@@ -24,7 +24,7 @@ MATRIX = sorted(
     name
     for name in TABLE
     if name.startswith(("mma_", "wgmma_", "ldmatrix", "stmatrix", "movmatrix"))
-    and name not in ("wgmma_fence", "wgmma_commit_group", "wgmma_wait_group")
+    and name not in ("wgmma_fence", "wgmma_commit_group", "wgmma_wait_group", "wgmma_wait_group_after")
 )
 
 

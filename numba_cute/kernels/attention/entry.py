@@ -138,6 +138,26 @@ def differentiable() -> Any:
     return Attention
 
 
+def chosen(causal, window, softcap, score, scale, d):
+    """The window's sides, and the scale, as options say; refuses those that do not fit."""
+    if causal and window[1] is not None:
+        raise CuteError(
+            f"{WHAT}: causal is True, and window is {window}: a causal window is (left, 0), or give no window"
+        )
+    left, right = (window[0], 0) if causal else window
+    for side in (left, right):
+        if side is not None and (type(side) is not int or side < 0):
+            raise CuteError(f"{WHAT}: window {window} must be numbers of keys, 0 or more, or None for all")
+    if score is not None and softcap is not None:
+        raise CuteError(f"{WHAT}: softcap is {softcap}, and score is given: let the function bend its scores")
+    if softcap is not None and not softcap > 0:
+        raise CuteError(f"{WHAT}: softcap {softcap} must be positive, or None")
+    scale = 1 / math.sqrt(d) if scale is None else scale
+    if not scale > 0:
+        raise CuteError(f"{WHAT}: scale {scale} must be positive")
+    return left, right, float(scale)
+
+
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
@@ -164,21 +184,7 @@ def flash_attention(
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    if causal and window[1] is not None:
-        raise CuteError(
-            f"{WHAT}: causal is True, and window is {window}: a causal window is (left, 0), or give no window"
-        )
-    left, right = (window[0], 0) if causal else window
-    for side in (left, right):
-        if side is not None and (type(side) is not int or side < 0):
-            raise CuteError(f"{WHAT}: window {window} must be numbers of keys, 0 or more, or None for all")
-    if score is not None and softcap is not None:
-        raise CuteError(f"{WHAT}: softcap is {softcap}, and score is given: let the function bend its scores")
-    if softcap is not None and not softcap > 0:
-        raise CuteError(f"{WHAT}: softcap {softcap} must be positive, or None")
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    if not scale > 0:
-        raise CuteError(f"{WHAT}: scale {scale} must be positive")
+    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1])
     shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
     if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
         others = (score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out, left, right or None)
@@ -195,7 +201,7 @@ def flash_attention(
     lse = q.new_empty(lse_shape, dtype=entry.pytorch().float32)
     if softcap is not None:
         score, aux = capped, (cute.Float32(softcap),)
-    options = Options(float(scale), left, right, score, max_seqlen_q)
+    options = Options(scale, left, right, score, max_seqlen_q)
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     if not k.numel():  # nobody sees a key
         o.zero_()

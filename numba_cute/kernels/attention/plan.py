@@ -9,9 +9,9 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.runtime import from_dlpack
 
 from ..entry import element_type
-from . import softmax
 from .forward import Form, kernel_of, layouts
 from .schedule import section_of
+from .softmax import LOG2_E
 
 
 class Options(NamedTuple):
@@ -118,6 +118,56 @@ def packed(tensor, pack, heads):
     return cute.make_tensor(tensor.iterator, lay)
 
 
+def form_of(q, k, v, queries, paged, options):
+    """The kernel's form for arrays, and `Options`. queries: of the longest sequence."""
+    (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
+    form = Form(
+        element_type(q), d, dv, heads // kv_heads, 0, 0, options.left is not None, options.right is not None,
+        turns=int(max(d, dv) <= 128) if options.turns is None else int(options.turns),
+        draws=(options.cluster or 1) == 1 if options.draws is None else options.draws,
+        page=k.shape[1] if paged else 0, score=options.score, cluster=options.cluster or 1, stages=options.stages or 2,
+    )  # fmt: skip
+    tile_m, tile_n = options.tile or tile_of(form)
+    pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack)
+    fits = smem_of(form._replace(q_stages=2)) <= SMEM
+    return form._replace(q_stages=(2 if fits else 1) if options.q_stages is None else options.q_stages)
+
+
+def copies(form, q, k, v, o):
+    """The TMA atoms of Q, K, V and O, each with the tensor of its coordinates."""
+    q_layout, k_layout, v_layout, _ = layouts(form)
+    load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
+    mQ, mK, mV, mO = rows_first(q), rows_first(k), rows_first(v, columns_first=True), rows_first(o)
+    q_rows, o_rows = form.tile_m, 64
+    if form.pack > 1:
+        mQ, mO = packed(mQ, form.pack, q.shape[-2]), packed(mO, form.pack, q.shape[-2])
+        q_rows, o_rows = (form.pack, form.tile_m // form.pack), (form.pack, 64 // form.pack)
+    kind = warpgroup.SmemLayoutAtomKind
+    rows, columns = (warpgroup.make_smem_layout_atom(at, form.dtype) for at in (kind.K_SW128, kind.MN_SW128))
+    piece = cute.tile_to_shape(rows, (64, 64), (0, 1))
+    k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
+    if form.page:
+        k_piece = cute.tile_to_shape(rows, (form.chunk, form.d), (0, 1))
+        v_piece = cute.tile_to_shape(columns, (form.dv, form.chunk), (1, 0))
+    return (
+        *cpasync.make_tiled_tma_atom(load, mQ, cute.slice_(q_layout, (None, None, 0)), (q_rows, form.d)),
+        *cpasync.make_tiled_tma_atom(load_kv, mK, k_piece, (form.chunk, form.d), form.cluster),
+        *cpasync.make_tiled_tma_atom(load_kv, mV, v_piece, (form.dv, form.chunk), form.cluster),
+        *cpasync.make_tiled_tma_atom(put, mO, piece, (o_rows, 64)),
+    )
+
+
+def logs(lse):
+    """A tensor (queries, heads, batch) over (batch, heads, queries), or (heads, rows)."""
+    t = view(lse)
+    shape, stride = t.layout.shape, t.layout.stride
+    if len(shape) == 2:
+        shape, stride = (1, *shape), (0, *stride)
+    return cute.make_tensor(t.iterator, cute.make_layout(shape[::-1], stride=stride[::-1]))
+
+
 def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=()):
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
 
@@ -126,57 +176,21 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     (pages, keys of a page, KV heads, d). counter: an int32 that is 0 before and after a launch. sms: CTAs at most.
     sink: a float32 for each head, or None.
     """
-    (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
     cu_q, cu_k, used, pages = lengths
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     queries = q.shape[1] if cu_q is None else options.most_queries
     keys = pages.shape[1] * k.shape[1] if pages is not None else k.shape[0] if cu_k is not None else k.shape[1]
-    dtype, group = element_type(q), heads // kv_heads
-    form = Form(
-        dtype, d, dv, group, 0, 0, options.left is not None, options.right is not None,
-        turns=int(max(d, dv) <= 128) if options.turns is None else int(options.turns),
-        draws=(options.cluster or 1) == 1 if options.draws is None else options.draws,
-        page=k.shape[1] if pages is not None else 0, score=options.score,
-    )  # fmt: skip
-    tile_m, tile_n = options.tile or tile_of(form)
-    pack = pack_of(queries, group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, stages=options.stages or 2)
-    fits = smem_of(form._replace(q_stages=2)) <= SMEM
-    form = form._replace(q_stages=(2 if fits else 1) if options.q_stages is None else options.q_stages)
-    form = form._replace(cluster=options.cluster or 1)
-    q_layout, k_layout, v_layout, _ = layouts(form)
-    load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    mQ, mK, mV, mO = rows_first(q), rows_first(k), rows_first(v, columns_first=True), rows_first(o)
-    q_rows, o_rows, plain_o = tile_m, 64, mO if cu_q is not None else None
-    if pack > 1:
-        mQ, mO = packed(mQ, pack, heads), packed(mO, pack, heads)
-        q_rows, o_rows = (pack, tile_m // pack), (pack, 64 // pack)
-    kind = warpgroup.SmemLayoutAtomKind
-    rows, columns = (warpgroup.make_smem_layout_atom(at, dtype) for at in (kind.K_SW128, kind.MN_SW128))
-    piece = cute.tile_to_shape(rows, (64, 64), (0, 1))
-    k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
-    if form.page:
-        k_piece = cute.tile_to_shape(rows, (form.chunk, d), (0, 1))
-        v_piece = cute.tile_to_shape(columns, (dv, form.chunk), (1, 0))
-    tq = cpasync.make_tiled_tma_atom(load, mQ, cute.slice_(q_layout, (None, None, 0)), (q_rows, d))
-    tk = cpasync.make_tiled_tma_atom(load_kv, mK, k_piece, (form.chunk, d), form.cluster)
-    tv = cpasync.make_tiled_tma_atom(load_kv, mV, v_piece, (dv, form.chunk), form.cluster)
-    to = cpasync.make_tiled_tma_atom(put, mO, piece, (o_rows, 64))
-    mL = view(lse)
-    shape, stride = mL.layout.shape, mL.layout.stride
-    if len(shape) == 2:
-        shape, stride = (1, *shape), (0, *stride)
-    mL = cute.make_tensor(mL.iterator, cute.make_layout(shape[::-1], stride=stride[::-1]))
-    tile_heads = heads // pack
-    tiles = math.ceil(queries * pack / (form.cluster * tile_m)) * form.cluster * tile_heads * batch
-    scale = options.scale
-    scale_log2 = softmax.LOG2_E * (1.0 if options.score is not None else scale)
-    section = options.section or section_of(keys, d + dv, dtype.width // 8, heads // kv_heads if pack == 1 else 1)
-    whole = [cute.Int32(x or 0) for x in (queries, keys, tile_heads, batch, section, options.left, options.right)]
+    form = form_of(q, k, v, queries, pages is not None, options)
+    heads = q.shape[-2] // form.pack
+    of_tiles = form.cluster * form.tile_m
+    tiles = math.ceil(queries * form.pack / of_tiles) * form.cluster * heads * batch
+    section = options.section or section_of(
+        keys, form.d + form.dv, form.dtype.width // 8, form.group if form.pack == 1 else 1
+    )
     more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink)]
     args = (
-        *tq, *tk, *tv, *to, mL, view(counter), plain_o, *more, tuple(aux), *whole,
-        cute.Float32(scale), cute.Float32(scale_log2),
+        *copies(form, q, k, v, o), logs(lse), view(counter), rows_first(o) if cu_q is not None else None, *more,
+        tuple(aux), *(cute.Int32(x or 0) for x in (queries, keys, heads, batch, section, options.left, options.right)),
+        cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return kernel_of(form), args, min(tiles, sms // form.cluster * form.cluster), form.threads
