@@ -173,6 +173,15 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
+    def load_keys(tma, coords, shared, key_tile, head, batch, barrier):
+        """Load a tile of K or V."""
+        tiles = cute.local_tile(coords[None, None, head, batch], (KEYS, d), (None, 0))
+        to, of = cpasync.tma_partition(
+            tma, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
+        )
+        cute.copy(tma, of[None, key_tile], to, tma_bar_ptr=barrier)
+
+    @cuda.jit
     def load(
         tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
         drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
@@ -209,20 +218,12 @@ def make_kernel(form):
                         )  # fmt: skip
                     cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage], tma_bar_ptr=q_full + stage)
                     if member == 0 and m == first:
-                        gK = cute.local_tile(mK[None, None, head, batch], (KEYS, d), (None, 0))
-                        gV = cute.local_tile(mV[None, None, head, batch], (KEYS, d), (None, 0))
-                        tKsK, tKgK = cpasync.tma_partition(
-                            tma_k, 0, alone, cute.group_modes(sK, 0, 2), cute.group_modes(gK, 0, 2)
-                        )
-                        tVsV, tVgV = cpasync.tma_partition(
-                            tma_v, 0, alone, cute.group_modes(sV, 0, 2), cute.group_modes(gV, 0, 2)
-                        )
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
                         if arch.elect_one():
                             arch.mbarrier_arrive_and_expect_tx(kv_full, 2 * k_bytes)
-                        cute.copy(tma_k, tKgK[None, key_tile], tKsK, tma_bar_ptr=kv_full)
-                        cute.copy(tma_v, tVgV[None, key_tile], tVsV, tma_bar_ptr=kv_full)
+                        load_keys(tma_k, mK, sK, key_tile, head, batch, kv_full)
+                        load_keys(tma_v, mV, sV, key_tile, head, batch, kv_full)
                     arch.mbarrier_wait(do_empty + stage, phase ^ 1)
                     if arch.elect_one():
                         arch.mbarrier_arrive_and_expect_tx(do_full + stage, q_bytes + 4 * queries)
