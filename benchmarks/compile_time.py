@@ -148,7 +148,7 @@ KERNELS = {
 
 
 def measure(name):
-    """One cold compilation: seconds for each part, and in all, by the processor and by the wall; and again for others."""
+    """A cold compilation, and one for other arguments: seconds for each part, in all, and by the wall."""
     from numba import cuda
 
     import numba_cute as cute
@@ -189,10 +189,10 @@ def rounds(options):
     for _ in tqdm(range(options.rounds), desc="compiling cold"):
         for name in options.kernels:
             for which, tree in trees.items():
-                env = {**os.environ, "NUMBA_CUTE_CACHE": "0", "COMPILE_TIME_TREE": tree, "PYTHONPATH": tree}
-                done = subprocess.run(
-                    [sys.executable, __file__, "--one", name], env=env, capture_output=True, text=True, check=True
-                )
+                path = os.pathsep.join(filter(None, (tree, os.environ.get("PYTHONPATH"))))
+                env = {**os.environ, "NUMBA_CUTE_CACHE": "0", "COMPILE_TIME_TREE": tree, "PYTHONPATH": path}
+                command = [sys.executable, __file__, "--one", name]
+                done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
                 told[name][which].append(json.loads(done.stdout.splitlines()[-1]))
     return told
 

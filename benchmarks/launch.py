@@ -196,13 +196,28 @@ def made_cases():
         for which, chosen in (("the same tensor", same), ("64 in turn", others)):
             cases[f"made at each launch: {name}, {which}", n] = turning([lambda t=t, m=make: m(t) for t in chosen])
     x = tensors[0]
-    held = placed(x)
+    held = []
+
+    @cute.runtime.remembered
+    def remembered(a, b, c):
+        return (*atom(placed(a)), *atom(placed(b)), *atom(placed(c)), a.shape[0]), 1
+
+    def gemm_remembered():
+        eight(*remembered(*tensors[:3])[0], x)
+
+    cases["made at each launch: all of that by cute.runtime.remembered", 3] = gemm_remembered
+
+    def atom_alone():
+        if not held or len(held) < 20:  # the first are made before there are moulds
+            held.append(placed(x))
+        atom(held[-1])
+
     grids = itertools.cycle(range(1, 400))  # Numba remembers 128
     cases["a grid that is new at each launch, torch", 1] = lambda: ours_1[next(grids), 32](x)
     cases["cute.launch at each launch, torch", 1] = lambda: cute.launch(ours_1, grid=1, block=32)(x)
     cases["k(x).launch(…) of cute.kernel, torch", 1] = lambda: cute_1(x).launch(grid=1, block=32)
     cases["alone, no launch: from_dlpack", 1] = lambda: from_dlpack(x, assumed_align=16)
-    cases["alone, no launch: make_tiled_tma_atom", 1] = lambda: atom(held)
+    cases["alone, no launch: make_tiled_tma_atom", 1] = atom_alone
     cases["torch.ops, an operator of one launch", 1] = lambda: operator(x)
     return cases
 

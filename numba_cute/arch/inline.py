@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,8 +38,10 @@ def inline_ptx(
     CuteError: a type that has no register, a place of the text without an operand, an operand that is not in the text;
     in the simulator also a text without a meaning, and a meaning that returns another number of values.
     """
-    if not isinstance(ptx, str):
-        raise CuteError(f"inline_ptx: ptx {described(ptx)}: give a static text")
+    if not isinstance(ptx, str) or not ptx.strip() or "\0" in ptx:
+        raise CuteError(f"inline_ptx: ptx {described(ptx)}: give a static text, of one instruction or more")
+    if meaning is not None and not callable(meaning):
+        raise CuteError(f"inline_ptx: meaning {described(meaning)}: give a function")
     types = [_written(t) for t in _several("write_only_types", write_only_types)]
     read = [_typed(x) for x in _several("read_only_args", read_only_args)]
     row = text_row(ptx, tuple(map(_kind, types)), tuple(_kind(t) for t, _ in read))
@@ -54,6 +57,12 @@ def inline_ptx(
                 f"inline_ptx: the simulator knows no PTX: say what {ptx!r} does, meaning=a function that is given "
                 f"the {len(read)} numbers that it reads and returns the {len(types)} that it writes"
             )
+        try:
+            inspect.signature(meaning).bind(*(x for _, x in read))
+        except TypeError as e:
+            raise CuteError(f"inline_ptx: meaning is given the {len(read)} numbers that are read: {e}") from None
+        except ValueError:  # of a builtin, whose parameters are not known
+            pass
         gave = meaning(*(x for _, x in read))
         values = () if gave is None else gave if isinstance(gave, tuple) else (gave,)
         if len(values) != len(types):
@@ -78,6 +87,8 @@ def _written(dtype: Any) -> DType:
 
 def _typed(x: Any) -> tuple[DType, Any]:
     """Return the type of a number that is read, and the number as one of it."""
+    if type(x) is int and not -(1 << 63) <= x < 1 << 63:
+        raise CuteError(f"inline_ptx: read_only_args has {shown(x)}: registers hold numbers of {_WIDTHS}")
     if type(x) is int and not -(1 << 31) <= x < 1 << 31:
         dtype = Int64
     elif isinstance(x, (bool, TensorSSA)) or not isinstance(x, (int, float, seam.Leaf)):

@@ -12,7 +12,7 @@ from typing import Any
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
-from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes
+from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, ReconstructSSA
 
 from ..seam.classes import without_classes
 from ..seam.language import refuse_code
@@ -27,6 +27,7 @@ from .passes.keep_constants import KeepConstants
 from .passes.lower import Lowering
 from .passes.methods import Methods
 from .passes.settings import Settings
+from .passes.single import SingleAssignments
 from .passes.statements import Statements
 from .passes.uses import mark
 
@@ -53,6 +54,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
     _replace(pipelines, InlineClosureLikes, InlineClosures)
     _replace(pipelines, InlineOverloads, InlineOverloaded)
     _replace(pipelines, NopythonTypeInference, TypeInference)
+    _replace(pipelines, ReconstructSSA, SingleAssignments)
     _replace(pipelines, CUDANativeLowering, Lowering)
     for manager in pipelines:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.

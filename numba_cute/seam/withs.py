@@ -8,17 +8,17 @@ Python's `with` calls the object's methods around the block and catches what is 
 from __future__ import annotations
 
 import ast
-import dis
 import inspect
 import textwrap
 import weakref
 from types import CodeType, FunctionType
 from typing import Any
 
+from .bytecode import opnames
 from .error import CuteError
 from .places import at_line, definition_of
 
-_OPENS = ("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL")
+_OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -35,7 +35,7 @@ def without_with(fn: Any) -> Any:
 
 
 def _has_with(code: CodeType) -> bool:
-    if any(i.opname in _OPENS for i in dis.get_instructions(code)):
+    if not _OPENS.isdisjoint(opnames(code)):
         return True
     return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
 

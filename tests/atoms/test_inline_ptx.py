@@ -56,6 +56,15 @@ def test_lanes_that_run_together_do_the_same(rng):
     np.testing.assert_array_equal(out, other)
 
 
+def test_any_text_stands_there():
+    @cuda.jit
+    def kernel(out):
+        arch.inline_ptx('// "quoted" \\ and é\n\tnanosleep.u32 $0;', read_only_args=[cute.Int32(out.shape[0])])
+
+    ptx = cute.compile(kernel, np.zeros(1)).ptx
+    assert '// "quoted" \\ and é\n\tnanosleep.u32' in ptx
+
+
 def test_text_stands_as_it_is_and_stays():
     ptx = cute.compile(texts, (np.zeros(32, np.float32), np.zeros((32, 7), np.float32))).ptx
     assert "nanosleep.u32" in ptx and "{ .reg .f32 s; add.f32 s, " in ptx and "add.f16" in ptx
@@ -69,6 +78,7 @@ WRONG = {
     "one type alone": (dict(ptx="mov.u32 $0, 1;", write_only_types=cute.Int32), "give several, in brackets"),
     "a bool": (dict(ptx="nanosleep.u32 $0;", read_only_args=(True,)), "read_only_args has"),
     "no text": (dict(ptx=3), "give a static text"),
+    "an empty text": (dict(ptx=" "), "of one instruction or more"),
 }
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from numba_cute import runtime
 from numba_cute.compiler.host import tensormap
-from numba_cute.compiler.host.native import launcher, moulds, packing
+from numba_cute.compiler.host.native import known, launcher, moulds, packing
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam.casting import CASTING
@@ -26,10 +27,9 @@ LOAD, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), strid
 
 @pytest.fixture(autouse=True)
 def casting():
-    """Python's functions count how often they are asked."""
-    made = moulds.moulds()
-    made.forget()
-    return made
+    """Moulds from the beginning, and none from before."""
+    known.moulds()
+    runtime._over.moulds.forget()
 
 
 def torch():
@@ -179,7 +179,49 @@ def test_numpy_and_cupy_arrays_are_made_as_ever():
 
 
 def test_what_makes_tensors_is_machine_code():
-    assert type(CASTING.array).__name__ == "builtin_function_or_method"
+    for function in (CASTING.derived, runtime._over.cast):
+        assert type(function).__name__ == "builtin_function_or_method"
+
+
+@runtime.remembered
+def operands(x, out):
+    return (*made(x, False), from_dlpack(out).mark_layout_dynamic()), 1
+
+
+def test_what_a_function_of_several_tensors_makes_at_each_launch():
+    outs = tensors(3, (32, 32))
+    ran = []
+    function = operands.moulds._function
+    operands.moulds._function = lambda *args: ran.append(1) or function(*args)
+    try:
+        for i, x in enumerate(tensors(5) * 6):
+            args, grid = operands(x, outs[i % 3])
+            tma_tile[grid, 32](*args)
+            assert (outs[i % 3] == x[64:96, 32:64]).all()
+    finally:
+        operands.moulds._function = function
+    assert len(ran) == 1
+
+
+def test_arrays_that_attributes_describe_are_cast():
+    cuda = pytest.importorskip("numba.cuda")
+    makers = [cuda.to_device]
+    try:
+        import cupy
+
+        makers.append(cupy.asarray)
+    except ImportError:
+        pass
+    host = np.random.default_rng(0).integers(0, 1 << 30, (256, 64), np.int32)
+    out = tensors(1, (32, 32))[0]
+    for make in makers:
+        cast = 0
+        for k in range(6):
+            atom, coordinates = made(make(host + k), True)
+            cast += was_cast(atom)
+            tma_tile[1, 32](atom, coordinates, out)
+            assert (out.cpu().numpy() == host[64:96, 32:64] + k).all()
+        assert cast >= 3
 
 
 def test_kernels_that_make_their_own_maps_have_those_of_cast_tensors():

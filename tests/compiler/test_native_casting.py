@@ -5,7 +5,6 @@ asked."""
 from __future__ import annotations
 
 import copy
-import ctypes
 import gc
 import pickle
 import struct
@@ -17,89 +16,15 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import seam
-from numba_cute.compiler.host import tensormap
-from numba_cute.compiler.host.native import casting, launcher, moulds
+from numba_cute.compiler.host.native import known, launcher, moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import casting as seam_casting
 
-from .noting import Exporter, launches, packed, planned
+from .casts import OP, Array, Host, Noting, atom_of, casts, fields, maps, python_only
+from .noting import launches, packed, planned
 
-__all__ = ["launches"]
-
-
-class Array(Exporter):
-    """An array as torch has it. __dlpack_c_exchange_api__: Exporter's."""
-
-    is_cuda = True
-
-    def __init__(self, data, shape=(64, 64), strides=None, dtype="torch.float32", **more):
-        strides = (shape[1], 1) if strides is None else strides
-        super().__init__(data, shape, strides, **more)
-        self.viewed = self.shape, self.strides
-        self.shape, self._strides, self._data, self.dtype = shape, strides, data, dtype
-
-    def data_ptr(self):
-        return self._data
-
-    def stride(self):
-        return self._strides
-
-
-class Host(Array):
-    """An array in the host's memory."""
-
-    is_cuda = False
-
-
-@pytest.fixture
-def casts(monkeypatch):
-    """Moulds of their own, and what Python was asked to make."""
-    before = dict(vars(seam_casting.CASTING))
-    monkeypatch.setattr(moulds, "moulds", moulds.moulds.__wrapped__)
-    made = moulds.moulds()
-    made.asked = []
-    taken = made._array, made._derived
-
-    def array(function, x, align):
-        made.asked.append(function)
-        return taken[0](function, x, align)
-
-    def derived(function, of, *args):
-        made.asked.append(function)
-        return taken[1](function, of, *args)
-
-    made.kept = array, derived
-    made._state[casting.SLOW_ARRAY // 8], made._state[casting.SLOW_DERIVED // 8] = id(array), id(derived)
-    yield made
-    vars(seam_casting.CASTING).update(before)
-
-
-def python_only(f):
-    """What a function gives where nothing is cast."""
-    held = dict(vars(seam_casting.CASTING))
-    vars(seam_casting.CASTING).update(dict.fromkeys(held, seam_casting.run))
-    try:
-        return f()
-    finally:
-        vars(seam_casting.CASTING).update(held)
-
-
-OP, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), stride=(32, 1))
-
-
-def atom_of(t, op=OP, tile=TILE, tiler=(32, 32), **more):
-    return cpasync.make_tiled_tma_atom(op, t, tile, tiler, **more)
-
-
-def fields(x):
-    """All that an object is made of, as texts and numbers."""
-    if hasattr(x, "__dataclass_fields__"):
-        return type(x), {n: fields(getattr(x, n)) for n in x.__dataclass_fields__}
-    if isinstance(x, cute.dtypes.Scalar):
-        more = [fields(getattr(x, n, None)) for n in ("owner", "memory")]
-        return type(x), x.dtype, x.value, x.divisor, more
-    return id(x) if isinstance(x, Array) else x
+__all__ = ["casts", "launches", "maps"]
 
 
 MAKES = {
@@ -171,6 +96,7 @@ def test_what_an_address_forbids_is_said_as_by_python(casts):
     from_dlpack(Array(0x10000), assumed_align=16)
     with pytest.raises(cute.CuteError, match="0x10008 is not a multiple of assumed_align = 16"):
         from_dlpack(Array(0x10008), assumed_align=16)
+    from_dlpack(Array(0x10004))
     atom_of(from_dlpack(Array(0x10000)))
     casts.asked.clear()
     t = from_dlpack(Array(0x20004))
@@ -216,16 +142,16 @@ def test_nothing_holds_an_array_but_what_was_made_of_it(casts):
 
 
 def test_moulds_are_bounded_and_forgotten(casts, monkeypatch):
-    monkeypatch.setattr(moulds, "MOST_MOULDS", 4)
+    monkeypatch.setattr(known, "MOST_MOULDS", 4)
     held = [from_dlpack(Array(0x10000, (n, 4))) for n in range(1, 20)]
-    assert len(casts._roots) <= 4
+    assert len(casts.over._kept) <= 4
     assert [t.shape for t in held] == [(n, 4) for n in range(1, 20)]
-    casts.forget()
+    casts.over.forget()
     del held
     gc.collect()
     casts.asked.clear()
     assert from_dlpack(Array(0x10000, (3, 4))).shape == (3, 4) and casts.asked
-    monkeypatch.setattr(moulds, "MOST_CHILDREN", 2)
+    monkeypatch.setattr(known, "MOST_CHILDREN", 2)
     t = from_dlpack(Array(0x10000))
     for n in (8, 16, 32, 64):
         atom_of(t, tile=cute.make_layout((n, 32), stride=(32, 1)), tiler=(n, 32))
@@ -281,18 +207,6 @@ def test_arrays_that_attributes_describe_are_cast_too(casts, launches, maps, mon
         from_dlpack(Described(0x10004), assumed_align=16)
 
 
-class Noting:
-    """A function that notes whether it gave anything."""
-
-    def __init__(self, function):
-        self.function, self.gave = function, []
-
-    def __call__(self, *args):
-        made = self.function(*args)
-        self.gave.append(made is not None)
-        return made
-
-
 def test_copies_and_pickles_of_what_was_cast(casts):
     from_dlpack(Array(0x10000))
     t = from_dlpack(Array(0x20000))
@@ -308,36 +222,6 @@ def test_in_a_kernel_nothing_is_cast(casts):
 
     with seam.running(object()), pytest.raises(cute.CuteError, match="call it on the host"):
         atom_of(t)
-
-
-class Driver:
-    """The driver's function that changes the address of a tensor map; a map's first word is its address."""
-
-    def __init__(self):
-        self.calls, self.result = [], 0
-        self.kept = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(self.replace)
-        self.address = ctypes.cast(self.kept, ctypes.c_void_p).value
-
-    def replace(self, at, address):
-        assert at % 64 == 0
-        self.calls.append(address)
-        if not self.result:
-            ctypes.c_int64.from_address(at).value = address
-        return self.result
-
-
-@pytest.fixture
-def maps(monkeypatch):
-    made = Driver()
-    made.encoded = []
-
-    def encode(record):
-        made.encoded.append(record)
-        return int(record.address).to_bytes(8, "little") + b"m" * 120
-
-    monkeypatch.setattr(tensormap, "encode", encode)
-    monkeypatch.setattr(moulds, "replacing", lambda: made.address)
-    return made
 
 
 def test_launches_pack_what_was_cast_with_no_python(casts, launches, maps, monkeypatch):
@@ -380,17 +264,14 @@ def test_a_tensor_of_the_hosts_memory_is_judged_at_each_launch(casts, launches, 
         site.call(tensor(0x40000))
 
 
-def test_a_process_that_makes_few_tensors_makes_no_machine_code(monkeypatch):
-    held = dict(vars(seam_casting.CASTING))
+def test_a_process_that_makes_few_tensors_makes_no_machine_code(casts, monkeypatch):
     begun = []
-    monkeypatch.setattr(moulds, "moulds", lambda: begun.append(1))
-    try:
-        seam_casting.CASTING.array = seam_casting.CASTING.derived = seam_casting.run
-        moulds.begin()
-        for _ in range(moulds._PATIENCE):
-            from_dlpack(Array(0x10000))
-        assert not begun
+    monkeypatch.setattr(known, "moulds", lambda: begun.append(1))
+    vars(seam_casting.CASTING).update(described=seam_casting.run, derived=seam_casting.run)
+    known.begin()
+    for _ in range(known._PATIENCE):
         from_dlpack(Array(0x10000))
-        assert begun == [1]
-    finally:
-        vars(seam_casting.CASTING).update(held)
+    assert not begun
+    from_dlpack(Array(0x10000))
+    from_dlpack(Array(0x10000))
+    assert begun == [1]

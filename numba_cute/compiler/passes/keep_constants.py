@@ -23,7 +23,7 @@ from numba.cuda.core.ir_utils import build_definitions
 from ...seam import CuteError
 from . import branches, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
-from .definitions import Place, statements
+from .definitions import statements
 from .fields import keep_varying
 from .members import keep_members
 from .once import take_once
@@ -105,8 +105,8 @@ def _take_static_branches(state: Any, known: _Known) -> bool:
 
 
 def _unroll_some(state: Any, facts: _Known) -> bool:
-    """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as their
-    bounds are known; or the first loop over a tuple. False if there is none."""
+    """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as
+    their bounds are known; or the first loop over a tuple. False if there is none."""
     func_ir = state.func_ir
     known, typed = facts.now(), TypedConstants(state)
     loops = sequences.Sequences(func_ir, known, typed)

@@ -17,6 +17,9 @@ from numba.cuda.lowering import CUDALower
 from .definitions import statements
 from .uses import uses_and_definitions
 
+LEANS_ON = (CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, must_use_alloca)
+"""The code of Numba's that this stands for, or that it calls."""
+
 
 class Lower(CUDALower):
     """Lowers as Numba does. What it does in another way gives the same in less time."""

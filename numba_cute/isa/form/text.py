@@ -36,7 +36,7 @@ class Text(Instr):
             inline_ptx, " ".join(f"${n}" for n in names), ({},), {}, target="sm_70", ref="", issuer=WARP, proxy=GENERIC,
             sem=None, scope=None, done_by=None, pure=False, lanes=EACH,
         )  # fmt: skip
-        self.text = _numbered(text, names)
+        self.text = _escaped(_numbered(text, names))
 
     def assembly(self, case: dict[str, Any], given: Container[str] = ()) -> Assembly:
         """The text as inline assembly."""
@@ -63,6 +63,11 @@ def _numbered(text: str, names: list[str]) -> str:
     if unused:
         raise CuteError(f"inline_ptx: {unused[0]} is not in {text!r}: write {{${unused[0]}}} there, or leave it out")
     return made
+
+
+def _escaped(text: str) -> str:
+    """Write a text as LLVM reads it between quotation marks."""
+    return "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in text.encode())
 
 
 @functools.lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, Swizzle
 from ...seam import known_as, static
-from ...seam.casting import derived
+from ...seam.casting import CASTING, run
 from ...seam.words import how_static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
@@ -87,7 +87,8 @@ def make_tiled_tma_atom(
     what TMA cannot copy: unaligned arrays, a swizzle or a run of elements that it does not have, more than five
     dimensions. PTX cp.async.bulk.tensor, sm_90."""
     options = (oob_fill, l2_promotion, interleave)
-    return derived(  # type: ignore[no-any-return]
+    cast = CASTING.derived if seam.current_or(None) is None else run  # as `derived` does, which costs a call more
+    return cast(  # type: ignore[no-any-return]
         _tiled, gmem_tensor, op, smem_layout, cta_tiler, num_multicast, internal_type, element_strides, options
     )
 

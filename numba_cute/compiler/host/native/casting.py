@@ -1,37 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F821
 # mypy: ignore-errors
-"""How objects of the host are made again for another address, as functions of words (language.py): never run as Python.
+"""How objects of the host are made again for other addresses, as functions of words (language.py): never run as Python.
 
-A mould (moulds.py) is of the objects that a function gives for arrays of one kind. Its work is steps, which each make
-an object; the last one's is the result. Moulds of arrays are found by what DLPack's exchange functions say of an array,
-those of what is made of a tensor among the children of that tensor's mould, by the function and its other arguments.
-Where there is none, or it does not suit, the function runs as Python, and says what is wrong or leaves a mould behind.
+A mould (moulds.py) is of the objects that a function gives for arrays of some kinds. Its work is steps, which each make
+an object; the last one's is the result. Moulds of a function of arrays are found by what DLPack's exchange functions
+say of these and by its other arguments; those of what is made of a tensor among the children of that tensor's mould, by
+the function and its other arguments. Where there is none, or it does not suit, the function runs as Python, and says
+what is wrong or leaves a mould behind.
 """
 
 from __future__ import annotations
 
-# The state's words: Python functions that are called where there is no mould, or say whether two arguments are alike;
-# the kinds of arrays; the class of tensors; the static classes of arguments; the moulds of arrays.
-SLOW_ARRAY, SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES, ROOTS = range(0, 56, 8)
+# The state's words: Python functions that are called for a tensor that has no mould, or say whether two arguments are
+# alike; the kinds of arrays; the class of tensors; the static classes of arguments.
+SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)
+STATE_WORDS = 5
+# A function's words: the state; what is called where there is no mould; its moulds.
+STATE, SLOW_FUNCTION, ROOTS = range(0, 24, 8)
 BUCKETS = 256
-STATE_WORDS = 7 + BUCKETS
+FUNCTION_WORDS = 2 + BUCKETS
 # A kind's words: its class, and the function that views its arrays.
 NEXT_KIND, CLASS, VIEW, KIND_WORDS = 0, 8, 16, 3
 # A static class's words: it, and the names of its fields, a tuple.
 NEXT_CLASS, OF, FIELDS, CLASS_WORDS = 0, 8, 16, 3
-# A mould's words.
-NEXT, FUNCTION, COUNT, GIVEN, WORK, MASK, CHILDREN = range(0, 56, 8)
-ARRAY_CLASS, ELEMENT, WHERE, DIMS, FORM, ALIGN, MOULD_WORDS = 56, 64, 72, 80, 88, 96, 13
+# A mould's words: where the next one is; of what function of a tensor; how many arguments; these; its work; of each
+# array the bits that must be 0 in its address; how many arrays; the moulds of what is made of it.
+NEXT, FUNCTION, COUNT, GIVEN, WORK, MASKS, ARRAYS, CHILDREN = range(0, 64, 8)
+MOULD_WORDS = 8
+# The words of an argument of a function of arrays: an array's class, or 0 and the argument itself; what is said of it.
+ARRAY_CLASS, ITSELF, ELEMENT, WHERE, DIMS, FORM, ALIGNED, ARGUMENT_SIZE = range(0, 64, 8)
+ARGUMENT_WORDS = 7
+ALIGNMENT = 16
+"""What makes two arrays of different kinds: whether they begin at a multiple of as many bytes."""
 # A step's words, and its kinds.
 KIND, A, B, C, D, CAST_WORDS, CAST_SIZE = 0, 8, 16, 24, 32, 5, 40
-NUMBER, PAIR, PART, BYTES, SLOTTED, OBJECT = range(6)
+NUMBER, TUPLE, PART, BYTES, SLOTTED, OBJECT = range(6)
 # The words of a field that a step sets: its name; where its value comes from; which, or what.
 NAME, SOURCE, WHICH, FIELD_SIZE = 0, 8, 16, 24
 CONSTANT, MADE, GIVEN_OBJECT = range(3)
-# The words of what an address changes of bytes: the place, how far from the address; of a tensor map where it lies as
-# it was last, for which address, and the driver's function that changes its address.
-AT, DELTA, MAP, LAST, REPLACE, PATCH_SIZE = 0, 8, 16, 24, 32, 40
+# The words of what an address changes of bytes: the place, whose address, how far from it; of a tensor map where it
+# lies as it was last, for which address, and the driver's function that changes its address.
+AT, WHOSE, DELTA, MAP, LAST, REPLACE, PATCH_SIZE = range(0, 56, 8)
 MAP_BYTES = 128
 
 
@@ -44,17 +54,21 @@ def undone(made, count):
     return 0
 
 
-def pair_of(first, second):
-    made = PyTuple_New(2)
-    if made:
-        Py_IncRef(first)
-        Py_IncRef(second)
-        PyTuple_SetItem(made, 0, first)
-        PyTuple_SetItem(made, 1, second)
-    return made
+def tuple_of(step, objs, made):
+    left = load64(step + B)
+    new = PyTuple_New(left)
+    if new == 0:
+        return 0
+    fields = load64(step + A)
+    while left:
+        left -= 1
+        value = field_value(fields + FIELD_SIZE * left, objs, made)
+        Py_IncRef(value)
+        PyTuple_SetItem(new, left, value)
+    return new
 
 
-def bytes_of(step, base):
+def bytes_of(step, bases):
     """What a launch packs of the object: bytes, where the address stands in some places, or a tensor map of it."""
     made = PyBytes_FromStringAndSize(load64(step + A), load64(step + B))
     if made == 0:
@@ -63,7 +77,7 @@ def bytes_of(step, base):
     patch = load64(step + C)
     left = load64(step + D)
     while left:
-        address = base + load64(patch + DELTA)
+        address = load64(bases + 8 * load64(patch + WHOSE)) + load64(patch + DELTA)
         held = load64(patch + MAP)
         if held:
             if load64(patch + LAST) != address:
@@ -79,16 +93,16 @@ def bytes_of(step, base):
     return made
 
 
-def field_value(field, obj, made):
+def field_value(field, objs, made):
     source = load64(field + SOURCE)
     if source == CONSTANT:
         return load64(field + WHICH)
     if source == MADE:
         return load64(made + 8 * load64(field + WHICH))
-    return obj
+    return load64(objs + 8 * load64(field + WHICH))
 
 
-def slotted(step, obj, made):
+def slotted(step, objs, made):
     """An object whose class has slots."""
     new = PyType_GenericAlloc(load64(step + A), 0)
     if new == 0:
@@ -96,14 +110,14 @@ def slotted(step, obj, made):
     field = load64(step + B)
     left = load64(step + C)
     while left:
-        if PyObject_GenericSetAttr(new, load64(field + NAME), field_value(field, obj, made)) != 0:
+        if PyObject_GenericSetAttr(new, load64(field + NAME), field_value(field, objs, made)) != 0:
             return released(new, 0)
         field += FIELD_SIZE
         left -= 1
     return new
 
 
-def with_fields(step, obj, made):
+def with_fields(step, objs, made):
     """An object that has a dictionary: a copy of another's, with other values for some of its fields."""
     held = PyDict_Copy(load64(step + D))
     if held == 0:
@@ -111,7 +125,7 @@ def with_fields(step, obj, made):
     field = load64(step + B)
     left = load64(step + C)
     while left:
-        if PyDict_SetItem(held, load64(field + NAME), field_value(field, obj, made)) != 0:
+        if PyDict_SetItem(held, load64(field + NAME), field_value(field, objs, made)) != 0:
             return released(held, 0)
         field += FIELD_SIZE
         left -= 1
@@ -124,33 +138,37 @@ def with_fields(step, obj, made):
     return released(held, new)
 
 
-def made_by(step, obj, base, made):
+def made_by(step, objs, bases, made):
     """A new reference to what a step makes; 0 if it cannot."""
     kind = load64(step + KIND)
     if kind == NUMBER:
-        return PyLong_FromLongLong(base + load64(step + A))
+        return PyLong_FromLongLong(load64(bases + 8 * load64(step + B)) + load64(step + A))
     if kind == OBJECT:
-        return with_fields(step, obj, made)
+        return with_fields(step, objs, made)
     if kind == SLOTTED:
-        return slotted(step, obj, made)
+        return slotted(step, objs, made)
     if kind == BYTES:
-        return bytes_of(step, base)
+        return bytes_of(step, bases)
     if kind == PART:
-        return PyObject_GetAttr(obj, load64(step + A))
-    return pair_of(load64(made + 8 * load64(step + A)), load64(made + 8 * load64(step + B)))
+        return PyObject_GetAttr(load64(objs), load64(step + A))
+    return tuple_of(step, objs, made)
 
 
-def cast(mould, obj, base):
-    """What a mould gives of an object whose memory begins at `base`: a new reference; 0 if it does not suit."""
-    if base & load64(mould + MASK):
-        return 0
+def cast(mould, objs, bases):
+    """What a mould gives of objects whose memory begins at `bases`: a new reference; 0 if it does not suit."""
+    left = load64(mould + ARRAYS)
+    masks = load64(mould + MASKS)
+    while left:
+        left -= 1
+        if load64(bases + 8 * left) & load64(masks + 8 * left):
+            return 0
     work = load64(mould + WORK)
     count = load64(work)
     made = scratch(8 * count)
     step = work + 8
     i = 0
     while i < count:
-        one = made_by(step, obj, base, made)
+        one = made_by(step, objs, bases, made)
         if one == 0:
             return undone(made, i)
         store64(made + 8 * i, one)
@@ -162,6 +180,14 @@ def cast(mould, obj, base):
         i -= 1
         Py_DecRef(load64(made + 8 * i))
     return result
+
+
+def cast_one(mould, obj, base):
+    """As `cast`, of one object."""
+    objs = scratch(16)
+    store64(objs, obj)
+    store64(objs + 8, base)
+    return cast(mould, objs, objs + 8)
 
 
 def alike_fields(state, a, b, names):
@@ -232,57 +258,100 @@ def same_form(form, view, dims):
     return 1
 
 
-def bucket_of(state, view):
-    """Where the moulds of arrays of an array's type, extents and strides begin. view: its DLTensor."""
+def mixed_with(mixed, view):
+    """A number of all that is said of some arrays. view: the next one's DLTensor."""
     dims = load32(view + 16)
     shape = load64(view + 24)
     strides = load64(view + 32)
-    mixed = load32(view + 20) + dims
+    mixed = mixed * 31 + load32(view + 20) + dims
     while dims:
         dims -= 1
         mixed = (mixed * 31 + load64(shape + 8 * dims)) * 31 + load64(strides + 8 * dims)
+    return mixed
+
+
+def kind_of(state, obj):
+    """The kind of arrays that an object is one of; 0 if of none."""
+    kind = load64(state + KINDS)
+    while kind and load64(kind + CLASS) != load64(obj + 8):
+        kind = load64(kind + NEXT_KIND)
+    return kind
+
+
+def begins(view):
+    return load64(view) + load64(view + 40)
+
+
+def suits(state, argument, obj, view, kind):
+    """Whether an argument is like a mould's. kind: of arrays; 0 of no array."""
+    if load64(argument + ARRAY_CLASS) == 0:
+        return kind == 0 and alike(state, obj, load64(argument + ITSELF))
+    if kind == 0 or load64(argument + ARRAY_CLASS) != load64(obj + 8):
+        return 0
+    dims = load64(argument + DIMS)
+    if load64(argument + ELEMENT) != load32(view + 20) or dims != load32(view + 16):
+        return 0
+    if load64(argument + WHERE) != load64(view + 8):
+        return 0
+    if load64(argument + ALIGNED) != ((begins(view) & (ALIGNMENT - 1)) == 0):
+        return 0
+    return same_form(load64(argument + FORM), view, dims)
+
+
+def all_suit(state, mould, args, count, views, kinds):
+    argument = load64(mould + GIVEN)
+    i = 0
+    while i < count:
+        if suits(state, argument, load64(args + 8 * i), views + 64 * i, load64(kinds + 8 * i)) == 0:
+            return 0
+        argument += ARGUMENT_SIZE
+        i += 1
+    return 1
+
+
+def made_again(own, args, count):
+    """What a function of arrays gives; 0 if there is no mould."""
+    state = load64(own + STATE)
+    views = scratch(64 * count)
+    kinds = scratch(8 * count)
+    objs = scratch(8 * count)
+    bases = scratch(8 * count)
+    arrays = 0
+    mixed = count
+    i = 0
+    while i < count:
+        obj = load64(args + 8 * i)
+        kind = kind_of(state, obj)
+        store64(kinds + 8 * i, kind)
+        if kind:
+            view = views + 64 * i
+            if call32(load64(kind + VIEW), obj, view) != 0:
+                return refused()
+            if begins(view) == 0 or load64(view + 32) == 0:
+                return 0
+            store64(objs + 8 * arrays, obj)
+            store64(bases + 8 * arrays, begins(view))
+            arrays += 1
+            mixed = mixed_with(mixed, view)
+        i += 1
     mixed = mixed ^ (mixed >> 8) ^ (mixed >> 16)
-    return state + ROOTS + 8 * (mixed & (BUCKETS - 1))
-
-
-def mould_of_array(state, obj, view, align):
-    mould = load64(bucket_of(state, view))
+    mould = load64(own + ROOTS + 8 * (mixed & (BUCKETS - 1)))
     while mould:
-        dims = load64(mould + DIMS)
-        if load64(mould + ARRAY_CLASS) == load64(obj + 8) and load64(mould + WHERE) == load64(view + 8):
-            if load64(mould + ELEMENT) == load32(view + 20) and dims == load32(view + 16):
-                if same_form(load64(mould + FORM), view, dims) and alike(state, align, load64(mould + ALIGN)):
-                    return mould
+        if load64(mould + COUNT) == count:
+            if all_suit(state, mould, args, count, views, kinds):
+                return cast(mould, objs, bases)
         mould = load64(mould + NEXT)
     return 0
 
 
-def tensor_of(state, obj, align):
-    kind = load64(state + KINDS)
-    while kind and load64(kind + CLASS) != load64(obj + 8):
-        kind = load64(kind + NEXT_KIND)
-    if kind == 0:
-        return 0
-    view = scratch(64)
-    if call32(load64(kind + VIEW), obj, view) != 0:
-        return refused()
-    base = load64(view) + load64(view + 40)
-    if base == 0 or load64(view + 32) == 0:
-        return 0
-    mould = mould_of_array(state, obj, view, align)
-    if mould == 0:
-        return 0
-    return cast(mould, obj, base)
-
-
-def cast_array(self, args, count, names):
-    """`CASTING.array(function, x, align)`: Python's METH_FASTCALL | METH_KEYWORDS."""
-    state = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0))
-    if count == 3 and names == 0:
-        made = tensor_of(state, load64(args + 8), load64(args + 16))
+def cast_of_arrays(self, args, count, names):
+    """The call of a function of arrays: Python's METH_FASTCALL | METH_KEYWORDS."""
+    own = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0))
+    if names == 0:
+        made = made_again(own, args, count)
         if made:
             return made
-    return PyObject_Vectorcall(load64(state + SLOW_ARRAY), args, count, names)
+    return PyObject_Vectorcall(load64(own + SLOW_FUNCTION), args, count, names)
 
 
 def cast_at(self, args, count, names):
@@ -292,7 +361,7 @@ def cast_at(self, args, count, names):
     base = PyLong_AsVoidPtr(load64(args + 16))
     made = 0
     if base:
-        made = cast(mould, load64(args + 8), base)
+        made = cast_one(mould, load64(args + 8), base)
     if made:
         return made
     return nothing()
@@ -360,7 +429,7 @@ def made_of(state, args, count):
                 base = address_of(obj)
                 if base == 0:
                     return 0
-                return cast(child, obj, base)
+                return cast_one(child, obj, base)
         child = load64(child + NEXT)
     return 0
 

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import launcher, moulds, words
+from . import known, launcher, words
 from .plans import Plan
 
 MOST_PLANS = 64
@@ -29,7 +29,7 @@ class Site:
         self._words = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
         self._keys: set[Any] = set()
         self.plans: list[Plan] = []
-        moulds.begin()
+        known.begin()
         self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans))
         if kernel is not None:
             _SITES.setdefault(kernel, weakref.WeakSet()).add(self)
