@@ -161,7 +161,7 @@ def make_kernel(form):
     def leave(total, sdQ, half, thread, out_full, out_empty, count):
         """Write this warpgroup's rows of dV or dK to its half of sdQ, for the warp that stores them."""
         sOut = cute.make_tensor(
-            cute.recast_ptr(sdQ.iterator + cute.assume(half * part, divby=1024), leaving.inner, dtype=dtype),
+            cute.recast_ptr(sdQ.iterator + cute.assume(half * part, divby=256), leaving.inner, dtype=dtype),
             leaving.outer,
         )
         out = cute.make_tiled_copy_S(store_sums, cute.make_tiled_copy_C_atom(store_sums, one_of_sums))
@@ -171,6 +171,15 @@ def make_kernel(form):
         arch.mbarrier_wait(out_empty + half, count & 1 ^ 1)
         cute.copy(out, rounded, to_out)
         publish(out_full + half)
+
+    @cuda.jit
+    def load_keys(tma, coords, shared, key_tile, head, batch, barrier):
+        """Load a tile of K or V."""
+        tiles = cute.local_tile(coords[None, None, head, batch], (KEYS, d), (None, 0))
+        to, of = cpasync.tma_partition(
+            tma, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
+        )
+        cute.copy(tma, of[None, key_tile], to, tma_bar_ptr=barrier)
 
     @cuda.jit
     def load(
@@ -209,20 +218,12 @@ def make_kernel(form):
                         )  # fmt: skip
                     cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage], tma_bar_ptr=q_full + stage)
                     if member == 0 and m == first:
-                        gK = cute.local_tile(mK[None, None, head, batch], (KEYS, d), (None, 0))
-                        gV = cute.local_tile(mV[None, None, head, batch], (KEYS, d), (None, 0))
-                        tKsK, tKgK = cpasync.tma_partition(
-                            tma_k, 0, alone, cute.group_modes(sK, 0, 2), cute.group_modes(gK, 0, 2)
-                        )
-                        tVsV, tVgV = cpasync.tma_partition(
-                            tma_v, 0, alone, cute.group_modes(sV, 0, 2), cute.group_modes(gV, 0, 2)
-                        )
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
                         if arch.elect_one():
                             arch.mbarrier_arrive_and_expect_tx(kv_full, 2 * k_bytes)
-                        cute.copy(tma_k, tKgK[None, key_tile], tKsK, tma_bar_ptr=kv_full)
-                        cute.copy(tma_v, tVgV[None, key_tile], tVsV, tma_bar_ptr=kv_full)
+                        load_keys(tma_k, mK, sK, key_tile, head, batch, kv_full)
+                        load_keys(tma_v, mV, sV, key_tile, head, batch, kv_full)
                     arch.mbarrier_wait(do_empty + stage, phase ^ 1)
                     if arch.elect_one():
                         arch.mbarrier_arrive_and_expect_tx(do_full + stage, q_bytes + 4 * queries)
@@ -248,7 +249,7 @@ def make_kernel(form):
         start, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
     ):  # fmt: skip
         """The work of the warp that sends on what a warpgroup leaves in its half of sdQ: dQ's parts, dV, dK."""
-        place = sdQ.iterator + cute.assume(half * part, divby=1024)
+        place = sdQ.iterator + cute.assume(half * part, divby=256)
         mine = cute.make_tensor(place, cute.make_layout(part))
         sOut = cute.make_tensor(cute.recast_ptr(place, leaving.inner, dtype=dtype), leaving.outer)
         alone = cute.make_layout(1)
@@ -262,7 +263,7 @@ def make_kernel(form):
                 for m in range(first, query_tiles):
                     arch.mbarrier_wait(out_full, times & 1)
                     if arch.elect_one():
-                        to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=1024)
+                        to = cute.assume((cute.Int64(row + m) * 2 + half) * part, divby=256)
                         cute.copy(add, mine, cute.make_tensor(dq.iterator + to, cute.make_layout(part)))
                         arch.cp_async_bulk_commit_group()
                         arch.cp_async_bulk_wait_group(0, read=True)

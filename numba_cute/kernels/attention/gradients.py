@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import CuteError
 
+from .. import entry
 from . import backward, backward_parts
 from .backward import KEYS, Form
+from .plan import view
+
+__all__ = ["attention_backward"]
+
+WHAT = "attention_backward"
+MOST = 256
+"""Passes that are remembered, each with the addresses of its tensors."""
 
 L2_BYTES = 40 << 20  # of Q, dO and the sums of dQ that a section of heads may take
 
@@ -30,19 +39,18 @@ class Launch(NamedTuple):
 
 def tensor(array: Any) -> Any:
     """A tensor (rows, d, heads, batch) over an array (batch, rows, heads, d); extents are known at run time."""
-    t = cute.runtime.from_dlpack(array, assumed_align=16).mark_layout_dynamic(leading_dim=3)
+    t = view(array, 16)
     return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 3, 2, 0]))
 
 
 def flat(array: Any) -> Any:
     """A tensor of one mode over an array of consecutive elements."""
-    return cute.runtime.from_dlpack(array.reshape(-1), assumed_align=16).mark_layout_dynamic(leading_dim=0)
+    return view(array.reshape(-1), 16)
 
 
 def strides(array: Any) -> tuple[Any, ...]:
     """The strides of (batch, rows, heads) in elements."""
-    given = array.stride() if hasattr(array, "stride") else [s // array.itemsize for s in array.strides]
-    return tuple(cute.Int64(s) for s in given[:3])
+    return tuple(cute.Int64(s) for s in entry.strides(array)[:3])
 
 
 def covering(made: Any, rows: int) -> tuple[Any, Any]:
@@ -67,7 +75,7 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     q, k, v, o, do, lse, dq, dk, dv = arrays
     logs, dot, sums, drawn = work
     (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
-    dtype = cute.runtime.from_dlpack(q).element_type
+    dtype = entry.element_type(q)
     form = Form(dtype, d, HEAD_DIMS[d], causal)
     queries = form.queries
     query_tiles, key_tiles = math.ceil(rows / queries), math.ceil(keys / KEYS)
@@ -75,7 +83,7 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = Launch(
         backward_parts.make_before(form), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), cute.runtime.from_dlpack(lse), *flats, cute.Int32(rows), strides(o), strides(do)),
+        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)),
     )  # fmt: skip
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
@@ -108,57 +116,78 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]
 
 
-def check(name: str, x: Any, shape: tuple[int | None, ...], dtype: Any) -> None:
-    """Refuse a tensor that the kernels cannot take."""
-    if tuple(x.shape) != shape or x.dtype != dtype:
-        raise CuteError(
-            f"attention_backward: {name} is {x.dtype} of shape {tuple(x.shape)}; it must be {dtype} of shape {shape}"
-        )
-    if x.stride()[-1] != 1 or any(s % 8 for s in x.stride()[:-1]) or x.data_ptr() % 16:
-        raise CuteError(
-            f"attention_backward: {name} has strides {tuple(x.stride())} and begins at {x.data_ptr():#x}; TMA takes "
-            f"rows of contiguous elements that begin at multiples of 16 bytes: give {name}.contiguous()"
-        )
+def checked(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any) -> None:
+    """Refuse tensors that do not fit."""
+    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4)
+    entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4, like=q)
+    (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
+    if d not in HEAD_DIMS:
+        raise CuteError(f"{WHAT}: q is {entry.described(q)}; its head dimension must be one of {tuple(HEAD_DIMS)}")
+    if kv_heads < 1 or heads % kv_heads:
+        raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
+    for name, x, shape in (
+        ("q", q, (batch, rows, heads, d)), ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, d)),
+        ("out", out, (batch, rows, heads, d)), ("dout", dout, (batch, rows, heads, d)),
+    ):  # fmt: skip
+        entry.check(WHAT, name, x, dtypes=(entry.type_name(q),), shape=shape, like=q)
+        if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
+            raise CuteError(
+                f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
+                f"bytes: give {name}.contiguous() or {name}.clone()"
+            )
+    entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=(batch, heads, rows), like=q)
+
+
+class Passes:
+    """The launches of passes, by their tensors' places, as allocators give the same ones again and again."""
+
+    def __init__(self) -> None:
+        self.known: OrderedDict[Any, Any] = OrderedDict()
+
+    def __call__(self, arrays: Any, work: Any, causal: bool, scale: float) -> None:
+        torch, q = entry.pytorch(), arrays[0]
+        stream = torch.cuda.current_stream(q.device).cuda_stream
+        places = [(t.data_ptr(), t.shape, t.stride()) for t in (*arrays, *work)]
+        key = (stream, q.device, q.dtype, causal, scale, *places)
+        ready = self.known.get(key)
+        if ready is None:
+            todo = launches(arrays, work, causal=causal, scale=scale, sms=entry.multiprocessors(q))
+            ready = [
+                cute.launch(x.kernel, grid=x.grid, block=x.block, stream=stream).prepare(*x.args) for x in todo
+            ]  # fmt: skip
+            while len(self.known) >= MOST:
+                self.known.popitem(last=False)
+            self.known[key] = ready
+        with torch.cuda.device(q.device):
+            for launch in ready:
+                launch()
+
+
+PASSES = Passes()
 
 
 def attention_backward(
     dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None
 ) -> tuple[Any, Any, Any]:
-    """Give the gradients (dq, dk, dv) of attention.
+    """Compute the gradients (dq, dk, dv) of `flash_attention(q, k, v, causal=causal, scale=scale)` on Hopper.
 
-    q, out, dout: (batch, queries, heads, d), bf16 or f16, d 64 or 128. k, v: (batch, keys, KV heads, d); heads is a
-    multiple of KV heads, and each of these serves as many that follow one another. lse: (batch, heads, queries), f32,
-    what the forward pass gave: the natural logarithm of each row's sum of exponentials, -inf for a row that sees no
-    key. causal: whether query i sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d) if it is
-    None. The sums of dq are added up in no order, so that two calls may differ in the last bit. Raises CuteError for
-    tensors of other shapes, types and strides.
+    dout: the gradient of its result, as q. q: (batch, queries, heads, d), bfloat16 or float16, d 64 or 128. k, v:
+    (batch, keys, KV heads, d); heads is a multiple of the KV heads, each of which serves as many heads in a row. out,
+    lse: what it gave with return_lse=True; lse (batch, heads, queries), float32, is the natural log of a row's sum of
+    exponentials, -inf for a row that sees no key. causal: whether query i sees only the keys up to i + keys - queries.
+    scale: of the scores; 1 / sqrt(d) by default.
+
+    The parts of dq are added up in no order, so that its last bit may differ from call to call; dk and dv are the same
+    each time. Raises CuteError for tensors of other types and shapes.
     """
-    torch = __import__("torch")
-    if q.ndim != 4 or k.ndim != 4 or q.dtype not in (torch.bfloat16, torch.float16) or q.shape[3] not in HEAD_DIMS:
-        raise CuteError(
-            f"attention_backward: q is {q.dtype} of shape {tuple(q.shape)}, k of shape {tuple(k.shape)}; they must be "
-            f"(batch, rows, heads, d) of bf16 or f16, with d one of {sorted(HEAD_DIMS)}"
-        )
-    (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
-    if heads % kv_heads:
-        raise CuteError(f"attention_backward: q has {heads} heads, which must be a multiple of k's, {kv_heads}")
-    for name, x, shape in (
-        ("q", q, (batch, rows, heads, d)), ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, d)),
-        ("out", out, (batch, rows, heads, d)), ("dout", dout, (batch, rows, heads, d)),
-    ):  # fmt: skip
-        check(name, x, shape, q.dtype)
-    if tuple(lse.shape) != (batch, heads, rows) or lse.dtype != torch.float32:
-        raise CuteError(
-            f"attention_backward: lse is {lse.dtype} of shape {tuple(lse.shape)}; it must be float32 of shape "
-            f"{(batch, heads, rows)}"
-        )
+    checked(dout, q, k, v, out, lse)
+    torch = entry.pytorch()
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    if not q.numel() or not k.numel():
+        return dq.zero_(), dk.zero_(), dv.zero_()
     *floats, drawn = room(q)
     work = [torch.empty(s, dtype=torch.float32, device=q.device) for s in floats]
     work.append(torch.empty(drawn, dtype=torch.int32, device=q.device))
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    scale = 1 / math.sqrt(d) if scale is None else scale
     given = [x.detach() for x in (q, k, v, out, dout, lse)]
-    for launch in launches((*given, dq, dk, dv), work, causal=causal, scale=scale, sms=sms):
-        cute.launch(launch.kernel, grid=launch.grid, block=launch.block)(*launch.args)
+    PASSES((*given, dq, dk, dv), work, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale))
     return dq, dk, dv
