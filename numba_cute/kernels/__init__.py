@@ -10,7 +10,7 @@ import sys as _sys
 from ..seam import names as _names
 
 # By name, the module that has it.
-_FOUND_IN: dict[str, str] = {}
+_FOUND_IN: dict[str, str] = {"matmul": "gemm"}
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
