@@ -119,6 +119,7 @@ class Epilogue:
                 raise CuteError(f"Epilogue: result {x!r} is not what sums(out) or magnitude(out) gives")
         self.steps: tuple[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool], ...]
         self.steps = ((function, inputs, results, pairs),)
+        self._check()
 
     def __or__(self, other: Epilogue) -> Epilogue:
         """Do `other` after this one."""
@@ -126,7 +127,27 @@ class Epilogue:
             return NotImplemented
         out = object.__new__(Epilogue)
         out.steps = self.steps + other.steps
+        out._check()
         return out
+
+    def _check(self) -> None:
+        """Refuse steps that do not fit each other."""
+        if sum(x.along == "both" for x in self.given) > 1:
+            raise CuteError(
+                "Epilogue: it reads more than one matrix like C; there is room for one matrix: add them first"
+            )
+        if sum(pairs for *_, pairs in self.steps) > 1:
+            raise CuteError("Epilogue: two of its steps take pairs; one column of C is made of two, not of four")
+        for _, inputs, results, pairs in self.steps[: self._paired]:
+            if not pairs and (results or any(isinstance(x, Given) and x.along == "both" for x in inputs)):
+                raise CuteError(
+                    "Epilogue: results, and a matrix like C, come behind the step of pairs, not before a pair is one"
+                )
+
+    @property
+    def _paired(self) -> int:
+        """How many steps come before the one that takes pairs."""
+        return next((i for i, (*_, pairs) in enumerate(self.steps) if pairs), 0)
 
     @property
     def spread(self) -> int:
