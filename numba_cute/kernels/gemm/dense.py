@@ -157,7 +157,6 @@ def gemm(
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
     sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
-    reads = epilogue.reads or cute.const_expr(tma_d is not None)
     splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
     flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
@@ -234,7 +233,7 @@ def gemm(
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
-        elif cute.const_expr(reads) and warp_idx < 3:
+        elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
             sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
             tCsC, tCgC = cpasync.tma_partition(
@@ -307,12 +306,6 @@ def gemm(
         if group == 1:
             state.advance()
 
-        together, stores = pipeline.NamedBarrier(2 + group, 128), warp_idx % 4 == 0
-        sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
-        tCsC, tCgC = cpasync.tma_partition(
-            tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-        )
-
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             batch = layer // splits
@@ -356,19 +349,14 @@ def gemm(
                     put_partial(sums, partial[None, None, None, layer % splits], tidx - 128, piece)
                 finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
             for piece in cute.range_constexpr(own_pieces):
-                column = tile_pieces * n + part * own_pieces + piece
-                if cute.const_expr(reads):
-                    pieces.consumer_wait(state)
-                else:
-                    if stores:
-                        arch.cp_async_bulk_wait_group(slots - 1, read=True)
-                    together.arrive_and_wait()
+                pieces.consumer_wait(state)
                 if cute.const_expr(splits == 1) or finishes:
                     sums = all_sums[None, piece]
                     if cute.const_expr(splits > 1):
                         sums = get_partial(partial, tidx - 128, piece, sums)
                     elif cute.const_expr(parts > 1):
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
+                    column = tile_pieces * n + part * own_pieces + piece
                     place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
                     made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
                     tRS_rC.store(made.to(c_dtype))
@@ -376,22 +364,13 @@ def gemm(
                         arch.sync_warp()  # all lanes have read what is overwritten
                     cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % slots])
                     arch.fence_proxy("async.shared", space="cta")
-                if cute.const_expr(reads):
-                    arch.sync_warp()
-                    pieces.consumer_release(state)
-                    state.advance()
-                    state.advance()
-                else:
-                    together.arrive_and_wait()
-                    if stores:
-                        if cute.const_expr(splits == 1) or finishes:
-                            cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
-                        arch.cp_async_bulk_commit_group()
+                arch.sync_warp()
+                pieces.consumer_release(state)
+                state.advance()
+                state.advance()
             cute.range_pop()
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
-        if stores:
-            arch.cp_async_bulk_wait_group(0, read=True)
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()  # the others' sums have been read
             arch.cluster_wait()

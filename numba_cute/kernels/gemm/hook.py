@@ -174,11 +174,6 @@ class Hook:
         """How many columns of sums make one of C."""
         return 2 if any(step.pairs for step in self.steps) else 1
 
-    @property
-    def reads(self) -> bool:
-        """Say whether it takes vectors."""
-        return bool(self.vectors())
-
     def vectors(self) -> list[Any]:
         """List what is read of global memory: (vector, which half of the columns, or None)."""
         paired, out = self.spread == 2, []

@@ -22,10 +22,11 @@ GROUP_M = 16  # tiles along M that are done side by side, so that they share B i
 TILES_N = (256, 192, 128, 64)
 FEWEST_STAGES, MOST_STAGES = 3, 8
 # What the model knows of an H200, in microseconds and bytes each: what an SM takes for a K tile, by its columns; what
-# all get of L2 and of memory; a launch; the end of a tile, of a sum over a cluster, and of one by global memory.
+# all get of L2 and of memory; a launch; the end of a tile, of a sum over a cluster, and of one by global memory, and of
+# each of its columns.
 K_TILE = {256: 0.76, 192: 0.585, 128: 0.37, 64: 0.28}
 L2, MEMORY = 8.0e6, 3.8e6
-LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM = 3.0, 0.7, 1.5, 7.0
+LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 0.7, 1.5, 2.5, 0.029
 
 
 class Plan(NamedTuple):
@@ -232,7 +233,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
     spread, found = epilogue.spread if epilogue else 1, []
     turns = (False, True) if spread == 1 and c_width == 16 else (False,)
-    for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 8), turns):
+    for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns):
         cut = Plan(tile_n, sharers, parts, splits, turned)
         m, n = rows_first(c, turned)
         if parts * splits > k_tiles_of(k, dtype) or (sharers == 2 and m <= TILE_M):
@@ -260,7 +261,8 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
     each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
     once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
     multiply = max(rounds * k_tiles * each_k_tile, once)
-    sums = CLUSTER_SUM * (cut.parts > 1) + SPLIT_SUM * (cut.splits > 1) + 0.5 * (each > 2)
+    sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
+    sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
     return float(LAUNCH + multiply + rounds * (EPILOGUE + sums))
 
 
