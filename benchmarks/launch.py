@@ -1,19 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a launch costs the host: microseconds a call of an empty kernel, by number and kind of arguments.
 
-    python benchmarks/launch.py [--short]
+    python -m benchmarks launch
+    python -m benchmarks launch --rounds 15
 
 numba_cute's plain, bound and prepared launches of torch tensors, CuTe tensors, CuPy and Numba device arrays, mixed with
-scalars, layouts and tensor maps; beside numba-cuda, Triton and the driver's own call in machine code. All in one
-process, in turn, with the GPU idle before each round and the queue never full: the median of the rounds. Prints a table
-and writes benchmarks/results/launch_<gpu>.json.
+scalars, layouts and tensor maps, and of CuTe tensors and TMA atoms that are made for the launch; beside numba-cuda,
+Triton, apache-tvm-ffi (where they are installed) and the driver's own call in machine code. All in one process, in
+turn, each time in a burst that the driver's queue holds, with the GPU idle before: the median of the rounds.
 """
 
-import argparse
-import ctypes
-import json
-import os
-import platform
+import itertools
 import statistics
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -22,13 +21,18 @@ import numpy as np
 import torch
 from numba import cuda
 
-import numba_cute as cute
-from numba_cute import arch
-from numba_cute.nvgpu import cpasync
-from numba_cute.runtime import from_dlpack
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+import numba_cute as cute  # noqa: E402
+from benchmarks import harness  # noqa: E402
+from benchmarks.harness import Entry, Figure, Result  # noqa: E402
+from numba_cute import arch  # noqa: E402
+from numba_cute.nvgpu import cpasync  # noqa: E402
+from numba_cute.runtime import from_dlpack  # noqa: E402
 
-LAUNCHES = 400
-"""Of a round: fewer than the driver queues before it waits."""
+LAUNCHES = 200
+"""Of a burst: fewer than the driver queues before it waits."""
 COUNTS = (1, 8)
 
 
@@ -57,8 +61,13 @@ def plain_8(a, b, c, d, e, f, g, h):
     pass
 
 
-@cute.experimental.kernel
-def tensors_1(a):
+@cuda.jit
+def ours_2(a, b):
+    arch.thread_idx()
+
+
+@cute.kernel
+def cute_1(a: cute.Tensor):
     arch.thread_idx()
 
 
@@ -89,9 +98,11 @@ def triton_cases(tensors):
     return {("Triton, torch", n): launching(kernels[n], (1,), tensors[:n]) for n in COUNTS}
 
 
+LOAD, TILE = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout((32, 32), stride=(32, 1))
+
+
 def atom(tensor):
-    layout = cute.make_layout((32, 32), stride=(32, 1))
-    return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tensor, layout, (32, 32))
+    return cpasync.make_tiled_tma_atom(LOAD, tensor, TILE, (32, 32))
 
 
 def kinds():
@@ -139,49 +150,107 @@ def our_cases(args_of):
     return out
 
 
-def map_cases():
-    """Atoms that are made at each launch, and kernels of plain tensors."""
-    tensors = [torch.zeros((64, 64), device="cuda") for _ in range(2)]
+@cute.torch_op("benchmarks::empty", mutates="a")
+def operator(a: torch.Tensor) -> None:
+    ours_1[1, 32](a)
+
+
+def turning(makes):
+    """A launch of what is made anew each time, of each of these in turn."""
     turn = [0]
 
-    def new_atom(others):
-        def launch():
-            turn[0] ^= others
-            ours_1[1, 32](atom(from_dlpack(tensors[turn[0]], assumed_align=16))[0])
+    def launch():
+        turn[0] = (turn[0] + 1) % len(makes)
+        makes[turn[0]]()
 
-        return launch
+    return launch
 
-    def new_tensor():
-        ours_1[1, 32](from_dlpack(tensors[0]))
 
-    return {
-        ("a CuTe tensor made for the launch", 1): new_tensor,
-        ("a TMA atom made for the launch, of the same tensor", 1): new_atom(0),
-        ("a TMA atom made for the launch, of others", 1): new_atom(1),
-        ("from_dlpack alone", 1): lambda: from_dlpack(tensors[0]),
-        ("from_dlpack and make_tiled_tma_atom alone", 1): lambda: atom(from_dlpack(tensors[0], assumed_align=16)),
+def made_cases():
+    """What a launch costs whose arguments are made for it, of torch tensors: by what is made, and how many of it."""
+    tensors = [torch.zeros((64, 64), device="cuda") for _ in range(64)]
+
+    def placed(t):
+        return from_dlpack(t, assumed_align=16)
+
+    def dynamic(t):
+        return placed(t).mark_layout_dynamic()
+
+    one, two, eight = ours_1[1, 32], ours_2[1, 32], ours_8[1, 32]
+    same, others = tensors[:1], tensors
+    makes = {
+        ("from_dlpack", 1): lambda t: one(placed(t)),
+        ("from_dlpack", 8): lambda t: eight(*[placed(t) for _ in range(8)]),
+        ("from_dlpack, mark_layout_dynamic", 1): lambda t: one(dynamic(t)),
+        ("a TMA atom and its tensor", 1): lambda t: two(*atom(placed(t))),
+        ("a TMA atom and its tensor, dynamic", 1): lambda t: two(*atom(dynamic(t))),
     }
+
+    def gemm(t):
+        (a, x), (b, y), (c, z) = atom(placed(t)), atom(placed(t)), atom(placed(t))
+        eight(a, x, b, y, c, z, t, t)
+
+    makes["TMA atoms and their tensors, 8 arguments", 3] = gemm
+    cases = {}
+    for (name, n), make in makes.items():
+        for which, chosen in (("the same tensor", same), ("64 in turn", others)):
+            cases[f"made at each launch: {name}, {which}", n] = turning([lambda t=t, m=make: m(t) for t in chosen])
+    x = tensors[0]
+    held = []
+
+    @cute.runtime.remembered
+    def remembered(a, b, c):
+        return (*atom(placed(a)), *atom(placed(b)), *atom(placed(c)), a.shape[0]), 1
+
+    def gemm_remembered():
+        eight(*remembered(*tensors[:3])[0], x)
+
+    cases["made at each launch: all of that by cute.runtime.remembered", 3] = gemm_remembered
+
+    def atom_alone():
+        if not held or len(held) < 20:  # the first are made before there are moulds
+            held.append(placed(x))
+        atom(held[-1])
+
+    grids = itertools.cycle(range(1, 400))  # Numba remembers 128
+    cases["a grid that is new at each launch, torch", 1] = lambda: ours_1[next(grids), 32](x)
+    cases["cute.launch at each launch, torch", 1] = lambda: cute.launch(ours_1, grid=1, block=32)(x)
+    cases["k(x).launch(…) of cute.kernel, torch", 1] = lambda: cute_1(x).launch(grid=1, block=32)
+    cases["alone, no launch: from_dlpack", 1] = lambda: from_dlpack(x, assumed_align=16)
+    cases["alone, no launch: make_tiled_tma_atom", 1] = atom_alone
+    cases["torch.ops, an operator of one launch", 1] = lambda: operator(x)
+    return cases
+
+
+def tvm_cases(tensors):
+    """Launches through apache-tvm-ffi, if it is there with a C++ compiler."""
+    try:
+        from benchmarks.launch_floor import address
+        from benchmarks.peers import tvm_ffi_launch
+
+        kept = {n: cute.launch(OURS[n], grid=1, block=32).prepare(*tensors[:n]) for n in COUNTS}
+        kernel_of = {n: k.__self__[1].words[9] for n, k in kept.items()}
+        return tvm_ffi_launch.launches(tensors, kernel_of.get, address("cuLaunchKernel"))
+    except (ImportError, OSError) as e:
+        print(f"without apache-tvm-ffi: {e}")
+        return {}
 
 
 def driver_alone(n):
     """The driver's call in machine code: what no launch from Python can be below."""
-    import launch_floor
-
+    from benchmarks.launch_floor import machine_code
     from numba_cute.compiler.host.native.driver import driver
-    from numba_cute.compiler.host.native.language import Code
 
     args = [torch.zeros(64, device="cuda") for _ in range(n)]
     prepared = cute.launch(OURS[n], grid=1, block=32).prepare(*args)
-    plan = prepared.__self__[1]
-    code = Code([launch_floor.repeat], {})
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(code.address("repeat"))
-    words = plan.words
+    words = prepared.__self__[1].words
+    code = machine_code()
 
-    def rounds(count):
-        return run(count, driver().words[0], words[8], words[9], words[14])
+    def burst(count):
+        return code["repeat"](count, driver().words[0], words[8], words[9], words[14])
 
-    rounds.kept = code, prepared
-    return rounds
+    burst.kept = code, prepared
+    return burst
 
 
 def timed(call, count):
@@ -203,9 +272,9 @@ def measure(cases, floors, rounds):
     times = {case: [] for case in (*cases, *floors)}
     slow = set()
     for case, call in cases.items():
-        for _ in range(5):
+        for _ in range(150 if " in turn" in case[0] else 5):  # each of what is taken in turn comes twice
             call()
-        if timed(call, 20) > 100:
+        if timed(call, 20) > 60:
             slow.add(case)
     order = list(cases)
     for r in range(rounds):
@@ -217,35 +286,46 @@ def measure(cases, floors, rounds):
     return {case: (statistics.median(t), min(t), max(t)) for case, t in times.items()}
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--short", action="store_true")
-    rounds = 15 if parser.parse_args().short else 40
-    warnings.simplefilter("ignore")
+def all_cases():
     args_of = kinds()
-    cases = our_cases(args_of)
+    cases = our_cases(args_of) | made_cases()
     for kind in ("torch", "Numba"):
         for n in COUNTS:
             cases[f"numba-cuda, {kind}", n] = launching(PLAIN[n], (1, 32), args_of[kind][:n])
-    cases |= triton_cases(args_of["torch"])
-    cases |= map_cases()
-    floors = {("cuLaunchKernelEx alone", n): driver_alone(n) for n in COUNTS}
-    found = measure(cases, floors, rounds)
-    names = list(dict.fromkeys(name for name, _ in found))
-    print(f"{'us a launch':52} " + " ".join(f"{n:>8}" for n in (0, *COUNTS)))
-    for name in names:
-        cells = [f"{found[name, n][0]:8.2f}" if (name, n) in found else " " * 8 for n in (0, *COUNTS)]
-        print(f"{name:52} " + " ".join(cells))
-    gpu = torch.cuda.get_device_name()
-    result = {
-        "gpu": gpu, "python": platform.python_version(), "torch": torch.__version__, "rounds": rounds,
-        "launches": LAUNCHES, "unit": "us a launch: median, least, most",
-        "cases": {f"{name}; {n}": [round(t, 3) for t in found[name, n]] for name, n in found},
-    }  # fmt: skip
-    name = "launch_" + gpu.lower().replace(" ", "_") + ".json"
-    for folder in filter(None, (os.environ.get("OUT"), Path(__file__).parent / "results")):
-        (Path(folder) / name).write_text(json.dumps(result, indent=1) + "\n")
+    return cases | triton_cases(args_of["torch"]) | tvm_cases(args_of["torch"])
 
+
+def table(found):
+    """The medians, in lines by name and columns by number of arguments."""
+    counts = sorted({n for _, n in found})
+    lines = [f"{'us a launch, by number of arguments or of what is made':76} " + " ".join(f"{n:>7}" for n in counts)]
+    for name in dict.fromkeys(name for name, _ in found):
+        cells = [f"{found[name, n][0]:7.2f}" if (name, n) in found else " " * 7 for n in counts]
+        lines.append(f"{name:76} " + " ".join(cells))
+    return "\n".join(lines)
+
+
+OTHERS = ("numba-cuda", "Triton", "tvm-ffi", "cuLaunchKernelEx")
+
+
+def arguments(parser):
+    parser.add_argument("--rounds", type=int, default=40)
+
+
+def run(options):
+    """All cases in turn."""
+    warnings.simplefilter("ignore")
+    floors = {("cuLaunchKernelEx alone, in machine code", n): driver_alone(n) for n in COUNTS}
+    found = measure(all_cases(), floors, options.rounds)
+    print(table(found))
+    figures = {
+        f"{name}; {n}": Figure(m, "us", interval=(low, high), peer=name.startswith(OTHERS))
+        for (name, n), (m, low, high) in found.items()
+    }
+    return Result(figures, {"rounds": options.rounds, "launches": LAUNCHES, "torch": torch.__version__})
+
+
+ENTRY = Entry("launch", "the host's time of a launch, by number and kind of arguments", run, arguments, gpu=True)
 
 if __name__ == "__main__":
-    main()
+    harness.main(ENTRY, __doc__)

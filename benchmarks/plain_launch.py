@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 
-ROUNDS, LAUNCHES, PROCESSES = 40, 500, 5
+ROUNDS, LAUNCHES = 40, 200
 
 
 def measure():
@@ -56,11 +56,16 @@ def measure():
     return out
 
 
-def run(_options):
+def arguments(parser):
+    parser.add_argument("--processes", type=int, default=8, help="of each side")
+
+
+def run(options):
     """The host's time of a launch for each kind of argument, on both sides, in processes taken in turn."""
     sides = {"without": [], "with": []}
-    for _ in range(PROCESSES):
-        for side, found in sides.items():
+    for turn in range(options.processes):
+        for side in sorted(sides, reverse=turn % 2 == 1):
+            found = sides[side]
             command = [sys.executable, __file__, side]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found.append(json.loads(done.stdout.splitlines()[-1]))
@@ -71,10 +76,12 @@ def run(_options):
             figures[f"{case}, {side} numba_cute"] = Figure(
                 statistics.median(times), "us", interval=(min(times), max(times)), peer=side == "without"
             )
-    return Result(figures, {"rounds": ROUNDS, "launches": LAUNCHES, "processes": PROCESSES})
+    return Result(figures, {"rounds": ROUNDS, "launches": LAUNCHES, "processes": options.processes})
 
 
-ENTRY = Entry("plain_launch", "the host's time of a plain kernel's launch, with the import and without", run, gpu=True)
+ENTRY = Entry(
+    "plain_launch", "the host's time of a plain kernel's launch, with the import and without", run, arguments, gpu=True
+)
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] in ("with", "without"):

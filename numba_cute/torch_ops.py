@@ -109,12 +109,16 @@ def _inputs(name: str, function: Any, out: Any, written: tuple[str, ...]) -> tup
 def _operator(name: str, function: Any, out: Any, signature: inspect.Signature) -> Any:
     """What runs when the operator is called: results are made, and the function launched."""
 
+    names = tuple(signature.parameters)
+
     def operator(*args: Any, **named: Any) -> Any:
-        bound = signature.bind(*args, **named)
-        bound.apply_defaults()
-        results = None if out is None else out(**bound.arguments)
+        if named or len(args) != len(names):  # torch gives all of them in order
+            bound = signature.bind(*args, **named)
+            bound.apply_defaults()
+            args = tuple(bound.arguments.values())
+        results = None if out is None else out(**dict(zip(names, args)))
         written = () if results is None else results if isinstance(results, tuple) else (results,)
-        gave = function(*bound.arguments.values(), *written)
+        gave = function(*args, *written)
         if gave is not None:
             raise CuteError(
                 f"torch_op: {name}: the function gave {type(gave).__name__}; it writes results, and gives None"

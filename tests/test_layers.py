@@ -65,6 +65,8 @@ ALLOWED = {
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 60
 LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
+    "numba_cute/kernels/attention/backward.py:kernel": "one kernel, shown whole",
+    "numba_cute/kernels/attention/backward.py:make_kernel": "one kernel, shown whole",
     "examples/ampere_gemm.py:gemm": "one kernel, shown whole",
     "examples/blackwell_attention.py:kernel": "one kernel, shown whole",
     "examples/blackwell_attention.py:make_kernel": "one kernel, shown whole",
@@ -77,6 +79,8 @@ LONG_FUNCTIONS: dict[str, str] = {
     "examples/experimental_blockscaled_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/experimental_gemm.py:make_kernel": "one kernel, shown whole",
     "examples/experimental_gemm.py:gemm": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/grouped.py:grouped": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/mixed.py:mixed": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/dense.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/plan.py:arguments": "all that one launch takes, in the kernel's order",

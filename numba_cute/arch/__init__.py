@@ -12,6 +12,7 @@ from .clc import *
 from .convert import *
 from .floats import *
 from .index import *
+from .inline import *
 from .mbarrier import *
 from .packed import *
 from .smem import *

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from numba.cuda import compiler, debuginfo, dispatcher, lowering
-from numba.cuda.core import byteflow, inline_closurecall, interpreter, typed_passes
+from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
 
 from ..seam import CuteError
 from . import pipeline
@@ -25,7 +25,7 @@ from .emit import entry
 from .ground import target
 from .host import caching, debugging, disk_cache, kernel, kernels, recording
 from .host.native import sites
-from .passes import inlining, methods
+from .passes import inlining, lower, methods, single, uses
 
 WRITTEN_FOR = ("0.30.4",)
 """The versions of numba-cuda whose code the digests below are of."""
@@ -116,8 +116,8 @@ def _adding(new: Callable[..., Any]) -> Callable[[Any], Any]:
 
 PATCHES: tuple[Patch, ...] = (
     Patch(
-        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="ceb317094d5b1a7c",
-        why="to give its own functions their passes and typing context",
+        compiler.CUDACompiler, "define_pipelines", pipeline.extending, digest="6d843dd5aa2dc2ec",
+        why="to give its own functions their passes and typing context", reads=(*single.LEANS_ON, *lower.LEANS_ON),
     ),
     Patch(
         dispatcher._Kernel, "__new__", kernel.making_kernels, digest="539a1e4b5adb8bba",
@@ -167,6 +167,15 @@ PATCHES: tuple[Patch, ...] = (
         typed_passes, "dead_code_elimination", inlining.IN_OVERLOADS.keeping_stores, digest="7977aa3c30f839c5",
         why="to keep stores through views, which it takes for dead",
         reads=(typed_passes.InlineOverloads.run_pass,),
+    ),
+    Patch(
+        ir.Inst, "_rec_list_vars", uses.listing, digest="5f5b9ac2595737e6",
+        why="to list the variables of a statement in less time", reads=(ir.Stmt.list_vars, ir.Expr.list_vars),
+    ),
+    Patch(
+        postproc.PostProcessor, "run", uses.when_asked, digest="d7a8b9b359b79ed2",
+        why="to compute where the variables of its own functions live when that is asked for alone",
+        reads=(postproc.PostProcessor._insert_var_dels, postproc.VariableLifetime, analysis.compute_use_defs),
     ),
     Patch(
         lowering, "get_func_def_lineno", kernels.numbering_lines, digest="3864c71fc7dad618",

@@ -12,7 +12,7 @@ from typing import Any
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
-from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes
+from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, ReconstructSSA
 
 from ..seam.classes import without_classes
 from ..seam.language import refuse_code
@@ -21,11 +21,15 @@ from .bridge import contexts
 from .ground import ownership
 from .inspection import operations
 from .passes.audit import Audit
+from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
+from .passes.lower import Lowering
 from .passes.methods import Methods
 from .passes.settings import Settings
+from .passes.single import SingleAssignments
 from .passes.statements import Statements
+from .passes.uses import mark
 
 
 def extending(define_pipelines: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -43,17 +47,22 @@ def _extended(pipelines: Any, state: Any) -> Any:
     if not ownership.owns(state.func_id.func, state.args):
         return pipelines
     _read(state)
+    mark(state.func_id)
+    contexts.forget()
     state.typingctx = contexts.typing_context()
     contexts.adapt(state.targetctx, state.typingctx)  # this compilation's own copy of the target context
     _replace(pipelines, InlineClosureLikes, InlineClosures)
     _replace(pipelines, InlineOverloads, InlineOverloaded)
+    _replace(pipelines, NopythonTypeInference, TypeInference)
+    _replace(pipelines, ReconstructSSA, SingleAssignments)
+    _replace(pipelines, CUDANativeLowering, Lowering)
     for manager in pipelines:
         # Closures are inlined first: until then an assignment by `nonlocal` is not seen.
         manager.add_pass_after(KeepConstants, InlineClosures)
         manager.add_pass_after(Methods, InlineClosures)
         manager.add_pass_after(Settings, InlineClosures)
-        manager.add_pass_after(Audit, NopythonTypeInference)
-        manager.add_pass_after(Statements, NopythonTypeInference)
+        manager.add_pass_after(Audit, TypeInference)
+        manager.add_pass_after(Statements, TypeInference)
         manager.finalize()
     return pipelines
 

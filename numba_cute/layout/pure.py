@@ -21,8 +21,6 @@ def _keepable(x: Any) -> bool:
     inside a tuple (elsewhere the cache tells types apart)."""
     if type(x) is int or x is None:
         return True
-    if isinstance(x, Leaf):
-        return x.kept
     if not isinstance(x, tuple):
         verdict = getattr(x, "__dict__", _NOTHING).get(_KEPT)
         return _all_kept(x) if verdict is None else verdict

@@ -56,7 +56,6 @@ EXAMPLES = {
     "Float8E4M3": "its one use refuses it; `Float8E4M3FN` is the hardware's type",
     "GridConstant": "tensor maps and layouts are passed as such by themselves",
     "arch.Arch": 'a target is a string: `arch="sm_100a"`',
-    "arch.inline_ptx": "text has no meaning in the simulator; `isa` has the rows, and Numba inline PTX",
     "arch.nvvm_wrappers.prefetch": "`cute.prefetch(atom, src)` prefetches what TMA or a bulk copy will load; other "
     "functions are those of `cute.arch`",
     "nvgpu.cpasync.CopyBulkTensorTileG2SNonExecTrait": _COMPILER,
@@ -152,7 +151,7 @@ FOREIGN = {
     "arch.mbarrier_init_tx_bytes": "`arch.mbarrier_expect_tx(ptr, nbytes)`, or `arch.mbarrier_arrive_and_expect_tx`",
     "arch.mbarrier_init_arrive_cnt": "`arch.mbarrier_init(ptr, count)`",
     "arch.mbarrier_fence_init": "`arch.mbarrier_init_fence()`",
-    "arch.inline_asm": "text has no meaning in the simulator; `isa` has the rows, and Numba inline PTX",
+    "arch.inline_asm": "`arch.inline_ptx`, whose `meaning=` the simulator runs",
     "arch.sync_cluster": "`arch.cluster_arrive()`, then `arch.cluster_wait()`",
     "arch.cluster_sync": "`arch.cluster_arrive()`, then `arch.cluster_wait()`",
     "arch.syncthreads": "`arch.sync_threads()`",

@@ -56,6 +56,10 @@ class Backend(Protocol):
         """Issue one instruction of the table. Returns its `out` operands: none, one leaf, or a tuple of leaves (a
         vector `out` operand passed as a `Regs` span is written there instead and not returned)."""
 
+    def either(self, compiled: Callable[[], Any], simulated: Callable[[], Any]) -> Any:
+        """Return what the one gives where the code is compiled, and the other where it is simulated: for what the
+        simulator knows no meaning of."""
+
     def load(self, dtype: Any, space: str, address: Any, count: int, align: int) -> tuple[Any, ...]:
         """Load `count` consecutive elements from "smem", "gmem" or "generic" memory, as leaves."""
 

@@ -5,13 +5,13 @@ statement is made a call, on the function's source."""
 from __future__ import annotations
 
 import ast
-import dis
 import functools
 import inspect
 import textwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from .bytecode import opnames
 from .error import CuteError
 from .marks import traced
 from .places import at_line
@@ -31,7 +31,7 @@ def without_classes(function: Any) -> Any:
 
     CuteError: a class that is more than annotated names under one decorator, or a function without source.
     """
-    if not any(i.opname == "LOAD_BUILD_CLASS" for i in dis.get_instructions(function.__code__)):
+    if "LOAD_BUILD_CLASS" not in opnames(function.__code__):
         return function
     code = function.__code__
     try:

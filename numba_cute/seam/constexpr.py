@@ -7,11 +7,10 @@ import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from .error import CuteError
-from .held import held, python_of
-from .plain import is_plain
+from .held import as_argument, held, python_of
 
 
 class Constexpr:
@@ -33,19 +32,23 @@ class Constexpr:
     def __class_getitem__(cls, kind: Any) -> Any:
         return cls
 
+    if TYPE_CHECKING:  # a parameter that is marked so has what its value has
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __repr__(self) -> str:
         return f"Constexpr({self.value!r})"
 
 
 def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
     """Return all of a kernel's arguments, in order, of those that a launch gives: a method's object first, then `args`,
-    those in `named`, and defaults. Plain objects of the user's are as kernels hold them, those of parameters that are
-    marked Constexpr are Constexpr objects, and numbers have the element types that parameters of a `cute.kernel` are
-    annotated with."""
+    those in `named`, and defaults. Plain objects of the user's, and their methods, are as kernels hold them, those of
+    parameters that are marked Constexpr are Constexpr objects, and numbers have the element types that parameters of a
+    `cute.kernel` are annotated with."""
     fn = python_of(kernel) or kernel
     if getattr(kernel, "__self__", None) is not None:
         args = (held(kernel.__self__), *args)
-    args = tuple(held(a) if is_plain(a) else a for a in in_order(fn, args, named or {}))
+    args = tuple(map(as_argument, in_order(fn, args, named or {})))
     if getattr(kernel, "__cute_kernel__", False):
         args = as_annotated(fn, args)
         shapes = _of_shapes(fn)

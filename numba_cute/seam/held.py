@@ -13,7 +13,7 @@ import enum
 import functools
 import inspect
 import numbers
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, ClassVar
 
 from .error import CuteError
@@ -109,6 +109,36 @@ def held(obj: Any) -> Any:
     return made
 
 
+def as_argument(value: Any) -> Any:
+    """Return what a kernel is given for an argument, or a part of one: a plain object of the user's and a bound method
+    of such a one are as kernels hold them; anything else is itself."""
+    if is_plain(value):
+        return held(value)
+    if isinstance(value, MethodType) and is_kept_method(value):
+        return _of_method(value)
+    if type(value) in (tuple, list) and any(_is_kept(x) for x in value):
+        return type(value)(map(as_argument, value))
+    return value
+
+
+def _of_method(method: MethodType) -> Any:
+    """Return a bound method as a kernel has it: its function, which is given what stands for the object."""
+    own = _held_once(method.__self__)
+    return _ABSENT if own is _ABSENT else functools.partial(function_of(method.__func__) or method.__func__, own)
+
+
+def is_kept_method(method: MethodType) -> bool:
+    """Say whether kernels can hold a bound method: one of an object that they can hold."""
+    own = method.__self__
+    if isinstance(own, type):
+        return False
+    return isinstance(own, Held) or is_static_class(type(own)) or is_plain(own) or dataclasses.is_dataclass(own)
+
+
+def _is_kept(value: Any) -> bool:
+    return as_argument(value) is not value
+
+
 def _fields(obj: Any) -> dict[str, Any]:
     """Return the fields of an object by name, in an order that is the same for objects made alike."""
     found = dict(getattr(obj, "__dict__", {}))
@@ -143,6 +173,8 @@ def _kept(value: Any) -> Any:
         return _ABSENT if any(x is _ABSENT for x in items) else items
     if isinstance(value, (*_NUMBERS, *_CALLABLES)) or is_static_class(type(value)):
         return value
+    if isinstance(value, MethodType):
+        return _of_method(value) if is_kept_method(value) else _ABSENT
     if python_of(value) is not None:  # of a device function
         return value
     if is_library(type(value).__module__) and not is_struct_class(type(value)):

@@ -326,11 +326,17 @@ def _is_default(cls: Any, name: str, x: Any) -> bool:
 
 def check_fields(x: Any) -> None:
     """Refuse an object one of whose own fields is of another kind than its class says."""
-    cls: Any = type(x)
-    for name, kind in fields_of(cls).items():
-        value = x.__dict__.get(name)
-        if name in x.__dict__ and not kind.holds(value) and not _is_default(cls, name, value):
-            raise _expected(f"`{name}` of `{cls.__name__}`", value, kind)
+    held = x.__dict__
+    for name, kind, default in _judged_fields(type(x)):
+        value = held.get(name, default)
+        if value is not default and not kind.holds(value):
+            raise _expected(f"`{name}` of `{type(x).__name__}`", value, kind)
+
+
+@functools.cache
+def _judged_fields(cls: Any) -> tuple[tuple[str, Kind, Any], ...]:
+    """The fields of a class that have a kind, with what they are if none is given."""
+    return tuple((name, kind, getattr(cls, name, inspect.Parameter.empty)) for name, kind in fields_of(cls).items())
 
 
 judge_made(check_fields)

@@ -5,6 +5,7 @@ this library's, in the words of both engines."""
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 import re
 from collections.abc import Iterator
@@ -42,7 +43,7 @@ def refuse_code(function: Any) -> None:
     code = function.__code__
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise at_line(CuteError(_COROUTINE), *definition_of(function))
-    found = next(_refused(code, not prints(function)), None)
+    found = _first_refused(code, not prints(function))
     if found is not None:
         raise at_line(CuteError(found[0]), code.co_filename, found[1])
 
@@ -57,6 +58,11 @@ def result_line(code: CodeType) -> int:
                 return line
         before = i
     return code.co_firstlineno
+
+
+@functools.lru_cache(maxsize=4096)
+def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
+    return next(_refused(code, texts), None)
 
 
 def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:

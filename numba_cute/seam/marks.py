@@ -298,6 +298,12 @@ def _fields_signature(fields: Sequence[str], defaults: dict[str, Any]) -> inspec
     return inspect.Signature([inspect.Parameter(f, kind, default=defaults.get(f, empty)) for f in fields])
 
 
+@functools.lru_cache(maxsize=1024)
+def _binding(fields: tuple[str, ...], optional: frozenset[str]) -> inspect.Signature:
+    """Return what binds a constructor's arguments: a signature without the defaults' values."""
+    return _fields_signature(fields, dict.fromkeys(optional))
+
+
 def _struct_new(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """The simulator has classes of its own, whose methods compute as a kernel does."""
     backend = current_or(None)
@@ -352,8 +358,10 @@ def is_made(method: Any) -> bool:
 def bind_fields(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return a struct's field values from a constructor call, in field order."""
     fields, defaults = cls.__cute_fields__, cls.__cute_defaults__
+    if len(args) == len(fields) and not kwargs:
+        return dict(zip(fields, args))
     try:
-        values = _fields_signature(fields, defaults).bind(*args, **kwargs).arguments
+        values = _binding(tuple(fields), frozenset(defaults)).bind(*args, **kwargs).arguments
     except TypeError as e:
         raise WrongArguments(other_arguments(cls, str(e), kwargs)) from None
     return {name: values[name] if name in values else defaults[name] for name in fields}

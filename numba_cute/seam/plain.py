@@ -13,6 +13,7 @@ import dataclasses
 import dis
 import enum
 import functools
+import inspect
 import sys
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
@@ -65,21 +66,30 @@ def _is_own(module: str) -> bool:
     return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
 
 
-def with_ordinary_parameters(fn: Any) -> Any:
+def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:
     """Return a function whose keyword-only parameters may be given by their place too: Numba knows no others. The
-    function itself, if it has none, or one without a default after one with."""
+    function itself, if it has none, or one without a default after one with, unless it is `compiled` alone."""
     code, defaults = fn.__code__, fn.__defaults__ or ()
     count, only = code.co_argcount, code.co_kwonlyargcount
     named = [n for n in code.co_varnames[count : count + only] if n in (fn.__kwdefaults__ or {})]
-    if not only or (len(named) < only and (defaults or named)):
+    mixed = len(named) < only and (defaults or named)
+    if not only or (mixed and not compiled):
         return fn
     new: Any = FunctionType(
         code.replace(co_argcount=count + only, co_kwonlyargcount=0), fn.__globals__, fn.__name__,
-        (*defaults, *(fn.__kwdefaults__[n] for n in named)), fn.__closure__,
+        None if mixed else (*defaults, *(fn.__kwdefaults__[n] for n in named)), fn.__closure__,
     )  # fmt: skip
     functools.update_wrapper(new, fn)
     del new.__wrapped__  # which would say what the parameters were
+    if mixed:
+        new.__signature__ = ordinary_signature(inspect.signature(fn))
     return new
+
+
+def ordinary_signature(sig: inspect.Signature) -> inspect.Signature:
+    """Return a signature with ordinary parameters for the keyword-only ones, in their order."""
+    made = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.kind is p.KEYWORD_ONLY else p for p in sig.parameters.values()]
+    return inspect.Signature(made, __validate_parameters__=False)  # one without a default may follow one with
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`with cute.arch.elect_one():` in kernels: the `if` that it means, put in its place before an engine sees the code.
+`with cute.arch.elect_one() as e:` gives `e` what is asked: True in the block, and which lane it was after it.
 
 Python's `with` calls the object's methods around the block and catches what is raised there; a kernel has neither.
 """
@@ -7,17 +8,17 @@ Python's `with` calls the object's methods around the block and catches what is 
 from __future__ import annotations
 
 import ast
-import dis
 import inspect
 import textwrap
 import weakref
 from types import CodeType, FunctionType
 from typing import Any
 
+from .bytecode import opnames
 from .error import CuteError
 from .places import at_line, definition_of
 
-_OPENS = ("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL")
+_OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -34,7 +35,7 @@ def without_with(fn: Any) -> Any:
 
 
 def _has_with(code: CodeType) -> bool:
-    if any(i.opname in _OPENS for i in dis.get_instructions(code)):
+    if not _OPENS.isdisjoint(opnames(code)):
         return True
     return any(_has_with(c) for c in code.co_consts if isinstance(c, CodeType))
 
@@ -46,8 +47,13 @@ class _Elect(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> Any:
         self.generic_visit(node)
         item = node.items[0]
-        if len(node.items) == 1 and item.optional_vars is None and _name(item.context_expr) == "elect_one":
-            return ast.copy_location(ast.If(item.context_expr, node.body, []), node)
+        if len(node.items) == 1 and _name(item.context_expr) == "elect_one":
+            if item.optional_vars is None:
+                return ast.copy_location(ast.If(item.context_expr, node.body, []), node)
+            if isinstance(item.optional_vars, ast.Name):
+                asked = ast.Assign([item.optional_vars], item.context_expr)
+                name = ast.Name(item.optional_vars.id, ast.Load())
+                return [ast.copy_location(new, node) for new in (asked, ast.If(name, node.body, []))]
         text = ", ".join(ast.unparse(i) for i in node.items)
         e = CuteError(
             f"`with {text}:` in a kernel: a kernel has no context managers but `with cute.arch.elect_one():`, which "

@@ -409,6 +409,7 @@ class Arguments:
     def __init__(self, memory: GlobalMemory, maps: TensorMaps, run: Run) -> None:
         self.memory, self.maps, self.run = memory, maps, run
         self._handles: dict[TensorMapRecord, int] = {}
+        self._begins: dict[Any, int] = {}  # the arrays behind atoms' maps
         self.records: list[tuple[Any, Any]] = []  # of the host, and what the kernel has of each
 
     def give_back(self) -> None:
@@ -435,6 +436,7 @@ class Arguments:
         if found is not None and not isinstance(value, type):
             for address, nbytes, label, owner, readonly in found():
                 self.memory.add(int(address), int(nbytes), label or name, owner, readonly)
+                self._begins[getattr(value, "tensor_map", None)] = int(address)
         if isinstance(value, Scalar):
             found = value.captured(simulated=True) if captured else value.checked(simulated=True)
             number = cast(found, value.dtype)
@@ -485,7 +487,9 @@ class Arguments:
         if handle is not None:
             return handle
         held = self.memory.find(record.address)
-        if held is None:
+        if record.address < self._begins.get(record, record.address):
+            pass  # a map may begin before its array: where each box lies is checked as it is copied
+        elif held is None:
             self.memory.add(record.address, record.extent_bytes, name, record)
         elif record.address + record.extent_bytes > held.end:
             raise OutOfBoundsError(

@@ -12,6 +12,7 @@ from ..layout import ComposedLayout, IntTuple, Layout
 from ..layout.leaves import known as known_layout
 from ..layout.recast import recast_elements
 from ..seam import CuteError, InIR, Leaf, shown, static, traced
+from ..seam.casting import derived
 from ..seam.words import how_static
 from . import dynamic
 from .address import Address
@@ -175,7 +176,7 @@ class Tensor(InIR):
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
         """Return the tensor with all extents and strides as run-time values, but for the stride 1 of mode `leading_dim`
         (default: the mode that has it). On the host; one compiled kernel then serves all shapes."""
-        return Tensor(self.iterator, dynamic.layout_dynamic(self.layout, leading_dim))
+        return derived(_dynamic, self, leading_dim)  # type: ignore[no-any-return]
 
     def mark_compact_shape_dynamic(self, mode: int, stride_order: Any = None, divisibility: int = 1) -> Tensor:
         """Return the tensor with the extent of `mode` as a run-time value, and the strides that depend on it. On the
@@ -184,7 +185,7 @@ class Tensor(InIR):
         stride_order: the modes from the outermost to the innermost (default: by their strides). divisibility: a number
         that divides the extent, which is checked.
         """
-        return Tensor(self.iterator, dynamic.compact_shape_dynamic(self.layout, mode, stride_order, divisibility))
+        return derived(_shape_dynamic, self, mode, stride_order, divisibility)  # type: ignore[no-any-return]
 
     def __cute_allocations__(self) -> list[tuple[int, int, str, Any, bool]]:
         """(address, bytes, name, owner, whether it is read-only) of the host's memory that this tensor refers to."""
@@ -236,6 +237,14 @@ class Tensor(InIR):
 
     def __repr__(self) -> str:
         return f"Tensor({self.iterator!r}, {self.layout})"
+
+
+def _dynamic(t: Tensor, leading_dim: int | None) -> Tensor:
+    return Tensor(t.iterator, dynamic.layout_dynamic(t.layout, leading_dim))
+
+
+def _shape_dynamic(t: Tensor, mode: int, stride_order: Any, divisibility: int) -> Tensor:
+    return Tensor(t.iterator, dynamic.compact_shape_dynamic(t.layout, mode, stride_order, divisibility))
 
 
 def _no_operand(t: Tensor, expression: str) -> CuteError:

@@ -82,9 +82,8 @@ def factor_offset(op, tile, operand, i):
     return 4 * columns * chunk + byte
 
 
-def product_of(op, tile, swizzles, lists, more, issue=None):
-    """What one warp does: the products of a tile, block of K by block of K or in one call, and their commit. issue:
-    what multiplies the fragments of one instruction, in place of `cute.gemm`."""
+def product_of(op, tile, swizzles, lists, more):
+    """What one warp does: the products of a tile, block of K by block of K or in one call, and their commit."""
     m, n, k = tile
     mma, group, scaled = cute.make_tiled_mma(op), op.cta_group, is_scaled(op)
     acc_layout = mma.make_fragment_C(mma.partition_shape_C((m, n))).layout
@@ -124,10 +123,7 @@ def product_of(op, tile, swizzles, lists, more, issue=None):
                 if op.sparsity == 2:
                     column = META_COLUMN + i * op.metadata_places()[2][2]
                     made = made.set(Field.METADATA, cute.recast_ptr(tmem + column, dtype=cute.Uint32))
-                if issue is None:
-                    cute.gemm(made, acc, f_a[at], f_b[at], acc)
-                else:
-                    issue(f_a[None, 0, i], f_b[None, 0, i], acc[None, 0, 0], made)
+                cute.gemm(made, acc, f_a[at], f_b[at], acc)
                 made = made.set(Field.ACCUMULATE, True)
         tcgen05.commit(bar, mask, group)
 
@@ -166,14 +162,14 @@ def write_columns(regs, first, count, step, tmem, column, warp):
         write_words(some, tmem + column + j, warp, step)
 
 
-def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, issue=None, **fields):
+def multiply(op, tile, swizzles=("SW128", "SW128"), lists=False, **fields):
     """A kernel (a, b, factors, out) of one tile: operands as bytes by `parts`; factors, metadata, out, and A in
-    tensor memory, as words (CTAs, 128, columns). issue: as of `product_of`. fields: the atom's."""
+    tensor memory, as words (CTAs, 128, columns). fields: the atom's."""
     ctas, in_tmem, words = op.cta_group.value, op.a_src is OperandSource.TMEM, result_words(op, tile)
     (_, _, raw_a), (_, _, raw_b) = layouts(op, tile, swizzles)
     size_a, size_b, part = cute.size(raw_a.outer), cute.size(raw_b.outer), min(words, 64)
     a_words, (count_a, count_b, meta) = tile[2] // op.sparsity * bits_of_a(op) // 32, more_columns(op, tile)
-    product, count = product_of(op, tile, swizzles, lists, fields, issue), count_a + count_b + meta
+    product, count = product_of(op, tile, swizzles, lists, fields), count_a + count_b + meta
 
     @cute.cluster_shape(ctas, 1)
     @cuda.jit

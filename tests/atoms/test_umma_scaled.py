@@ -70,7 +70,9 @@ def factors(rng, op, shape):
     return values, codes
 
 
-def check_product(run, rng, op, tile, swizzles=("SW128", "SW128"), arch="sm_100a", **options):
+def check_product(
+    run, rng, op, tile, swizzles=("SW128", "SW128"), arch="sm_100a", multiply=kernels.multiply, **options
+):
     m, n, k = tile
     ctas, vec = op.cta_group.value, op.sf_vec_size
     a, b = (rng.integers(-2, 3, (rows, k)).astype(np.float64) for rows in (m, n))
@@ -88,7 +90,7 @@ def check_product(run, rng, op, tile, swizzles=("SW128", "SW128"), arch="sm_100a
     def check():
         assert np.array_equal(results(op, out, tile), want)
 
-    kernel = kernels.multiply(op, tile, swizzles, **options)
+    kernel = multiply(op, tile, swizzles, **options)
     run(kernel, (ctas, 1), 128, [a_in, b_in, of_both, out], outputs=[out], check=check, arch=arch)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -73,25 +74,11 @@ print(sorted(k for k in before.keys() | after.keys() if before.get(k) != after.g
 """
 
 
-def python(program):
-    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-def test_the_import_changes_nothing_of_numba():
-    assert python(SNAPSHOT) == ["True", "[]"]
-
-
-@pytest.mark.parametrize("array", ["np.zeros(128, np.int32)", "cuda.to_device(np.zeros(128, np.int32))"])
-def test_kernels_run_in_this_simulator_where_it_is_asked(array):
-    program = f"{KERNELS}\nout = {array}\ncute.simulate(kernel)[2, 64](out)\nprint(out[:3].tolist())"
-    assert python(program) == [str(EXPECTED)]
-
-
-def test_what_numba_calls_a_device_array_is_checked_like_an_array():
-    program = f"""{KERNELS}
+ARRAYS = {"numpy": "np.zeros(128, np.int32)", "numba": "cuda.to_device(np.zeros(128, np.int32))"}
+REFUSED = ("compile", "inspect", "inspect_layouts", "inspect_ptx", "ir.from_kernel", "launch")
+PROGRAMS = {
+    **{n: f"out = {a}\ncute.simulate(kernel)[2, 64](out)\nprint(out[:3].tolist())" for n, a in ARRAYS.items()},
+    "race": """
 @cuda.jit
 def race(out):
     out[0] = cuda.threadIdx.x
@@ -100,12 +87,8 @@ try:
     cute.simulate(race)[1, 64](cuda.to_device(np.zeros(1, np.int32)))
 except cute.sim.RaceError as e:
     print("found", "out" in str(e))
-"""
-    assert python(program) == ["found True"]
-
-
-def test_plain_launches_run_in_numbas_simulator():
-    program = f"""{KERNELS}
+""",
+    "plain": """
 out = np.zeros(5, np.int32)
 plain[2, 3](out)
 print(type(plain).__module__, out.tolist())
@@ -113,12 +96,8 @@ try:
     kernel[2, 64](out)
 except cute.CuteError as e:
     print("only inside a kernel" in str(e), "cute.simulate" in str(e))
-"""
-    assert python(program) == ["numba.cuda.simulator.kernel [0, 2, 4, 6, 8]", "True True"]
-
-
-def test_a_kernel_has_its_cluster_shape():
-    program = f"""{KERNELS}
+""",
+    "cluster": """
 def run(kernel):
     out = np.full(4, -1, np.int32)
     cute.simulate(kernel)[4, 1](out)
@@ -127,17 +106,65 @@ def run(kernel):
 run(ranks)
 run(cute.cluster_shape(4)(ranks))
 run(ranks)
-"""
-    assert python(program) == ["[0, 1, 0, 1]", "[0, 1, 2, 3]", "[0, 1, 0, 1]"]
-
-
-@pytest.mark.parametrize("name", ["compile", "inspect", "inspect_layouts", "inspect_ptx", "ir.from_kernel", "launch"])
-def test_what_needs_the_compiler_is_refused(name):
-    program = f"""{KERNELS}
+""",
+    **{name: f"""
 try:
     cute.{name}(plain, (np.zeros(1),))
 except cute.CuteError as e:
     print(e)
+""" for name in REFUSED},
+}  # fmt: skip
+TOGETHER = """
+import contextlib, io, json, sys
+
+head, programs = json.load(sys.stdin)
+for name, program in programs.items():
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(head + program, {"__name__": "__main__"})
+    programs[name] = told.getvalue().splitlines()
+print(json.dumps(programs))
 """
-    (line,) = python(program)
+
+
+def python(program, given=None):
+    """What a program prints in Numba's simulator, given this as text."""
+    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, input=given)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """What the programs print, each with kernels of its own, in one process: starting one takes longer than all."""
+    (line,) = python(TOGETHER, json.dumps((KERNELS, PROGRAMS)))
+    return json.loads(line)
+
+
+def test_the_import_changes_nothing_of_numba():
+    assert python(SNAPSHOT) == ["True", "[]"]
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_kernels_run_in_this_simulator_where_it_is_asked(printed, array):
+    assert printed[array] == [str(EXPECTED)]
+
+
+def test_what_numba_calls_a_device_array_is_checked_like_an_array(printed):
+    assert printed["race"] == ["found True"]
+
+
+def test_plain_launches_run_in_numbas_simulator(printed):
+    assert printed["plain"] == ["numba.cuda.simulator.kernel [0, 2, 4, 6, 8]", "True True"]
+
+
+def test_a_kernel_has_its_cluster_shape(printed):
+    assert printed["cluster"] == ["[0, 1, 0, 1]", "[0, 1, 2, 3]", "[0, 1, 0, 1]"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_the_compiler_is_refused(printed, name):
+    (line,) = printed[name]
     assert line.startswith(f"cute.{name.partition('.')[0]} needs the compiler, which NUMBA_ENABLE_CUDASIM=1 turns off")

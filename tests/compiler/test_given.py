@@ -13,6 +13,7 @@ from numba import cuda
 
 import numba_cute as cute
 from tests.compiler import test_native_launch as native
+from tests.compiler.noting import kernel_of
 from tests.compiler.test_native_launch import packed, planned
 
 launches = native.launches
@@ -143,6 +144,112 @@ def test_a_kernel_has_keyword_only_parameters(both):
     out = np.zeros(4, np.float32)
     cute.simulate(kernel)[1, 1](out, m=4.0, n=2)
     assert out[0] == 8
+
+
+@cuda.jit(device=True)
+def of_names(a, b=2, *, c, d=4):
+    return 1000 * a + 100 * b + 10 * c + d
+
+
+@cute.jit
+def of_names_too(a, b=2, *, c, d=4):
+    if a > 2:
+        d = d + 1
+    return 1000 * a + 100 * b + 10 * c + d
+
+
+def test_device_functions_have_keyword_only_parameters(both):
+    @cuda.jit
+    def kernel(n, out):
+        cute.arch.lane_idx()
+        out[0], out[1], out[2] = of_names(1, c=3), of_names(a=n, d=7, c=n, b=1), of_names(2, 3, c=4)
+        out[3], out[4] = of_names_too(1, c=3), of_names_too(n, b=1, c=5)
+
+    both(kernel, 6, want=[1234, 6167, 2344, 1234, 6155])
+
+    @cuda.jit
+    def wrong(out):
+        out[cute.arch.lane_idx()] = of_names(1, 2, 3)
+
+    for run in (lambda: cute.simulate(wrong)[1, 1](np.zeros(4)), lambda: cute.compile(wrong, (np.zeros(4),))):
+        with pytest.raises(TypeError, match="of_names"):
+            run()
+
+
+# ------------------------------------------------------------------ methods
+
+
+class Scaled:
+    def __init__(self, scale, inner=None):
+        self.scale, self.inner = scale, inner
+
+    def of(self, x, offset=0):
+        return x * self.scale + offset
+
+    def twice(self, x):
+        return self.of(self.of(x))
+
+    def clamped(self, x):
+        while x > self.scale:
+            x -= self.scale
+        if x < 1:
+            return x + self.scale
+        return x
+
+
+@cuda.jit(device=True)
+def sums(f, x):
+    return f(x) + f(x + 1)
+
+
+@cuda.jit
+def calls_method(f, out):
+    cute.arch.lane_idx()
+    out[0], out[1] = f(7), sums(f, 2)
+
+
+@pytest.mark.parametrize(
+    "method, want",
+    [
+        (Scaled(3).of, [21, 15]), (Scaled(3).twice, [63, 45]), (Scaled(5).clamped, [2, 5]),
+        (Scaled(1, Scaled(2).of).inner, [14, 10]), (cute.make_layout(9, stride=2), [14, 10]),
+    ],
+    ids=["method", "calls another", "run-time control flow", "field", "callable object"],
+)  # fmt: skip
+def test_a_kernel_is_given_a_bound_method(both, method, want):
+    both(calls_method, method, want=want)
+
+
+def test_methods_are_in_tuples_and_in_fields(both):
+    @cuda.jit
+    def kernel(several, holder, out):
+        for i, f in enumerate(several):
+            out[i] = f(cute.arch.lane_idx() + 4)
+        out[2] = holder.inner(5)
+
+    both(kernel, (Scaled(2).of, Scaled(3).clamped), Scaled(1, Scaled(10).of), want=[8, 1, 50])
+
+
+def test_a_partial_function_has_run_time_control_flow(both):
+    def counted(start, x, step=1):
+        n = start
+        while x > 0:
+            x, n = x - step, n + 1
+        return n
+
+    both(calls, functools.partial(counted, 10), want=[14])
+    both(calls, functools.partial(counted, 10, step=2), want=[12])
+
+
+def test_a_launch_finds_a_method_as_its_object_is_then():
+    thing, packed = Scaled(2), []
+    kernel = kernel_of((thing.of,))
+    kernel._prepare_args(kernel.argument_types[0], thing.of, 0, [], packed)
+    assert packed == []  # the type says all
+    setting = native.plans.Setting(kernel, 0, (1, 1, 1), (1, 1, 1), 0, 0)
+    assert native.plans.plan(setting, (thing.of,), (thing.of,), {}) is None
+    thing.scale = 3
+    assert kernel_of((thing.of,)).argument_types != kernel.argument_types
 
 
 # ------------------------------------------------------------------ members of enumerations

@@ -302,3 +302,77 @@ def test_a_call_of_the_dsl_is_remembered_with_its_settings(launches):
             kernel(tensor_at(0x1000), k, 4).launch(grid=grid, block=[32, 1, 1], cluster=None)
             assert launches.seen[-1][0] == ((1, 1, 1) if grid == 1 else (2, 3, 1))
     assert [p.launched for launch in kernel._launches.values() for p in launch._site.plans] == [2, 2]
+
+
+def test_a_launch_that_is_asked_for_again_is_the_same_one(launches):
+    def one(**more):
+        return cute.launch(numbers, **{"grid": (2, 1), "block": 32, **more})
+
+    made = one()
+    assert one() is made and one(grid=(2, 1, 1)) is not made
+    others = [one(grid=3), one(block=64), one(cluster=2), one(smem=1024), one(stream=7), one(pdl=True)]
+    assert len({id(x) for x in (made, *others)}) == 7
+    assert one(grid=[2, 1]) is not one(grid=[2, 1]), "a list has no hash"
+    for wrong in ({"smem": True}, {"grid": "2"}, {"stream": "x"}):
+        one(smem=1)
+        with pytest.raises(cute.CuteError):
+            one(**wrong)
+    a = tensor_at(0x1000)
+    for n in range(4):
+        launches.seen.clear()
+        launches.sizes[:] = [8, 8]
+        cute.launch(numbers, grid=5, block=32)(a, n)
+        (seen,) = launches.seen
+        assert struct.unpack_from("<q", seen[-1][1])[0] == n
+    assert cute.launch(numbers, grid=5, block=32)._site.plans[0].launched == 2
+    held = Object(3)
+    assert cute.launch(held.method, grid=1, block=1) is not cute.launch(held.method, grid=1, block=1)
+
+
+def test_launches_that_are_remembered_keep_no_kernel(launches):
+    made = cuda.jit(numbers.py_func)
+    cute.launch(made, grid=1, block=32)
+    gone = weakref.ref(made)
+    del made
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_another_grid_is_launched_by_machine_code_from_the_first_time(launches, monkeypatch, bound):
+    made = cuda.jit(numbers.py_func)
+    launches.sizes[:] = [8, 8]
+
+    def launch(*grid):
+        if bound:
+            return cute.launch(made, grid=grid, block=32, cluster=2)
+        return made[grid, 32]
+
+    a = tensor_at(0x1000)
+    for _ in range(2):
+        launch(2, 1)(a, 3)
+    slowly = []
+    monkeypatch.setattr(launching, "_settled", lambda *args: slowly.append(args) or 1 / 0)
+    for grid in ((4, 1, 1), (6, 2, 1), (8, 1, 1), (2, 1, 1)):
+        launches.seen.clear()
+        launch(*grid)(tensor_at(0x2000), 7)
+        ((seen_grid, block, *_, values),) = launches.seen
+        assert (seen_grid, block) == (grid, (32, 1, 1)) and [struct.unpack_from("<q", v)[0] for v in values] == [
+            0x2000,
+            7,
+        ]
+    assert not slowly
+    with pytest.raises(ZeroDivisionError):  # of other arguments no plan is known
+        launch(4, 1, 1)(a, 2.5)
+    made.recompile()
+    with pytest.raises(ZeroDivisionError):
+        launch(10, 1, 1)(a, 3)
+    assert len(slowly) == 2
+
+
+def test_a_grid_that_is_no_multiple_of_the_cluster_is_refused_where_others_are_known(launches):
+    for grid in (2, 4, 6):
+        for _ in range(2):
+            cute.launch(numbers, grid=grid, block=64, cluster=2)(tensor_at(0x1000), 3)
+    with pytest.raises(cute.CuteError, match="not a multiple of the cluster"):
+        cute.launch(numbers, grid=3, block=64, cluster=2)(tensor_at(0x1000), 3)

@@ -74,6 +74,19 @@ def makers():
     return {**found, "cupy": (cupy.asarray, cupy.asnumpy)}
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"],
+)
+def test_tensors_of_every_element_type_are_launched_on_again(dtype):
+    t = torch()
+    a = t.arange(6, device="cuda").reshape(3, 2).to(getattr(t, dtype))
+    for _ in range(3):
+        out = t.zeros_like(a)
+        copies[1, 3](out, a)
+        assert t.equal(out, a)
+
+
 @pytest.mark.parametrize("kind", ["torch", "numba", "cupy"])
 def test_arrays_and_numbers_are_packed_anew_at_each_launch(kind):
     if kind not in makers():

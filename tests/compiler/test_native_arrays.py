@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba.cuda import types
 
-from numba_cute.compiler.host.native import arrays
+from numba_cute.compiler.host.native import arrays, plans
 
 from .noting import GPU, OTHER_GPU, Exporter, array_type, launches, packed, planned, words_of
 
@@ -122,3 +123,12 @@ def test_the_arguments_device_is_made_current(launches):
     free = planned(launches, (3,))
     free.call(3)
     assert len(free.slow.calls) == 1, "numbers do not say where: the slow way finds out"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [("boolean", 1), ("int8", 1), ("uint16", 2), ("float16", 2), ("bfloat16", 2), ("float64", 8), ("complex128", 16)],
+)
+def test_the_size_of_every_element_type_is_known(dtype, size):
+    assert plans._itemsize(getattr(types, dtype)) == size
+    assert plans._itemsize(types.Record.make_c_struct([("a", types.int32), ("b", types.int8)])) == 8

@@ -71,6 +71,22 @@ def test_it_is_an_if():
         assert "elect.sync" in cute.compile(closing_over(scale), out).ptx
 
 
+@cuda.jit
+def named(out):
+    lane = cute.arch.lane_idx()
+    for i in range(2):
+        with elect_one() as e:
+            out[i] = lane + 1 if e else -1
+    out[2 + lane] = 5 if e else 6
+
+
+def test_it_gives_what_was_asked():
+    out = np.zeros(34, np.int32)
+    cute.simulate(named)[1, 32](out)
+    assert out.tolist() == [1, 1, 5, *[6] * 31]
+    assert cute.compile(named, out).ptx.count("elect.sync") >= 1
+
+
 def test_any_other_is_refused():
     @cuda.jit
     def kernel(out):

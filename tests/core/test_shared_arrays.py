@@ -37,6 +37,43 @@ def whole(out):
     out[i] = t[31 - i]
 
 
+@cuda.jit(device=True)
+def filled(i):
+    shared = cuda.shared.array(shape=(32,), dtype=nb.float32)
+    shared[i] = i
+    return shared
+
+
+@cuda.jit(device=True)
+def one_of_two(second):
+    first, other = cuda.shared.array(32, nb.float32), cuda.shared.array(32, nb.float32)
+    if second:
+        return other
+    return first
+
+
+@cuda.jit(device=True)
+def last(array):
+    return array[31:]
+
+
+def plain(i):
+    return cuda.shared.array((2, 32), nb.float32)[1]
+
+
+@cuda.jit
+def returned(out):
+    i = cuda.threadIdx.x
+    t, u, v = cute.make_tensor(filled(i), 32), one_of_two(out.shape[0] > 40), plain(i)
+    u[i], v[i] = 100, 1000
+    again = filled(i)  # the same memory
+    cuda.syncthreads()
+    out[i] = t[31 - i] + again[31 - i] - t[31 - i] + (u[31 - i] - 100) + (v[31 - i] - 1000)
+    cuda.syncthreads()
+    if i == 31:
+        last(out)[0] = last(again)[0] - 31
+
+
 @cuda.jit
 def own_shape(out):
     i = cuda.threadIdx.x
@@ -141,7 +178,7 @@ def of_nested_records(out):
     cute.arch.sync_threads()
 
 
-ARRAYS = [whole, passed_on, of_records] + [
+ARRAYS = [whole, passed_on, of_records, returned] + [
     pytest.param(k, marks=pytest.mark.slow)
     for k in (own_shape, part, turned, column, held, chosen, of_bools, of_nested_records)
 ]
@@ -180,6 +217,23 @@ def test_what_may_be_elsewhere_too_is_anywhere():
     cute.simulate(either)[1, 32](out)
     np.testing.assert_array_equal(out, BACK)
     assert "ld.f32" in (ptx := cute.compile(either, out).ptx) or "ld.b32" in ptx
+
+
+@cuda.jit(device=True)
+def of_its_own(i):
+    own = cuda.local.array(4, nb.float32)
+    own[0] = i
+    return own
+
+
+def test_an_array_in_a_functions_frame_is_gone_when_it_returns():
+    @cuda.jit
+    def kernel(out):
+        out[0] = of_its_own(cute.arch.lane_idx())[0]
+
+    said = r"(?s)of_its_own has cuda.local.array, which is gone when it returns.*return own"
+    with pytest.raises(cute.CuteError, match=said):
+        cute.compile(kernel, np.zeros(1, np.float32))
 
 
 @cuda.jit

@@ -83,7 +83,11 @@ def test_blackwell(shape, dtype, majors, plan):
     gemm_host.check(*arrays)
 
 
-@pytest.mark.parametrize("plan", [blackwell.Plan(), blackwell.Plan(2, (2, 1)), blackwell.Plan(2, (2, 2))], ids=str)
+@pytest.mark.parametrize(
+    "plan",
+    [blackwell.Plan(), pytest.param(blackwell.Plan(2, (2, 1)), marks=SLOW), blackwell.Plan(2, (2, 2))],
+    ids=str,
+)
 def test_blackwell_is_assembled(plan):
     kernel, args, _ = blackwell.arguments(*gemm_host.problem(256, 128, 64, BF16), BF16, plan)
     compiled = cute.compile(kernel, args, arch="sm_100a")

@@ -13,6 +13,7 @@ is assembled besides; with $CUTE_IR_PASSES, as "lower-to-nvgpu", these passes ru
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -70,6 +71,7 @@ class ByWayOfIr:
         self.wanted = wanted
         self.executed: dict[str, str] = {}
         self.assembled: set[str] = set()
+        self._held: set[str] = set()
         self._times: Counter[CodeType] = Counter()
         self._now: set[str] = set()
         self._made: dict[CodeType, set[str]] = {}  # by the code of kernels that tests make of modules
@@ -89,6 +91,9 @@ class ByWayOfIr:
         def simulate(simulated: Any, grid: Any, block: Any, smem: int, *args: Any, **named: Any) -> None:
             there = own._made.get(launch.python_function(simulated.kernel).__code__)
             made = None if own._within or there is not None else own._lifted(simulated, args, named)
+            if there:
+                given = launch.static_arguments(simulated.kernel, args, named)
+                own._assemble(simulated.kernel, tuple(given), simulated.arch, there)
             if made is None:
                 usual(simulated, grid, block, smem, *args, **named)
                 own._now |= there or set()
@@ -120,18 +125,24 @@ class ByWayOfIr:
                 module = passes.run(module, PASSES)
             kernel = TO_KERNEL(module)
             found = operations_of(module)
-            if os.environ.get("CUTE_IR_ASSEMBLE"):
-                cute.compile(kernel, tuple(given), arch=simulated.arch)
-                self.assembled |= found
         except Exception:  # what the test is about
             return None
+        self._assemble(kernel, tuple(given), simulated.arch, found)
         return kernel, found
 
+    def _assemble(self, kernel: Any, given: tuple[Any, ...], arch: str, found: set[str]) -> None:
+        """Assemble a kernel of the IR, if that is wanted, and note what it is made of."""
+        if os.environ.get("CUTE_IR_ASSEMBLE") and not found <= self.assembled | self._held:
+            with contextlib.suppress(Exception):  # what a test has for the simulator alone
+                cute.compile(kernel, given, arch=arch)
+                self._held |= found
+
     def pytest_runtest_setup(self) -> None:
-        self._now = set()
+        self._now, self._held = set(), set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed:
+            self.assembled |= self._held
             for name in sorted(self._now - set(self.executed)):
                 self.executed[name] = report.nodeid
                 if self.wanted is not None:

@@ -5,7 +5,8 @@ calls: operations with a text that a kernel here is made of: of static operands,
 function must give in the simulator and while it is compiled, or of the numbers %n, %m, %f, %g and %x, whose result must
 be the function's own (but for %q, which is not compared). tests: operations of kernels of other tests, which
 by_way_of_ir.py runs by way of the IR. lowered: the same, by way of `lower-to-nvgpu`. never: those without an execution,
-each with the reason; one that is new needs a line.
+each with the reason; one that is new needs a line. assembled: those of tests and lowered in kernels that
+by_way_of_ir.py assembles for their targets; of calls all are.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from numba_cute.seam import traced  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 SAID = json.loads(Path(__file__).with_name("executed.json").read_text())
 CALLS, TESTS, LOWERED, NEVER = SAID["calls"], SAID["tests"], SAID["lowered"], SAID["never"]
+ASSEMBLED = set(SAID.get("assembled", ()))
 ALL = {d.name: d for d in definitions.all_definitions()}
 TARGET = "sm_100a"
 NUMBERS = {
@@ -149,6 +151,10 @@ def test_every_operation_is_executed_or_listed():
     assert all(f.exists() for f in files)
 
 
+def test_what_is_assembled_is_of_the_kernels_that_are_executed():
+    assert {*TESTS, *LOWERED} >= ASSEMBLED and len(ASSEMBLED) > 0.9 * len({*TESTS, *LOWERED})
+
+
 def test_most_operations_are_executed():
     for dialect in ("cute.", "cute_nvgpu."):
         names = [name for name in ALL if name.startswith(dialect)]
@@ -190,11 +196,15 @@ def test_kernels_of_other_tests_execute_operations(file, passes, tmp_path):
         "-q",
         "-n",
         "0",
+        "-m",
+        "",
         *sorted(set(tests.values())),
     ]
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "CUTE_IR_EXECUTED": str(executed), "CUTE_IR_PASSES": passes},
-        capture_output=True, text=True,
+        command, cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, "CUTE_IR_EXECUTED": str(executed), "CUTE_IR_PASSES": passes, "CUTE_IR_ASSEMBLE": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:]
-    assert set(tests) - set(json.loads(executed.read_text())["executed"]) == set()
+    said = json.loads(executed.read_text())
+    assert set(tests) - set(said["executed"]) == set()
+    assert ASSEMBLED & set(tests) - set(said["assembled"]) == set()

@@ -18,6 +18,7 @@ from numba_cute.nvgpu.common.by_row import legal_values
 from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
+from ..atoms import scaled_kernels as scaled
 from ..atoms.test_umma_scaled import check_product, operation
 
 
@@ -253,6 +254,65 @@ def test_the_matrix_units_instructions_multiply(run, rng):
     run(by_the_matrix_unit(32), 1, 128, args, outputs=[out], check=check, arch="sm_100a")
 
 
+def by_the_matrix_unit_with_factors(op, tile, swizzles):
+    """A kernel (a, b, factors, out) as `scaled_kernels.multiply` makes it, of one CTA: one multiply after the other."""
+    mma, (m, n, _) = cute.make_tiled_mma(op), tile
+    acc_layout, steps = mma.make_fragment_C(mma.partition_shape_C((m, n))).layout, tile[2] // op.shape_mnk[2]
+    (lay_a, type_a, raw_a), (lay_b, type_b, raw_b) = scaled.layouts(op, tile, swizzles)
+    lay_sfa, lay_sfb = scaled.factor_layouts(op, tile)
+    (count_a, count_b, _), words, threads = scaled.more_columns(op, tile), scaled.result_words(op, tile), scaled.THREADS
+
+    @cuda.jit
+    def kernel(a, b, factors, out):
+        tid, warp = cuda.threadIdx.x, arch.make_warp_uniform(arch.warp_idx())
+        smem = cute.utils.SmemAllocator()
+        r_a = smem.allocate_tensor(cute.Uint8, raw_a.outer, 1024, raw_a.inner)
+        r_b = smem.allocate_tensor(cute.Uint8, raw_b.outer, 1024, raw_b.inner)
+        bar, slot = smem.allocate_array(cute.Int64, 1), smem.allocate_array(cute.Int32, 1)
+        if tid == 0:
+            ir.mbarrier_init(bar, 1)
+        arch.mbarrier_init_fence()
+        for i in range(tid, cute.size(r_a), threads):
+            r_a[i] = a[0, i]
+        for i in range(tid, cute.size(r_b), threads):
+            r_b[i] = b[0, i]
+        arch.fence_proxy("async.shared", space="cta")
+        if warp == 0:
+            arch.alloc_tmem(512, slot)
+        scaled.meet()
+        tmem = arch.retrieve_tmem_ptr(cute.Float32, 16, slot)
+        more = cute.make_rmem_tensor(count_a + count_b, cute.Uint32)
+        for j in cute.range_constexpr(count_a + count_b):
+            more[j] = factors[0, tid, j]
+        scaled.write_columns(more, 0, count_a, 4, tmem, scaled.SFA_COLUMN, warp)
+        scaled.write_columns(more, count_a, count_b, 2, tmem, scaled.SFB_COLUMN, warp)
+        scaled.meet()
+        if warp == 0:
+            s_a = cute.make_tensor(cute.recast_ptr(r_a.iterator, lay_a.inner, type_a), lay_a.outer)
+            s_b = cute.make_tensor(cute.recast_ptr(r_b.iterator, lay_b.inner, type_b), lay_b.outer)
+            acc = cute.make_tensor(cute.recast_ptr(tmem, dtype=op.accumulator), acc_layout)
+            sfa = cute.make_tensor(cute.recast_ptr(tmem + scaled.SFA_COLUMN, dtype=op.factor_type), lay_sfa)
+            sfb = cute.make_tensor(cute.recast_ptr(tmem + scaled.SFB_COLUMN, dtype=op.factor_type), lay_sfb)
+            made = ir.atom_set_value(mma, "accum_c", False)
+            f_a, f_b = made.make_fragment_A(s_a), made.make_fragment_B(s_b)
+            for i in cute.range_constexpr(steps):
+                of_a = ir.atom_set_value(made, "sf_a", sfa[None, None, i].iterator)
+                both = ir.atom_set_value(of_a, "sf_b", sfb[None, None, i].iterator)
+                fresh = ir.atom_set_value(both, "accum_c", i > 0)
+                ir.tcgen05_block_scaled_mma(f_a[None, 0, i], f_b[None, 0, i], acc[None, 0, 0], fresh)
+            tcgen05.commit(bar)
+        ir.mbarrier_wait(bar, 0)
+        got = cute.make_rmem_tensor(words, cute.Uint32)
+        scaled.read_words(got, tmem, warp, words)
+        for j in cute.range_constexpr(words):
+            out[0, tid, j] = got[j]
+        scaled.meet()
+        if warp == 0:
+            arch.dealloc_tmem(tmem, 512)
+
+    return kernel
+
+
 @pytest.mark.parametrize(
     ("cls", "types"),
     [(tcgen05.MmaMXF8Op, (cute.Float8E4M3FN,)), pytest.param(tcgen05.MmaMXF4Op, (), marks=pytest.mark.slow)],
@@ -260,7 +320,8 @@ def test_the_matrix_units_instructions_multiply(run, rng):
 )
 def test_the_matrix_unit_multiplies_with_scale_factors(run, rng, cls, types):
     op = operation(cls, types, (128, 32))
-    check_product(run, rng, op, (128, 32, 4 * op.shape_mnk[2]), issue=ir.tcgen05_block_scaled_mma)
+    tile = (128, 32, 4 * op.shape_mnk[2])
+    check_product(run, rng, op, tile, multiply=by_the_matrix_unit_with_factors)
 
 
 # ------------------------------------------------------------------ what they refuse

@@ -250,7 +250,7 @@ def broken(tmp_path, *changes):
     return scope["gemm"]
 
 
-def simulate(kernel, k=64 * 6, **options):
+def simulate(kernel, k=64 * 5, **options):  # more than there are stages
     a, b, c = hopper_gemm.problem(256, 256, k, cute.BFloat16)
     args, grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 1)
     cute.simulate(kernel, **options)[grid, hopper_gemm.THREADS](*args)
@@ -282,5 +282,5 @@ def test_wrong_tx_count_is_reported_with_the_bytes(tmp_path, wrong, says):
 def test_missing_proxy_fence_is_named(tmp_path):
     kernel = broken(tmp_path, ('arch.fence_proxy("async.shared", space="cta")', "pass"))
     with pytest.raises(Exception) as e:
-        simulate(kernel)
+        simulate(kernel, k=64)
     assert "fence.proxy.async" in str(e.value) or "fence_proxy" in str(e.value), str(e.value)

@@ -28,7 +28,7 @@ def operation(cls, types, shape, ctas=1):
 HALF = lambda shape, ctas=1, acc=F32: operation(tcgen05.MmaF16BF16Op, (F16, acc), shape, ctas)  # noqa: E731
 BYTES = lambda shape, ctas=1: operation(tcgen05.MmaI8Op, (S8,), shape, ctas)  # noqa: E731
 CASES = [
-    pytest.param(HALF((128, 64)), 64, F16, ROW, id="128-f16-row"),
+    pytest.param(HALF((128, 64)), 64, F16, ROW, marks=SLOW, id="128-f16-row"),
     pytest.param(HALF((128, 64)), 64, F16, COL, id="128-f16-col"),
     pytest.param(HALF((128, 64)), 64, F32, COL, marks=SLOW, id="128-f32-col"),
     pytest.param(HALF((64, 64)), 64, F32, ROW, id="64-f32-row"),
@@ -43,7 +43,7 @@ CASES = [
 ]
 
 
-DIRECT = {"128-f16-col"}
+DIRECT = {"64-f32-row"}
 
 
 def ways():

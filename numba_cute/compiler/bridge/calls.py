@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
@@ -204,29 +204,54 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
             fn = find(abstract(receiver, None, tracer))
     except Exception:
         return None
-    if isinstance(receiver, Value) and receiver.spec[0] == "partial":
-        return None  # its own arguments would be lost
-    fn = fn.func if isinstance(fn, functools.partial) else getattr(fn, "__func__", fn)
+    if isinstance(fn, functools.partial):
+        fn = fn.func
+        if isinstance(fn, FunctionType) and fn.__code__.co_flags & inspect.CO_VARARGS:
+            return None  # which of the arguments it holds are among those, Numba does not say
+    fn = getattr(fn, "__func__", fn)
     return fn if plain.is_plain_function(fn) and plain.is_users(fn) else None
+
+
+def _held_by(receiver: Any, value: Any, tracer: Tracer) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments that what is called gives itself, by place and by name: those of a partial function."""
+    if not isinstance(receiver, Value) or receiver.spec[0] != "partial":
+        return (), {}
+    made = abstract(receiver, value, tracer)
+    return made.args, made.keywords
 
 
 def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) -> Any:
     """Return the signature of a call of a plain function that Numba compiles, with its lowering registered."""
     dispatcher = dispatcher_of(fn)
     bound = _has_receiver(key, receiver)
-    own = (receiver,) if key[0] is BoundTraced else ()
-    template, pysig, given, named = dispatcher.get_call_template((*own, *args), kws)
-    inner = template(contexts.typing_context()).apply(given, named)
-    types_ = tuple(inner.args[len(own) :])
+    first, named = _held_by(receiver, None, Tracer())
+    own = (receiver,) if key[0] is BoundTraced else tuple(map(numba_type, first))
+    held = {n: numba_type(x) for n, x in named.items() if n not in dict(kws)}
+    whole = (*own, *args), {**dict(kws), **held}
+    template, pysig, given, none = contexts.ours_if_refused(fn, whole[0], lambda: dispatcher.get_call_template(*whole))
+    inner = template(contexts.typing_context()).apply(given, none)
+    names = list(pysig.parameters)
+    rest = [i for i, n in enumerate(names) if i >= len(own) and n not in held]
+    types_ = tuple(inner.args[i] for i in rest)
 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        return context.get_function(types.Dispatcher(dispatcher), inner)(builder, values)
+        at = dict(zip(rest, values[1:] if bound else values))
+        if key[0] is BoundTraced:
+            at[0] = values[0]
+        elif own or held:
+            tracer = Tracer(context, builder)
+            parts, by_name = _held_by(receiver, values[0] if bound else None, tracer)
+            mine = {**dict(enumerate(parts)), **{names.index(n): by_name[n] for n in held}}
+            for i, x in mine.items():
+                ty = numba_type(x)
+                at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
+        return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
     _register_lowering((*key, ((receiver,) if bound else ()) + types_), lower)
     _jitted[memo] = fn
-    params = list(pysig.parameters.values())[len(own) :]
+    params = [pysig.parameters[names[i]] for i in rest]
     return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
-        pysig=pysig.replace(parameters=params)
+        pysig=inspect.Signature(params, __validate_parameters__=False)
     )
 
 

@@ -8,18 +8,24 @@ than registered with Numba, where they would be tried, and named in errors, for 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.base import OverloadSelector
-from numba.cuda.core.errors import NumbaNotImplementedError, TypingError
+from numba.cuda.core.errors import NumbaError, NumbaNotImplementedError, TypingError
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.target import CUDATypingContext
+from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
 from ...seam import plain
-from ..ground.ownership import is_own_type
+from ...seam.names import WrongArguments, other_arguments
+from ..ground.building import building_kernel, kernel
+from ..ground.errors import as_typing_error
+from ..ground.ownership import adopting, is_own_type, owns
 from .object_types import BoundTraced, Value
 from .shared_arrays import in_shared_memory
 
@@ -83,7 +89,11 @@ def _of_one_class() -> Iterator[None]:
 
 
 class CuteTypingContext(CUDATypingContext):
-    """A view of Numba's typing context: the same state, with this library's templates before Numba's own."""
+    """A view of Numba's typing context: the same state, with this library's templates before Numba's own.
+
+    Inference asks for most calls and attributes twice or more, and lowering asks again: while one function of a kernel
+    is compiled, what was found for a function and arguments of some types is remembered (`_Memory`).
+    """
 
     def __init__(self, shared: CUDATypingContext) -> None:
         self.__dict__ = shared.__dict__
@@ -98,17 +108,33 @@ class CuteTypingContext(CUDATypingContext):
             return known
         function = _FUNCTIONS.get(gv)
         if function is None or function[0] is not known:
-            joined = types.Function((*own, *(known.templates if known is not None else ())))
+            joined = _Function((*own, *(known.templates if known is not None else ())))
             function = _FUNCTIONS[gv] = (known, joined)
         return function[1]
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        if type(func) not in _REMEMBERED:
+            return self._resolved(func, args, kws)
+        return _remembered("calls", (func, args, kws), lambda: self._resolved(func, args, kws))
+
+    def _resolved(self, func: Any, args: Any, kws: Any) -> Any:
         for rule in _CALLS:
             found = rule(func, args)
             if found is not None:
                 return found
         with _of_one_class():
+            if isinstance(func, types.Dispatcher):
+                return self._call_of_device_function(func, args, kws)
             return in_shared_memory(func, super().resolve_function_type(func, args, kws))
+
+    def _call_of_device_function(self, func: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call of a device function. What may stand in a kernel may stand in one of plain
+        Numba's that it calls."""
+        py_func = func.dispatcher.py_func
+        if py_func.__code__.co_kwonlyargcount:
+            return _call_by_names(self, func.dispatcher, args, kws)
+        resolve = super().resolve_function_type
+        return ours_if_refused(py_func, args, lambda: resolve(func, args, kws))
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
         with _of_one_class():
@@ -123,6 +149,9 @@ class CuteTypingContext(CUDATypingContext):
             return super().resolve_static_getitem(value, index)
 
     def resolve_getattr(self, typ: Any, attr: str) -> Any:
+        return _remembered("attributes", (typ, (), {attr: typ}), lambda: self._attribute(typ, attr))
+
+    def _attribute(self, typ: Any, attr: str) -> Any:
         with _of_one_class():
             found = super().resolve_getattr(typ, attr)
         if found is None and attr in _OF_NUMBERS and isinstance(typ, (types.Number, types.Boolean)):
@@ -130,6 +159,15 @@ class CuteTypingContext(CUDATypingContext):
         return found
 
     def resolve_value_type(self, val: Any) -> Any:
+        if type(val) not in _NAMED or not building_kernel():
+            return self._constant(val)
+        found = _memory().found
+        key = ("constant", id(val))
+        if key not in found:
+            found[key] = self._constant(val), val  # which is kept, and its number with it
+        return found[key][0]
+
+    def _constant(self, val: Any) -> Any:
         if callable(val) and numbas_own(val) is not None:  # Numba compiles it, as an @overload says
             return super().resolve_value_type(val)
         if (
@@ -149,6 +187,39 @@ class CuteTypingContext(CUDATypingContext):
         return super().resolve_setattr(target, attr, value)
 
 
+def ours_if_refused(py_func: Any, args: Any, compiled: Callable[[], Any]) -> Any:
+    """Return what `compiled` gives, which compiles a function for arguments of these types; where Numba refuses that,
+    it is compiled as this library's."""
+    try:
+        return compiled()
+    except NumbaError:
+        if owns(py_func, args):
+            raise
+    with adopting(py_func):
+        return compiled()
+
+
+def _call_by_names(context: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Return the signature of a call of a device function that has keyword-only parameters, which Numba does not know:
+    it is compiled for its arguments in their order."""
+    fn, kws = dispatcher.py_func, dict(kws)
+    asked = inspect.signature(fn)
+    try:
+        asked.bind(*args, **kws)
+    except TypeError as e:
+        raise as_typing_error(WrongArguments(other_arguments(fn, str(e), kws))) from None
+    pysig = plain.ordinary_signature(asked)
+    given = fold_arguments(
+        pysig, args, kws,
+        lambda index, param, value: value,
+        lambda index, param, default: types.Omitted(default),
+        lambda index, param, values: types.BaseTuple.from_types(list(values)),
+    )  # fmt: skip
+    ours_if_refused(fn, given, lambda: dispatcher.compile_device(tuple(given)))
+    template = make_concrete_template(f"CallTemplate({fn.__name__})", fn.__name__, dispatcher.nopython_signatures)
+    return template(context).apply(tuple(given), {}).replace(pysig=pysig)
+
+
 def numbas_own(val: Any) -> Any:
     """Return what Numba itself takes a global for, by its own declarations and the user's `@overload`s; else None."""
     return cuda_target.typing_context._lookup_global(val)
@@ -158,8 +229,57 @@ _FUNCTIONS: dict[Any, tuple[Any, Any]] = {}
 """By operator: Numba's function type, and the one that has our templates too."""
 
 
+class _Function(types.Function):
+    """An operator or builtin with this library's templates, and Numba's after them."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        find = functools.partial(super().get_call_type, context, args, kws)
+        return _remembered("templates", (self, args, kws), find)
+
+
+_REMEMBERED = (_Function, Value, BoundTraced)
+_NAMED = (FunctionType, BuiltinFunctionType, ModuleType)
+
+
+class _Memory:
+    """What was found while one function was compiled. kernel: the kernel that it is, or is a part of. found: by kind of
+    the question, and the numbers that Numba gives to types."""
+
+    def __init__(self, kernel: Any = None) -> None:
+        self.kernel, self.found = kernel, {}  # type: ignore[var-annotated]
+
+
+_MEMORIES = [_Memory()]
+
+
+def _memory() -> _Memory:
+    if _MEMORIES[-1].kernel is not kernel():
+        _MEMORIES[-1] = _Memory(kernel())
+    return _MEMORIES[-1]
+
+
+def _remembered(kind: str, asked: tuple[Any, Any, Any], find: Callable[[], Any]) -> Any:
+    """Return what `find` finds, or found when the same was asked for. asked: a type, and types of arguments by place
+    and by name. Outside of a kernel's compilation nothing is remembered: what a name stands for may change."""
+    if not building_kernel():
+        return find()
+    found = _memory().found
+    of, args, kws = asked
+    key = (kind, of._code, *[a._code for a in args], *[(name, ty._code) for name, ty in kws.items()])
+    if key not in found:
+        found[key] = find()
+    return found[key]
+
+
+def forget() -> None:
+    """Begin another function: its options may be others than those of the last."""
+    _MEMORIES[-1] = _Memory()
+
+
+@functools.cache
 def typing_context() -> CuteTypingContext:
-    """Return the typing context of functions of this library."""
+    """Return the typing context of functions of this library: one, since Numba's templates of overloads remember by it
+    what they found."""
     return CuteTypingContext(cuda_target.typing_context)
 
 

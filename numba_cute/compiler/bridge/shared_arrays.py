@@ -2,7 +2,8 @@
 """What `cuda.shared.array` gives in functions of this library: Numba's array, of which is known where it lies.
 
 A tensor that is made of it, or of a part of it, is in shared memory: for TMA, mbarriers and LDS. The array's own
-extents and alignment are known too; those of its parts only at run time. For Numba it is an array like any other.
+extents and alignment are known too; those of its parts only at run time. For Numba it is an array like any other, but
+that a device function may return it: it is there as long as the block.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _METHODS |= {getattr(operator, f"i{n}"): f"__i{n}__" for n in ("add", "sub", "mu
 @functools.cache
 def _dispatcher(fn: Callable[..., Any], arch: str) -> Any:
     """Return the jitted form of a method; one for each target, since Numba caches by argument types alone."""
-    return cuda.jit(device=True, forceinline=True)(with_ordinary_parameters(fn))
+    return cuda.jit(device=True, forceinline=True)(with_ordinary_parameters(fn, compiled=True))
 
 
 def dispatcher_of(fn: Callable[..., Any]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from numba.cuda import types
@@ -18,6 +18,7 @@ from numba.cuda.typing.typeof import Purpose, typeof_impl
 from ... import dtypes, seam
 from ...seam import CuteError
 from ...seam.constexpr import Constexpr
+from ...seam.held import as_argument
 from . import tree
 from .leaf_types import leaf_type
 from .object_types import Value
@@ -69,6 +70,15 @@ def _extend(cls: type) -> None:
     typeof_impl.register(cls)(typeof_marked)
 
 
+_unknown: Callable[[Any, Any], Any] = typeof_impl.dispatch(object)
+
+
+def _of_method(obj: MethodType, c: Any) -> Any:
+    """Return the type of a bound method that is a kernel's argument: of what kernels hold of it."""
+    kept = as_argument(obj) if c.purpose is Purpose.argument else obj
+    return _unknown(obj, c) if kept is obj else _of_constant(kept, c)
+
+
 def _of_static_argument(obj: Constexpr, c: Any) -> Any:
     if isinstance(obj.value, (bool, int)):
         return types.literal(obj.value)
@@ -79,6 +89,7 @@ def _of_static_argument(obj: Constexpr, c: Any) -> Any:
 
 seam.tell_marked(_register_marked)
 typeof_impl.register(Constexpr)(_of_static_argument)
+typeof_impl.register(MethodType)(_of_method)
 typeof_impl.register(dtypes.Scalar)(lambda obj, c: leaf_type(obj))
 typeof_impl.register(dtypes.DType)(_of_constant)
 typeof_impl.register(seam.StaticEnum)(_of_constant)

@@ -81,6 +81,9 @@ class Tracer(Regions, Vectors):
                 outs.append(leaves if o.count is not None else leaves[0])
         return None if not outs else outs[0] if len(outs) == 1 else tuple(outs)
 
+    def either(self, compiled: Callable[[], Any], simulated: Callable[[], Any]) -> Any:
+        return compiled()
+
     def _call(self, instr: Instr, statics: dict[str, Any], operands: dict[str, Any]) -> dict[str, list[Any]]:
         asm = instr.assembly(statics, operands)
         inputs: dict[str, list[Any]] = {}
@@ -98,6 +101,8 @@ class Tracer(Regions, Vectors):
         )
         attrs = () if instr.issuer == THREAD else ("convergent",)
         got = self.builder.call(fn, args, attrs=attrs)
+        if len(rets) > 1 and self._stored_whole(asm, operands, got):
+            return {}
         values = [got] if len(rets) == 1 else [self.builder.extract_value(got, i) for i in range(len(rets))]
         by_name: dict[str, list[Any]] = {}
         for (o, _), v in zip(asm.outputs, values):
@@ -108,6 +113,17 @@ class Tracer(Regions, Vectors):
             if o.writes and isinstance(operands.get(o.name), Regs):
                 self._write_words(operands[o.name], by_name[o.name])
         return by_name
+
+    def _stored_whole(self, asm: Any, operands: dict[str, Any], got: Any) -> bool:
+        """Store what an instruction gives, a struct, into the registers of its one output operand at once, and not word
+        by word: of a wgmma 128; say whether it was done."""
+        (name, *others) = {o.name for o, _ in asm.outputs}
+        regs = operands.get(name)
+        place = self._whole(regs, got.type) if isinstance(regs, Regs) and not others else None
+        if place is None:
+            return False
+        self.builder.store(got, place)
+        return True
 
     def _operand(self, instr: Instr, o: Operand, count: int, value: Any) -> list[Any]:
         """Return the LLVM values of one input operand."""

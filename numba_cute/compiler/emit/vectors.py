@@ -69,6 +69,16 @@ class Vectors(Scalars):
             value = word if word.type == element else self.builder.bitcast(word, element)
             self.builder.store(value, self._slot(regs.file, s))
 
+    def _whole(self, regs: Regs, ty: Any) -> Any:
+        """Return the address of a span's slots as that of one value of the LLVM type `ty`, a struct; None if the span
+        has other slots than the struct members."""
+        if not isinstance(regs.start, int) or not self._on_slots(regs):
+            return None
+        element, found = element_ir(regs.file.dtype), self._slots_of(regs)
+        if len(found) != len(ty.elements) or any(e != element for e in ty.elements):
+            return None
+        return self.builder.bitcast(self._slot(regs.file, found[0]), ty.as_pointer())
+
     def read(self, regs: Regs) -> Number:
         return self.number(scalar_type(regs.dtype), lambda b: self._read(regs))
 

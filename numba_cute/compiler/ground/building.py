@@ -10,6 +10,7 @@ from typing import Any
 
 from ...seam import CuteError
 from . import errors
+from .collecting import seldom
 
 Cluster = tuple[int, int, int]
 
@@ -80,7 +81,8 @@ def want_map(argument: Any, form: Any) -> None:
 
 
 class building:
-    """While a kernel is compiled: what is known of its launch is at hand, and errors are explained.
+    """While a kernel is compiled: what is known of its launch is at hand, errors are explained, and the garbage
+    collector runs seldom.
 
     py_func: the kernel's function. launch_bounds: as `cuda.jit` takes it, the most threads of a block first.
     """
@@ -94,8 +96,10 @@ class building:
             errors.forget()
         _LAUNCHES.append((getattr(self.py_func, "__cute_cluster__", None), self.threads))
         _KERNELS.append(Kernel(self.py_func))
+        seldom.__enter__()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        seldom.__exit__()
         _LAUNCHES.pop()
         _KERNELS.pop()
         if error is not None:

@@ -3,14 +3,16 @@
 
 All that the library changes in Numba asks here first, so that a function in which nothing is of numba_cute (no
 argument, no global or closure value that its code names, no function that it calls) goes through Numba as if numba_cute
-had never been imported.
+had never been imported. A device function that Numba refuses is this library's for the functions of this library that
+call it.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -27,7 +29,21 @@ _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 
 def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
     """Say whether a function, called with arguments of these types, is this library's to compile."""
-    return any(map(is_own_type, argtypes)) or _function(py_func, set())
+    return any(py_func is f for f in _ADOPTED) or any(map(is_own_type, argtypes)) or _function(py_func, set())
+
+
+_ADOPTED: list[Any] = []
+"""The functions of Numba's that are compiled as this library's just now."""
+
+
+@contextmanager
+def adopting(py_func: Any) -> Iterator[None]:
+    """Compile a function as this library's, whatever it names."""
+    _ADOPTED.append(py_func)
+    try:
+        yield
+    finally:
+        _ADOPTED.pop()
 
 
 def _is_package(name: Any) -> bool:

@@ -14,9 +14,9 @@ from typing import Any
 
 from numba.cuda.dispatcher import _LaunchConfiguration
 
-from .launching import launched, named_stream, on_device_of
+from .launching import launched, named_stream, on_device_of, on_grid
 from .native.plans import Setting, plan
-from .native.sites import Site
+from .native.sites import Site, relate, relatives
 
 _NOTED: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """By the identity of its `griddim`, a tuple that is made for it alone: a configuration."""
@@ -24,8 +24,21 @@ _NOTED: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 def noted(configuration: Any, stream: Any) -> None:
     """Note a configuration that Numba made. stream: as the user gave it."""
-    configuration.__dict__["_cute_named"] = named_stream(stream)
+    if named_stream(stream):  # an attribute less, and nothing that asks for its __dict__, which makes reading it slower
+        configuration._cute_named = True
     _NOTED[id(configuration.griddim)] = configuration
+    known = relatives(configuration.dispatcher, _key(configuration))
+    if known:
+        _adopt(configuration)
+        for one in on_grid(known, configuration.griddim):
+            configuration._cute_site.add(one)
+
+
+def _key(configuration: Any) -> Any:
+    """What is set of a launch beside its kernel and its grid."""
+    named = getattr(configuration, "_cute_named", False)
+    stream = int(configuration.stream.handle) if named else None
+    return tuple(configuration.blockdim), configuration.sharedmem, stream
 
 
 class Configured(_LaunchConfiguration):
@@ -68,7 +81,7 @@ def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream:
     if found is None or found.griddim is not griddim or found.stream is not stream:
         launched(kernel, args, Setting(None, 0, griddim, blockdim, sharedmem, int(getattr(stream, "handle", stream))))
         return
-    named = found.__dict__.get("_cute_named", True)
+    named = getattr(found, "_cute_named", False)
     setting = Setting(None, 0, griddim, blockdim, sharedmem, int(stream.handle) if named else None)
     setting = launched(kernel, args, setting)
     dispatcher = found.dispatcher
@@ -79,8 +92,10 @@ def launch_of_numba(kernel: Any, args: Any, griddim: Any, blockdim: Any, stream:
     ):
         return
     if type(found) is _LaunchConfiguration:
-        if not found.__dict__.setdefault("_cute_launched", False):  # machine code is made for what is launched again
-            found.__dict__["_cute_launched"] = True
+        if not getattr(found, "_cute_launched", False):  # machine code is made for what is launched again
+            found._cute_launched = True
             return
         _adopt(found)
-    found._cute_site.add(plan(setting, args, args, {}))
+    made = plan(setting, args, args, {})
+    relate(dispatcher, _key(found), made)
+    found._cute_site.add(made)

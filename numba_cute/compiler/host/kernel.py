@@ -8,6 +8,7 @@ wrapping itself is in compiler/patches.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from cuda.core import ObjectCode
@@ -17,6 +18,7 @@ from numba.cuda.dispatcher import _Kernel
 from ... import dtypes
 from ...seam import CuteError
 from ...seam.constexpr import Constexpr
+from ...seam.held import as_argument
 from ..bridge.object_types import Value
 from ..ground.building import building
 from ..ground.ownership import owns
@@ -50,6 +52,8 @@ class CuteKernel(_Kernel):
     def _prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any, kernelargs: list[Any]) -> None:
         if isinstance(val, Constexpr):
             val = val.value
+        if isinstance(val, MethodType):
+            val = as_argument(val)
         if isinstance(ty, types.Literal):  # the value is in the type, and the parameter not read
             kernelargs.append(scalar_argument(types.unliteral(ty), val))
         elif isinstance(ty, Value):

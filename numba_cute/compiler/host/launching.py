@@ -31,9 +31,9 @@ from .debugging import raising_of_kernel
 from .facts import facts
 from .mapped import changes, mapped
 from .native import arrays, packing
-from .native.driver import driver as native_driver
+from .native.driver import driver as native_driver, function_of
 from .native.plans import Setting, packed_for_good, plan
-from .native.sites import Site, prepared
+from .native.sites import Site, prepared, relate, relatives
 from .recording import launch_recorded
 from .streams import core_stream
 
@@ -81,14 +81,29 @@ def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
     return None if own is not None else cluster
 
 
+PORTABLE_CLUSTER = 8
+"""CTAs of the largest cluster that every GPU with clusters runs; more are allowed for a kernel one by one."""
+
+
+def _allow_cluster(kernel: Any, cufunc: Any, shape: Any) -> None:
+    """Let the kernel run in clusters of more than 8 CTAs, if such are launched."""
+    known, device = facts(kernel), devices.get_context().device
+    x, y, z = shape or known.cluster or (1, 1, 1)
+    if x * y * z > PORTABLE_CLUSTER and device.id not in known.large:
+        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        driver.driver.cuKernelSetAttribute(attribute, 1, cufunc.handle, device.id)
+        known.large.add(device.id)
+
+
 def _settled(kernel: Any, setting: Setting) -> Setting:
     """Check a launch's setting against the kernel and the device, and fill in what the kernel knows itself."""
     cluster = _own_or_given_cluster(kernel, setting.grid, setting.cluster)
     cufunc = kernel._codelibrary.get_cufunc()
+    _allow_cluster(kernel, cufunc, cluster)
     return replace(
         setting,
         kernel=kernel,
-        handle=int(cufunc.handle),
+        handle=function_of(cufunc.handle),
         cluster=cluster,
         smem=_check_smem(kernel, cufunc, setting.smem),
     )
@@ -154,9 +169,29 @@ def on_device_of(args: Any) -> Iterator[None]:
         yield
 
 
+_MOST_LAUNCHES = 128
+"""That a kernel remembers: as many as Numba's."""
+
+
 def named_stream(stream: Any) -> bool:
     """Say whether a launch names its stream: 0 is the default one, which is that of the arguments' libraries."""
     return not (type(stream) is int and stream == 0) and stream is not None
+
+
+def _beside_grid(setting: Setting) -> Any:
+    """What is set of a launch beside its kernel and its grid."""
+    return tuple(setting.block), setting.smem, setting.stream, setting.cluster, setting.pdl
+
+
+def on_grid(plans: list[Any], grid: Any) -> list[Any]:
+    """Return the plans of launches on other grids as those of launches on this one, the first to be tried last: those
+    for whose clusters it will do."""
+    found = []
+    for one in reversed(plans):
+        cluster = facts(one.setting.kernel).cluster or one.setting.cluster or (1, 1, 1)
+        if not any(g % c for g, c in zip(grid, cluster)):
+            found.append(one.on_grid(grid))
+    return found
 
 
 class Launch:
@@ -179,13 +214,30 @@ class Launch:
         self._setting = Setting(None, 0, grid, block, smem, handle, self.cluster, pdl)
         self._site: Site | None = None
         self._launched = False
-        self._launch: Callable[..., None] = self._slowly
+        self._launch: Callable[..., None] = self._first
 
     def _compiled(self, args: Any) -> Any:
         dispatcher = self.kernel._select_launch_config_dispatcher(self.configuration)
         found = _dispatcher.Dispatcher._cuda_call(dispatcher, *args, **{_LAUNCH_CONFIG_KW: self.configuration})
         dispatcher._update_launch_config_sensitivity(found, self.configuration)
         return found
+
+    def _first(self, *given: Any, **named: Any) -> None:
+        """Launch for the first time, by the plans of launches on other grids, if there are any."""
+        self._launch = self._slowly
+        known = on_grid(relatives(self.kernel, _beside_grid(self._setting)), self.grid)
+        if known:
+            self._at_site(known)
+        self._launch(*given, **named)
+
+    def _at_site(self, plans: list[Any]) -> None:
+        """Launch in machine code from now on."""
+        if self._site is None:
+            self._site = Site(self._slowly, self.kernel)
+            self._launch = self._site.call
+            self._launched = True
+        for one in plans:
+            self._site.add(one)
 
     def _slowly(self, *given: Any, **named: Any) -> None:
         """Launch what no plan is of, and make one of it."""
@@ -201,10 +253,9 @@ class Launch:
             if not self._launched:  # machine code is made for what is launched again
                 self._launched = True
                 return
-            if self._site is None:
-                self._site = Site(self._slowly, self.kernel)
-                self._launch = self._site.call
-            self._site.add(plan(setting, given, args, changes(self.kernel, whole, args)))
+            made = plan(setting, given, args, changes(self.kernel, whole, args))
+            relate(self.kernel, _beside_grid(self._setting), made)
+            self._at_site([made])
 
     def __call__(self, *args: Any, **named: Any) -> None:
         self._launch(*args, **named)
@@ -248,4 +299,16 @@ def launch(kernel: Any, *, grid: Any, block: Any, cluster: Any = None, smem: int
     CuteError, here or by the call: a cluster that is none or is not the kernel's, a grid that is no multiple of it,
     less shared memory than the kernel's allocations take, or more than the device has.
     """
-    return Launch(kernel, grid, block, cluster, smem, stream, pdl)
+    if type(stream) is not int or type(smem) is not int or getattr(kernel, "__self__", None) is not None:
+        return Launch(kernel, grid, block, cluster, smem, stream, pdl)
+    key = grid, block, cluster, smem, stream, pdl
+    try:
+        known = kernel.__dict__.setdefault("_cute_launches", {})
+        return known[key]  # type: ignore[no-any-return]
+    except (AttributeError, TypeError):  # no kernel, or a list
+        return Launch(kernel, *key)
+    except KeyError:
+        made = Launch(kernel, *key)
+        if len(known) < _MOST_LAUNCHES:
+            known[key] = made
+        return made

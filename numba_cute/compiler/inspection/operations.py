@@ -21,7 +21,6 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.lowering import CUDALower
 
 from ... import seam
-from ...seam.whose import is_library
 from ..bridge.object_types import BoundJitted, BoundTraced, StructRef, Value
 from .described import described
 from .spelled import spelling
@@ -247,8 +246,8 @@ def _part(obj: Any) -> str:
     marked = seam.part_of(obj)
     if marked is not None:
         return f"{marked}."
-    module = obj.__module__ or type(obj).__module__
-    return _ROOMS.get(module.split(".")[1], "cute.") if is_library(module) else "call @"
+    package, _, rest = (obj.__module__ or type(obj).__module__).partition(".")
+    return _ROOMS.get(rest.partition(".")[0], "cute.") if package == "numba_cute" else "call @"
 
 
 def _method(bound: Any) -> str:

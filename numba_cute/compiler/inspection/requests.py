@@ -24,7 +24,7 @@ ANSWERED = ("cast", "select", "compare", "read", "vector", "pack", "bitcast", "l
 DONE = ("write", "fill", "unvector", "store", "copy_to_regs", "copy_from_regs")
 """Requests that do something."""
 UNKNOWN = ("flag", "static_smem", "smem_base", "smem_needs", "allocate_smem", "at_exit", "tensor_map", "told",
-           "timeline", "printf")  # fmt: skip
+           "timeline", "printf", "either")  # fmt: skip
 """Requests that are the kernel's own: not told."""
 
 

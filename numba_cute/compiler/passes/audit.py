@@ -28,9 +28,10 @@ class Audit(AnalysisPass):
         lowering(state.func_id.func)
         if any(isinstance(t, Value) for t in state.typemap.values()):
             try:
+                made = _steps(state.func_ir, state.typemap)
                 with seam.running(Tracer()):
                     for audit in steps.AUDITS:
-                        audit(_steps(state.func_ir, state.typemap), lambda var: _value(state.typemap, var))
+                        audit(made, lambda var: _value(state.typemap, var))
             except CuteError as e:
                 line = getattr(e, "line", None)
                 raise e if line is None else at_line(e, state.func_ir.loc.filename, line) from None

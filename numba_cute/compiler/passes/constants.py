@@ -60,7 +60,7 @@ class Constants:
     """
 
     def __init__(self, blocks: dict[int, Any], args: Any) -> None:
-        self._definitions, self._args = Definitions(blocks), args
+        self._definitions, self.args = Definitions(blocks), args
         self._found: dict[Place, Any] = {}
 
     def of(self, var: Any, use: Place) -> Any:
@@ -116,11 +116,10 @@ class Constants:
 
     def _assigned(self, place: Place) -> Any:
         """Return the value that the assignment at a place gives."""
-        if place not in self._found:
-            self._found[place] = NotConstant  # while it is looked for: what depends on itself may change
-            with contextlib.suppress(NotConstant):
-                self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
-        found = self._found[place]
+        found = self._found.get(place, self)
+        if found is self:  # it was not looked for
+            self._found[place] = NotConstant  # while it is: what depends on itself may change
+            found = self._found[place] = self._right_hand_side(self._definitions.at(place).value, place)
         if found is NotConstant:
             raise NotConstant
         return found
@@ -149,7 +148,7 @@ class Constants:
     def _argument(self, index: int) -> Any:
         """Return what an argument's type says of it: a literal, None, a default; of what is `static`, all but its
         run-time parts, which are _Unknown."""
-        ty = self._args[index] if index < len(self._args) else None
+        ty = self.args[index] if index < len(self.args) else None
         if isinstance(ty, types.Literal):
             return ty.literal_value
         if isinstance(ty, types.NoneType):

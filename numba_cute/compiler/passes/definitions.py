@@ -8,18 +8,16 @@ what holds of every assignment that reaches that use.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.cuda.core import ir
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A statement: its block's label and its index there."""
 
     label: int
-    index: int
+    index: int  # type: ignore[assignment]  # which hides a tuple's method
 
 
 def statements(blocks: dict[int, Any]) -> Iterator[tuple[Place, Any]]:
@@ -37,10 +35,12 @@ class Definitions:
         self._blocks = blocks
         self._places: dict[str, list[Place]] = {}
         self._in_block: dict[tuple[int, str], list[int]] = {}
-        for place, inst in statements(blocks):
-            if isinstance(inst, ir.Assign):
-                self._places.setdefault(inst.target.name, []).append(place)
-                self._in_block.setdefault((place.label, inst.target.name), []).append(place.index)
+        for label in sorted(blocks):
+            for index, inst in enumerate(blocks[label].body):
+                if type(inst) is ir.Assign:
+                    name = inst.target.name
+                    self._places.setdefault(name, []).append(Place(label, index))
+                    self._in_block.setdefault((label, name), []).append(index)
         self._into: dict[int, list[int]] = {label: [] for label in blocks}
         for label, block in blocks.items():
             for target in block.terminator.get_targets():

@@ -12,16 +12,18 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.core import ir, postproc
 from numba.cuda.core.compiler_machinery import FunctionPass, register_pass
-from numba.cuda.core.errors import ConstantInferenceError
+from numba.cuda.core.errors import ConstantInferenceError, NumbaError
 from numba.cuda.core.ir_utils import build_definitions
 
+from ...seam import CuteError
 from . import branches, prints, ranges, sequences, tables, unroll
 from .constants import Constants, NotConstant
-from .definitions import Place, statements
+from .definitions import statements
 from .fields import keep_varying
 from .members import keep_members
 from .once import take_once
@@ -39,20 +41,21 @@ class KeepConstants(FunctionPass):
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        func_ir = state.func_ir
+        func_ir, known = state.func_ir, _Known(state)
         changed = prints.print_compiling(func_ir)
         changed |= ranges.plain_ranges(func_ir, state.args)
         changed |= sequences.tuples_for_lists(func_ir)
         changed |= _constant_slices(func_ir)
-        changed |= _settle(func_ir, state.args)
-        changed |= keep_members(func_ir, state.args)
-        changed |= keep_varying(func_ir, Constants(func_ir.blocks, state.args))
-        changed |= keep_arguments(func_ir, Constants(func_ir.blocks, state.args))
-        while _take_static_branches(state) or _unroll_one(state):
+        changed |= _settle(known)
+        changed |= known.after(keep_members)
+        changed |= known.after(keep_varying)
+        changed |= known.after(keep_arguments)
+        while _take_static_branches(state, known) or _unroll_some(state, known):
             changed = True
+            known.forget()
             sequences.tuples_for_lists(func_ir)
-            _settle(func_ir, state.args)  # arithmetic on the indices, tuples that they index, branches on them
-            keep_members(func_ir, state.args)
+            _settle(known)  # arithmetic on the indices, tuples that they index, branches on them
+            known.after(keep_members)
         if changed:
             unroll.tidy(func_ir)
             func_ir._definitions = build_definitions(func_ir.blocks)
@@ -60,40 +63,76 @@ class KeepConstants(FunctionPass):
         return changed
 
 
-def _settle(func_ir: Any, args: Any) -> bool:
+class _Known:
+    """What is known of a function's variables: found once for each state of its IR."""
+
+    def __init__(self, state: Any) -> None:
+        self.func_ir, self._args = state.func_ir, state.args
+        self._now: Constants | None = None
+
+    def now(self) -> Constants:
+        """Return what is known of the IR as it is."""
+        if self._now is None:
+            self._now = Constants(self.func_ir.blocks, self._args)
+        return self._now
+
+    def forget(self) -> None:
+        """Note that statements were added, moved or taken away, or mean something else."""
+        self._now = None
+
+    def after(self, step: Callable[[Any, Constants], bool]) -> bool:
+        """Take a step that may change the IR by what is known; say whether it did."""
+        changed = step(self.func_ir, self.now())
+        if changed:
+            self.forget()
+        return changed
+
+
+def _settle(known: _Known) -> bool:
     """Fold constants and leave out what is not reached because of them, until nothing changes."""
-    changed = _fold(func_ir, args)
-    changed |= tables.look_up(func_ir, Constants(func_ir.blocks, args))
-    while branches.prune_known(func_ir, Constants(func_ir.blocks, args)):
+    changed = _fold(known)
+    changed |= known.after(tables.look_up)
+    while known.after(branches.prune_known):
         changed = True
-        _fold(func_ir, args)  # of a variable that is set on one way alone
+        _fold(known)  # of a variable that is set on one way alone
     return changed
 
 
-def _take_static_branches(state: Any) -> bool:
+def _take_static_branches(state: Any, known: _Known) -> bool:
     """Leave out what is not reached because of conditions that only types tell."""
-    known = Constants(state.func_ir.blocks, state.args)
-    return branches.prune_typed(state.func_ir, known, TypedConstants(state), unroll.pending(state.func_ir, known))
+    func_ir, now = state.func_ir, known.now()
+    return branches.prune_typed(func_ir, now, TypedConstants(state), unroll.pending(func_ir, now))
 
 
-def _unroll_one(state: Any) -> bool:
-    """Unroll the outermost `range_constexpr` loop or loop over a tuple, so that an inner bound may be an outer index's
-    copy; False if there is none."""
+def _unroll_some(state: Any, facts: _Known) -> bool:
+    """Unroll the outermost `range_constexpr` loops, so that an inner bound may be an outer index's copy, as far as
+    their bounds are known; or the first loop over a tuple. False if there is none."""
     func_ir = state.func_ir
-    known, typed = Constants(func_ir.blocks, state.args), TypedConstants(state)
+    known, typed = facts.now(), TypedConstants(state)
     loops = sequences.Sequences(func_ir, known, typed)
-    for label in sorted(func_ir.blocks):
-        for at, inst in enumerate(func_ir.blocks[label].body):
-            expr, place = inst.value if isinstance(inst, ir.Assign) else None, Place(label, at)
-            if not isinstance(expr, ir.Expr):
-                continue
-            if expr.op == "call" and unroll.is_range(expr, place, known):
+    found: list[tuple[unroll.Loop, unroll.Items]] = []
+    taken: set[int] = set()
+    for place, inst in list(statements(func_ir.blocks)):
+        expr = inst.value if isinstance(inst, ir.Assign) else None
+        if not isinstance(expr, ir.Expr) or expr.op not in ("call", "getiter") or place.label in taken:
+            continue
+        if expr.op == "call" and unroll.is_range(expr, place, known):
+            try:
+                loop = unroll.loop_at(func_ir.blocks, loops.cfg, place.label, place.index)
                 items = [ir.Const(i, expr.loc) for i in unroll.indices(expr, place, known, typed)]
-                unroll.unroll(func_ir, label, at, items)
+            except (CuteError, NumbaError):  # it may be said by what is known when those before it are unrolled
+                if found:
+                    break
+                raise
+            found.append((loop, items))
+            taken |= loop.inside
+        elif expr.op == "getiter" and not loops.stays(place):
+            if found:
+                break
+            if take_once(func_ir, place, known) or loops.unroll_at(place):
                 return True
-            if expr.op == "getiter" and (take_once(func_ir, place, known) or loops.unroll_at(place)):
-                return True
-    return False
+    unroll.unroll_all(func_ir, found)
+    return bool(found)
 
 
 def _constant_slices(func_ir: Any) -> bool:
@@ -113,11 +152,11 @@ def _constant_slices(func_ir: Any) -> bool:
     return changed
 
 
-def _fold(func_ir: Any, args: Any) -> bool:
+def _fold(facts: _Known) -> bool:
     """Replace arithmetic on constant ints, and ints read from modules and constant objects, by constants; constant
     tuples by those of literals."""
-    known, changed = Constants(func_ir.blocks, args), False
-    for place, inst in statements(func_ir.blocks):
+    known, changed = facts.now(), False
+    for place, inst in statements(facts.func_ir.blocks):
         if not isinstance(inst, ir.Assign):
             continue
         known.learn(place)
@@ -129,9 +168,12 @@ def _fold(func_ir: Any, args: Any) -> bool:
         except NotConstant:
             continue
         if type(value) in (int, bool):
-            inst.value = ir.Const(value, inst.loc)
+            inst.value = ir.Const(value, inst.loc)  # which gives what `known` has
             changed = True
-    return _expand_tuples(func_ir) or changed
+    if _expand_tuples(facts.func_ir):
+        facts.forget()
+        changed = True
+    return changed
 
 
 # ---------------------------------------------------------------- tuples

@@ -33,22 +33,25 @@ def _of_member(obj: Member, c: Any) -> Value:
     return Value(("const", type(obj.member), obj.member))
 
 
-def keep_members(func_ir: Any, args: Any) -> bool:
-    """Give calls the members that they name, and write the members that this function is given where it reads them."""
-    known, changed = Constants(func_ir.blocks, args), False
+def keep_members(func_ir: Any, known: Constants) -> bool:
+    """Give calls the members that they name, and write the members that this function is given where it reads them; say
+    whether there is one."""
+    changed = False
+    bodies: dict[int, list[Any]] = {}  # which take their places at the end: until then `known` looks statements up
     for label, block in func_ir.blocks.items():
-        body: list[Any] = []
+        body = bodies[label] = []
         for at, inst in enumerate(block.body):
             value = inst.value if isinstance(inst, ir.Assign) else None
             if isinstance(value, ir.Arg):
-                member = _given(args, value.index)
+                member = _given(known.args, value.index)
                 if member is not None:
                     inst.value, changed = ir.Global(f"{type(member).__name__}.{member.name}", member, inst.loc), True
             elif isinstance(value, ir.Expr) and value.op == "call":
                 body += (made := _written(value, Place(label, at), known, block.scope))
                 changed |= bool(made)
             body.append(inst)
-        block.body = body
+    for label, body in bodies.items():
+        func_ir.blocks[label].body = body
     return changed
 
 

@@ -35,6 +35,11 @@ def take_once(func_ir: Any, place: Place, known: Constants) -> bool:
     return True
 
 
+def runs_once(over: Any, place: Place, known: Constants) -> bool:
+    """Say whether a loop over a variable runs at most once."""
+    return _stop(over, place, known) is not None
+
+
 def _stop(over: Any, place: Place, known: Constants) -> Any:
     """Return the variable that says how often a loop runs, where that is at most once; None for any other."""
     call, at = _call(over, place, known, builtins.range)

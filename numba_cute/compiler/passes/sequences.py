@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops and comprehensions over tuples in Numba IR, before SSA, and the lists that grow in them.
 
-`for t in (a, b):` over anything but numbers is copied, one copy an item, since the items have types of their own; so is
-every comprehension, over a `range` too. A list is a tuple (a kernel has no lists of its own): once its loop is copied,
-`list.append(x)` is `list = list + (x,)`.
+`for t in (a, b):` is copied, one copy an item, since the items have types of their own, or are static; over numbers of
+run time, or many, it is Numba's loop. Every comprehension is copied too, over a `range` as well. A list is a tuple (a
+kernel has no lists of its own): once its loop is copied, `list.append(x)` is `list = list + (x,)`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from numba.cuda.core import ir
 from numba.cuda.core.analysis import compute_cfg_from_blocks
 from numba.cuda.core.ir_utils import build_definitions, replace_vars
 
+from ... import seam
 from ...seam import CuteError
 from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place, statements
+from .once import runs_once
 from .typed_constants import TypedConstants
 from .unroll import indices, unroll
 
 _MAKERS = (enumerate, zip, reversed)
+_FEW = 64
+"""Loops over at most so many static numbers are copied."""
 _NUMBERS = (types.Number, types.Boolean, types.IntegerLiteral, types.BooleanLiteral)
 
 
@@ -34,7 +38,7 @@ class Sequences:
 
     def __init__(self, func_ir: Any, known: Constants, typed: TypedConstants) -> None:
         self._ir, self._known, self._typed = func_ir, known, typed
-        self._cfg = compute_cfg_from_blocks(func_ir.blocks)
+        self.cfg = compute_cfg_from_blocks(func_ir.blocks)
 
     def unroll_at(self, place: Place) -> bool:
         """Unroll the loop over what the statement at a place makes an iterator of, if it is to be copied; say whether
@@ -61,10 +65,22 @@ class Sequences:
         _drop_makers(self._ir.blocks)
         return True
 
+    def stays(self, place: Place) -> bool:
+        """Say, without asking for types, whether the loop over what the statement at a place makes an iterator of is
+        left as it is now: one over a `range` in which no list grows, and which may run more than once; or one over
+        `range_constexpr`, which is unrolled by its call."""
+        over = self._ir.blocks[place.label].body[place.index].value.value
+        function = self._called(over, place)[0]
+        if function is seam.range_constexpr:
+            return True
+        if function is not builtins.range or runs_once(over, place, self._known):
+            return False
+        return not self._grows(self._ir.blocks[place.label])
+
     def _grows(self, block: Any) -> bool | None:
         """Say whether a list grows in the loop that follows a block; None if none follows."""
         targets = block.terminator.get_targets() if isinstance(block.terminator, ir.Jump) else ()
-        loop = self._cfg.loops().get(targets[0]) if targets else None
+        loop = self.cfg.loops().get(targets[0]) if targets else None
         if loop is None:
             return None
         return any(True for b in loop.body for _ in _appends(self._ir.blocks[b]))
@@ -84,7 +100,7 @@ class Sequences:
         return [ir.Const(i, made.loc) for i in indices(call, at, self._known, self._typed)]
 
     def _is_plain(self, over: Any, place: Place) -> bool:
-        """Say whether a loop is one of Numba's: over numbers, or over what is no tuple."""
+        """Say whether a loop is one of Numba's: over many numbers, or those of run time, or what is no tuple."""
         function, call = self._called(over, place)
         if function is builtins.range:  # asked first: types take long to find
             return True
@@ -98,7 +114,8 @@ class Sequences:
             value = self._known.of(over, place)
         except NotConstant:
             return not self._of_tuples(over, place)
-        return not isinstance(value, tuple) or all(isinstance(x, (int, float)) for x in value)
+        numbers = isinstance(value, tuple) and all(isinstance(x, (int, float)) for x in value)
+        return not isinstance(value, tuple) or (numbers and len(value) > _FEW)
 
     def _of_tuples(self, over: Any, place: Place) -> bool:
         """Say whether a variable's type is a tuple of more than numbers."""

@@ -14,13 +14,13 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels
-from numba.cuda.core.ssa import reconstruct_ssa
 from numba.cuda.core.typed_passes import type_inference_stage
 
 from ...seam import CuteError
 from ..ground.errors import lies_before
 from .constants import FAULTS, NotConstant
 from .definitions import Place, statements
+from .single import in_ssa_form
 
 
 class Refused(Exception):
@@ -72,7 +72,7 @@ class TypedConstants:
         }
         merge_adjacent_blocks(func_ir.blocks)  # the reconstruction goes down a chain of blocks by recursion
         func_ir.blocks = rename_labels(func_ir.blocks)
-        func_ir = reconstruct_ssa(func_ir)
+        func_ir.blocks = in_ssa_form(func_ir.blocks)
         assigned = {i.target.name: i.value for _, i in statements(func_ir.blocks) if isinstance(i, ir.Assign)}
         typed = self._typed(func_ir)
         return {use: {n: _type(a, typed, assigned) for n, a in named.items()} for use, named in read.items()}

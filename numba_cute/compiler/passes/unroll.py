@@ -8,10 +8,10 @@ whole.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.cuda.core import ir
-from numba.cuda.core.analysis import compute_cfg_from_blocks, compute_use_defs
+from numba.cuda.core.analysis import compute_cfg_from_blocks
 from numba.cuda.core.ir_utils import merge_adjacent_blocks, rename_labels, replace_vars_stmt
 
 from ... import seam
@@ -21,6 +21,7 @@ from ..ground.errors import located
 from .constants import Constants, NotConstant
 from .definitions import Place
 from .typed_constants import Refused, TypedConstants, copied_statement
+from .uses import of_block
 
 LIMIT = 4096
 Items = list[Any]
@@ -97,25 +98,72 @@ def follows(func_ir: Any, block: Any) -> bool:
     return isinstance(block.terminator, ir.Jump) and block.terminator.target in loops
 
 
-def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
-    """Copy a loop's body, one copy an item.
+class Loop(NamedTuple):
+    """A loop that is to be copied. entry, at: the block before it and the position in it of what makes the iterator,
+    which is left out. chain: its header, through the empty blocks that a long jump in the bytecode (EXTENDED_ARG)
+    leaves before it. body: the labels of one iteration."""
 
-    entry, at: the block before the loop and the position in it of what makes the iterator, which is left out. items:
-    right-hand sides, which the loop's variable gets one after the other. guard: a variable; where it is false no copy
-    runs. CuteError: no loop follows.
-    """
-    blocks = func_ir.blocks
+    entry: int
+    at: int
+    chain: list[int]
+    body: list[int]
+
+    @property
+    def inside(self) -> set[int]:
+        """The labels of its blocks."""
+        return {*self.chain, *self.body}
+
+
+def loop_at(blocks: dict[int, Any], cfg: Any, entry: int, at: int) -> Loop:
+    """Return the loop that follows a block, whose statement at `at` makes its iterator. cfg: the blocks' graph.
+    CuteError: no loop follows."""
     before = blocks[entry]
-    cfg = compute_cfg_from_blocks(blocks)
     header = before.terminator.get_targets()[0]
     loop = cfg.loops().get(header) if isinstance(before.terminator, ir.Jump) else None
     if loop is None:
         raise located(CuteError("range_constexpr: use it as `for i in range_constexpr(n):`"), before.body[at].loc)
     chain = _headers(blocks, header)
-    head = blocks[chain[-1]]
+    return Loop(entry, at, chain, sorted(_iteration(cfg, loop, blocks[chain[-1]].terminator.truebr) - set(chain)))
+
+
+def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -> None:
+    """Copy a loop's body, one copy an item.
+
+    entry, at: as for `loop_at`. items: right-hand sides, which the loop's variable gets one after the other. guard: a
+    variable; where it is false no copy runs. CuteError: no loop follows.
+    """
+    loop = loop_at(func_ir.blocks, compute_cfg_from_blocks(func_ir.blocks), entry, at)
+    _copy(func_ir.blocks, loop, items, guard, _Flow())
+    func_ir.blocks = rename_labels(func_ir.blocks)
+
+
+def unroll_all(func_ir: Any, found: list[tuple[Loop, Items]]) -> None:
+    """Copy the bodies of loops that have no block in common, each for its items."""
+    flow = _Flow()
+    for loop, items in found:
+        _copy(func_ir.blocks, loop, items, None, flow)
+    func_ir.blocks = rename_labels(func_ir.blocks)
+
+
+class _Flow:
+    """The names that blocks use and set, each found once while the block is as it was."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[list[Any], tuple[set[str], set[str]]]] = {}
+
+    def of(self, block: Any) -> tuple[set[str], set[str]]:
+        """Return the names that a block reads and does not set before, and those that it sets."""
+        known = self._found.get(id(block.body))
+        if known is None:
+            known = self._found[id(block.body)] = block.body, of_block(block)
+        return known[1]
+
+
+def _copy(blocks: dict[int, Any], loop: Loop, items: Items, guard: Any, flow: _Flow) -> None:
+    before, chain, body = blocks[loop.entry], loop.chain, loop.body
+    header, head = chain[0], blocks[chain[-1]]
     first, after = head.terminator.truebr, head.terminator.falsebr
-    body = sorted(_iteration(cfg, loop, first) - set(chain))
-    own = _own_variables(blocks, header, {*body, *chain})
+    own = _own_variables(blocks, header, loop.inside, flow)
     step = max(blocks) + 1
     exit_label = (len(items) + 1) * step
     for k, item in enumerate(items):
@@ -126,12 +174,11 @@ def unroll(func_ir: Any, entry: int, at: int, items: Items, guard: Any = None) -
         for label in body:
             blocks[relabel[label]] = _copied(blocks[label], relabel, names)
     blocks[exit_label] = _opening(head, None, after, {})
-    for label in [*chain, *body]:
+    for label in loop.inside:
         del blocks[label]
-    before.body = _without_iterator(before.body[:-1], at)
+    before.body = _without_iterator(before.body[:-1], loop.at)
     start = step + header if items else exit_label
     before.append(ir.Jump(start, before.loc) if guard is None else ir.Branch(guard, start, exit_label, before.loc))
-    func_ir.blocks = rename_labels(blocks)
 
 
 def _headers(blocks: dict[int, Any], header: int) -> list[int]:
@@ -159,16 +206,15 @@ def _iteration(cfg: Any, loop: Any, first: int) -> set[int]:
     return found
 
 
-def _own_variables(blocks: dict[int, Any], header: int, inside: set[int]) -> list[str]:
+def _own_variables(blocks: dict[int, Any], header: int, inside: set[int], flow: _Flow) -> list[str]:
     """Find the variables that live within one iteration: each copy gets its own, whose constants are constants."""
-    flow = compute_use_defs(blocks)
-    defined = set().union(*(flow.defmap[label] for label in inside))
+    defined = set().union(*(flow.of(blocks[label])[1] for label in inside))
     for label in blocks.keys() - inside:
-        defined -= flow.usemap[label]
-    return sorted(defined - _needed_at(flow, blocks, header, inside))
+        defined -= flow.of(blocks[label])[0]
+    return sorted(defined - _needed_at(blocks, header, inside, flow))
 
 
-def _needed_at(flow: Any, blocks: dict[int, Any], header: int, inside: set[int]) -> set[str]:
+def _needed_at(blocks: dict[int, Any], header: int, inside: set[int], flow: _Flow) -> set[str]:
     """Return the variables whose value at the loop's header some block of the loop uses: those carried between
     iterations."""
     needed: dict[int, set[str]] = {label: set() for label in inside}
@@ -177,7 +223,8 @@ def _needed_at(flow: Any, blocks: dict[int, Any], header: int, inside: set[int])
         changed = False
         for label in sorted(inside, reverse=True):
             after = (needed[t] for t in blocks[label].terminator.get_targets() if t in inside)
-            now = flow.usemap[label] | (set().union(*after) - flow.defmap[label])
+            used, defined = flow.of(blocks[label])
+            now = used | (set().union(*after) - defined)
             if now != needed[label]:
                 needed[label], changed = now, True
     return needed[header]

@@ -199,8 +199,13 @@ class TensorMapRecord(Leaf):
         if self.interleave == "32B" and self.swizzle != "32B":
             raise CuteError(f"tensor map: interleave '32B' needs swizzle '32B', not {self.swizzle!r}")
 
+    @property
+    def address_unit(self) -> int:
+        """The bytes that the address and the strides are multiples of."""
+        return 32 if self.interleave == "32B" or self.unpacked else 16
+
     def _check_memory(self) -> None:
-        unit = 32 if self.interleave == "32B" or self.unpacked else 16
+        unit = self.address_unit
         why = "" if unit == 16 else " (unpacked elements)" if self.unpacked else " (interleave '32B')"
         if self.address % unit:
             raise CuteError(

@@ -11,6 +11,7 @@ from ...atoms.op import OPERAND_MODES
 from ...dtypes import DType
 from ...layout import ComposedLayout, Layout
 from ...seam import CuteError
+from ...seam.casting import derived
 from ...tensor.tensor import Tensor
 from .tma import TmaInfo, global_pointer, one_stage, split_swizzle, tma_info
 from .tma_ops import TmaCopyOp
@@ -43,7 +44,7 @@ def mma_tile(tiled_mma: TiledMma, operand: str, tile: Layout, smem: Layout) -> t
 
 
 def _atom(
-    operand: str, op: Any, gmem_tensor: Tensor, smem_layout: Any, mma_tiler_mnk: Any, tiled_mma: Any,
+    gmem_tensor: Tensor, operand: str, op: Any, smem_layout: Any, mma_tiler_mnk: Any, tiled_mma: Any,
     cluster_shape_vmnk: Any, internal_type: DType | None,
 ) -> TmaInfo:  # fmt: skip
     what = f"make_tiled_tma_atom_{operand}"
@@ -82,7 +83,8 @@ def make_tiled_tma_atom_A(  # noqa: N802 - CuTe's name
     internal_type: the type that TMA takes the elements for, of the same width. Call it on the host; pass both results
     to the kernel. Raises CuteError for layouts that do not hold the tile, and as cpasync.make_tiled_tma_atom does.
     PTX cp.async.bulk.tensor, sm_90."""
-    return _atom("A", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+    given = (op, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+    return derived(_atom, gmem_tensor, "A", *given)  # type: ignore[no-any-return]
 
 
 def make_tiled_tma_atom_B(  # noqa: N802
@@ -98,7 +100,8 @@ def make_tiled_tma_atom_B(  # noqa: N802
     """Make the TMA atom of `op` that loads tiles of operand B, `gmem_tensor` (N, K), as `tiled_mma` takes them from
     shared memory, and the tensor of its coordinates. smem_layout, mma_tiler_mnk, cluster_shape_vmnk, internal_type: as
     of make_tiled_tma_atom_A, but blocks of the cluster along M share a tile. PTX cp.async.bulk.tensor, sm_90."""
-    return _atom("B", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+    given = (op, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+    return derived(_atom, gmem_tensor, "B", *given)  # type: ignore[no-any-return]
 
 
 def make_tiled_tma_atom_C(  # noqa: N802
@@ -114,4 +117,5 @@ def make_tiled_tma_atom_C(  # noqa: N802
     """Make the TMA atom of `op`, a load or store, for tiles of C or D, `gmem_tensor` (M, N), and the tensor of its
     coordinates. smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type: as of make_tiled_tma_atom_A,
     but no block shares a tile. PTX cp.async.bulk.tensor, sm_90."""
-    return _atom("C", op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+    given = (op, smem_layout, mma_tiler_mnk, tiled_mma, cluster_shape_vmnk, internal_type)
+    return derived(_atom, gmem_tensor, "C", *given)  # type: ignore[no-any-return]

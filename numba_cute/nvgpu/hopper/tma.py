@@ -13,6 +13,7 @@ from ...dtypes import DType, Uint8
 from ...isa.facts.tensormap import RefusedTensorMap, TensorMapRecord, check_reduction, reduced_as
 from ...layout import ComposedLayout, Layout, Swizzle
 from ...seam import known_as, static
+from ...seam.casting import CASTING, run
 from ...seam.words import how_static
 from ...tensor.pointer import AddressSpace, Pointer, check_writable
 from ...tensor.tensor import Tensor
@@ -85,6 +86,18 @@ def make_tiled_tma_atom(
     (W) next; the tensor may have six modes. Call it on the host; pass both results to the kernel. Raises CuteError for
     what TMA cannot copy: unaligned arrays, a swizzle or a run of elements that it does not have, more than five
     dimensions. PTX cp.async.bulk.tensor, sm_90."""
+    options = (oob_fill, l2_promotion, interleave)
+    cast = CASTING.derived if seam.current_or(None) is None else run  # as `derived` does, which costs a call more
+    return cast(  # type: ignore[no-any-return]
+        _tiled, gmem_tensor, op, smem_layout, cta_tiler, num_multicast, internal_type, element_strides, options
+    )
+
+
+def _tiled(
+    gmem_tensor: Tensor, op: TmaCopyOp, smem_layout: Any, cta_tiler: Any, num_multicast: int,
+    internal_type: DType | None, element_strides: tuple[int, ...] | None, options: tuple[str, str, str],
+) -> TmaInfo:  # fmt: skip
+    """As make_tiled_tma_atom. options: oob_fill, l2_promotion, interleave."""
     need(_WHAT, isinstance(op, TmaCopyOp), f"op {op!r} is not a TMA tensor operation such as CopyBulkTensorTileG2SOp()")
     ptr = global_pointer(gmem_tensor)
     tiler = cta_tiler if isinstance(cta_tiler, tuple) else (cta_tiler,)
@@ -104,9 +117,9 @@ def make_tiled_tma_atom(
         f"smem_layout {plain} has {layout.size(plain)} elements, but cta_tiler {cta_tiler} has {layout.size(tile)}; "
         "give the layout of one tile, or of several with the stages in a further mode",
     )
-    options = {"swizzle": swizzle, "oob_fill": oob_fill, "l2_promotion": l2_promotion, "interleave": interleave}
+    named = {"swizzle": swizzle, **dict(zip(("oob_fill", "l2_promotion", "interleave"), options))}
     return tma_info(
-        op, gmem_tensor, ptr, smem_layout, plain, tile, num_multicast, internal_type, element_strides, options
+        op, gmem_tensor, ptr, smem_layout, plain, tile, num_multicast, internal_type, element_strides, named
     )
 
 

@@ -17,6 +17,7 @@ from ...dtypes import DType
 from ...isa.facts.tensormap import TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
 from ...seam import CuteError, known_as, static, traced
+from ...seam.casting import derived
 from ...tensor.tensor import Tensor
 from ..common.checks import need
 from ..common.choices import CtaGroup
@@ -95,6 +96,13 @@ def make_gather4_tma_atom(
     columns), contiguous along columns. smem_layout: of the four rows, (4, columns of one copy), swizzled or not.
     internal_type, oob_fill, l2_promotion: as for make_tiled_tma_atom. Call it on the host; pass both results to the
     kernel. Raises CuteError for other shapes, and as make_tiled_tma_atom does. PTX cp.async.bulk.tensor, sm_100f."""
+    given = (op, smem_layout, internal_type, oob_fill, l2_promotion)
+    return derived(_gathering, gmem_tensor, *given)  # type: ignore[no-any-return]
+
+
+def _gathering(
+    gmem_tensor: Tensor, op: TmaCopyOp, smem_layout: Any, internal_type: DType | None, oob_fill: str, l2_promotion: str
+) -> TmaInfo:
     need(_WHAT, isinstance(op, _Rows), f"op {op!r} is none that gathers or scatters four rows")
     need(_WHAT, seam.current_or(None) is None, "call it on the host and pass the atom and the tensor to the kernel")
     ptr = global_pointer(gmem_tensor)

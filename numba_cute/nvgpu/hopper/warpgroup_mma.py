@@ -13,10 +13,12 @@ from typing import Any, ClassVar
 from ... import isa
 from ...atoms.fragments import fragment_registers, register_fragment
 from ...atoms.op import Field, MmaTraits
-from ...dtypes import DType, Float32, TFloat32, Uint8
+from ...dtypes import DType, Float32, TFloat32, Uint8, Uint32
 from ...isa.facts import fragment_layouts
 from ...seam import CuteError, known_as, static, traced
 from ...seam.words import how_static
+from ...tensor.pointer import AddressSpace
+from ...tensor.ssa import ReductionOp, TensorSSA
 from ...tensor.tensor import Tensor
 from ..common.by_row import Choice
 from ..common.choices import OperandMajorMode, OperandSource
@@ -235,12 +237,28 @@ def commit_group() -> None:
 
 @traced
 @known_as("cute_nvgpu.warpgroup")
-def wait_group(group: int) -> None:
-    """Wait until at most the `group` (0 to 7) latest groups are incomplete. All threads of the warpgroup. Raises
-    CuteError unless that is a static number in the range. PTX wgmma.wait_group, sm_90a."""
+def wait_group(group: int, after: Tensor | TensorSSA | None = None) -> None:
+    """Wait until at most the `group` (0 to 7) latest groups are incomplete. All threads of the warpgroup. PTX
+    wgmma.wait_group, sm_90a.
+
+    after: a vector or a tensor in registers, of 32-bit elements: the wait does not begin before these are known, so
+    that what they are made of runs beside the multiplies. Without it the assembler may begin the wait earlier: it
+    moves it up over arithmetic. A few numbers that depend on all the rest do, as the sums of a softmax. It costs a
+    comparison and a branch. Raises CuteError unless `group` is a static number in the range, and for an `after` that
+    is neither."""
     most = isa.wgmma_wait_group.cases[-1]["n"]
     if type(group) is not int or not 0 <= group <= most:
         raise CuteError(
             f"warpgroup.wait_group: group {group!r} must be a static number in [0, {most}]{how_static(group)}"
         )
-    isa.wgmma_wait_group(n=group)
+    if after is None:
+        isa.wgmma_wait_group(n=group)
+        return
+    if isinstance(after, Tensor) and after.memspace is AddressSpace.rmem:
+        after = after.load()
+    if not isinstance(after, TensorSSA) or after.dtype.width != 32:
+        raise CuteError(
+            f"warpgroup.wait_group: after {after!r} must be a vector, or a tensor in registers, of 32-bit elements"
+        )
+    word = after.bitcast(Uint32).reduce(ReductionOp.XOR, Uint32(0))
+    isa.wgmma_wait_group_after(word, n=group)

@@ -172,6 +172,9 @@ class SimBackend:
             return issue_alone(self.run, instr, statics, operands)
         return issue_together(self.run, instr, statics, operands)
 
+    def either(self, compiled: Callable[[], Any], simulated: Callable[[], Any]) -> Any:
+        return simulated()
+
     def _machine(self) -> Machine:
         return Machine(self.run, None, [self.run.thread])
 

@@ -7,12 +7,13 @@ import ctypes
 import enum
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import BuiltinFunctionType, FunctionType
+from dataclasses import dataclass, replace
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.np.numpy_support import as_dtype
 from numba.cuda.typing.typeof import Purpose, typeof
 
 from ....dtypes import DType, Scalar
@@ -22,7 +23,7 @@ from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
 from ...emit.rounding import HALVES
-from . import arrays, packing, words
+from . import arrays, moulds, packing, words
 from .driver import current_context, driver
 
 _BITS = {8: "b", 16: "h", 32: "i", 64: "q"}
@@ -69,6 +70,7 @@ class Plan:
         streams: list[arrays.Stream], tied: bool, kept: list[Any],
     ) -> None:  # fmt: skip
         of = driver()
+        self.setting = setting
         self.kept = [setting, kept, of, streams]
         context = current_context()
         self.key = (
@@ -89,6 +91,19 @@ class Plan:
             of.address, 0,
         )  # fmt: skip
 
+    def on_grid(self, grid: Any) -> Plan:
+        """Return the plan of such launches on another grid."""
+        made = object.__new__(Plan)
+        made.setting = replace(self.setting, grid=grid)
+        made._config = made.setting.config(made.setting.stream or 0)
+        made.words = type(self.words)(*self.words)
+        for word, value in ((words.NEXT, 0), (words.LAUNCHED, 0), (words.CONFIG, ctypes.addressof(made._config))):
+            made.words[word // 8] = value
+        made.kept, made.key = [self.kept], self.key
+        made._template, made._offsets, made._count = self._template, self._offsets, self._count
+        made._steps, made._streams = self._steps, self._streams
+        return made
+
     @property
     def address(self) -> int:
         return ctypes.addressof(self.words)
@@ -108,6 +123,12 @@ class Plan:
         self._pointers = (ctypes.c_int64 * max(1, self._count))(*(start + o for o in self._offsets[: self._count]))
         self.kept.append(aligned)
         self.words[words.POINTERS // 8] = ctypes.addressof(self._pointers)
+
+
+def _itemsize(dtype: Any) -> int:
+    """The bytes of an array's element: of bfloat16 too, which NumPy has not."""
+    bits = getattr(dtype, "bitwidth", None)
+    return int(bits) // 8 if bits else int(as_dtype(dtype).itemsize)
 
 
 def plan(setting: Setting, given: Any, args: Any, changed: dict[int, tuple[str, Callable[[Any], Any]]]) -> Plan | None:
@@ -206,6 +227,8 @@ class _Maker:
     def argument(self, given: Any, a: Any, t: Any, parent: int, index: int) -> None:
         """Add the step of an argument. given: as the caller gave it. a: as it was packed. t: its Numba type."""
         here = (parent, index)
+        if isinstance(given, MethodType):  # its object may have changed when it is given again
+            raise Unknown
         if isinstance(a, Constexpr):
             self.static(given, a, t, here)
         elif isinstance(t, types.BaseTuple) and type(given) is tuple and type(a) is tuple:
@@ -327,8 +350,10 @@ class _Maker:
                 return None
             kinds = t._code, arrays.code_of(arrays.stream_of_leaves(leaves))
             head = b"".join(n.to_bytes(8, "little") for n in kinds)
-            data = head.ljust(packing.HEADER, b"\0") + packing.block(kernel._prepare_leaves(t, leaves, of))[0]
+            values, offsets = packing.block(kernel._prepare_leaves(t, leaves, of))
+            data = head.ljust(packing.HEADER, b"\0") + values
             object.__setattr__(obj, name, data)
+            moulds.learn(obj, name, data, leaves, [packing.HEADER + o for o in offsets])
             return data
 
         start, size = self.place(self.parameters(t, a))
@@ -340,7 +365,7 @@ class _Maker:
         )  # fmt: skip
 
     def array(self, a: Any, t: Any, here: tuple[int, int]) -> None:
-        itemsize = np.dtype(str(t.dtype)).itemsize if t.dtype != types.boolean else 1
+        itemsize = _itemsize(t.dtype)
         start, _ = self.place([0, 0, 0, itemsize, 0] + [0] * (2 * t.ndim))
         if t.ndim > words.MOST_DIMS:
             raise Unknown

@@ -8,41 +8,15 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import launcher, words
+from . import known, launcher, words
 from .plans import Plan
 
-_FASTCALL_WITH_NAMES, _NO_ARGUMENTS = 0x82, 0x4
-"""Python's methodobject.h: METH_FASTCALL | METH_KEYWORDS, METH_NOARGS."""
 MOST_PLANS = 64
 """Of a site: what comes after is launched the slow way."""
 
 
 _SITES: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Site]] = weakref.WeakKeyDictionary()
 """By a kernel as Numba holds one: the sites where it is launched."""
-
-
-class _Method(ctypes.Structure):
-    """Python's PyMethodDef."""
-
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-_METHODS: dict[str, _Method] = {}
-
-
-def _callable(name: str, flags: int, state: tuple[Any, ...]) -> Any:
-    """A function of Python that calls machine code with `state`, whose first item is an address."""
-    method = _METHODS.get(name)
-    if method is None:
-        method = _METHODS[name] = _Method(name.encode(), launcher.code().address(name), flags, None)
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(method), state, None)
 
 
 class Site:
@@ -55,9 +29,8 @@ class Site:
         self._words = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
         self._keys: set[Any] = set()
         self.plans: list[Plan] = []
-        self.call = _callable(
-            "launch", _FASTCALL_WITH_NAMES, (ctypes.addressof(self._words), self._words, slow, self.plans)
-        )
+        known.begin()
+        self.call = launcher.function("launch", (ctypes.addressof(self._words), self._words, slow, self.plans))
         if kernel is not None:
             _SITES.setdefault(kernel, weakref.WeakSet()).add(self)
 
@@ -76,12 +49,36 @@ class Site:
         self._keys.clear()
 
 
+_RELATIVES = "_cute_plans"
+"""The attribute of a kernel as Numba holds one: its plans, by all that is set of a launch but its grid."""
+MOST_RELATIVES = 8
+
+
+def relate(kernel: Any, key: Any, plan: Plan | None) -> None:
+    """Keep a plan for launches of a kernel on other grids. key: what else is set of the launch."""
+    if plan is not None and hasattr(kernel, "__dict__"):
+        held = kernel.__dict__.setdefault(_RELATIVES, {}).setdefault(key, [])
+        if all(p.key != plan.key for p in held):
+            held.insert(0, plan)
+            del held[MOST_RELATIVES:]
+
+
+def relatives(kernel: Any, key: Any) -> list[Plan]:
+    """Return the plans that were kept, the newest first."""
+    held = getattr(kernel, "__dict__", {})
+    if _RELATIVES not in held or kernel._launch_config_sensitive:
+        return []
+    found: list[Plan] = held[_RELATIVES].get(key, [])
+    return found
+
+
 def forgetting(recompile: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make of the `recompile` of Numba's kernels one after which nothing launches what they were before."""
 
     def recompiled(self: Any) -> Any:
         for site in _SITES.get(self, ()):
             site.forget()
+        getattr(self, "__dict__", {}).pop(_RELATIVES, None)
         return recompile(self)
 
     return recompiled
@@ -92,4 +89,4 @@ def prepared(plan: Plan, slow: Callable[[], Any]) -> Any:
     driver refuses."""
     plan.pack_for_good()
     plan.words[words.AGAIN // 8] = id(slow)
-    return _callable("again", _NO_ARGUMENTS, (plan.address, plan, slow))
+    return launcher.function("again", (plan.address, plan, slow), launcher.NO_ARGUMENTS)

@@ -307,7 +307,8 @@ class Rebuilder:
         if is_held(value):
             return self._held(value)
         if type(value) is tuple:
-            return tuple(map(self.own, value)) if any(map(callable, value)) else value
+            own = tuple(map(self.own, value))
+            return value if all(a is b for a, b in zip(own, value)) else own
         if callable(value):
             return self._called(value)
         if not seam.is_struct_class(type(value)):
@@ -321,7 +322,7 @@ class Rebuilder:
     def _called(self, value: Any) -> Any:
         """What stands for a function that is an argument of a kernel."""
         if type(value) is partial:
-            return partial(self._called(value.func), *value.args, **value.keywords)
+            return partial(self._called(value.func), *map(self.own, value.args), **value.keywords)
         is_function = isinstance(value, FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType)
         return self.replace(value) if is_function else value
 
@@ -340,6 +341,8 @@ class Rebuilder:
             return self._held(value)
         if type(value) is tuple:
             return tuple(map(self._field, value))
+        if type(value) is partial:
+            return self._called(value)
         plain = isinstance(value, (float, type, FunctionType)) or python_of(value) is not None
         return self.replace(value) if plain else value
 

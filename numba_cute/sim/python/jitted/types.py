@@ -246,11 +246,16 @@ def key_of(value: Any) -> Any:
         return kind, tuple((n, key_of(v)) for n, v in vars(value).items())
     if seam.is_static_class(kind):
         return _static_key(value)
+    if kind in _ITERATORS:  # of a comprehension, each time another: its class is all that is known of it
+        return kind
     try:
         hash(value)
     except TypeError:
         return kind
     return kind, value
+
+
+_ITERATORS = frozenset(type(iter(x)) for x in ((), [], range(0), range(1 << 65), {}, set(), zip(), enumerate(())))
 
 
 def _static_key(value: Any) -> Any:

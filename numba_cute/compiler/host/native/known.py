@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The moulds of a process: what functions of arrays and of tensors leave behind, and how that is found again.
+
+So `from_dlpack` and `make_tiled_tma_atom` take a microsecond at each launch, of arrays of kinds that they know.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
+from .... import seam
+from ....seam.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
+from . import arrays, casting, launcher
+from .moulds import Looking, Mould, Varied
+
+MOST_MOULDS, MOST_CHILDREN = 2048, 64
+"""Of a function of arrays, and of a tensor."""
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two arguments of one class are the same to a function, which may look at all that is static in them."""
+    return bool(seam.is_static(a) and seam.is_static(b) and a == b)
+
+
+class Viewed:
+    """An array as DLPack's exchange functions view it. word: its element type. where: its device. form: extents and
+    strides, by turns. base: where it begins."""
+
+    def __init__(self, view: Any) -> None:
+        self.on_gpu = view.device_type == arrays.CUDA
+        self.word = view.code | view.bits << 8 | view.lanes << 16
+        self.where, self.dims = view.device_type | view.device_id << 32, view.ndim
+        self.base = (view.data or 0) + view.byte_offset
+        at = ctypes.c_int64.from_address
+        self.shape, self.strides = ([at(p + 8 * i).value for i in range(view.ndim)] for p in (view.shape, view.strides))
+        self.form = [n for both in zip(self.shape, self.strides) for n in both]
+
+
+def viewed(x: Any) -> Viewed | None:
+    """The view of an array that is written by anybody, and says what it is as its exchange functions do; None for any
+    other object."""
+    if arrays.exchange_of(x) is None or not (callable(getattr(x, "data_ptr", None)) and callable(x.stride)):
+        return None
+    view = arrays.view_of(x)
+    if view is None or not (view.data and view.shape and view.strides):
+        return None
+    found = Viewed(view)
+    same = found.shape == list(x.shape) and found.strides == list(x.stride()) and found.base == int(x.data_ptr())
+    return found if same else None
+
+
+class Function:
+    """The moulds of a function of arrays. call: what is called in its place."""
+
+    def __init__(self, of: OfArrays, moulds: Moulds) -> None:
+        self._function, self._moulds = of.function, moulds
+        slow = self._slowly
+        self.words = (ctypes.c_int64 * casting.FUNCTION_WORDS)(moulds.address, id(slow))
+        self._kept, self._before = [], []  # type: ignore[var-annotated]  # one may be at work
+        self.call = launcher.function("cast_of_arrays", (ctypes.addressof(self.words), self.words, slow, moulds))
+
+    def _slowly(self, *args: Any, **named: Any) -> Any:
+        """Run the function, and leave a mould of what it made."""
+        made = self._function(*args, **named)
+        if not named:
+            self._note(made, args)
+        return made
+
+    def _note(self, made: Any, args: tuple[Any, ...]) -> None:
+        views = [viewed(a) if arrays.exchange_of(a) is not None else None for a in args]
+        given = [a for a, v in zip(args, views) if v is not None]
+        static = [a for a, v in zip(args, views) if v is None]
+        if not given or len({id(x) for x in given}) < len(given):
+            return
+        if _has_array(static) or not seam.is_static(tuple(static)):
+            return
+        mould = self._moulds.mould(made, given, [v for v in views if v is not None], static)
+        if mould is None:
+            return
+        for x in given:
+            self._moulds.know(x)
+        words, mixed = [], len(args)
+        for a, v in zip(args, views):
+            if v is None:
+                words += [0, mould.keep(a), 0, 0, 0, 0, 0]
+                continue
+            aligned = v.base % casting.ALIGNMENT == 0
+            words += [mould.keep(type(a)), 0, v.word, v.where, v.dims, mould.numbers(v.form), int(aligned)]
+            mixed = _mixed(mixed, v)
+        mould.set(casting.COUNT, len(args))
+        mould.set(casting.GIVEN, mould.numbers(words))
+        self._keep(mould, mixed)
+
+    def _keep(self, mould: Mould, mixed: int) -> None:
+        mixed = (mixed + (1 << 63)) % (1 << 64) - (1 << 63)
+        bucket = casting.ROOTS // 8 + ((mixed ^ (mixed >> 8) ^ (mixed >> 16)) & (casting.BUCKETS - 1))
+        if len(self._kept) >= MOST_MOULDS:
+            self.forget()
+        self._kept.append(mould)
+        mould.set(casting.NEXT, self.words[bucket])
+        self.words[bucket] = mould.address
+
+    def forget(self) -> None:
+        """Cast from no mould any more that there is now."""
+        for i in range(casting.BUCKETS):
+            self.words[casting.ROOTS // 8 + i] = 0
+        self._before, self._kept = self._kept, []
+
+
+def _has_array(x: Any) -> bool:
+    """Whether there is an array among arguments, or in tuples of them: one that machine code would not look for."""
+    return any(map(_has_array, x)) if isinstance(x, (list, tuple)) else arrays.exchange_of(x) is not None
+
+
+def _mixed(mixed: int, v: Viewed) -> int:
+    """As `mixed_with` of casting.py."""
+    mixed = mixed * 31 + v.word + v.dims
+    for i in range(len(v.form) - 2, -1, -2):
+        mixed = (mixed * 31 + v.form[i]) * 31 + v.form[i + 1]
+    return mixed
+
+
+class Moulds:
+    """What machine code knows of all functions."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = [alike, self._derived]
+        self._state = (ctypes.c_int64 * casting.STATE_WORDS)()
+        for place, function in zip((casting.ALIKE, casting.SLOW_DERIVED), self._kept):
+            self._state[place // 8] = id(function)
+        self.address = ctypes.addressof(self._state)
+        self._classes: dict[type, Any] = {}
+        self._described: dict[Any, Mould] = {}
+        self._cast_at = launcher.function("cast_at", (0, self))
+        self.derived = launcher.function("cast_derived", (self.address, self))
+
+    def mould(self, made: Any, given: list[Any], views: list[Any], static: Any = ()) -> Mould | None:
+        """A mould of what was made of some arrays; None if there can be none."""
+        looking = Looking(given, [v.base for v in views])
+        try:
+            hash(tuple(static))
+            found = looking.result(made)
+            looking.aligned(made)
+        except (Varied, TypeError):
+            return None
+        if hasattr(made, "iterator"):
+            if self._state[casting.TENSOR // 8] == 0:
+                self._kept.append(type(made))
+                self._state[casting.TENSOR // 8] = id(type(made))
+        mould = Mould(found, looking.masks, all(v.on_gpu for v in views))
+        looking.mark()
+        self._know_classes(tuple(static))
+        return mould
+
+    def know(self, x: Any) -> None:
+        """Know how arrays of a class are viewed."""
+        if type(x) not in self._classes:
+            functions = arrays.exchange_of(x)
+            assert functions is not None
+            words = (ctypes.c_int64 * casting.KIND_WORDS)(self._state[casting.KINDS // 8], id(type(x)), functions[0])
+            self._classes[type(x)] = words
+            self._state[casting.KINDS // 8] = ctypes.addressof(words)
+
+    def _know_classes(self, x: Any) -> None:
+        """Know the fields of the static classes in a function's arguments."""
+        if isinstance(x, tuple):
+            for y in x:
+                self._know_classes(y)
+        elif seam.is_static_class(type(x)):
+            if type(x) not in self._classes:
+                names = tuple(f.name for f in dataclasses.fields(x))
+                words = (ctypes.c_int64 * casting.CLASS_WORDS)(
+                    self._state[casting.CLASSES // 8], id(type(x)), id(names)
+                )
+                self._classes[type(x)] = words, names
+                self._state[casting.CLASSES // 8] = ctypes.addressof(words)
+            for f in dataclasses.fields(x):
+                self._know_classes(getattr(x, f.name))
+
+    def described(self, function: Callable[..., Any], info: Any, align: Any) -> Any:
+        """Give what a function makes of what was found of an array: of one without DLPack's exchange functions."""
+        x = info.owner
+        device = arrays.device_of(x)
+        if arrays.exchange_of(x) is not None or not (type(x) is DeviceNDArray or device is not None):
+            return function(info, align)
+        key = type(x), device, info.dtype, info.shape, info.strides, info.readonly, type(align), align
+        mould = self._described.get(key)
+        if mould is not None:
+            made = self._cast_at(mould.address, x, info.address)
+            if made is not None:
+                return made
+        made = function(info, align)
+        if mould is None and info.address:
+            mould = self.mould(made, [x], [_Described(info.address)])
+            if mould is not None:
+                if len(self._described) >= MOST_MOULDS:
+                    self._described.pop(next(iter(self._described)))
+                self._described[key] = mould
+        return made
+
+    def _derived(self, function: Callable[..., Any], of: Any, *args: Any) -> Any:
+        """Run a function of a tensor, and leave a mould of what it made, if there is one of the tensor."""
+        made = function(of, *args)
+        mark = getattr(of, "__dict__", {}).get(launcher.MARK)
+        if mark is None or not mark.address or id(type(of)) != self._state[casting.TENSOR // 8]:
+            return made
+        parent = mark.mould
+        if len(parent.children) < MOST_CHILDREN and seam.is_static(args):
+            looking = Looking([of], [of.iterator.address.value], of.iterator)
+            try:
+                hash(args)
+                found = looking.result(made)
+            except (Varied, TypeError):
+                return made
+            parent.adopt(Mould(found, looking.masks, parent.on_gpu), function, args)
+            looking.mark()
+            self._know_classes(args)
+        return made
+
+
+@dataclasses.dataclass
+class _Described:
+    """Of an array that attributes describe: where it begins, on a GPU."""
+
+    base: int
+    on_gpu: bool = True
+
+
+_PATIENCE = 16
+"""Objects that are made as they always were before there are moulds: machine code takes longer to make."""
+
+
+class _Patience:
+    """Runs functions, and counts how often."""
+
+    def __init__(self) -> None:
+        self.left = _PATIENCE
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        self.left -= 1
+        if self.left == -1:
+            moulds()
+        return function(*args, **named)
+
+
+def begin() -> None:
+    """Have moulds soon: kernels are launched more than once."""
+    if CASTING.derived is run:
+        CASTING.derived = patience = _Patience()
+
+        def wait(one: OfArrays) -> None:
+            one.cast = functools.partial(patience, one.function)
+
+        for one in list(FUNCTIONS):
+            wait(one)
+
+
+@functools.cache
+def moulds() -> Moulds:
+    """The process's moulds, which functions of the host use from now on."""
+    made = Moulds()
+
+    def tell(one: OfArrays) -> None:
+        one.moulds = function = Function(one, made)  # type: ignore[attr-defined]
+        one.cast = function.call
+
+    CASTING.derived, CASTING.described = made.derived, made.described
+    cast_by(tell)
+    return made

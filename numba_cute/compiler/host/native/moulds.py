@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moulds: what a function of the host made of some arrays, as what it makes of others of their kinds.
+
+Of a function's result only what speaks of an array's address differs from one array to the next: the address itself,
+the pointer that holds it, tensor maps, and the objects around these. A mould has all else as it was made, and makes
+those anew, in machine code (casting.py). An object so made has, besides, what a launch of one like it packed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import enum
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from numba.cuda.dispatcher import CUDADispatcher
+
+from .... import dtypes, seam
+from ....isa.facts.tensormap import TensorMapRecord
+from . import casting, launcher, packing
+from .driver import replacing
+
+MOST_TOLD = 8
+"""Launches that an object remembers of those like it: it is packed for kernels in different ways."""
+
+
+class Varied(Exception):
+    """What a function gave cannot be made again: it holds something whose origin is not known."""
+
+
+class Given:
+    """One of the objects that the function was given. which: array, or tensor."""
+
+    def __init__(self, which: int) -> None:
+        self.which = which
+
+
+class Iterator:
+    """The iterator of the tensor that the function was given."""
+
+
+class Number:
+    """The address of the array `which`, and `delta`."""
+
+    def __init__(self, which: int, delta: int) -> None:
+        self.which, self.delta = which, delta
+
+
+class Items:
+    """A tuple. items: what makes each, or what it is."""
+
+    def __init__(self, items: list[tuple[bool, Any]]) -> None:
+        self.items = items
+
+
+class Packed:
+    """What a launch packed of an object. data: of one. patches: (where, how far from the address, tensor map or None),
+    all of the array `which`, which began at `base`."""
+
+    def __init__(self, data: bytes, patches: list[tuple[int, int, bytes | None]], which: int, base: int) -> None:
+        self.data, self.patches, self.which, self.base = data, patches, which, base
+
+
+class Made:
+    """An object of a class. fixed: its fields that no address changes. varied: the others. slots: whether they are
+    slots. told: what launches packed of it, by the attribute that remembers it."""
+
+    def __init__(self, cls: type, fixed: dict[str, Any], varied: dict[str, Any], slots: bool = False) -> None:
+        self.cls, self.fixed, self.varied, self.slots = cls, fixed, varied, slots
+        self.told: dict[str, Packed] = {}
+
+    @property
+    def launched(self) -> bool:
+        """Whether it is a tensor or an atom, which kernels take."""
+        return bool({"iterator", "tensor_map"} & set(self.varied))
+
+    @property
+    def number(self) -> Number:
+        """The address that it holds."""
+        for name in ("iterator", "tensor_map", "address", "value"):
+            inner = self.varied.get(name)
+            if inner is not None:
+                return (
+                    inner
+                    if isinstance(inner, Number)
+                    else Number(0, 0)
+                    if isinstance(inner, Iterator)
+                    else inner.number
+                )
+        raise Varied
+
+
+class Mark:
+    """What an object was cast from: which object of which mould. address: the mould's words, of its result, and else
+    0."""
+
+    __slots__ = ("address", "made", "mould")
+
+    def __init__(self, mould: Mould, made: Made) -> None:
+        self.mould, self.made = mould, made
+        self.address = mould.address if made is mould.result else 0
+
+    def __deepcopy__(self, memo: Any) -> Mark:
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(None), ()  # no other process has the mould
+
+
+class Mould:
+    """How the result of a function is made again. result: what it is made of, one of the classes above. masks: of each
+    array the bits of its address that must be 0. on_gpu: whether the arrays lie on a GPU, so that launches need not ask
+    where."""
+
+    def __init__(self, result: Made | Items, masks: list[int], on_gpu: bool) -> None:
+        self.kept: list[Any] = []
+        self.words = (ctypes.c_int64 * casting.MOULD_WORDS)()
+        self.address = ctypes.addressof(self.words)
+        self.set(casting.MASKS, self.numbers(masks))
+        self.set(casting.ARRAYS, len(masks))
+        self.result, self.on_gpu = result, on_gpu
+        self.children: list[Mould] = []
+        self._mark(result)
+        self.build()
+
+    def set(self, word: int, value: int) -> None:
+        self.words[word // 8] = value
+
+    def _mark(self, one: Any) -> None:
+        """Mark the objects that launches may be told of, or functions given."""
+        if isinstance(one, Items):
+            for varies, item in one.items:
+                if varies:
+                    self._mark(item)
+        elif isinstance(one, Made):
+            if one.launched:
+                one.fixed[launcher.MARK] = Mark(self, one)
+            for inner in one.varied.values():
+                self._mark(inner)
+
+    def build(self) -> None:
+        """Make the steps."""
+        steps: list[list[int]] = []
+        self._step(self.result, steps, {})
+        block = (ctypes.c_int64 * (1 + casting.CAST_WORDS * len(steps)))(len(steps), *(w for s in steps for w in s))
+        self.kept.append(block)
+        self.set(casting.WORK, ctypes.addressof(block))
+
+    def numbers(self, numbers: list[int]) -> int:
+        """Where some words are from now on."""
+        made = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
+        self.kept.append(made)
+        return ctypes.addressof(made)
+
+    def keep(self, obj: Any) -> int:
+        self.kept.append(obj)
+        return id(obj)
+
+    def _step(self, one: Any, steps: list[list[int]], at: dict[int, int]) -> int:
+        """Add the steps that make something; return the number of the last."""
+        if id(one) in at:
+            return at[id(one)]
+        if isinstance(one, Number):
+            made = [casting.NUMBER, one.delta, one.which, 0, 0]
+        elif isinstance(one, Items):
+            fields = [w for varies, item in one.items for w in self._field("", varies, item, steps, at)]
+            made = [casting.TUPLE, self.numbers(fields), len(one.items), 0, 0]
+        elif isinstance(one, Packed):
+            made = self._packed(one)
+        elif isinstance(one, Iterator):
+            made = [casting.PART, self.keep("iterator"), 0, 0, 0]
+        else:
+            made = self._object(one, steps, at)
+        steps.append(made)
+        at[id(one)] = len(steps) - 1
+        return len(steps) - 1
+
+    def _field(self, name: str, varies: bool, value: Any, steps: list[list[int]], at: dict[int, int]) -> list[int]:
+        if not varies:
+            return [self.keep(name), casting.CONSTANT, self.keep(value)]
+        if isinstance(value, Given):
+            return [self.keep(name), casting.GIVEN_OBJECT, value.which]
+        return [self.keep(name), casting.MADE, self._step(value, steps, at)]
+
+    def _object(self, one: Made, steps: list[list[int]], at: dict[int, int]) -> list[int]:
+        varied = {**one.varied, **one.told}
+        fields = [w for name, value in varied.items() for w in self._field(name, True, value, steps, at)]
+        if not one.slots:
+            held = {**one.fixed, **dict.fromkeys(varied)}
+            return [casting.OBJECT, self.keep(one.cls), self.numbers(fields), len(varied), self.keep(held)]
+        fields += [w for name, value in one.fixed.items() for w in self._field(name, False, value, steps, at)]
+        return [casting.SLOTTED, self.keep(one.cls), self.numbers(fields), len(varied) + len(one.fixed), 0]
+
+    def _packed(self, one: Packed) -> list[int]:
+        patches: list[int] = []
+        for where, delta, tensor_map in one.patches:
+            held = last = replace = 0
+            if tensor_map is not None:
+                buffer = ctypes.create_string_buffer(2 * casting.MAP_BYTES)
+                self.kept.append(buffer)
+                held = ctypes.addressof(buffer)
+                held += -held % packing.MAP
+                ctypes.memmove(held, tensor_map, casting.MAP_BYTES)
+                last, replace = one.base + delta, replacing()
+            patches += [where, one.which, delta, held, last, replace]
+        data = ctypes.create_string_buffer(one.data, len(one.data))
+        self.kept.append(data)
+        return [casting.BYTES, ctypes.addressof(data), len(one.data), self.numbers(patches), len(one.patches)]
+
+    def adopt(self, child: Mould, function: Any, args: tuple[Any, ...]) -> None:
+        """Take a mould of what `function` makes of a tensor of this one and `args`."""
+        child.set(casting.FUNCTION, child.keep(function))
+        child.set(casting.COUNT, len(args))
+        child.set(casting.GIVEN, child.numbers([child.keep(a) for a in args]))
+        child.set(casting.NEXT, self.words[casting.CHILDREN // 8])
+        self.children.append(child)
+        self.set(casting.CHILDREN, child.address)
+
+
+class Looking:
+    """What a function's result is made of. given: the arrays that it was made of, or the one tensor. bases: their
+    addresses. iterator: of the tensor."""
+
+    def __init__(self, given: list[Any], bases: list[int], iterator: Any = None) -> None:
+        self.given, self.bases, self.iterator = given, bases, iterator
+        self.masks = [0] * len(given)
+        self.seen: list[tuple[Any, Made]] = []
+
+    def result(self, x: Any) -> Any:
+        """What makes `x`. Varied: it is not known, or no array is in it."""
+        found = self.at(x)
+        if not isinstance(found, (Made, Items)):
+            raise Varied
+        return found
+
+    def at(self, x: Any) -> Any:
+        """What makes `x`: `x` itself, if no address changes it."""
+        for which, one in enumerate(self.given):
+            if x is one:
+                return Given(which)
+        if self.iterator is not None and x is self.iterator:
+            return Iterator()
+        if seam.is_static_class(type(x)):
+            return self._fields(x)
+        if isinstance(x, dtypes.Scalar):
+            return self._address(x) if hasattr(x, "owner") else x
+        if isinstance(x, tuple):
+            items = [(found is not y, found) for y in x for found in (self.at(y),)]
+            if not any(varies for varies, _ in items):
+                return x
+            if type(x) is tuple:
+                return Items(items)
+            raise Varied
+        if isinstance(x, seam.Leaf) or not _is_plain(x):
+            raise Varied
+        return x
+
+    def _fields(self, x: Any) -> Any:
+        fields = {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+        varied = {}
+        record = fields.get("tensor_map")
+        if isinstance(record, TensorMapRecord):
+            varied["tensor_map"] = self._record(record, fields.get("source"))
+        for name, value in fields.items():
+            found = value if name in varied else self.at(value)
+            if found is not value:
+                varied[name] = found
+        if not varied:
+            return x
+        made = Made(type(x), {n: v for n, v in fields.items() if n not in varied}, varied)
+        self.seen.append((x, made))
+        return made
+
+    def _record(self, record: TensorMapRecord, source: Any) -> Made:
+        """A tensor map. source: the tensor that it is of."""
+        address = getattr(getattr(source, "iterator", None), "address", None)
+        which = self._which(source if self.iterator is not None else getattr(address, "owner", None))
+        self.masks[which] |= record.address_unit - 1
+        fixed = {name: value for name, value in vars(record).items() if name != "address"}
+        return Made(type(record), fixed, {"address": Number(which, int(record.address) - self.bases[which])})
+
+    def _which(self, x: Any) -> int:
+        for which, one in enumerate(self.given):
+            if x is one:
+                return which
+        raise Varied
+
+    def _address(self, x: Any) -> Made:
+        which = self._which(x.owner)
+        base = self.bases[which]
+        fixed = {"dtype": x.dtype, "divisor": x.divisor}
+        varied: dict[str, Any] = {"value": Number(which, x.value - base), "owner": Given(which)}
+        if x.memory is None:
+            fixed["memory"] = None
+        else:
+            varied["memory"] = Items([(True, Number(which, at - base)) for at in x.memory])
+        return Made(type(x), fixed, varied, slots=True)
+
+    def aligned(self, x: Any) -> None:
+        """Note what is promised of addresses in a result of arrays: one that does not keep it is of another kind."""
+        if isinstance(x, tuple):
+            for y in x:
+                self.aligned(y)
+        elif seam.is_static_class(type(x)):
+            address: Any = getattr(x, "address", None)
+            alignment = getattr(x, "alignment", None)
+            if hasattr(address, "owner") and type(alignment) is int:
+                which = self._which(address.owner)
+                if (address.value - self.bases[which]) % alignment:
+                    raise Varied
+                self.masks[which] |= alignment - 1
+            for f in dataclasses.fields(x):
+                self.aligned(getattr(x, f.name))
+
+    def mark(self) -> None:
+        """Mark what was looked at as what is made from now on."""
+        for x, made in self.seen:
+            if launcher.MARK in made.fixed:
+                object.__setattr__(x, launcher.MARK, made.fixed[launcher.MARK])
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether something says itself whole what it is: a number, a name, an element type, a member of an enumeration, a
+    function that closes over nothing, or a kernel."""
+    if isinstance(x, FunctionType):
+        return x.__closure__ is None
+    if getattr(x, "__cute_kernel__", False):
+        return x.__self__ is None
+    kinds = (bool, int, float, str, dtypes.DType, enum.Enum, type, BuiltinFunctionType, CUDADispatcher)
+    return x is None or isinstance(x, kinds)
+
+
+def learn(obj: Any, name: str, data: bytes, leaves: list[Any], offsets: list[int]) -> None:
+    """Let objects like this one, if it was cast, have what a launch packed of it from the beginning.
+
+    name: of the attribute. leaves: what stands in the data from each of the offsets on."""
+    mark = getattr(obj, "__dict__", {}).get(launcher.MARK)
+    if mark is None or not mark.mould.on_gpu or name in mark.made.told or len(mark.made.told) >= MOST_TOLD:
+        return
+    record = getattr(obj, "tensor_map", None)
+    number = mark.made.number
+    base = (obj.iterator.address.value if record is None else int(record.address)) - number.delta
+    patches: list[tuple[int, int, bytes | None]] = []
+    for leaf, at in zip(leaves, offsets, strict=True):
+        if isinstance(leaf, TensorMapRecord):
+            if not replacing():
+                return
+            patches.append((at, int(leaf.address) - base, data[at : at + casting.MAP_BYTES]))
+        elif hasattr(leaf, "owner"):
+            patches.append((at, leaf.value - base, None))
+    mark.made.told[name] = Packed(data, patches, number.which, base)
+    mark.mould.build()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numba's type inference, but that a device function may return an array that it was not given: one in shared memory, a
+part of an argument. Only what lies in the function's own frame is gone when it returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.core.errors import NumbaTypeError
+from numba.cuda.core.typed_passes import NopythonTypeInference
+
+from ...seam import CuteError
+from ..bridge.shared_arrays import SharedArray
+from ..ground.errors import located
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class TypeInference(NopythonTypeInference):
+    _name = "numba_cute_type_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        try:
+            return bool(super().run_pass(state))
+        except NumbaTypeError:  # all may be typed, and then only the result's type is refused
+            if not isinstance(state.return_type, types.Array):
+                raise
+        if isinstance(state.return_type, SharedArray) or not _has_own_arrays(state.typemap):
+            return True
+        raise located(
+            CuteError(
+                f"{state.func_id.func_name} has cuda.local.array, which is gone when it returns, and returns an array: "
+                "have the caller make that, and pass it"
+            ), _first_return(state.func_ir),
+        )  # fmt: skip
+
+
+def _has_own_arrays(typemap: Any) -> bool:
+    """Say whether a function makes an array in its frame."""
+    return any(isinstance(t, types.Function) and t.typing_key is cuda.local.array for t in typemap.values())
+
+
+def _first_return(func_ir: Any) -> Any:
+    return next(inst.loc for block in func_ir.blocks.values() for inst in block.find_insts(ir.Return))

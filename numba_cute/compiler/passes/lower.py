@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numba's lowering of functions of this library."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from numba.cuda import cgutils
+from numba.cuda.compiler import CUDANativeLowering
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import must_use_alloca
+from numba.cuda.core.compiler_machinery import register_pass
+from numba.cuda.debuginfo import DummyDIBuilder
+from numba.cuda.lowering import CUDALower
+
+from .definitions import statements
+from .uses import uses_and_definitions
+
+LEANS_ON = (CUDALower._find_singly_assigned_variable, CUDALower.alloca_lltype, must_use_alloca)
+"""The code of Numba's that this stands for, or that it calls."""
+
+
+class Lower(CUDALower):
+    """Lowers as Numba does. What it does in another way gives the same in less time."""
+
+    def _find_singly_assigned_variable(self) -> None:
+        """Find the variables that need no slot: each assigned by one statement, and used in that one's block alone."""
+        self._blk_local_varmap: dict[str, object] = {}
+        self._singly_assigned_vars: set[str] = set()
+        if self.func_ir.func_id.is_generator:
+            return
+        blocks = self.func_ir.blocks
+        known = uses_and_definitions(blocks)
+        assigned = Counter(i.target.name for _, i in statements(blocks) if isinstance(i, ir.Assign))
+        elsewhere = set().union(must_use_alloca(blocks), *known.usemap.values())
+        found = set().union(*known.defmap.values()) - elsewhere
+        self._singly_assigned_vars |= {name for name in found if assigned[name] == 1}
+
+    def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
+        """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
+        if isinstance(self.debuginfo, DummyDIBuilder):
+            return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+        return super().alloca_lltype(name, lltype, datamodel=datamodel)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Lowering(CUDANativeLowering):
+    _name = "numba_cute_lowering"
+
+    @property
+    def lowering_class(self) -> type:
+        return Lower

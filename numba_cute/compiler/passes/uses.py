@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which variables the statements of a function use and set, and Numba's post-processing of what derives from that.
+
+Numba's own, which follows ten of its passes, computes each time which variables live where. Only generators, and those
+of its steps that write `del` statements, ask for it: of this library's functions it is computed when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.analysis import _use_defs_result, compute_use_defs, ir_extension_usedefs
+from numba.cuda.core.postproc import VariableLifetime
+from numba.cuda.core.transforms import canonicalize_cfg
+
+_KINDS: dict[type, int] = {}
+"""What holds variables in a statement, by class: 0 for what holds none, then a variable, an instruction, a sequence, a
+dictionary."""
+
+
+def listing(listed: Callable[[Any, Any], list[Any]]) -> Callable[[Any, Any], list[Any]]:
+    """Make of Numba's list of the variables in a part of a statement one that asks once for each class what it is: its
+    own asks abstract classes each time, which took a twentieth of a compilation."""
+
+    def found(self: Any, part: Any) -> list[Any]:
+        variables: list[Any] = []
+        _list(part.values() if type(part) is dict else (part,), variables)
+        return variables
+
+    return found
+
+
+def _list(parts: Any, variables: list[Any]) -> None:
+    for part in parts:
+        kind = _KINDS.get(type(part))
+        if kind is None:
+            kind = _KINDS[type(part)] = _kind(part)
+        if kind == 0:
+            continue
+        if kind == 1:
+            variables.append(part)
+        elif kind == 2:
+            variables.extend(part.list_vars())
+        else:
+            _list(part if kind == 3 else part.values(), variables)
+
+
+def _kind(part: Any) -> int:
+    kinds = (ir.var_types, ir.inst_types, (list, tuple), dict)
+    return next((at for at, kind in enumerate(kinds, 1) if isinstance(part, kind)), 0)
+
+
+_WRITTEN = frozenset((ir.Const, ir.Global, ir.FreeVar, ir.Arg))
+_PLAIN = frozenset((str, int, bool, type(None)))
+_OTHERS = frozenset((
+    ir.Branch, ir.Return, ir.SetItem, ir.StaticSetItem, ir.SetAttr, ir.DelItem, ir.DelAttr, ir.StoreMap, ir.Print,
+    ir.Raise, ir.StaticRaise, ir.DynamicRaise, ir.TryRaise, ir.StaticTryRaise, ir.DynamicTryRaise, ir.EnterWith,
+    ir.PopBlock,
+))  # fmt: skip
+"""The statements that set no variable."""
+
+
+def read_by(value: Any) -> set[str]:
+    """Return the names of the variables that the right-hand side of an assignment reads."""
+    found: set[str] = set()
+    if type(value) is ir.Expr:
+        for part in value._kws.values():
+            _collect(part, found)
+    elif type(value) not in _WRITTEN:
+        _collect(value, found)
+    return found
+
+
+def _collect(part: Any, found: set[str]) -> None:
+    kind = type(part)
+    if kind is ir.Var:
+        found.add(part.name)
+    elif kind is list or kind is tuple:
+        for x in part:
+            _collect(x, found)
+    elif kind not in _PLAIN and isinstance(part, ir.inst_types):
+        found.update(v.name for v in part.list_vars())
+
+
+def uses_and_definitions(blocks: dict[int, Any]) -> Any:
+    """Return what Numba's `compute_use_defs` does, in less time: by block, the names that it reads and does not set
+    before, and those that it sets."""
+    found = {label: of_block(block) for label, block in blocks.items()}
+    return _use_defs_result(
+        usemap={label: used for label, (used, _) in found.items()},
+        defmap={label: defined for label, (_, defined) in found.items()},
+    )
+
+
+def of_block(block: Any) -> tuple[set[str], set[str]]:
+    """Return the names that a block reads and does not set before, and those that it sets."""
+    used: set[str] = set()
+    defined: set[str] = set()
+    for inst in block.body:
+        kind = type(inst)
+        if kind is ir.Assign:
+            target, read = inst.target.name, read_by(inst.value)
+            if target not in read:
+                defined.add(target)
+            used.update(read - defined)
+        elif kind is ir.Del:
+            if inst.value not in defined:
+                used.add(inst.value)
+        elif kind in _OTHERS and kind not in ir_extension_usedefs:
+            used.update(v.name for v in inst.list_vars() if v.name not in defined)
+        elif kind is not ir.Jump:  # of another package
+            found = compute_use_defs({0: block})
+            return found.usemap[0], found.defmap[0]
+    return used, defined
+
+
+class _Lifetime(VariableLifetime):
+    @cached_property
+    def usedefs(self) -> Any:
+        return uses_and_definitions(self._blocks)
+
+
+def mark(func_id: Any) -> None:
+    """Note that a function, by its identity in Numba, is of this library."""
+    func_id.numba_cute_own = True
+
+
+def when_asked(run: Callable[..., None]) -> Callable[..., None]:
+    """Make of Numba's post-processing one that computes for functions of this library what is asked for alone."""
+
+    def post_process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        func_ir = self.func_ir
+        if func_ir.is_generator or not getattr(func_ir.func_id, "numba_cute_own", False):
+            run(self, emit_dels, extend_lifetimes)
+            return
+        func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+        func_ir.variable_lifetime = _Lifetime(func_ir.blocks)
+        func_ir.generator_info = None
+        if emit_dels:
+            self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+    return post_process

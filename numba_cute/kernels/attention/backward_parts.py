@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands before and after attention's backward kernel: numbers of each query, and dQ rounded from its sums.
+
+Before: rowsum(dO * O), and the log of the row's sum of exponentials to the base of 2; the sums of dQ become 0.
+After: the sums of dQ, which lie as the threads of the kernel held them, are scaled, rounded and put in their places.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, utils
+
+THREADS = 256
+LOG2_E = math.log2(math.e)
+VECTOR = 8  # elements of 16 bits that a thread takes at once
+
+
+def vector_at(x, dtype, row, head, batch, strides, column):
+    """The elements of a row that a thread takes."""
+    at = cute.Int64(row) * strides[1] + cute.Int64(head) * strides[2] + cute.Int64(batch) * strides[0] + column
+    held = cute.make_rmem_tensor(VECTOR, dtype)
+    cute.autovec_copy(cute.make_tensor(x.iterator + cute.assume(at, divby=VECTOR), cute.make_layout(VECTOR)), held)
+    return held
+
+
+@functools.cache
+def make_before(form):
+    """The kernel that comes first. Its grid: (tiles of queries, heads, batches)."""
+    dtype, d, queries, _ = form
+    across = d // VECTOR  # threads of a row
+    bits = across.bit_length() - 1
+
+    @cuda.jit(launch_bounds=THREADS)
+    def before(o, do, lse, logs, dot, sums, drawn, rows, o_strides, do_strides):
+        tidx, _, _ = arch.thread_idx()
+        tile, head, batch = arch.block_idx()
+        tiles, heads, _ = arch.grid_dim()
+        if tidx + tile + head + batch == 0:
+            drawn[0] = 0
+        place = (batch * heads + head) * tiles + tile
+        zeros = cute.make_rmem_tensor(4, cute.Float32)
+        zeros.fill(0.0)
+        for i in range(tidx, queries * d // 4, THREADS):
+            at = cute.assume(cute.Int64(place) * (queries * d) + 4 * i, divby=4)
+            cute.autovec_copy(zeros, cute.make_tensor(sums.iterator + at, cute.make_layout(4)))
+        column = tidx % across * VECTOR
+        for step in cute.range_constexpr((queries * across + THREADS - 1) // THREADS):
+            row = step * (THREADS // across) + tidx // across  # whole warps stay together: they add up by shuffles
+            query = tile * queries + row
+            total = cute.Float32(0)
+            if row < queries and query < rows:
+                x = vector_at(o, dtype, query, head, batch, o_strides, column)
+                y = vector_at(do, dtype, query, head, batch, do_strides, column)
+                total = (x.load().to(cute.Float32) * y.load().to(cute.Float32)).reduce(cute.ReductionOp.ADD, 0.0)
+            for bit in cute.range_constexpr(bits):
+                total += arch.shuffle_sync_bfly(total, 1 << bit)
+            if row < queries and column == 0:
+                seen = query < rows
+                log = lse[batch, head, query] if seen else -math.inf
+                dot[place * queries + row] = total
+                # a row that sees no key has no exponentials: 2 ** (s - inf) is 0
+                logs[place * queries + row] = math.inf if log == -math.inf else log * cute.Float32(LOG2_E)
+
+    return before
+
+
+@functools.cache
+def make_after(form):
+    """The kernel that comes last. Its grid: (tiles of queries, heads, batches)."""
+    dtype, d, queries, _ = form
+    across = d // VECTOR
+    pitch = d + VECTOR  # elements from row to row in shared memory, so that threads of a warp meet different banks
+    halves = 128 // d  # of the queries, where d has rows for one warpgroup alone
+
+    @cuda.jit(launch_bounds=THREADS)
+    def after(sums, dq, rows, strides, scale):
+        tidx, _, _ = arch.thread_idx()
+        tile, head, batch = arch.block_idx()
+        tiles, heads, _ = arch.grid_dim()
+        smem = utils.SmemAllocator()
+        turned = smem.allocate_tensor(dtype, cute.make_layout((d, queries), stride=(1, pitch)), 16, None, "turned")
+        place = (batch * heads + head) * tiles + tile
+        half, thread = tidx // 128, tidx % 128
+        row = thread // 32 * 16 + thread % 32 // 4 + (half * 64 if halves == 1 else 0)
+        column = thread % 4 * 2 + (0 if halves == 1 else half * (queries // 2))
+        held = cute.make_rmem_tensor(4, cute.Float32)
+        for j in cute.range_constexpr(queries // halves // 8):
+            at = cute.Int64(place) * (queries * d) + half * (queries * d // 2) + j * 512 + thread * 4
+            cute.autovec_copy(
+                cute.make_tensor(sums.iterator + cute.assume(at, divby=4), cute.make_layout(4)), held
+            )  # fmt: skip
+            for e in cute.range_constexpr(4):
+                turned[row + e // 2 * 8, column + 8 * j + e % 2] = dtype(held[e] * scale)
+        arch.sync_threads()
+        out = cute.make_rmem_tensor(VECTOR, dtype)
+        x = tidx % across * VECTOR
+        for row in range(tidx // across, queries, THREADS // across):
+            query = tile * queries + row
+            if query < rows:
+                source = cute.assume(row * pitch + x, divby=VECTOR)
+                cute.autovec_copy(cute.make_tensor(turned.iterator + source, cute.make_layout(VECTOR)), out)
+                at = cute.Int64(query) * strides[1] + cute.Int64(head) * strides[2] + cute.Int64(batch) * strides[0] + x
+                to = cute.make_tensor(dq.iterator + cute.assume(at, divby=VECTOR), cute.make_layout(VECTOR))
+                cute.autovec_copy(out, to)
+
+    return after

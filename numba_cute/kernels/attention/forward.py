@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention on Hopper, forward: O = softmax(scale Q K^T) V, and the log of each row's sum of exponentials.
+
+A persistent CTA takes tiles of queries, one after the other. One warp feeds shared memory by TMA; two or three
+warpgroups have 64 rows of the tile each: S = Q K^T by wgmma into registers, its softmax there, and O += P V by wgmma
+with P in registers. While a block's softmax is computed, the product of the last block's P and V runs; and the
+warpgroups take turns in issuing, so that one's softmax runs beside the other's products.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, pipeline, utils
+from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
+from numba_cute.pipeline import Agent, CooperativeGroup
+
+from . import masks, softmax
+from .schedule import draw, tile_at
+
+AHEAD = 2  # tiles whose numbers have been drawn
+TURN, STORED = 1, 5  # the first of the named barriers by which warpgroups take turns, and of those at a tile's end
+
+
+class Form(NamedTuple):
+    """What the kernel knows when it is compiled.
+
+    dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
+    and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
+    that side. turns: whether the warpgroups take turns. draws: whether a CTA that is done draws the next tile from a
+    counter, or takes every so manieth. pack: query heads of a group whose rows lie side by side in a tile, all or 1.
+    page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages: tiles
+    of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
+    fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in shared
+    memory.
+    """
+
+    dtype: cute.DType
+    d: int
+    dv: int
+    group: int
+    tile_m: int
+    tile_n: int
+    left: bool = False
+    right: bool = False
+    turns: bool = True
+    draws: bool = False
+    pack: int = 1
+    page: int = 0
+    score: Any = None
+    q_stages: int = 1
+    cluster: int = 1
+    stages: int = 2
+
+    @property
+    def groups(self):
+        return self.tile_m // 64
+
+    @property
+    def threads(self):
+        return 128 * (self.groups + 1)
+
+    @property
+    def registers(self):
+        """Of a thread of the producer's warpgroup, and of the others."""
+        return (24, 240) if self.groups == 2 else (32, 160)
+
+    @property
+    def chunk(self):
+        """Keys that one copy brings."""
+        return math.gcd(self.page, self.tile_n) if self.page else self.tile_n
+
+
+def multiplies(form):
+    """The tiled MMAs of S = Q K^T and of O = P V."""
+    smem, rmem = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
+    K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
+    scores = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.tile_n, 16), smem, K, K)
+    values = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.dv, 16), rmem, K, MN)
+    return cute.make_tiled_mma(scores, (form.groups, 1, 1)), cute.make_tiled_mma(values, (form.groups, 1, 1))
+
+
+def layouts(form):
+    """The layouts of Q, K, V and O in shared memory: columns of 128 bytes, swizzled."""
+    kind = warpgroup.SmemLayoutAtomKind
+    rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
+    q = cute.tile_to_shape(rows, (form.tile_m, form.d, form.q_stages), (0, 1, 2))
+    k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
+    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
+    o = cute.tile_to_shape(rows, (form.tile_m, form.dv), (0, 1))
+    return q, k, v, o
+
+
+def make_kernel(form):
+    """The kernel of a form."""
+    dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
+    group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
+    turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
+    q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
+    cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
+    share = (1 << cluster) - 1
+    producer_registers, consumer_registers = form.registers
+    scores_mma, values_mma = multiplies(form)
+    q_layout, k_layout, v_layout, o_layout = layouts(form)
+    bytes_each = dtype.width // 8
+    q_bytes, k_bytes, v_bytes = tile_m * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
+    p_shape = values_mma.partition_shape_A((tile_m, tile_n))
+    q_tile = tile_m if pack == 1 else (pack, tile_m // pack)
+    o_tile = 64 if pack == 1 else (pack, 64 // pack)
+    store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
+    may_be_empty = has_left or has_right or score is not None
+    heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
+
+    @cuda.jit
+    def sequence(cu, used, b, rows):
+        """The first row of sequence b, and how many it has: of all as many, or where `cu` and `used` say."""
+        first = 0
+        if cute.const_expr(cu is not None):
+            first = cu[b]
+            rows = cu[b + 1] - first
+        if cute.const_expr(used is not None):
+            rows = used[b]
+        return first, rows
+
+    @cuda.jit
+    def shifted(tensor, cu, first):
+        """The tensor from a sequence's first row on."""
+        if cute.const_expr(cu is None):
+            return tensor
+        if cute.const_expr(cute.rank(tensor, mode=[0]) == 2):
+            return cute.domain_offset(((0, first), 0), tensor)
+        return cute.domain_offset((first, 0), tensor)
+
+    @cuda.jit
+    def blocks_of(m, queries, keys, left, right):
+        """The blocks of keys that the queries of tile m see: the first, the one after the last, and which of them all
+        queries see whole: the first, and the one after the last."""
+        shift = keys - queries
+        first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
+        begin, end, whole_begin, whole_end = 0, keys, 0, keys
+        if cute.const_expr(has_right):
+            end, whole_end = min(keys, last + right + 1), min(keys, first + right + 1)
+        if cute.const_expr(has_left):
+            begin, whole_begin = max(0, first - left), max(0, last - left)
+        begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
+        whole_begin, whole_end = (whole_begin + tile_n - 1) // tile_n, whole_end // tile_n
+        end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
+        return begin, end, whole_begin, whole_end
+
+    @cuda.jit
+    def mask(scores, n, place, column, queries, keys, left, right):
+        """Leave out the scores of block n that the thread's rows, `place` and the eighth after, do not see."""
+        begin, end = cute.make_rmem_tensor(2, cute.Int32), cute.make_rmem_tensor(2, cute.Int32)
+        for r in cute.range_constexpr(2):
+            at = (place + 8 * r) // pack + keys - queries
+            end[r] = keys - n * tile_n
+            if cute.const_expr(has_right):
+                end[r] = min(keys, at + right + 1) - n * tile_n
+            if cute.const_expr(has_left):
+                begin[r] = at - left - n * tile_n
+        masks.leave_out(scores, column, begin if has_left else None, end)
+
+    @cuda.jit
+    def change(scores, n, place, column, b, head, aux, scale):
+        """Scale the scores of block n, and change them as the caller's function says."""
+        for r in cute.range_constexpr(2):
+            query = (place + 8 * r) // pack
+            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+            for i in cute.range_constexpr(cute.size(scores, mode=[1])):
+                key = n * tile_n + column + i // 2 * 8 + i % 2
+                scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
+
+    @cuda.jit
+    def load(tma, source, target, place, stage, pages, b, n, keys):
+        """Bring block n of keys, or values, to a stage: at once, or a page, or a part of one, after the other."""
+        if cute.const_expr(cluster > 1):
+            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier, mcast_mask=share)
+        elif cute.const_expr(page == 0):
+            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier)
+        else:
+            for c in cute.range_constexpr(tile_n // chunk):
+                key = n * tile_n + c * chunk
+                number = pages[b, max(0, min(key, keys - 1)) // page]
+                cute.copy(tma, source[None, key % page // chunk, number], target[None, c, place],
+                          tma_bar_ptr=stage.barrier)  # fmt: skip
+
+    @cuda.jit
+    def multiply_scores(tQ, tK, acc, tile, stage):
+        """Begin S = Q K^T."""
+        for k in cute.range_constexpr(d // 16):
+            first = scores_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
+            cute.gemm(first, acc, tQ[None, None, k, tile], tK[None, None, k, stage], acc)
+        warpgroup.commit_group()
+
+    @cuda.jit
+    def multiply_values(rP, tV, acc, stage, accumulate):
+        """Begin O (+)= P V."""
+        for k in cute.range_constexpr(tile_n // 16):
+            adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
+            cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
+        warpgroup.commit_group()
+
+    @cuda.jit
+    def store_rows(own_O, plain_o, thread, place, queries, first, head):
+        """Write a warpgroup's rows of O, as far as there are any, of sequences that lie one after the other."""
+        wide = cute.make_copy_atom(CopyUniversalOp(), dtype, 128)
+        for i in cute.range_constexpr(64 * dv // 8 // 128):
+            row, part = (128 * i + thread) // (dv // 8), (128 * i + thread) % (dv // 8)
+            query, own_head = (place + row) // pack, head if pack == 1 else head * pack + (place + row) % pack
+            if query < queries:
+                source = cute.local_tile(own_O, (1, 8), (row, part))
+                target = cute.local_tile(plain_o[None, None, own_head, 0], (1, 8), (first + query, part))
+                cute.copy(wide, source[0, None], target[0, None])
+
+    @cuda.jit(launch_bounds=(threads, 1))
+    def kernel(
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, plain_o, cu_q, cu_k, used, pages, sink, aux, queries,
+        keys, heads, batch, section, left, right, scale, scale_log2,
+    ):  # fmt: skip
+        tidx, _, _ = arch.thread_idx()
+        warp_idx = arch.make_warp_uniform(arch.warp_idx())
+        if warp_idx == 0:
+            cpasync.prefetch_descriptor(tma_q)
+            cpasync.prefetch_descriptor(tma_k)
+            cpasync.prefetch_descriptor(tma_v)
+            cpasync.prefetch_descriptor(tma_o)
+
+        smem = utils.SmemAllocator()
+        sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
+        sK = smem.allocate_tensor(dtype, k_layout.outer, 1024, k_layout.inner, "sK")
+        sV = smem.allocate_tensor(dtype, v_layout.outer, 1024, v_layout.inner, "sV")
+        one, warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * 4 * groups)
+        rank = arch.make_warp_uniform(arch.block_idx_in_cluster()) if cluster > 1 else 0
+        q_pipe = pipeline.PipelineTmaAsync.create(
+            num_stages=q_stages, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, groups),
+            tx_count=q_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * q_stages), defer_sync=True, name="Q",
+        )  # fmt: skip
+        k_pipe = pipeline.PipelineTmaAsync.create(
+            num_stages=stages, producer_group=one, consumer_group=warps, tx_count=k_bytes,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            mcast_mode_mn=(0, 1), defer_sync=True, name="K",
+        )  # fmt: skip
+        v_pipe = pipeline.PipelineTmaAsync.create(
+            num_stages=stages, producer_group=one, consumer_group=warps, tx_count=v_bytes,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            mcast_mode_mn=(0, 1), defer_sync=True, name="V",
+        )  # fmt: skip
+        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(AHEAD), 16, None, "drawn")
+        tile_pipe = pipeline.PipelineAsync.create(
+            num_stages=AHEAD, producer_group=CooperativeGroup(Agent.Warp),
+            consumer_group=CooperativeGroup(Agent.Thread, 128 * groups),
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * AHEAD), defer_sync=True, name="tiles",
+        )  # fmt: skip
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
+
+        tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
+        tiles = tiles_m * heads * batch
+        index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
+
+        if warp_idx < 4:
+            arch.setmaxregister_decrease(producer_registers)
+            if warp_idx == 0:
+                loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
+                tells = tile_pipe.make_producer()
+                while index < tiles:
+                    m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                    first_q, rows_q = sequence(cu_q, None, b, queries)
+                    first_k, rows_k = sequence(cu_k, used, b, keys)
+                    if m * cluster * tile_m < rows_q * pack:
+                        m = m * cluster + rank
+                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right)
+                        kv_head = head // heads_of_tile
+                        own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
+                        gQ = cute.local_tile(
+                            shifted(mQ[None, None, head, own_q], cu_q, first_q), (q_tile, d), (None, 0)
+                        )
+                        if cute.const_expr(page == 0):
+                            gK = cute.local_tile(
+                                shifted(mK[None, None, kv_head, own_k], cu_k, first_k), (tile_n, d), (None, 0)
+                            )
+                            gV = cute.local_tile(
+                                cute.domain_offset((0, first_k), mV[None, None, kv_head, own_k]),
+                                (dv, tile_n),
+                                (0, None),
+                            )
+                            pK, pV = sK, sV
+                        else:
+                            gK = cute.local_tile(mK[None, None, kv_head, None], (chunk, d), (None, 0, None))
+                            gV = cute.local_tile(mV[None, None, kv_head, None], (dv, chunk), (0, None, None))
+                            pK = cute.local_tile(sK, (chunk, d), (None, 0, None))
+                            pV = cute.local_tile(sV, (dv, chunk), (0, None, None))
+                        tQsQ, tQgQ = cpasync.tma_partition(
+                            tma_q, 0, cute.make_layout(1), cute.group_modes(sQ, 0, 2), cute.group_modes(gQ, 0, 2)
+                        )
+                        tKsK, tKgK = cpasync.tma_partition(
+                            tma_k,
+                            rank,
+                            cute.make_layout(cluster),
+                            cute.group_modes(pK, 0, 2),
+                            cute.group_modes(gK, 0, 2),
+                        )
+                        tVsV, tVgV = cpasync.tma_partition(
+                            tma_v,
+                            rank,
+                            cute.make_layout(cluster),
+                            cute.group_modes(pV, 0, 2),
+                            cute.group_modes(gV, 0, 2),
+                        )
+                        stage = loads_q.acquire_and_advance()
+                        cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
+                        stage = loads_k.acquire_and_advance()
+                        load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
+                        for i in range(1, end - begin):
+                            stage = loads_k.acquire_and_advance()
+                            load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
+                            stage = loads_v.acquire_and_advance()
+                            load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, end - i, rows_k)
+                        stage = loads_v.acquire_and_advance()
+                        load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, begin, rows_k)
+                    if cute.const_expr(draws):
+                        index = draw(counter, tiles, ctas)
+                        place = tells.acquire_and_advance()
+                        if arch.lane_idx() == 0:
+                            drawn[place.index] = index
+                        place.commit()
+                    else:
+                        index += ctas
+                if cute.const_expr(draws):
+                    tells.tail()
+                loads_q.tail()
+                loads_k.tail()
+                loads_v.tail()
+
+        else:
+            arch.setmaxregister_increase(consumer_registers)
+            w = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * w of the tile
+            thread = tidx % 128
+            tQ = scores_mma.make_fragment_A(scores_mma.get_slice(128 * w).partition_A(sQ))
+            tK = scores_mma.make_fragment_B(scores_mma.get_slice(128 * w).partition_B(sK))
+            tV = values_mma.make_fragment_B(values_mma.get_slice(128 * w).partition_B(sV))
+            rS = scores_mma.make_fragment_C(scores_mma.partition_shape_C((tile_m, tile_n)))
+            rO = values_mma.make_fragment_C(values_mma.partition_shape_C((tile_m, dv)))
+            rP = values_mma.make_fragment_A(p_shape)
+            as_p = cute.make_tensor(rS.iterator, rP.layout)  # S in the order of P's registers: it is S's own
+            scores = softmax.rows_of(rS)
+            highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
+            factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
+            sinks = cute.make_rmem_tensor(2, cute.Float32)
+            row = 64 * w + thread // 32 * 16 + thread % 32 // 4  # of the tile: this thread's first
+            column = thread % 4 * 2
+
+            to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, values_mma))
+            rounded = cute.make_rmem_tensor(rO.layout.shape, dtype)
+            together = pipeline.NamedBarrier(STORED + w, 128)
+            mine = pipeline.NamedBarrier(TURN + w, 256)
+            next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
+            if cute.const_expr(turns):
+                if w == groups - 1:
+                    next_one.arrive()  # the first warpgroup begins
+
+            full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
+            told = tile_pipe.make_consumer()
+            while index < tiles:
+                m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                first_q, rows_q = sequence(cu_q, None, b, queries)
+                first_k, rows_k = sequence(cu_k, used, b, keys)
+                if m * cluster * tile_m < rows_q * pack:
+                    m = m * cluster + rank
+                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
+                    place = m * tile_m + row
+                    for r in cute.range_constexpr(2):
+                        highest[r], total[r] = -math.inf, 0
+
+                    tile = full_q.wait_and_advance()
+                    stage_k = full_k.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    warpgroup.wait_group(0)
+                    stage_k.release()
+                    if cute.const_expr(score is not None):
+                        change(scores, end - 1, place, column, b, head, aux, scale)
+                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
+                    softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
+                    softmax.exponentials(scores, highest, total, scale_log2, True)
+                    rP.store(as_p.load().to(dtype))
+
+                    for i in range(1, end - begin):
+                        n = end - 1 - i
+                        stage_k = full_k.wait_and_advance()
+                        if cute.const_expr(turns):
+                            mine.arrive_and_wait()
+                        warpgroup.fence()
+                        multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                        stage_v = full_v.wait_and_advance()
+                        multiply_values(rP, tV, rO, stage_v.index, i > 1)
+                        if cute.const_expr(turns):
+                            next_one.arrive()
+                        warpgroup.wait_group(1)
+                        stage_k.release()
+                        if cute.const_expr(score is not None):
+                            change(scores, n, place, column, b, head, aux, scale)
+                        if cute.const_expr(has_right or has_left):
+                            if n >= whole_end or n < whole_begin:
+                                mask(scores, n, place, column, rows_q, rows_k, left, right)
+                        moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty)
+                        softmax.exponentials(scores, highest, total, scale_log2, may_be_empty)
+                        warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
+                        stage_v.release()
+                        rP.store(as_p.load().to(dtype))
+                        if moved:
+                            softmax.scale_rows(rO, factor)
+
+                    stage_v = full_v.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
+                    if cute.const_expr(sink is not None):
+                        for r in cute.range_constexpr(2):
+                            sinks[r] = sink[head if pack == 1 else head * pack + (place + 8 * r) % pack]
+                    softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
+                    if thread % 4 == 0:
+                        for r in cute.range_constexpr(2):
+                            query = (place + 8 * r) // pack
+                            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+                            if query < rows_q:
+                                mL[first_q + query, own_head, 0 if cu_q is not None else b] = lse[r]
+                    warpgroup.wait_group(0)
+                    stage_v.release()
+                    softmax.scale_rows(rO, factor)
+
+                    # O leaves through the shared memory of Q: this warpgroup's rows, which no other reads
+                    sO = cute.make_tensor(sQ[None, None, tile.index].iterator, o_layout.outer)
+                    own_O = cute.local_tile(sO, (64, 64), (w, None))
+                    rounded.store(rO.load().to(dtype))
+                    together.arrive_and_wait()  # all of the warpgroup's products with Q are done
+                    cute.copy(
+                        to_smem, to_smem.retile(rounded), to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sO)
+                    )
+                    arch.fence_proxy("async.shared", space="cta")
+                    together.arrive_and_wait()
+                    part_m = m * groups + w
+                    whole = True
+                    if cute.const_expr(cu_q is not None):
+                        whole = (part_m + 1) * 64 <= rows_q * pack
+                    if whole:
+                        if warp_idx % 4 == 0:
+                            own_q = 0 if cu_q is not None else b
+                            gO = cute.local_tile(
+                                shifted(mO[None, None, head, own_q], cu_q, first_q), (o_tile, 64), (None, None)
+                            )
+                            tOsO, tOgO = cpasync.tma_partition(
+                                tma_o, 0, cute.make_layout(1), cute.group_modes(own_O, 0, 2), cute.group_modes(gO, 0, 2)
+                            )
+                            for part in cute.range_constexpr(dv // 64):
+                                cute.copy(tma_o, tOsO[None, part], tOgO[None, part_m, part])
+                            arch.cp_async_bulk_commit_group()
+                            arch.cp_async_bulk_wait_group(0, read=True)
+                    elif cute.const_expr(cu_q is not None):
+                        store_rows(
+                            cute.local_tile(sO, (64, dv), (w, 0)), plain_o, thread, part_m * 64, rows_q, first_q, head
+                        )
+                        together.arrive_and_wait()
+                    if warp_idx % 4 == 0:
+                        tile.release()
+                if cute.const_expr(draws):
+                    told_at = told.wait_and_advance()
+                    index = drawn[told_at.index]
+                    told_at.release()
+                else:
+                    index += ctas
+            if cute.const_expr(turns):
+                if w == 0:
+                    mine.arrive_and_wait()  # the last arrival
+
+    return kernel if cluster == 1 else cute.cluster_shape(cluster)(kernel)
+
+
+kernel_of = functools.cache(make_kernel)

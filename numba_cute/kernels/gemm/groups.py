@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schedule of a grouped GEMM: groups of rows, one after the other, whose ends only the device knows."""
+
+from typing import Any
+
+import numba_cute as cute
+from numba_cute import arch
+from numba_cute.seam import traced
+
+TOGETHER = 8  # tiles of a group along M that are done side by side, so that they share B in L2
+WARP = 32
+
+__all__ = ["GroupedTiles"]
+
+
+@traced
+def tiles_of(begin, end, rows, columns):
+    """Count the tiles of a group: those along M, each of so many rows, times those along N."""
+    return cute.max(cute.Int32(0), end - begin + (rows - 1)) // rows * columns
+
+
+@traced
+def place(index, tiles_m, columns):
+    """Return where the `index`-th tile of a group lies, (m, n), of `tiles_m` by `columns`."""
+    first = index // (TOGETHER * columns) * TOGETHER
+    within, side = index % (TOGETHER * columns), cute.min(tiles_m - first, cute.Int32(TOGETHER))
+    return first + within % side, within // side
+
+
+@traced
+def up_to_lane(x):
+    """Sum a number over the lanes up to this one. The whole warp."""
+    lane = arch.lane_idx()
+    for step in (1, 2, 4, 8, 16):
+        before = arch.shuffle_sync_up(x, step)
+        x = x + cute.min(lane // step, cute.Int32(1)) * before  # nothing comes to the first lanes
+    return x
+
+
+@traced
+def fewest(total, ctas):
+    """Count the CTAs that do `total` tiles in no more rounds than `ctas` do."""
+    rounds = cute.max(cute.ceil_div(total, ctas), cute.Int32(1))
+    return cute.max(cute.ceil_div(total, rounds), cute.Int32(1))
+
+
+@cute.struct
+class GroupedTiles:
+    """The tiles that a CTA, or a cluster, does: the `index`-th of all, counted over all groups, and every `step`-th
+    from there.
+
+    ends: the row after the last one of each group (groups,), Int32. rows: of a tile. columns: tiles along N. What
+    `find` finds: `group`, its first row `begin` and the one after its last, `end`, and the tile's place in it, `m` and
+    `n`.
+    """
+
+    ends: Any
+    rows: Any
+    columns: cute.Int32
+    index: cute.Int32
+    step: cute.Int32
+    group: cute.Int32 = cute.Int32(0)
+    begin: cute.Int32 = cute.Int32(0)
+    end: cute.Int32 = cute.Int32(0)
+    m: cute.Int32 = cute.Int32(0)
+    n: cute.Int32 = cute.Int32(0)
+    before: cute.Int32 = cute.Int32(0)  # the tiles of the groups before this one
+    after: cute.Int32 = cute.Int32(0)  # and with it
+    first: cute.Int32 = cute.Int32(0)  # the group that lane 0 looks at
+    seen: cute.Int32 = cute.Int32(0)  # the tiles of the groups before that
+
+    def find(self):
+        """Find the tile to do now, and return whether there is one. The whole warp, whose lanes look at 32 groups at
+        once."""
+        while self.index >= self.after:
+            if self.first >= cute.size(self.ends):
+                return False
+            self.look()
+        self.m, self.n = place(self.index - self.before, (self.after - self.before) // self.columns, self.columns)
+        return True
+
+    def rows_of_lane(self):
+        """Give the first row, and the one after the last, of this lane's group among the next 32: (0, 0) of none."""
+        mine = cute.Int32(self.first + arch.lane_idx())
+        begin, end = cute.Int32(0), cute.Int32(0)
+        if mine < cute.size(self.ends):
+            end = self.ends[mine]
+            if mine > 0:
+                begin = self.ends[mine - 1]
+        return begin, end
+
+    def look(self):
+        """Look for the tile among the next 32 groups."""
+        begin, end = self.rows_of_lane()
+        tiles = tiles_of(begin, end, self.rows, self.columns)
+        upto = up_to_lane(tiles)
+        past = arch.popc(arch.vote_ballot_sync(self.seen + upto <= self.index))
+        if past < WARP:
+            self.group = self.first + past
+            self.begin, self.end = arch.shuffle_sync(begin, past), arch.shuffle_sync(end, past)
+            self.after = self.seen + arch.shuffle_sync(upto, past)
+            self.before = self.after - arch.shuffle_sync(tiles, past)
+        else:
+            self.seen += arch.shuffle_sync(upto, WARP - 1)
+            self.first += WARP
+
+    def spread(self):
+        """Leave out CTAs that would spare no round: idle SMs leave power to the others. The whole warp, at first."""
+        if cute.size(self.ends) <= WARP:
+            begin, end = self.rows_of_lane()
+            total = arch.warp_reduction_sum(tiles_of(begin, end, self.rows, self.columns))
+            self.step = fewest(total, self.step)
+            if self.index >= self.step:
+                self.index = total
+
+    def advance(self):
+        """Go on to the next tile."""
+        self.index += self.step

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GEMM of 16-bit activations by weights of 4 bits, for Hopper: C = X @ W.T, with X (M, K), C (M, N), and W (N, K) of
+numbers from 0 to 15, less a zero point, times a scale, of each row and 128 of K.
+
+wgmma takes its first operand from registers, so that is the weights: a tile of C is turned. `pack.py` has put each
+thread's numbers next to each other, so that it reads them as they come: 16 bytes are its share of 64 by 64 numbers. A
+warpgroup widens the next of these while the tensor cores multiply the last.
+
+Where there are few tokens the weights' bytes set the time: then tiles are as narrow as the tokens are many, stages are
+many, and CTAs of a cluster take a part of K each, whose sums the first one adds up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, pipeline, utils
+from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.seam import CuteError, traced
+
+from .. import entry
+from .groups import place
+from .operands import (
+    CONSUMER_WARPS,
+    THREADS,
+    Of,
+    check_rows,
+    load_atom,
+    mapped,
+    most_clusters,
+    tensor_of,
+)  # fmt: skip
+from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
+from .plan import smem_layout
+
+if TYPE_CHECKING:
+    import torch
+
+UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
+SMEM = 227 * 1024 - 1024
+REGISTERS = (40, 232), (24, 104)  # of producers and consumers, where one CTA is on an SM, and two
+MINUS_ZERO = 0x80008000
+
+
+@traced
+def widen(wide, words, dtype, lower, upper):
+    """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
+
+    words: four, each of a block of 16 of K. lower, upper: the (zero point + base, scale) of this thread's row, and of
+    the one 8 below, each two times in a word.
+    """
+    subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
+    multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
+    base = cute.Uint32(BASE[dtype.name] * 0x10001)
+    halves = cute.make_rmem_tensor((2, 16), cute.Uint16)
+    for block in range(4):
+        word = cute.Uint32(words[block])
+        for pair in range(4):
+            zero, scale = upper if pair % 2 else lower
+            number = (word >> (4 * pair)) & cute.Uint32(0x000F000F) | base
+            made = multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
+            halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
+    wide.store(halves.load().bitcast(dtype).reshape(wide.shape))
+
+
+@traced
+def twice(x):
+    """Put 16 bits into both halves of a word."""
+    return cute.Uint32(x) * cute.Uint32(0x10001)
+
+
+@traced
+def factors_of(factors, row, stage, middle):
+    """Read the (zero point, scale) of a row. factors: (rows, kinds, stages); of one kind, they are scales, and the zero
+    point is `middle`."""
+    if cute.size(factors, mode=[1]) == 1:
+        return cute.Uint32(middle * 0x10001), twice(factors[row, 0, stage])
+    return twice(factors[row, 1, stage]), twice(factors[row, 0, stage])
+
+
+@traced
+def put_sums(acc, there, thread):
+    """Write a thread's sums to shared memory, four by four."""
+    fours = cute.make_tensor(acc.iterator, cute.make_layout((4, cute.size(acc) // 4)))
+    for i in range(cute.size(acc) // 4):
+        cute.autovec_copy(fours[None, i], there[None, thread, i])
+
+
+@traced
+def add_sums(acc, there, thread, peers):
+    """Add the sums of the CTAs 1 to peers - 1 of the cluster to this thread's, in that order."""
+    for peer in range(1, peers):
+        theirs = cute.make_tensor(arch.map_dsmem_ptr(there.iterator, peer), there.layout)
+        for i in range(cute.size(acc) // 4):
+            got = arch.load(theirs[None, thread, i].iterator, cute.Float32, ss="cluster", count=4)
+            for j in range(4):
+                acc[4 * i + j] = acc[4 * i + j] + got[j]
+
+
+@cuda.jit(launch_bounds=(THREADS, 1))
+def mixed(
+    dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
+    blocks_k, stages, per_stage, sharers, parts, resident, middle,
+):  # fmt: skip
+    tile_n = cute.size(x_layout, mode=[0])
+    tidx, _, _ = arch.thread_idx()
+    bidx, _, _ = arch.block_idx()
+    grid, _, _ = arch.grid_dim()
+    warp_idx = arch.make_warp_uniform(arch.warp_idx())
+    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    sharer, part = rank % sharers, rank // sharers
+    if warp_idx == 0:
+        cpasync.prefetch_descriptor(tma_w)
+        cpasync.prefetch_descriptor(tma_f)
+        cpasync.prefetch_descriptor(tma_x)
+        cpasync.prefetch_descriptor(tma_c)
+
+    smem = utils.SmemAllocator()
+    sX = smem.allocate_tensor(dtype, x_layout.outer, 1024, x_layout.inner, "sX")
+    sC = smem.allocate_tensor(dtype, c_layout.outer, 1024, c_layout.inner, "sC")
+    sW = smem.allocate_tensor(cute.Uint32, w_layout, 1024, name="sW")
+    sF = smem.allocate_tensor(cute.Uint16, f_layout, 128, name="sF")
+    if cute.const_expr(parts > 1):
+        sums_layout = cute.make_layout((4, 256, tile_n // 8))
+        sSums = smem.allocate_tensor(cute.Float32, sums_layout, 128, name="sSums")
+    barriers = smem.allocate_array(cute.Int64, 2 * stages, name="barriers")
+    mainloop = pipeline.PipelineTmaAsync.create(
+        num_stages=stages,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
+        tx_count=per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * cute.size(f_layout, mode=[1]) * 2,
+        barrier_storage=barriers,
+        cta_layout_vmnk=cute.make_layout((1, sharers, 1, 1)) if sharers > 1 else None,
+        tidx=tidx,
+        name="mainloop",
+    )
+    producer, consumer = mainloop.make_participants()
+    ctas = sharers * parts
+    tiles_m = cute.ceil_div(cute.Int32(c.shape[1]), TILE_M * sharers)
+    tiles_n = cute.ceil_div(cute.Int32(c.shape[0]), tile_n)
+    first_block, end_block = part * blocks_k // parts, (part + 1) * blocks_k // parts
+    share = None if sharers == 1 else (1 << sharers) - 1
+
+    if warp_idx < 4:
+        arch.setmaxregister_decrease(REGISTERS[resident - 1][0])
+        if warp_idx == 0:
+            gX = cute.local_tile(mX, (tile_n, TILE_K), (None, None))
+            tXsX, tXgX = cpasync.tma_partition(
+                tma_x, sharer, cute.make_layout(sharers), cute.group_modes(sX, 0, 2), cute.group_modes(gX, 0, 2)
+            )
+            gW = cute.local_tile(mW, (cute.size(w_layout, mode=[0]), cute.size(w_layout, mode=[1])), (None, 0))
+            tWsW, tWgW = cpasync.tma_partition(
+                tma_w, 0, cute.make_layout(1), cute.group_modes(sW, 0, 2), cute.group_modes(gW, 0, 2)
+            )
+            gF = cute.local_tile(mF, (cute.size(f_layout, mode=[0]), cute.size(f_layout, mode=[1])), (0, 0, None))
+            tFsF, tFgF = cpasync.tma_partition(
+                tma_f, 0, cute.make_layout(1), cute.group_modes(sF, 0, 2), cute.group_modes(gF, 0, 2)
+            )
+            index = bidx // ctas
+            while index < tiles_m * tiles_n:
+                m, n = place(cute.Int32(index), tiles_m, tiles_n)
+                row_tile = cute.Int32(m * sharers + sharer)
+                for k in range(first_block * (2 // per_stage), end_block * (2 // per_stage)):
+                    stage = producer.acquire_and_advance()
+                    cute.copy(
+                        tma_w, tWgW[None, row_tile * blocks_k * (2 // per_stage) + k], tWsW[None, stage.index],
+                        tma_bar_ptr=stage.barrier,
+                    )  # fmt: skip
+                    cute.copy(
+                        tma_f, tFgF[None, row_tile * blocks_k + k // (2 // per_stage)], tFsF[None, stage.index],
+                        tma_bar_ptr=stage.barrier,
+                    )  # fmt: skip
+                    for i in cute.range_constexpr(per_stage):
+                        cute.copy(
+                            tma_x, tXgX[None, n, k * per_stage + i], tXsX[None, stage.index * per_stage + i],
+                            tma_bar_ptr=stage.barrier, mcast_mask=share,
+                        )  # fmt: skip
+                    stage.commit()
+                index += grid // ctas
+            producer.tail()
+        if cute.const_expr(parts > 1):
+            arch.cluster_arrive()
+            arch.cluster_wait()
+            arch.cluster_arrive()
+            arch.cluster_wait()
+    else:
+        arch.setmaxregister_increase(REGISTERS[resident - 1][1])
+        group = cute.Int32((warp_idx - 4) // 4)
+        thread = cute.Int32(tidx - 128)
+        lane_row = cute.Int32(warp_idx % 4 * 16 + arch.lane_idx() // 4 + group * 64)
+        tCrX = tiled_mma.make_fragment_B(tiled_mma.get_slice(cute.Int32(group * 128)).partition_B(sX))
+        wide_0 = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
+        wide_1 = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
+        wides = (wide_0, wide_1)
+        narrow = cute.make_rmem_tensor(4, cute.Uint32)
+        units = cute.make_tensor(sW.iterator, cute.make_layout((4, 128, 2, per_stage, stages)))
+        acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
+
+        store_n = cute.size(c_layout, mode=[1])
+        stores_of_tile = tile_n // store_n
+        store_stages = cute.size(c_layout, mode=[2])
+        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
+        tRS_sC = to_smem.get_slice(thread).partition_D(sC)
+        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
+        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        gC = cute.local_tile(mC, (64, store_n), (None, None))
+        sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
+        tCsC, tCgC = cpasync.tma_partition(
+            tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
+        )
+        stores = pipeline.PipelineTmaStore.create(
+            num_stages=store_stages, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
+        )
+        together = pipeline.NamedBarrier(1 + group, 128)
+        stores_issuer = warp_idx % 4 == 0
+
+        index = bidx // ctas
+        while index < tiles_m * tiles_n:
+            m, n = place(cute.Int32(index), tiles_m, tiles_n)
+            row_tile = cute.Int32(m * sharers + sharer)
+            stage = consumer.wait()
+            previous = stage
+            for block in range(first_block, end_block):
+                for half in cute.range_constexpr(2):
+                    if cute.const_expr(half == 0 or per_stage == 1):
+                        stage = consumer.wait_and_advance()
+                    within = half % per_stage
+                    cute.autovec_copy(units[None, thread % 128, group, within, stage.index], narrow)
+                    lower = factors_of(sF, lane_row, stage.index, middle)
+                    upper = factors_of(sF, lane_row + 8, stage.index, middle)
+                    widen(wides[half], narrow, dtype, lower, upper)
+                    warpgroup.fence()
+                    for kb in cute.range_constexpr(4):
+                        if cute.const_expr(half == 0 and kb == 0):
+                            mma = tiled_mma.set(warpgroup.Field.ACCUMULATE, block > first_block)
+                            cute.gemm(
+                                mma, acc, wides[half][None, None, kb],
+                                tCrX[None, None, kb, stage.index * per_stage + within], acc,
+                            )  # fmt: skip
+                        else:
+                            cute.gemm(
+                                tiled_mma, acc, wides[half][None, None, kb],
+                                tCrX[None, None, kb, stage.index * per_stage + within], acc,
+                            )  # fmt: skip
+                    warpgroup.commit_group()
+                    warpgroup.wait_group(1)  # the tensor cores may still read these, but not the 64 of K before
+                    if cute.const_expr(half == 0 or per_stage == 1):
+                        if block > first_block or half == 1:
+                            arch.sync_warp()
+                            previous.release()
+                        previous = stage
+            warpgroup.wait_group(0)
+            arch.sync_warp()
+            previous.release()
+
+            if cute.const_expr(parts > 1):
+                if part > 0:
+                    put_sums(acc, sSums, thread)
+                arch.cluster_arrive()
+                arch.cluster_wait()
+                if part == 0:
+                    add_sums(acc, sSums, thread, parts)
+                arch.cluster_arrive()
+                arch.cluster_wait()
+            if part == 0:
+                for piece in cute.range_constexpr(stores_of_tile):
+                    tRS_rC.store(pieces[None, piece].load().to(dtype))
+                    if stores_issuer:
+                        stores.producer_acquire()
+                    together.arrive_and_wait()
+                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % store_stages])
+                    arch.fence_proxy("async.shared", space="cta")
+                    together.arrive_and_wait()
+                    if stores_issuer:
+                        cute.copy(
+                            tma_c, tCsC[None, piece % store_stages],
+                            tCgC[None, 2 * row_tile + group, stores_of_tile * n + piece],
+                        )  # fmt: skip
+                        stores.producer_commit()
+            index += grid // ctas
+        stores.producer_tail()
+
+
+mixed_two = cuda.jit(launch_bounds=(THREADS, 2))(mixed.py_func)  # the same, twice on an SM
+
+
+class Cut(NamedTuple):
+    """How a problem is cut. tile_n: tokens of a tile. per_stage: K tiles of a stage, 1 or 2. stages. sharers: CTAs of a
+    cluster that share the tokens, each with rows of its own. parts: CTAs of a cluster that share K; one of the two is
+    1. resident: CTAs on an SM."""
+
+    tile_n: int
+    per_stage: int
+    stages: int
+    sharers: int = 1
+    parts: int = 1
+    resident: int = 1
+
+
+def stages_of(tile_n, per_stage, kinds, parts, resident=1):
+    """Count the stages that fit shared memory."""
+    stage = per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * kinds * 2 + 16
+    store = TILE_M * min(64, tile_n) * 2 * min(2, math.ceil(tile_n / 64))
+    sums = TILE_M * tile_n * 4 if parts > 1 else 0
+    return min(16, (SMEM // resident - store - sums) // stage)
+
+
+def cut_of(tokens, row_tiles, blocks, kinds, sms):
+    """Choose the cut for so many tokens, tiles of rows, blocks of K, kinds of factors and SMs."""
+    tile_n = next((n for n in (16, 32, 64, 128) if tokens <= n), 256)
+    per_stage = 2 if tile_n <= 64 else 1
+    tiles = row_tiles * math.ceil(tokens / tile_n)
+    resident, parts = 2 if tile_n <= 32 else 1, 1
+    while tile_n <= 128 and parts < 8 and 2 * parts * tiles <= sms * resident and 4 * parts <= blocks:
+        parts *= 2
+    sharers = 2 if parts == 1 and tile_n >= 128 and row_tiles > 1 else 1
+    stages = stages_of(tile_n, per_stage, kinds, parts, resident)
+    return Cut(tile_n, per_stage, stages, sharers, parts, resident)
+
+
+def plan(x, words, factors, c, middle, n, cut=None):
+    """Plan the launch. x: (M, K). words, factors: as in Int4Weights. c: (M, N). middle: the number that stands for zero
+    where factors have no zero points, on BASE. n: N. cut: a Cut, or None for the one that is thought best."""
+    if 0 in c.shape:
+        return lambda *tensors: None
+    check_rows("mixed_gemm", x=x, out=c)
+    (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
+    sms = entry.multiprocessors(x)
+    tile_n, per_stage, stages, sharers, parts, resident = cut or cut_of(x.shape[0], row_tiles, blocks, kinds, sms)
+    dtype, k = entry.element_type(x), warpgroup.OperandMajorMode.K
+    op = warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, tile_n, 16), warpgroup.OperandSource.RMEM, k, k)
+    tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
+    store_n = min(64, tile_n)
+    store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(True, 4), dtype)
+    x_layout = smem_layout(dtype, 1, tile_n, TILE_K, stages * per_stage)
+    c_layout = smem_layout(dtype, 0, TILE_M, store_n, min(2, tile_n // store_n))
+    w_layout = cute.make_layout((4 * per_stage, 256, stages), stride=(256, 1, 1024 * per_stage))
+    f_layout = cute.make_layout((TILE_M, kinds, stages))
+    rows_of_words = cute.make_layout((cute.Int32(row_tiles * k_tiles * 4), 256), stride=(256, 1))
+    tW = cute.make_tensor(tensor_of(words, 2, cute.Uint32).iterator, rows_of_words)
+    of_blocks = cute.make_layout((TILE_M, kinds, cute.Int32(row_tiles * blocks)), stride=(1, TILE_M, TILE_M * kinds))
+    tF = cute.make_tensor(tensor_of(factors, 3, cute.Uint16).iterator, of_blocks)
+    turned = cute.select(tensor_of(c, 1).layout, mode=[1, 0])
+    tma_w, mW = load_atom(tW, w_layout, (4 * per_stage, 256))
+    tma_f, mF = load_atom(tF, f_layout, (TILE_M, kinds))
+    tma_x, mX = load_atom(tensor_of(x, 1), x_layout, (tile_n, TILE_K), sharers)
+    tma_c, mC = cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tensor_of(c, 1).iterator, turned),
+        smem_layout(dtype, 0, 64, store_n), (64, store_n),
+    )  # fmt: skip
+    tiles = math.ceil(row_tiles / sharers) * math.ceil(x.shape[0] / tile_n)
+    clusters = tiles if parts > 1 else math.ceil(tiles / math.ceil(tiles / (most_clusters(x, sharers) * resident)))
+    ctas = sharers * parts
+    arguments = (
+        dtype, Of(tma_w, 1), mW, Of(tma_f, 2), mF, Of(tma_x, 0), mX, Of(tma_c, 3), mC, tiled_mma, store, x_layout,
+        c_layout, w_layout, f_layout, Of(c, 3), cute.Int32(blocks),
+        *(cute.Constexpr(i) for i in (stages, per_stage, sharers, parts, resident, middle)),
+    )  # fmt: skip
+    return mapped(
+        (mixed, mixed_two)[resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments
+    )
+
+
+def _result(x: torch.Tensor, words: torch.Tensor, factors: torch.Tensor, middle: int, n: int):
+    return x.new_empty((x.shape[0], n))
+
+
+MIXED = entry.Operator("numba_cute::mixed_gemm", plan, _result)
+
+
+def mixed_gemm(x, weights, *, out=None):
+    """Multiply activations by weights of 4 bits: `x @ W.T`, with sums in float32.
+
+    x: (M, K) of bfloat16 or float16, whose rows are multiples of 16 bytes. weights: of `int4_weights`, (N, K), with
+    scales of x's type. out: (M, N), to write to. Gives the result, of x's type. CuteError says what is not so.
+    """
+    what = "mixed_gemm"
+    if not isinstance(weights, Int4Weights):
+        raise CuteError(f"{what}: weights is {entry.described(weights)}; make it with int4_weights(w, scales)")
+    entry.check(what, "x", x, dtypes=(weights.dtype,), rank=2, shape=(None, weights.shape[1]))
+    entry.check(what, "weights.words", weights.words, like=x)
+    return MIXED(x, weights.words, weights.factors, weights.middle, weights.shape[0], into=(out,))

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention's backward pass, against float64: in the simulator on a small problem, on a GPU over ragged ones."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute.kernels.attention import gradients
+from numba_cute.seam import CuteError
+
+UNIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+
+
+def aligned(shape, dtype, value):
+    """An array that begins at a multiple of 128 bytes."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.empty(size + 128, np.uint8)
+    start = -raw.ctypes.data % 128
+    out = raw[start : start + size].view(dtype).reshape(shape)
+    out[...] = value
+    return out
+
+
+def reference(xp, q, k, v, do, scale, causal):
+    """O, the log of the sums of exponentials, dQ, dK and dV in float64, by NumPy or torch (xp): (batch, heads, …)."""
+    heads, kv_heads = q.shape[1], k.shape[1]
+    kk, vv = (xp.stack([x] * (heads // kv_heads), 2).reshape(x.shape[0], heads, *x.shape[2:]) for x in (k, v))
+    s = xp.einsum("bhid,bhjd->bhij", q, kk) * scale
+    if causal:
+        rows, keys = s.shape[2:]
+        i, j = np.arange(rows)[:, None], np.arange(keys)[None]
+        hidden = np.where(j <= i + keys - rows, 0.0, -np.inf)
+        s = s + (hidden if xp is np else xp.as_tensor(hidden, device=s.device))
+    top = s.max(-1, keepdims=True) if xp is np else s.amax(-1, keepdim=True)
+    top = xp.where(top == -math.inf, 0.0, top)
+    e = xp.exp(s - top)
+    total = e.sum(-1)[..., None]
+    p = e / xp.where(total == 0, 1.0, total)
+    with np.errstate(divide="ignore"):
+        lse = (top + xp.log(total))[..., 0]
+    o = xp.einsum("bhij,bhjd->bhid", p, vv)
+    ds = p * (xp.einsum("bhid,bhjd->bhij", do, vv) - (do * o).sum(-1)[..., None])
+    of_kv = lambda x: x.reshape(x.shape[0], kv_heads, heads // kv_heads, *x.shape[2:]).sum(2)  # noqa: E731
+    dq = xp.einsum("bhij,bhjd->bhid", ds, kk) * scale
+    dk = of_kv(xp.einsum("bhij,bhid->bhjd", ds, q)) * scale
+    return o, lse, dq, dk, of_kv(xp.einsum("bhij,bhid->bhjd", p, do))
+
+
+def near(got, want, unit, what):
+    """Whether the error of a gradient is what rounding P, dS and the result to so few bits makes of it."""
+    scale = np.sqrt((want**2).mean()) + 1e-6
+    error = np.abs(got - want)
+    assert not np.isnan(got).any(), f"{what}: NaN"
+    assert np.sqrt((error**2).mean()) <= 1.5 * unit * scale, f"{what}: {np.sqrt((error**2).mean()) / scale:.2e}"
+    assert error.max() <= 24 * unit * (scale + np.abs(want).max() / 8), f"{what}: {error.max():.2e} of {scale:.2e}"
+
+
+def working(q):
+    """What a pass works in, poisoned."""
+    *floats, drawn = gradients.room(q)
+    return [*(aligned(s, np.float32, math.nan) for s in floats), aligned(drawn, np.int32, -1)]
+
+
+def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **options):
+    rng = np.random.default_rng(0)
+    shapes = [(batch, rows, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, d), (batch, rows, heads, d)]
+    q, k, v, do = (aligned(s, dtype, rng.standard_normal(s, np.float32)) for s in shapes)
+    scale = 1 / math.sqrt(d)
+    turned = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3)  # noqa: E731
+    o, lse, *want = reference(np, *map(turned, (q, k, v, do)), scale, causal)
+    o, lse = aligned(q.shape, dtype, o.transpose(0, 2, 1, 3)), aligned(lse.shape, np.float32, lse)
+    results = [aligned(x.shape, dtype, math.nan) for x in (q, k, v)]
+    work = working(q)
+    todo = gradients.launches((q, k, v, o, do, lse, *results), work, causal=causal, scale=scale, sms=sms)
+    for launch in todo:
+        run(launch, **options)
+    for name, got, gradient in zip(("dq", "dk", "dv"), results, want, strict=True):
+        near(turned(got), gradient, UNIT[np.dtype(dtype).name], name)
+
+
+def whole(d, rows):
+    """What there is of a pass for one head of zeros, its working room, and the launches."""
+    q, lse = aligned((1, rows, 1, d), np.float16, 0), aligned((1, 1, rows), np.float32, 1)
+    work, results = working(q), [aligned(q.shape, np.float16, math.nan) for _ in range(3)]
+    given = (q, q, q, aligned(q.shape, np.float16, 2), aligned(q.shape, np.float16, 3), lse, *results)
+    return given, work, gradients.launches(given, work, causal=False, scale=0.5, sms=1)
+
+
+def run(launch, **options):
+    cute.simulate(launch.kernel, **options)[launch.grid, launch.block](*launch.args)
+
+
+def test_before_the_kernel_stand_sums_of_rows_and_logs_to_the_base_of_two():
+    given, (logs, dot, sums, drawn), todo = whole(64, 20)
+    given[5][0, 0, 3] = -math.inf  # a query that sees no key
+    run(todo[0], checks=False)
+    assert (dot[0, 0, :20] == 2 * 3 * 64).all() and not dot[0, 0, 20:].any()
+    want = np.where(np.arange(logs.shape[2]) < 20, np.float32(math.log2(math.e)), np.inf)
+    want[3] = np.inf
+    np.testing.assert_array_equal(logs[0, 0], want)
+    assert not sums.any() and drawn[0] == 0
+
+
+def test_after_the_kernel_the_sums_are_where_queries_want_them():
+    given, work, todo = whole(128, 20)
+    queries = gradients.HEAD_DIMS[128]
+    half, j, thread, e = np.ogrid[:2, : queries // 8, :128, :4]
+    column = 64 * half + 16 * (thread // 32) + 8 * (e // 2) + thread % 32 // 4
+    query = 8 * j + 2 * (thread % 4) + e % 2
+    work[2][...] = (column + 128 * (query % 8)).reshape(1, 1, 1, -1)
+    run(todo[2], checks=False)
+    want = (np.arange(128) + 128.0 * (np.arange(20) % 8)[:, None]) * 0.5
+    np.testing.assert_array_equal(given[6][0, :, 0], want)
+
+
+@pytest.mark.slow
+def test_one_tile_is_right_in_the_simulator():
+    simulate(64, ml_dtypes.bfloat16, 1, 1, 1, 40, 72, True, checks=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize(
+    "heads, kv_heads, rows, keys, causal, sms",
+    [(1, 1, 150, 200, False, 1), (4, 2, 130, 300, True, 2), (2, 1, 300, 200, True, 1)],
+)
+def test_it_is_right_in_the_simulator_with_all_checks(d, heads, kv_heads, rows, keys, causal, sms):
+    simulate(d, np.float16, 1, heads, kv_heads, rows, keys, causal, sms)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_consumers_hold_all_in_registers_and_never_wait_early(d, causal):
+    q = np.zeros((1, 256, 1, d), ml_dtypes.bfloat16)
+    work, lse = working(q), np.zeros((1, 1, 256), np.float32)
+    todo = gradients.launches((q, q, q, q, q, lse, q, q, q), work, causal=causal, scale=1.0, sms=1)
+    made = cute.compile(todo[1].kernel, todo[1].args, arch="sm_90a")
+    assert not made.notes
+
+
+SHAPES = [  # heads, KV heads, queries, keys
+    (1, 1, 64, 128), (2, 2, 1, 1), (2, 1, 77, 333), (3, 3, 513, 130), (8, 2, 1000, 1000), (4, 4, 2048, 2048),
+]  # fmt: skip
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_right_on_a_gpu(d, causal, dtype):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    for heads, kv_heads, rows, keys in SHAPES:
+        make = lambda n, h: torch.randn(2, n, h, d, device="cuda", dtype=kind)  # noqa: B023, E731
+        q, k, v, do = make(rows, heads), make(keys, kv_heads), make(keys, kv_heads), make(rows, heads)
+        turned = lambda x: x.double().transpose(1, 2)  # noqa: E731
+        o, lse, *want = reference(torch, *map(turned, (q, k, v, do)), 1 / math.sqrt(d), causal)
+        o = o.transpose(1, 2).to(kind).contiguous()
+        got = gradients.attention_backward(do, q, k, v, o, lse.float(), causal=causal)
+        for name, mine, gradient in zip(("dq", "dk", "dv"), got, want, strict=True):
+            near(turned(mine).cpu().numpy(), gradient.cpu().numpy(), UNIT[dtype], f"{name} of {rows}, {keys}")
+
+
+@pytest.mark.gpu
+def test_what_the_kernels_cannot_take_is_refused_in_words():
+    torch = pytest.importorskip("torch")
+    q = torch.zeros(1, 8, 2, 64, device="cuda", dtype=torch.bfloat16)
+    lse = torch.zeros(1, 2, 8, device="cuda")
+    with pytest.raises(CuteError, match="k is torch.float16"):
+        gradients.attention_backward(q, q, q.half(), q, q, lse)
+    with pytest.raises(CuteError, match=r"lse is torch.float64"):
+        gradients.attention_backward(q, q, q, q, q, lse.double())
+    with pytest.raises(CuteError, match="d one of"):
+        gradients.attention_backward(*[q[..., :48]] * 5, lse)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GEMM whose weights have 4 bits: packed as its threads read them, right on ragged shapes, without spills."""
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute.kernels.gemm import mixed, pack
+
+from ...conftest import _need_gpu
+from . import problems
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+BF16, F16 = cute.BFloat16, cute.Float16
+SLOW = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _on_gpus_alone(request):
+    if request.node.get_closest_marker("gpu"):
+        _need_gpu("sm_90a")
+        pytest.importorskip("torch")
+
+
+def cut(tile_n, parts=1, sharers=1, resident=1, kinds=1):
+    per_stage = 2 if tile_n <= 64 else 1
+    stages = mixed.stages_of(tile_n, per_stage, kinds, parts, resident)
+    return mixed.Cut(tile_n, per_stage, stages, sharers, parts, resident)
+
+
+def test_words_hold_what_a_thread_multiplies():
+    digits = np.random.default_rng(0).integers(0, 16, (256, 256)).astype(np.uint8)
+    words = pack.words_of(digits).view(np.uint32).reshape(2, 4, 2, 128, 4)
+    for tile, k_tile, group, thread, block in ((0, 0, 0, 0, 0), (1, 3, 1, 77, 2), (0, 2, 1, 127, 3)):
+        row = 128 * tile + 64 * group + thread // 32 * 16 + thread % 32 // 4
+        column = 64 * k_tile + 16 * block + thread % 4 * 2
+        word = int(words[tile, k_tile, group, thread, block])
+        for pair in range(4):
+            for which in range(2):
+                digit = digits[row + 8 * (pair % 2), column + 8 * (pair // 2) + which]
+                assert word >> 4 * pair + 16 * which & 15 == digit
+
+
+def test_numpy_and_torch_pack_alike():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    w, zeros = rng.integers(-8, 8, (136, 200)).astype(np.int8), rng.integers(-8, 8, (136, 2)).astype(np.int8)
+    scales = rng.random((136, 2)).astype(np.float16)
+    here = pack.int4_weights(w, scales, zeros)
+    there = pack.int4_weights(*(torch.from_numpy(x) for x in (w, scales, zeros)))
+    assert here.words.shape == (2, 4, 1024) and here.factors.shape == (2, 2, 2, 128)
+    assert (here.words == there.words.numpy()).all() and (here.factors == there.factors.numpy()).all()
+    assert here[2:] == there[2:] == (0x6408, (136, 200), "float16")
+
+
+@pytest.mark.parametrize(
+    ("w", "scales", "zeros", "says"),
+    [
+        (
+            np.full((8, 16), 8, np.int8),
+            np.ones((8, 1), np.float16),
+            None,
+            "w holds 8 to 8; of int8 weights it must hold -8 to 7",
+        ),
+        (np.zeros((8, 16), np.uint8), np.ones((8, 1), np.float16), np.full((8, 1), 16), "zeros holds 16 to 16"),
+        (np.zeros((8, 16), np.uint8), np.ones((8, 2), np.float16), None, r"its shape must be \(8, 1\)"),
+        (np.zeros((8, 16), np.uint8), np.ones((8, 1), np.float32), None, "its elements must be bfloat16 or float16"),
+        (np.zeros((12, 16), np.uint8), np.ones((12, 1), np.float16), None, "N must be a multiple of 8"),
+    ],
+)
+def test_weights_that_are_none_are_refused_in_words(w, scales, zeros, says):
+    with pytest.raises(cute.CuteError, match=says):
+        pack.int4_weights(w, scales, zeros)
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("shape", "dtype", "how", "given"),
+    [
+        ((5, 72, 136), BF16, cut(16, resident=2), {}),
+        ((5, 72, 136), F16, cut(16, kinds=2), {"zeros": True, "signed": False}),
+        ((20, 200, 264), BF16, cut(32, parts=2, kinds=2), {"zeros": True}),
+        ((70, 264, 192), F16, cut(128, sharers=2), {}),
+        ((40, 24, 520), BF16, cut(64, parts=4), {}),
+        ((260, 136, 256), BF16, cut(256), {}),
+    ],
+    ids=str,
+)
+def test_weights_are_widened_on_their_way(shape, dtype, how, given):
+    m, n, k = shape
+    x, weights, c, want = problems.mixed(m, n, k, dtype, **given)
+    mixed.plan(x, weights.words, weights.factors, c, weights.middle, n, how).simulate()
+    assert not len(problems.wrong(c, want, 8 * k))
+
+
+@SLOW
+@pytest.mark.parametrize("how", [cut(16, parts=2, resident=2), cut(64, parts=2), cut(256, sharers=2)], ids=str)
+def test_nothing_is_spilled(how):
+    x, weights, c, _ = problems.mixed(how.tile_n, 512, 512, BF16)
+    found = mixed.plan(x, weights.words, weights.factors, c, weights.middle, 512, how).compile()
+    assert found.resources.local == 0 and not found.notes
+
+
+def test_few_tokens_are_cut_along_k_and_many_share():
+    few, many = mixed.cut_of(16, 32, 112, 1, 132), mixed.cut_of(4096, 32, 32, 1, 132)
+    assert few.parts > 1 and few.tile_n == 16 and few.sharers == 1
+    assert many.parts == 1 and many.tile_n == 256 and many.sharers == 2
+    for found in (few, many):
+        assert found.stages >= 3
+
+
+# ---------------------------------------------------------------- on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("m", [1, 16, 33, 64, 100, 300, 1000])
+@pytest.mark.parametrize(("dtype", "zeros"), [("bfloat16", False), ("float16", True)])
+def test_products_are_right_on_a_gpu(m, dtype, zeros):
+    n, k = 1048, 1016
+    t, rng = getattr(torch, dtype), np.random.default_rng(0)
+    w = torch.from_numpy(rng.integers(-8, 8, (n, k)).astype(np.int8)).cuda()
+    scales = (torch.rand(n, 8, device="cuda") + 0.1).to(t)
+    zero = torch.from_numpy(rng.integers(-8, 8, (n, 8)).astype(np.int8)).cuda() if zeros else None
+    x = torch.randn(m, k, device="cuda").to(t)
+    less = zero.float().repeat_interleave(128, 1)[:, :k] if zeros else 0
+    wide = ((w.float() - less) * scales.float().repeat_interleave(128, 1)[:, :k]).to(t).double()
+    out = torch.full((m, n), torch.nan, device="cuda", dtype=t)
+    assert mixed.mixed_gemm(x, pack.int4_weights(w, scales, zero), out=out) is out
+    want = x.double() @ wide.T
+    bound = want.abs() * (2.0**-8 if dtype == "bfloat16" else 2.0**-11)
+    bound += 1e-5 * x.double().norm(dim=1)[:, None] * wide.norm(dim=1)
+    assert ((out.double() - want).abs() <= bound).all()
