@@ -10,6 +10,7 @@ order; what counts is the median of the per-round ratios to cuBLAS (docs/testing
     python -m benchmarks gemm --sizes 8192 --dtypes bf16 --majors mnn --contenders
     python -m benchmarks gemm --sizes 8192 --dtypes s8*bf16 --contenders          weights A in 8 bits, B in bf16
     python -m benchmarks gemm --sizes 8192 --example ampere_gemm --contenders
+    python -m benchmarks gemm --dtypes bf16 --epilogues bias_gelu residual amax --contenders      beside torch's kernels
 """
 
 import argparse
@@ -34,7 +35,8 @@ import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
 import hopper_mixed_gemm  # noqa: E402
 
-PACE = Pace(turn=0.25, least=3.0, most=6.0, rest=1.0, burst_warm=3, burst=10)
+PACE = {"rest": 1.0, "burst_warm": 3, "burst": 10}
+EPILOGUES = ("bias_gelu", "residual", "amax", "bias_gelu_residual")
 L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
 
 
@@ -77,12 +79,37 @@ def triton_maker(a, b, c, example):
     return lambda a, b, c: launcher(a, b, c, best)
 
 
+def fused(name):
+    """Ours with an epilogue, and torch's kernels for the same, as makers of launches."""
+    from numba_cute.kernels.gemm import amax, bias, gelu, residual
+
+    def ours(a, b, c):
+        v, r, most = torch.randn(c.shape[1], device="cuda"), torch.randn_like(c), torch.zeros(1, device="cuda")
+        v = v.to(c.dtype)
+        made = {"bias_gelu": lambda: bias(v) | gelu(), "residual": lambda: residual(r), "amax": lambda: amax(most)}
+        made["bias_gelu_residual"] = lambda: bias(v) | gelu() | residual(r)
+        dtype = next(d for d in gemm_host.DTYPES.values() if gemm_host.torch_type(d) == a.dtype)
+        return hopper_gemm.launcher(a, b, c, dtype, made[name]())
+
+    def torchs(a, b, c):
+        f, r = torch.nn.functional, torch.randn_like(c)
+        v = torch.randn(c.shape[1], device="cuda").to(c.dtype)
+        made = {"bias_gelu": lambda: f.gelu(f.linear(a, b, v), approximate="tanh")}
+        made["residual"] = lambda: torch.matmul(a, b.T, out=c).add_(r)
+        made["amax"] = lambda: torch.matmul(a, b.T, out=c).abs().max()
+        made["bias_gelu_residual"] = lambda: f.gelu(f.linear(a, b, v), approximate="tanh").add_(r)
+        return made[name]
+
+    return {f"ours, {name}": ours, f"torch, {name}": torchs}
+
+
 # ---------------------------------------------------------------- measuring
 
 
-def measure(contenders, regime, rounds, flops):
+def measure(contenders, regime, options, flops):
     """TFLOP/s of each contender in each round, ratios to cuBLAS, and the GPU's clock and power."""
-    found = compare(contenders, baseline="cublas", regime=regime, rounds=rounds, pace=PACE, progress=True)
+    pace = Pace(turn=options.turn, least=options.warm, most=2 * options.warm, **PACE)
+    found = compare(contenders, baseline="cublas", regime=regime, rounds=options.rounds, pace=pace, progress=True)
     own = {name: t.clocks for name, t in found.timings.items() if t.clocks}
     mean = {k: statistics.fmean(c[k] for c in own.values()) for k in ("sm_mhz", "watts")} if own else None
     result = {"regime": regime, "gpu": mean, "settled": found.settled, "contenders": {}}
@@ -143,12 +170,15 @@ def benchmark(shape, dtype, options):
     ampere = options.example == "ampere_gemm"
     if "triton" in options.contenders and options.majors == "kkn" and (ampere or dtype in ("bf16", "f16")):
         makers["triton"] = triton_maker(*one, options.example)
+    plain = dict(makers)  # those whose results are compared
+    for name in options.epilogues:
+        makers |= fused(name)
     contenders = {name: [make(*buffer) for buffer in buffers] for name, make in makers.items()}
     m, n, k = shape
     result = {"m": m, "n": n, "k": k, "dtype": dtype, "majors": options.majors, "example": options.example}
     result["first_call_seconds"] = compile_seconds
-    result["relative_error"] = errors(makers, shape, dtype, options.majors)
-    result["regimes"] = [measure(contenders, regime, options.rounds, 2 * m * n * k) for regime in options.regimes]
+    result["relative_error"] = errors(plain, shape, dtype, options.majors)
+    result["regimes"] = [measure(contenders, regime, options, 2 * m * n * k) for regime in options.regimes]
     return result
 
 
@@ -180,7 +210,10 @@ def arguments(parser):
     parser.add_argument("--example", choices=("hopper_gemm", "ampere_gemm"), default="hopper_gemm")
     parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["burst", "sustained"])
     parser.add_argument("--contenders", nargs="*", choices=("triton",), default=["triton"], help="besides cuBLAS")
+    parser.add_argument("--epilogues", nargs="*", default=[], choices=EPILOGUES, help="fused, beside torch's kernels")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turn", type=float, default=0.25, help="seconds of a turn")
+    parser.add_argument("--warm", type=float, default=3.0, help="least seconds of the warm-up")
 
 
 def run(options):

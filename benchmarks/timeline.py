@@ -33,7 +33,7 @@ def on_gpu(arrays, dtype):
     placed = [gemm_host.to_device(x) for x in arrays]
     hardware = cute.utils.HardwareInfo()
     cut = hopper_gemm.USUAL
-    args, grid = hopper_gemm.arguments(*placed, dtype, hardware.get_max_active_clusters(cut.cluster_m), cut)
+    args, grid = hopper_gemm.arguments(*placed, dtype, hardware.get_max_active_clusters(cut.sharers), cut)
     launch = cute.launch(hopper_gemm.kernel_of(cut), grid=grid, block=hopper_gemm.THREADS)
     launch(*args)
     tiles = math.ceil(a.shape[0] / hopper_gemm.TILE_M) * math.ceil(b.shape[0] / cut.tile_n)

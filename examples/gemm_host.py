@@ -13,7 +13,8 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.runtime import from_dlpack
+from numba_cute.kernels.gemm.arrays import contiguous as contiguous_mode, operand  # noqa: F401 (for the examples)
+from numba_cute.kernels.gemm.plan import RESULTS, cover  # noqa: F401
 
 try:
     import torch  # for cuBLAS to compare with
@@ -28,9 +29,6 @@ DTYPES = {
     "e5m2": cute.Float8E5M2,
     "s8": cute.Int8,
 }
-# What C is made of: its sums are in Float32, or in Int32.
-RESULTS = {cute.BFloat16: cute.BFloat16, cute.Float16: cute.Float16, cute.TFloat32: cute.Float32}
-RESULTS |= {cute.Float8E4M3FN: cute.BFloat16, cute.Float8E5M2: cute.BFloat16, cute.Int8: cute.Int32}
 # What an element may be off by, of |row of A| |row of B|: what the operands' own rounding and the tensor cores' sums
 # (in which fp8 keeps 13 bits) may do to it.
 OF_SCALE = {"float32": 4e-3, "float8_e4m3fn": 1e-3, "float8_e5m2": 1e-3, "int8": 0.0}
@@ -54,25 +52,6 @@ def problem(m, n, k, dtype, seed=0, majors="kkn", a_dtype=None):
     c = np.full((m, n), -1 if result.is_integer else math.nan, result.numpy)
     turned = (majors[0] == "m", majors[1] == "n", majors[2] == "m")
     return tuple(np.asfortranarray(x) if turn else x for x, turn in zip((a, b, c), turned, strict=True))
-
-
-def contiguous_mode(array):
-    """The mode along which an array's elements follow one another."""
-    t = from_dlpack(array)
-    return cute.leading_dim(t.shape, t.stride)
-
-
-def cover(coordinates, *shape):
-    """TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
-    shape = tuple(cute.Int32(n) for n in shape)
-    return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
-
-
-def operand(array, dtype):
-    """A tensor of the array with run-time extents, and the mode along which it is contiguous."""
-    t = from_dlpack(array, assumed_align=16)
-    mode = cute.leading_dim(t.shape, t.stride)
-    return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
 
 
 def check(a, b, c, sample=256):
@@ -113,15 +92,6 @@ def to_host(array, like):
     ints = {1: "int8", 2: "int16", 4: "int32"}[like.itemsize]
     bits = array.copy_to_host() if torch is None else array.view(getattr(torch, ints)).cpu().numpy()
     return bits.view(like.dtype)
-
-
-def zeros_like(c, dtype):
-    """Zeros on the device, of C's shape and order."""
-    if c.shape[0] > 1 and from_dlpack(c).stride[0] == 1:
-        return zeros_like(c.T, dtype).T
-    if torch is None:
-        return cuda.to_device(np.zeros(c.shape, dtype.numpy))
-    return torch.zeros(c.shape, device="cuda", dtype=torch_type(dtype))
 
 
 def torch_type(dtype):

@@ -83,8 +83,9 @@ LONG_FUNCTIONS: dict[str, str] = {
     "examples/experimental_gemm.py:gemm": "one kernel, shown whole",
     "numba_cute/kernels/gemm/grouped.py:grouped": "one kernel, shown whole",
     "numba_cute/kernels/gemm/mixed.py:mixed": "one kernel, shown whole",
-    "examples/hopper_gemm.py:gemm": "one kernel, shown whole",
     "examples/hopper_mixed_gemm.py:gemm": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/dense.py:gemm": "one kernel, shown whole",
+    "numba_cute/kernels/gemm/plan.py:arguments": "all that one launch takes, in the kernel's order",
 }
 
 # An instruction of PTX at the start of a string or after a brace, semicolon or predicate.

@@ -18,6 +18,7 @@ _FOUND_IN: dict[str, str] = {
     "grouped_gemm": "gemm.grouped",
     "int4_weights": "gemm.pack",
     "layernorm": "rows.norm",
+    "matmul": "gemm",
     "mixed_gemm": "gemm.mixed",
     "permute": "moves.permute",
     "rmsnorm": "rows.norm",

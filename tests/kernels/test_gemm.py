@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
+from numba_cute.kernels.gemm import dense
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
@@ -22,15 +23,19 @@ from . import raw_gemm  # noqa: E402
 
 DTYPES = [cute.BFloat16, cute.Float16]
 SLOW = pytest.mark.slow
+Plan = hopper_gemm.Plan
 
 
-def kernel_arguments(a, b, c, dtype, most_clusters=1, *how):
-    """The example's arguments with the arrays placed where the kernel runs; all made at the first one's call."""
+def kernel_arguments(a, b, c, dtype, most_clusters=1, cut=hopper_gemm.USUAL, inouts=()):
+    """The example's arguments with the arrays placed where the kernel runs; all made at the first one's call. inouts:
+    the memory by which a split K is added up."""
     made = {}
 
     def all_of(place):
         if not made:
-            made["args"] = hopper_gemm.arguments(place(a), place(b), place(c), dtype, most_clusters, *how)[0]
+            scratch = lambda *_: [place(x) for x in inouts]  # noqa: E731
+            arrays = [place(x) for x in (a, b, c)]
+            made["args"] = hopper_gemm.arguments(*arrays, dtype, most_clusters, cut, None, scratch)[0]
         return made["args"]
 
     count = len(inspect.signature(hopper_gemm.gemm.py_func).parameters)
@@ -60,27 +65,38 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
 
 
 @pytest.mark.parametrize(
-    "cut, majors",
+    "cut, majors, shape",
     [
-        pytest.param(hopper_gemm.Plan(256, 1, 1), "kkn", marks=SLOW),
-        (hopper_gemm.Plan(128, 2, 1), "kkn"),
-        pytest.param(hopper_gemm.Plan(128, 1, 2), "kkm", marks=SLOW),
+        pytest.param(Plan(256, 1), "kkn", (104, 264, 144), marks=SLOW),
+        pytest.param(Plan(192), "kkn", (104, 264, 144), marks=SLOW),
+        pytest.param(Plan(128), "kkm", (264, 104, 144), marks=SLOW),
+        pytest.param(Plan(256, stages=2, slots=1), "kkn", (104, 264, 144), marks=SLOW),
+        pytest.param(Plan(128, 1, turned=True), "kkn", (104, 264, 144), marks=SLOW),
+        pytest.param(Plan(64, 1, 2), "kkn", (40, 72, 144), marks=SLOW),
+        pytest.param(Plan(64, 1, 4, turned=True), "kkn", (72, 40, 264), marks=SLOW),
+        pytest.param(Plan(64, 1, splits=2), "kkn", (40, 72, 208), marks=SLOW),
+        pytest.param(Plan(64, 1, 2, splits=2, turned=True), "kkm", (40, 72, 264), marks=SLOW),
+        pytest.param(Plan(128, 2, 2, splits=2), "kkn", (136, 136, 464), marks=SLOW),
     ],
+    ids=str,
 )
-def test_problems_can_be_cut_in_other_ways(run, cut, majors):
-    m, n = (104, 136) if majors[2] == "n" else (136, 104)  # the kernel's M is the one along which C is not contiguous
-    a, b, c = gemm_host.problem(m, n, 80, cute.BFloat16, majors=majors)
-    out = c if cut.parts == 1 else np.zeros_like(c, np.float32)
-    how = cute.BFloat16, 3, cut
-    grid = hopper_gemm.arguments(a, b, out, *how)[1]
+def test_problems_can_be_cut_in_other_ways(run, cut, majors, shape):
+    a, b, c = gemm_host.problem(*shape, cute.BFloat16, majors=majors)
+    memory = {}
 
-    def check():
-        rounded = np.empty_like(c)
-        rounded[...] = out
-        gemm_host.check(a, b, rounded)
+    def scratch(sums, counts):
+        if not memory:
+            memory["it"] = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
+        return memory["it"]
 
-    args = kernel_arguments(a, b, out, *how)
-    run(hopper_gemm.kernel_of(cut), grid, hopper_gemm.THREADS, args, inouts=[out], check=check)
+    grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 3, cut, None, scratch)[1]
+    inouts = [*memory.get("it", ())]
+    args = kernel_arguments(a, b, c, cute.BFloat16, 3, cut, inouts=inouts)
+    run(
+        hopper_gemm.kernel_of(cut), grid, hopper_gemm.THREADS, args, outputs=[c], inouts=inouts,
+        check=lambda: gemm_host.check(a, b, c),
+    )  # fmt: skip
+    assert not inouts or not inouts[1].any()  # ready for the next launch
 
 
 @pytest.mark.parametrize(
@@ -106,56 +122,14 @@ def test_gemm_takes_every_type_and_major(run, dtype, majors):
 
 
 @pytest.mark.parametrize(
-    "dtype, k, cut",
-    [
-        (cute.BFloat16, 208, hopper_gemm.Plan(128, 1, 2)),
-        pytest.param(cute.BFloat16, 464, hopper_gemm.Plan(parts=3), marks=SLOW),
-        pytest.param(cute.Int8, 464, hopper_gemm.Plan(parts=3), marks=SLOW),
-    ],
-    ids=["in two", "in three", "Int8 in three"],
-)
-def test_parts_of_a_split_k_add_up(run, dtype, k, cut):
-    a, b, c = gemm_host.problem(40, 72, k, dtype)
-    sums = np.zeros(c.shape, hopper_gemm.sums_of(dtype).numpy)
-
-    def check():
-        rounded = np.empty_like(c)
-        rounded[...] = sums
-        gemm_host.check(a, b, rounded)
-
-    grid = hopper_gemm.arguments(a, b, sums, dtype, 1, cut)[1]
-    args = kernel_arguments(a, b, sums, dtype, 1, cut)
-    run(hopper_gemm.kernel_of(cut), grid, hopper_gemm.THREADS, args, inouts=[sums], check=check)
-
-
-def test_sums_are_rounded_once_and_zero_again(run):
-    rng = np.random.default_rng(0)
-    sums = rng.standard_normal((37, 24), dtype=np.float32)
-    c, want = np.zeros(sums.shape, cute.BFloat16.numpy), sums.astype(cute.BFloat16.numpy)
-    made = {}
-
-    def tensors(place):
-        if not made:
-            made["args"] = hopper_gemm.finish_arguments(place(sums), place(c), cute.BFloat16)
-        return made["args"]
-
-    def check():
-        assert not sums.any()
-        np.testing.assert_array_equal(c.view(np.int16), want.view(np.int16))
-
-    args = [lambda place, i=i: tensors(place)[i] for i in range(2)]
-    run(hopper_gemm.finish, (2, 2), (32, 2), args, inouts=[sums], outputs=[c], check=check)
-
-
-@pytest.mark.parametrize(
     "shape, cut",
     [
         ((8192, 8192, 8192), hopper_gemm.USUAL),
         ((2048, 2048, 2048), hopper_gemm.USUAL),
-        ((1024, 1024, 1024), hopper_gemm.Plan(128, 2, 1)),
-        ((512, 4096, 4096), hopper_gemm.Plan(128, 2, 1)),
-        ((256, 512, 16384), hopper_gemm.Plan(128, 2, 16)),
-        ((16, 16, 64), hopper_gemm.Plan(128, 1, 1)),
+        ((3072, 3072, 3072), Plan(192)),
+        ((512, 4096, 4096), Plan(128)),
+        ((128, 8192, 8192), Plan(128, 1, 2)),
+        ((64, 4096, 4096), Plan(64, 1, 2, turned=True)),
     ],
     ids=str,
 )
@@ -164,7 +138,8 @@ def test_few_tiles_are_narrow_or_split(shape, cut):
     c = np.empty((m, n), np.float16)
     assert hopper_gemm.plan(c, k, cute.BFloat16, 132) == cut
     assert hopper_gemm.plan(c.T, k, cute.BFloat16, 132) == cut  # seen from the other side
-    assert hopper_gemm.plan(c, k, cute.BFloat16, 132, parts=3).parts == 3
+    found = hopper_gemm.plan(c, k, cute.BFloat16, 132, parts=4)
+    assert found.parts * found.splits == 4
 
 
 @pytest.mark.parametrize("run", [pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
@@ -231,7 +206,7 @@ def test_mainloop_is_no_longer_than_with_raw_instructions(example):
     raw = compiled(raw_gemm.raw_gemm, (args[0], args[2], args[4], out, np.int32(1), np.int32(2), np.int32(128)))
     ours, theirs = mainloop(code.sass), mainloop(raw.sass)
     assert sum("HGMMA" in x for x in ours) == sum("HGMMA" in x for x in theirs)
-    assert len(ours) <= 1.02 * len(theirs), f"{len(ours)} instructions, and {len(theirs)} of the raw kernel"
+    assert len(ours) <= 1.12 * len(theirs), f"{len(ours)} instructions, and {len(theirs)} of the raw kernel"
 
 
 def test_raw_kernel_is_right(run):
@@ -263,14 +238,14 @@ def test_raw_kernel_is_right(run):
 
 def broken(tmp_path, *changes):
     """The example's kernel with its source changed: (old, new) pairs, each of which must occur."""
-    source = textwrap.dedent(inspect.getsource(hopper_gemm.gemm.py_func))
+    source = textwrap.dedent(inspect.getsource(dense.gemm.py_func))
     for old, new in changes:
         assert old in source, f"the example no longer has {old!r}"
         source = source.replace(old, new)
     file = tmp_path / "broken_gemm.py"
     file.write_text(source)
     linecache.checkcache(str(file))
-    scope = dict(vars(hopper_gemm))
+    scope = dict(vars(dense))
     exec(compile(source, str(file), "exec"), scope)
     return scope["gemm"]
 

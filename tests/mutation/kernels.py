@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import numba_cute as cute
+from numba_cute.kernels.gemm import dense, plan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 import elementwise  # noqa: E402
@@ -16,7 +17,6 @@ import transpose  # noqa: E402
 import ampere_gemm  # noqa: E402
 import bandwidth  # noqa: E402
 import gemm_host  # noqa: E402
-import hopper_gemm  # noqa: E402
 import hopper_mixed_gemm  # noqa: E402
 from ..bugs import clusters, matrix_unit, memory, pipelines  # noqa: E402
 from ..pipeline import test_pipelines  # noqa: E402
@@ -24,8 +24,7 @@ from ..sim import gemm_kernel  # noqa: E402
 from . import blackwell  # noqa: E402
 from .source import Kernel, small  # noqa: E402
 
-HOPPER = small(hopper_gemm, ("TILE_M, TILE_N, ROW = 128, 256, 128", "TILE_M, TILE_N, ROW = 128, 128, 128"),
-               ("STAGES = 4\nCLUSTER_M", "STAGES = 2\nCLUSTER_M"))  # fmt: skip
+HOPPER = small(dense)
 MIXED = small(hopper_mixed_gemm, ("TILE_K, STAGES = 64, 4", "TILE_N, TILE_K, STAGES = 128, 64, 2"))
 AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_M, TILE_N, ROW_BYTES = 32, 32, 128"),
                ("WARPS_M, WARPS_N = 2, 4", "WARPS_M, WARPS_N = 1, 2"))  # fmt: skip
@@ -33,7 +32,7 @@ AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_
 
 def _hopper(space: dict, options: dict) -> None:
     a, b, c = gemm_host.problem(256, 256, 256, cute.BFloat16)
-    args, grid = HOPPER.arguments(a, b, c, cute.BFloat16, 1)
+    args, grid = plan.arguments(a, b, c, cute.BFloat16, 1, plan.Plan(128, stages=2, slots=2))
     cute.simulate(space["gemm"], **options)[grid, HOPPER.THREADS](*args)
     gemm_host.check(a, b, c)
 

@@ -37,7 +37,6 @@ EQUIVALENT = {
     ("raw GEMM", "without sync.bar_sync(1, 256) #2"): "the second of two: nothing uses the tile after it",
     ("TMA store", "without fence.fence_proxy_async(space='shared::cta') #2"): NOT_TAKEN,
     ("TMA store", "cp_async_bulk_wait_group(n=0, read=True)"): NOT_TAKEN,
-    ("Hopper GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): STORES,
     ("Hopper GEMM", "warpgroup.wait_group(1): argument 0 -1"): "waiting for all groups is slower, and right",
     ("mixed GEMM", "without stage.commit()"): "the copies complete the stage: with TMA commit does nothing",
     ("mixed GEMM", "pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)"): STORES,

@@ -1,1 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
+"""A Hopper GEMM with epilogues: `matmul` for PyTorch's tensors, and what its epilogues are made of."""
+
+from .epilogue import (
+    Epilogue,
+    amax,
+    bias,
+    columns,
+    geglu,
+    gelu,
+    magnitude,
+    matrix,
+    one,
+    relu,
+    residual,
+    rows,
+    scale,
+    silu,
+    sums,
+    swiglu,
+    total,
+)  # fmt: skip
+from .launches import matmul
+from .plan import Plan
+
+__all__ = [
+    "Epilogue", "Plan", "amax", "bias", "columns", "geglu", "gelu", "magnitude", "matmul", "matrix", "one", "relu",
+    "residual", "rows", "scale", "silu", "sums", "swiglu", "total",
+]  # fmt: skip

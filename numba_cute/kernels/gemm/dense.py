@@ -27,9 +27,21 @@ THREADS, CONSUMER_WARPS = 384, 8
 
 
 @traced
+def tiles_of(tensor, tile):
+    """Cut a matrix, or a batch of them, into tiles."""
+    return cute.local_tile(tensor, tile, (None,) * cute.rank(tensor))
+
+
+@traced
 def at(tensor, *place):
     """Give the tile of a tensor of tiles at a place, of which a tensor without a batch has one coordinate less."""
     return tensor[(None, *place)[: cute.rank(tensor)]]
+
+
+@traced
+def share_of_k(k_tiles, share, shares):
+    """Give the first of the K tiles of a share, and the first that is not."""
+    return (0, k_tiles) if shares == 1 else (share * k_tiles // shares, (share + 1) * k_tiles // shares)
 
 
 @traced
@@ -78,17 +90,62 @@ def get_sums(shared_sums: Any, thread: Any, piece: Any, sharer: Any, cluster: An
     return sums
 
 
+@traced
+def put_partial(sums, partial, thread, piece):
+    """Write this thread's sums of a piece to global memory. partial: (4, threads, fours) of this CTA."""
+    fours = cute.size(sums) // 4
+    source = cute.make_tensor(sums.iterator, cute.make_layout((4, fours)))
+    for i in range(fours):
+        cute.autovec_copy(source[None, i], partial[None, thread, piece * fours + i])
+
+
+@traced
+def get_partial(partial: Any, thread: Any, piece: int, like: Any) -> Any:
+    """Add this thread's sums of a piece of all that share K, in order. partial: (4, threads, fours, splits)."""
+    fours = cute.size(like) // 4
+    sums: Any = cute.make_rmem_tensor(cute.size(like), like.element_type)
+    for i in range(fours):
+        total: Any = None
+        for split in range(cute.size(partial, mode=[3])):
+            there = partial[None, thread, piece * fours + i, split].iterator
+            got = arch.load(there, like.element_type, cop="cg", count=4)
+            total = got if total is None else tuple(a + b for a, b in zip(total, got))
+        for j in range(4):
+            sums[4 * i + j] = total[j]
+    return sums
+
+
+@traced
+def is_last(ticket: Any, splits: int, flag: Any, thread: Any) -> Any:
+    """Say whether all others that share K of this CTA's columns have written their sums. All consumer threads."""
+    both = pipeline.NamedBarrier(1, 2 * 128)
+    both.arrive_and_wait()
+
+    def draw() -> None:
+        before = arch.atomic_add(ticket, 1, sem="acq_rel")
+        flag[0] = before
+        current().when(
+            current().compare("==", before, splits - 1), lambda: arch.atomic_exch(ticket, 0)
+        )  # for the next launch
+
+    current().when(current().compare("==", thread, 0), draw)
+    both.arrive_and_wait()
+    return current().compare("==", flag[0], splits - 1)
+
+
+@cute.cluster_shape(2, 1)
 @cuda.jit(launch_bounds=(THREADS, 1))
 def gemm(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
-    cluster, schedule, epilogue, tma_d, mD,
+    cluster, schedule, epilogue, tma_d, mD, partials, tickets,
 ):  # fmt: skip
     tile_n = tiled_mma.shape_mnk[1]
     sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share B, and those that share K
     tidx, _, _ = arch.thread_idx()
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
-    sharer, part = rank % sharers, rank // sharers
+    sharer = rank if cute.const_expr(parts == 1) else rank % sharers
+    part = 0 if cute.const_expr(parts == 1) else rank // sharers
     if warp_idx == 0:
         cpasync.prefetch_descriptor(tma_a)
         cpasync.prefetch_descriptor(tma_b)
@@ -100,6 +157,8 @@ def gemm(
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
     sC = smem.allocate_tensor(c_dtype, c_layout.outer, 1024, c_layout.inner, "sC")
+    splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
+    flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
     barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots, name="barriers")
     mainloop = pipeline.PipelineTmaAsync.create(
@@ -134,9 +193,9 @@ def gemm(
 
     # What TMA copies: A's tile to this CTA alone; of B's tile this CTA fetches its part, for all that share it.
     tile_k = 8 * ROW // dtype.width
-    gA = cute.local_tile(mA, (TILE_M, tile_k), (None, None))
-    gB = cute.local_tile(mB, (tile_n, tile_k), (None, None))
-    gC = cute.local_tile(mC, (64, store_n), (None, None))
+    gA = tiles_of(mA, (TILE_M, tile_k))
+    gB = tiles_of(mB, (tile_n, tile_k))
+    gC = tiles_of(mC, (64, store_n))
     tAsA, tAgA = cpasync.tma_partition(
         tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
     )
@@ -144,7 +203,6 @@ def gemm(
         tma_b, sharer, cute.make_layout(sharers), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
     )
     k_tiles = tAgA.shape[2]
-    first_k, end_k = part * k_tiles // parts, (part + 1) * k_tiles // parts
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
     tile_pieces = own_pieces * parts
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
@@ -157,15 +215,21 @@ def gemm(
             arch.cluster_arrive()
         if warp_idx == 0:
             while work.is_valid_tile:
-                m, n, batch = work.tile_idx
+                m, n, layer = work.tile_idx
+                batch = layer // splits
+                first_k, end_k = share_of_k(k_tiles, layer % splits * parts + part, splits * parts)
                 for k in range(first_k, end_k):
+                    cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
+                    cute.range_pop()
+                    cute.range_push("load", k)
                     cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
                     cute.copy(
                         tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
                         mcast_mask=share,
                     )  # fmt: skip
                     stage.commit()
+                    cute.range_pop()
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
@@ -175,43 +239,52 @@ def gemm(
             tCsC, tCgC = cpasync.tma_partition(
                 tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
             )
+            lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
             matrix = None
             if cute.const_expr(tma_d is not None):
-                gD = cute.local_tile(mD, (64, store_n), (None, None))
+                gD = tiles_of(mD, (64, store_n))
                 matrix = cpasync.tma_partition(
                     tma_d, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gD, 0, 2)
                 )
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
             if group == 1:
                 state.advance()
-            m, n, batch = work.tile_idx
+            m, n, layer = work.tile_idx
             for piece in cute.range_constexpr(slots):
                 column = tile_pieces * n + part * own_pieces + piece
-                fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
+                fill(
+                    epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, layer // splits, store_n,
+                    tma_d, matrix,
+                )  # fmt: skip
             while work.is_valid_tile:
-                m, n, batch = work.tile_idx
-                scheduler.advance_to_next_work()
-                work = scheduler.get_current_work()
-                next_m, next_n, next_batch = work.tile_idx
+                m, n, layer = work.tile_idx
                 for piece in cute.range_constexpr(own_pieces):
                     pieces.producer_acquire(state)  # what the consumers made is there
+                    state.advance()
+                    state.advance()
                     column = tile_pieces * n + part * own_pieces + piece
-                    cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
+                    if cute.const_expr(splits == 1) or flag[0] == splits - 1:
+                        cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, layer // splits))
                     arch.cp_async_bulk_commit_group()
-                    arch.cp_async_bulk_wait_group(0, read=True)
-                    if cute.const_expr(piece + slots < own_pieces):
+                    if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
+                        arch.cp_async_bulk_wait_group(lag, read=True)
+                        slot = 2 * ((piece - lag) % slots) + group
                         fill(
-                            epilogue, pieces, vectors, state.index, 2 * m + group, column + slots, batch, store_n,
-                            tma_d, matrix,
+                            epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, layer // splits,
+                            store_n, tma_d, matrix,
                         )  # fmt: skip
-                    elif work.is_valid_tile:
-                        column = tile_pieces * next_n + part * own_pieces + piece + slots - own_pieces
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+                arch.cp_async_bulk_wait_group(0, read=True)
+                if work.is_valid_tile:
+                    m, n, layer = work.tile_idx
+                    for piece in cute.range_constexpr(slots):
+                        column = tile_pieces * n + part * own_pieces + piece
+                        slot = 2 * piece + group
                         fill(
-                            epilogue, pieces, vectors, state.index, 2 * next_m + group, column, next_batch, store_n,
-                            tma_d, matrix,
+                            epilogue, pieces, vectors, slot, 2 * m + group, column, layer // splits, store_n, tma_d,
+                            matrix,
                         )  # fmt: skip
-                    state.advance()
-                    state.advance()
         if cute.const_expr(parts > 1):
             arch.cluster_wait()
             arch.cluster_arrive()
@@ -234,10 +307,15 @@ def gemm(
             state.advance()
 
         while work.is_valid_tile:
-            m, n, batch = work.tile_idx
+            m, n, layer = work.tile_idx
+            batch = layer // splits
+            first_k, end_k = share_of_k(k_tiles, layer % splits * parts + part, splits * parts)
             previous = consumer.wait()
             for k in range(first_k, end_k):
+                cute.range_push("wait", k)
                 stage = consumer.wait_and_advance()
+                cute.range_pop()
+                cute.range_push("multiply", k)
                 warpgroup.fence()
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
                 cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
@@ -248,8 +326,12 @@ def gemm(
                 if k > first_k:
                     previous.release()
                 previous = stage
+                cute.range_pop()
+            cute.range_push("drain")
             warpgroup.wait_group(0)
             previous.release()
+            cute.range_pop()
+            cute.range_push("epilogue", m)
 
             if cute.const_expr(parts > 1):  # one tile for each CTA: the operands' memory is free
                 shared_sums = cute.make_tensor(
@@ -257,23 +339,36 @@ def gemm(
                     cute.make_layout((4, 2 * 128, cute.size(acc) // 4)),
                 )
                 put_sums(acc, shared_sums, tidx - 128)
+            if cute.const_expr(splits > 1):
+                tile = cute.crd2idx((m, n, part, batch), tickets.layout)
+                partial = partials[None, None, None, None, tile]
+                for piece in cute.range_constexpr(own_pieces):
+                    sums = all_sums[None, piece]
+                    if cute.const_expr(parts > 1):
+                        sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
+                    put_partial(sums, partial[None, None, None, layer % splits], tidx - 128, piece)
+                finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
             for piece in cute.range_constexpr(own_pieces):
-                sums = all_sums[None, piece]
-                if cute.const_expr(parts > 1):
-                    sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                 pieces.consumer_wait(state)
-                column = tile_pieces * n + part * own_pieces + piece
-                place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
-                made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
-                tRS_rC.store(made.to(c_dtype))
-                if cute.const_expr(tma_d is not None):
-                    arch.sync_warp()  # all lanes have read what is overwritten
-                cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % slots])
-                arch.fence_proxy("async.shared", space="cta")
+                if cute.const_expr(splits == 1) or finishes:
+                    sums = all_sums[None, piece]
+                    if cute.const_expr(splits > 1):
+                        sums = get_partial(partial, tidx - 128, piece, sums)
+                    elif cute.const_expr(parts > 1):
+                        sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
+                    column = tile_pieces * n + part * own_pieces + piece
+                    place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
+                    made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
+                    tRS_rC.store(made.to(c_dtype))
+                    if cute.const_expr(tma_d is not None):
+                        arch.sync_warp()  # all lanes have read what is overwritten
+                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % slots])
+                    arch.fence_proxy("async.shared", space="cta")
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()
                 state.advance()
+            cute.range_pop()
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         if cute.const_expr(parts > 1):

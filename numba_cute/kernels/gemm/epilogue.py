@@ -8,13 +8,14 @@ y = gemm(a, b, epilogue=Epilogue(lambda x, v: cute.where(x > 0, x, v * x), colum
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.runtime import from_dlpack
 
+from .. import entry
+from .arrays import tensor_of
 from .hook import Hook, Matrix, Number, Result, Step, Vector
 
 TURNED = {"rows": "columns", "columns": "rows", "all": "all", "both": "both"}
@@ -29,6 +30,34 @@ class Given:
     tensor: Any
     along: str
     fold: str = ""
+
+    def moved(self, how: Callable[[Any], Any]) -> Given:
+        """Give the same of another tensor. how: makes it of this one's."""
+        return replace(self, tensor=how(self.tensor))
+
+    def check(self, c: Any) -> None:
+        """Refuse a tensor that does not fit the result `c`, with CuteError."""
+        said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
+        n = {"rows": c.shape[-2], "columns": c.shape[-1]}.get(self.along)
+        if not self.tensor.is_cuda:
+            raise CuteError(f"{said} must be on the GPU: .cuda()")
+        if self.along == "both":
+            same = self.tensor.shape == c.shape and self.tensor.dtype == c.dtype
+            if not same or contiguous_along(self.tensor) != contiguous_along(c) or self.tensor.data_ptr() % 16:
+                raise CuteError(f"{said} must have the shape, elements and order of the result, {entry.described(c)}")
+        elif self.along == "all" and self.tensor.numel() != 1:
+            raise CuteError(f"{said} must have one element")
+        elif n is not None and self.tensor.shape[-1] not in (n, 2 * n):
+            raise CuteError(
+                f"{said} must have a value for each of {n}, as the result {entry.described(c)} has {self.along}"
+            )
+        if self.fold and (entry.type_name(self.tensor) != "float32" or not self.tensor.is_contiguous()):
+            raise CuteError(f"{said} must be contiguous float32 for its sums or maxima: torch.zeros(…)")
+
+
+def contiguous_along(t: Any) -> int:
+    """Say along which of its last two modes a tensor of torch's is contiguous: -1, or -2. t: the tensor."""
+    return -1 if t.stride(-1) == 1 else -2
 
 
 def rows(tensor: Any) -> Given:
@@ -90,6 +119,7 @@ class Epilogue:
                 raise CuteError(f"Epilogue: result {x!r} is not what sums(out) or magnitude(out) gives")
         self.steps: tuple[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool], ...]
         self.steps = ((function, inputs, results, pairs),)
+        self._check()
 
     def __or__(self, other: Epilogue) -> Epilogue:
         """Do `other` after this one."""
@@ -97,7 +127,27 @@ class Epilogue:
             return NotImplemented
         out = object.__new__(Epilogue)
         out.steps = self.steps + other.steps
+        out._check()
         return out
+
+    def _check(self) -> None:
+        """Refuse steps that do not fit each other."""
+        if sum(x.along == "both" for x in self.given) > 1:
+            raise CuteError(
+                "Epilogue: it reads more than one matrix like C; there is room for one matrix: add them first"
+            )
+        if sum(pairs for *_, pairs in self.steps) > 1:
+            raise CuteError("Epilogue: two of its steps take pairs; one column of C is made of two, not of four")
+        for _, inputs, results, pairs in self.steps[: self._paired]:
+            if not pairs and (results or any(isinstance(x, Given) and x.along == "both" for x in inputs)):
+                raise CuteError(
+                    "Epilogue: results, and a matrix like C, come behind the step of pairs, not before a pair is one"
+                )
+
+    @property
+    def _paired(self) -> int:
+        """How many steps come before the one that takes pairs."""
+        return next((i for i, (*_, pairs) in enumerate(self.steps) if pairs), 0)
 
     @property
     def spread(self) -> int:
@@ -108,6 +158,18 @@ class Epilogue:
     def given(self) -> list[Given]:
         """List the tensors that it takes."""
         return [x for _, inputs, results, _ in self.steps for x in (*inputs, *results) if isinstance(x, Given)]
+
+    def moved(self, how: Callable[[Any], Any]) -> Epilogue:
+        """Give the same of other tensors. how: makes each of one of these."""
+        out = object.__new__(Epilogue)
+        move = lambda x: x.moved(how) if isinstance(x, Given) else x  # noqa: E731
+        out.steps = tuple((f, tuple(map(move, i)), tuple(map(move, r)), p) for f, i, r, p in self.steps)
+        return out
+
+    def key(self, of: Callable[[Any], Any]) -> Any:
+        """Give what tells one launch from another. of: the same of a tensor."""
+        told = lambda x: (x.along, x.fold, of(x.tensor)) if isinstance(x, Given) else x  # noqa: E731
+        return tuple((f, *map(told, i), *map(told, r), p) for f, i, r, p in self.steps)
 
     @property
     def matrix(self) -> Any:
@@ -138,9 +200,11 @@ def _result(x: Given, turned: bool) -> Result:
 
 def _values(x: Given) -> Any:
     """The tensor with run-time extents, the batch last."""
-    t = from_dlpack(x.tensor)
+    t = tensor_of(x.tensor)
+    if x.along == "all" or not cute.rank(t):
+        return cute.make_tensor(t.iterator, cute.make_layout(1))
     t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=list(range(cute.rank(t)))[::-1]))
-    return t.mark_layout_dynamic() if cute.rank(t) else cute.make_tensor(t.iterator, cute.make_layout(1))
+    return t.mark_layout_dynamic(leading_dim=0) if t.stride[0] == 1 else t.mark_layout_dynamic()
 
 
 # ---------------------------------------------------------------- ready ones

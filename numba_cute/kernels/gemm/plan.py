@@ -1,38 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a GEMM is cut: the tile, the cluster, the parts of K, and the kernel's arguments for it."""
+"""How a GEMM is cut: the tile, the cluster, the parts of K; the kernel's arguments for that, and its launch."""
 
+from __future__ import annotations
+
+import contextlib
+import itertools
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numba_cute as cute
-from numba_cute import utils
+from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
-from numba_cute.runtime import from_dlpack
 
-from .dense import ROW, THREADS, TILE_M, gemm
-from .epilogue import hook
+from .arrays import contiguous, operand, tensor_of
+from .dense import ROW, TILE_M, gemm
+from .epilogue import Epilogue, hook
 
-GROUP_M = 16
-SMEM = 232448 - 1024
+SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
+GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
+TILES_N = (256, 192, 128, 64)
+FEWEST_STAGES, MOST_STAGES = 3, 8
+# What the model knows of an H200, in microseconds and bytes each: what an SM takes for a K tile, by its columns; what
+# all get of L2 and of memory; a launch; the end of a tile, of a sum over a cluster, and of one by global memory, and of
+# each of its columns.
+K_TILE = {256: 0.76, 192: 0.585, 128: 0.37, 64: 0.28}
+L2, MEMORY = 8.0e6, 3.8e6
+LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 0.7, 1.5, 2.5, 0.029
 
 
 class Plan(NamedTuple):
+    """How a problem is cut.
+
+    tile_n: columns of a tile, whose rows are 128. sharers: CTAs along M that share a tile of B by multicast. parts:
+    CTAs of a cluster that share K, and add their sums by each other's shared memory. splits: such clusters that share
+    K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
+    tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
+    for.
+    """
+
     tile_n: int = 256
-    sharers: int = 2  # CTAs along M that share B
+    sharers: int = 2
     parts: int = 1
+    splits: int = 1
     turned: bool = False
-    slots: int = 0  # 0: all
     stages: int = 0
-    group_m: int = GROUP_M
+    slots: int = 0
 
 
 USUAL = Plan()
+# What C is made of where nothing else is asked for: the sums are in Float32, or in Int32.
 RESULTS = {cute.BFloat16: cute.BFloat16, cute.Float16: cute.Float16, cute.TFloat32: cute.Float32}
 RESULTS |= {cute.Float8E4M3FN: cute.BFloat16, cute.Float8E5M2: cute.BFloat16, cute.Int8: cute.Int32}
 
 
-def mma_op(dtype, tile_n, a_major, b_major):
-    """The wgmma for operands of `dtype`."""
+# ---------------------------------------------------------------- what the kernel takes
+
+
+def mma_op(dtype: Any, tile_n: int, a_major: Any, b_major: Any) -> Any:
+    """Give the wgmma for operands of `dtype`. tile_n: its columns. a_major, b_major: where they are contiguous."""
     shape, smem = (64, tile_n, 256 // dtype.width), warpgroup.OperandSource.SMEM
     if dtype in (cute.BFloat16, cute.Float16):
         return warpgroup.MmaF16BF16Op(dtype, cute.Float32, shape, smem, a_major, b_major)
@@ -43,112 +69,215 @@ def mma_op(dtype, tile_n, a_major, b_major):
     return warpgroup.MmaF8Op(dtype, dtype, cute.Float32, shape, smem, a_major, b_major)
 
 
-def smem_layout(dtype, mode, rows, columns, *stages):
-    """Shared memory for tiles that are contiguous along `mode`, as wgmma and TMA take them: rows of 32 to 128 bytes."""
-    kinds = warpgroup.SmemLayoutAtomKind
+def smem_layout(dtype: Any, mode: int, rows: int, columns: int, *stages: int) -> Any:
+    """Give shared memory's layout for tiles that are contiguous along `mode`, as wgmma and TMA take them: in runs of 32
+    to 128 bytes. rows, columns: of a tile. stages: how many, if it is of several."""
     run = (rows, columns)[mode] * dtype.width // 8
     width = next(w for w in (128, 64, 32, 16) if run % w == 0)
-    kind = "INTER" if width == 16 else f"SW{width}"
-    atom = warpgroup.make_smem_layout_atom(getattr(kinds, ("MN_" if mode == 0 else "K_") + kind), dtype)
+    kind = ("MN" if mode == 0 else "K") + ("_INTER" if width == 16 else f"_SW{width}")
+    atom = warpgroup.make_smem_layout_atom(getattr(warpgroup.SmemLayoutAtomKind, kind), dtype)
     order = (0, 1, 2) if mode == 1 else (1, 0, 2)
     return cute.tile_to_shape(atom, (rows, columns, *stages), order[: 2 + len(stages)])
 
 
-def operand(array, dtype):
-    """A tensor of the array with run-time extents, and the mode along which it is contiguous."""
-    t = from_dlpack(array, assumed_align=16)
-    mode = cute.leading_dim(t.shape, t.stride)
-    return cute.recast_tensor(t.mark_layout_dynamic(leading_dim=mode), dtype), mode  # Numba's arrays say int16
-
-
-def in_halves(tensor, half):
-    """B's rows in the order in which pairs lie side by side: 8 of the first half, 8 of the second, and so on."""
-    k, (row, column) = tensor.shape[1], tensor.stride
-    layout = cute.make_layout(((8, 2, half // 8), k), stride=((row, half * row, 8 * row), column))
+def in_halves(tensor: Any, half: int) -> Any:
+    """Put B's rows in the order in which pairs lie side by side: 8 of the first half, 8 of the second, and so on."""
+    rest, (row, *others) = tensor.shape[1:], tensor.stride
+    layout = cute.make_layout(((8, 2, half // 8), *rest), stride=((row, half * row, 8 * row), *others))
     return cute.make_tensor(tensor.iterator, layout)
 
 
-def cover(coordinates, *shape):
-    """TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
-    shape = tuple(n if isinstance(n, tuple) else cute.Int32(n) for n in shape)
-    return cute.make_tensor(coordinates.iterator, cute.make_layout(shape, stride=coordinates.stride))
+def cover(coordinates: Any, *shape: Any) -> Any:
+    """Give TMA's coordinates over whole tiles of whole clusters: it leaves out what lies beyond the array."""
+    extents = tuple(n if isinstance(n, tuple) else cute.Int32(n) for n in shape)
+    rest = tuple(coordinates.shape[len(shape) :])
+    return cute.make_tensor(coordinates.iterator, cute.make_layout((*extents, *rest), stride=coordinates.stride))
 
 
-def arguments(a, b, c, dtype, most_clusters, cut=USUAL, epilogue=None):
-    spread = epilogue.spread if epilogue else 1
-    like = epilogue.matrix if epilogue else None
-    c_dtype = RESULTS[dtype]
-    tile_n, sharers, parts = cut.tile_n, cut.sharers, cut.parts
+class Pieces(NamedTuple):
+    """What a tile of C leaves in. columns: of a piece, whose rows are 64. number: of those that each warpgroup
+    makes. slots, stages: in shared memory."""
+
+    columns: int
+    number: int
+    slots: int
+    stages: int
+
+
+def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
+    """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. CuteError where C
+    cannot be cut so, or shared memory does not hold it."""
+    own = cut.tile_n // spread // cut.parts
+    columns = next((n for n in (64, 32, 16) if n * width <= 8 * ROW and own and own % n == 0), 0)
+    if not columns:
+        raise CuteError(f"gemm: {cut}: of {cut.tile_n} columns a CTA has {own}, and must have a multiple of 16")
+    count = own // columns
+    stage, slot = (TILE_M + cut.tile_n) * ROW, TILE_M * columns * width // 8
+    room = (SMEM - FEWEST_STAGES * stage) // slot
+    slots = cut.slots or next((s for s in (count, 4, 2, 1) if count % s == 0 and s <= room), 1)
+    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
+    if count % slots or slots * slot + stages * stage > SMEM or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
+        raise CuteError(f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit")
+    return Pieces(columns, count, slots, stages)
+
+
+def arguments(
+    a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
+    scratch: Callable[[int, int], tuple[Any, Any]] | None = None, c_dtype: Any = None,
+) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
+    """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
+
+    a: (M, K), b: (N, K), c: (M, N), each contiguous along either mode (along K, where dtype has not 16 bits) by
+    multiples of 16 bytes; each may have a batch before these modes. dtype: the operands' type. most_clusters: that fit
+    on the device at once; the grid is the fewest that need no more rounds than so many would: idle SMs leave power to
+    the others. cut: a Plan. epilogue: what becomes of the sums. scratch: makes memory for splits: so many floats, and
+    so many zeroed counters. c_dtype: C's type, by default that of RESULTS.
+    """
+    c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
     tC, c_mode = operand(c, c_dtype)
-    turned_from = c_mode
-    if (c_mode == 0) != cut.turned:
-        a, b, c = b, a, c.T
-        like = None if like is None else like.T
+    turned = (c_mode == 0) != cut.turned
+    if turned:  # the same, seen from the other side
+        a, b, c, like = b, a, c.swapaxes(-1, -2), None if like is None else like.swapaxes(-1, -2)
         tC, c_mode = operand(c, c_dtype)
+    spread = epilogue.spread if epilogue else 1
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
+    tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
-    tile_k = 8 * ROW // dtype.width
-    own = tile_n // spread // parts
-    store_n = min(own, 8 * ROW // c_dtype.width)
-    pieces = own // store_n
-    stage_bytes, slot_bytes = (TILE_M + tile_n) * ROW, TILE_M * store_n * c_dtype.width // 8
-    most = (SMEM - 3 * stage_bytes) // slot_bytes
-    slots = cut.slots or next(s for s in (pieces, 4, 2, 1) if pieces % s == 0 and s <= most)
-    stages = cut.stages or min(8, (SMEM - slots * slot_bytes) // stage_bytes)
-    a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, stages)
-    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, stages)
-    c_layout = smem_layout(c_dtype, c_mode, TILE_M, store_n, slots)
-    c_piece = smem_layout(c_dtype, c_mode, 64, store_n)
-    if c_dtype.width == 16 and store_n % 16 == 0:
-        store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(c_mode == 0, 4), c_dtype)
-    else:  # two neighbours along N
-        store = cute.make_copy_atom(CopyUniversalOp(), c_dtype, c_dtype.width * (1 + c_mode))
+    tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, spread)
+    a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
+    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, pieces.stages)
+    c_layout = smem_layout(c_dtype, c_mode, TILE_M, pieces.columns, pieces.slots)
+    c_piece, piece = smem_layout(c_dtype, c_mode, 64, pieces.columns), (64, pieces.columns)
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
-    piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, store_n, *majors), (TILE_M // 64, 1, 1))
-    load = cpasync.CopyBulkTensorTileG2SOp()
+    piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
+
+    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     load_b = load if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    cluster = cute.make_layout((1, sharers, parts, 1))  # V, M, N, K
     stage = (None, None, 0)
     tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, tile_k))
-    if spread == 2:
-        tB = in_halves(tB, b.shape[0] // 2)
+    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
     tma_b, mB = cpasync.make_tiled_tma_atom(load_b, tB, cute.slice_(b_layout, stage), (tile_n, tile_k), sharers)
-    tma_c, mC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), tC, c_piece, (64, store_n))
+    tma_c, mC = cpasync.make_tiled_tma_atom(store, tC, c_piece, piece)
+    tma_d, mD = (
+        (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
+    )
 
-    tma_d = mD = None
-    if like is not None:
-        tma_d, mD = cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, (64, store_n))
-    made = hook(epilogue, c.shape[0], c.shape[1], cut.turned != (turned_from == 0))
-
-    tiles_m, tiles_n = math.ceil(a.shape[0] / TILE_M), math.ceil(b.shape[0] / tile_n)
-    clusters_m = math.ceil(tiles_m / sharers)
+    (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 else 1
+    clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
     across = columns if spread == 1 else (8, 2, cute.Int32(columns // 16))
-    mA, mB, mC = cover(mA, rows, a.shape[1]), cover(mB, across, a.shape[1]), cover(mC, rows, columns // spread)
-    if mD is not None:
-        mD = cover(mD, rows, columns // spread)
-    tiles = (cute.Int32(tiles_m), cute.Int32(tiles_n), 1)
-    schedule = utils.PersistentTileSchedulerParams(tiles, (sharers, 1, 1), max(1, cut.group_m // sharers), False)
-    work = clusters_m * tiles_n
-    clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
-    grid = (sharers, parts, clusters)
+    mA, mB, mC = cover(mA, rows, k), cover(mB, across, k), cover(mC, rows, columns // spread)
+    mD = None if like is None else cover(mD, rows, columns // spread)
+    layers = splits if batches == 1 else cute.Int32(batches * splits)
+    tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), layers)
+    schedule = utils.PersistentTileSchedulerParams(tiles, (sharers, 1, 1), GROUP_M // sharers, False)
+    work = clusters_m * tiles_n * splits * batches
+    clusters = work if parts * splits > 1 else math.ceil(work / math.ceil(work / most_clusters))
+    partials = tickets = None
+    if splits > 1:
+        assert scratch is not None
+        partials, tickets = memory_of(scratch, (clusters_m * sharers, tiles_n, parts, batches), cut, dtype)
+    made = hook(epilogue, c.shape[-2], c.shape[-1], turned)
+    layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
-        dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store, a_layout, b_layout, c_layout,
-        cluster, schedule, made, tma_d, mD,
-    ), grid  # fmt: skip
+        dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store_atom(c_dtype, c_mode), *layouts,
+        schedule, made, tma_d, mD, partials, tickets,
+    ), (sharers, parts, clusters)  # fmt: skip
 
 
-def kernel_of(cut):
+def store_atom(dtype: Any, mode: int) -> Any:
+    """Give the copy of sums from registers to shared memory that is contiguous along `mode`. dtype: C's elements."""
+    if dtype.width == 16:
+        return cute.make_copy_atom(warp.StMatrix8x8x16bOp(mode == 0, 4), dtype)
+    return cute.make_copy_atom(CopyUniversalOp(), dtype, dtype.width * (1 + mode))  # two neighbours along N
+
+
+def memory_of(scratch: Any, tiles: tuple[int, ...], cut: Plan, dtype: Any) -> tuple[Any, Any]:
+    """Make the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
+    count, fours = math.prod(tiles), cut.tile_n // cut.parts // 8
+    sums, counts = scratch(count * cut.splits * fours * 1024, count)
+    words = cute.recast_ptr(tensor_of(sums, 16).iterator, dtype=sums_of(dtype))
+    partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(count))))
+    layout = cute.make_layout(tuple(cute.Int32(x) for x in tiles))
+    return partials, cute.make_tensor(tensor_of(counts).iterator, layout)
+
+
+def sums_of(dtype: Any) -> Any:
+    """Give the type in which the tensor cores sum products of `dtype`."""
+    return cute.Int32 if dtype.is_integer else cute.Float32
+
+
+def kernel_of(cut: Plan) -> Any:
+    """Give the kernel with the cluster of a cut."""
     return cute.cluster_shape(cut.sharers, cut.parts)(gemm)
 
 
-def simulate(a, b, c, dtype, cut=USUAL, clusters=1, epilogue=None, **options):
-    args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue)
-    cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
+# ---------------------------------------------------------------- which cut
 
 
-def launch_of(a, b, c, dtype, cut, pdl=True, epilogue=None):
-    most = utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts)
-    args, grid = arguments(a, b, c, dtype, most, cut, epilogue)
-    return cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=pdl).prepare(*args)
+def rows_first(c: Any, turned: bool = False) -> tuple[int, int]:
+    """Give the kernel's M and N: C's extents, the one that is not contiguous first, or last if `turned`."""
+    mode = contiguous(c)
+    m, n = int(c.shape[-1 - mode]), int(c.shape[-2 + mode])
+    return (n, m) if turned else (m, n)
+
+
+def k_tiles_of(k: int, dtype: Any) -> int:
+    """Count the K tiles. k: the extent. dtype: the operands' type."""
+    return math.ceil(k * int(dtype.width) / (8 * ROW))
+
+
+def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
+    """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
+    operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
+    spread, found = epilogue.spread if epilogue else 1, []
+    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
+    for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns):
+        cut = Plan(tile_n, sharers, parts, splits, turned)
+        m, n = rows_first(c, turned)
+        if parts * splits > k_tiles_of(k, dtype) or (sharers == 2 and m <= TILE_M):
+            continue
+        if turned and n > 256:  # gains nothing
+            continue
+        with contextlib.suppress(CuteError):
+            pieces_of(cut, c_width, spread)
+            found.append(cut)
+    return found
+
+
+def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+    """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
+    one of C."""
+    m, n = rows_first(c, cut.turned)
+    n, batches = n * spread, c.shape[0] if len(c.shape) == 3 else 1
+    tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
+    ctas, each = tiles * cut.parts * cut.splits, cut.sharers * cut.parts
+    room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly
+    rounds = math.ceil(ctas / room)
+    busy = math.ceil(ctas / rounds)
+    k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
+    tile_bytes = (TILE_M + cut.tile_n / cut.sharers) * ROW
+    each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
+    once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
+    multiply = max(rounds * k_tiles * each_k_tile, once)
+    sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
+    sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
+    return float(LAUNCH + multiply + rounds * (EPILOGUE + sums))
+
+
+def plan(
+    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None
+) -> Plan:
+    """Choose the cut that takes the least time on so many SMs, by the model.
+
+    c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
+    CuteError where K has not so many tiles."""
+    spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
+    if parts is not None:
+        found = [cut for cut in found if cut.parts * cut.splits == parts]
+        if not found:
+            raise CuteError(
+                f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"
+            )
+    return min(found, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))

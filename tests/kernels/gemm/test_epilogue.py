@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epilogues of the Hopper GEMM in the simulator, with all checks; and what they refuse."""
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute import CuteError
+
+from numba_cute.kernels.gemm import (  # isort: skip
+    Epilogue, Plan, amax, bias, columns, gelu, magnitude, matrix, residual, scale, sums, swiglu, total,
+)  # fmt: skip
+from numba_cute.kernels.gemm.launches import simulate
+from numba_cute.kernels.gemm.plan import arguments, kernel_of, pieces_of
+
+SLOW = pytest.mark.slow
+BF16 = cute.BFloat16.numpy
+
+
+def problem(m, n, k, halves=1, batch=(), order="C"):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((*batch, r, k), np.float32).astype(BF16) for r in (m, n))
+    c = np.full((*batch, m, n // halves), np.nan, BF16, order=order)
+    return a, b, c, a.astype(np.float64) @ b.astype(np.float64).swapaxes(-1, -2), rng
+
+
+def assert_close(c, want):
+    assert np.abs(c.astype(np.float64) - want).max() <= 2.0**-7 * np.abs(want).max()
+
+
+def gelu_of(x):
+    return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+@pytest.mark.parametrize(
+    "cut, shape",
+    [
+        (Plan(64, 1), (40, 72, 72)),
+        pytest.param(Plan(), (136, 264, 72), marks=SLOW),
+        pytest.param(Plan(64, 1, 2, turned=True), (72, 40, 136), marks=SLOW),
+        pytest.param(Plan(64, 1, splits=2), (40, 72, 136), marks=SLOW),
+        pytest.param(Plan(256, 1, slots=1), (40, 264, 72), marks=SLOW),
+    ],
+    ids=str,
+)
+def test_steps_follow_each_other(cut, shape):
+    a, b, c, x, rng = problem(*shape)
+    m, n = c.shape
+    v, w = rng.standard_normal(n).astype(BF16), rng.standard_normal(m).astype(np.float32)
+    r, of_rows, of_columns, most = (
+        rng.standard_normal((m, n)).astype(BF16),
+        *(np.zeros(i, np.float32) for i in (m, n, 1)),
+    )
+    epilogue = scale(w, "rows") | bias(v) | gelu() | residual(r, 2.0) | total(of_rows) | total(of_columns, "columns")
+    simulate(a, b, c, cute.BFloat16, cut, epilogue | amax(most))
+    want = gelu_of(x * w[:, None] + v.astype(np.float64)) + 2 * r.astype(np.float64)
+    assert_close(c, want)
+    np.testing.assert_allclose(of_rows, want.sum(1), rtol=1e-2, atol=0.05)  # by the fast tanh
+    np.testing.assert_allclose(of_columns, want.sum(0), rtol=1e-2, atol=0.05)
+    np.testing.assert_allclose(most[0], np.abs(want).max(), rtol=1e-2)
+
+
+@SLOW
+def test_a_column_may_be_made_of_two():
+    a, b, c, x, rng = problem(136, 272, 72, halves=2)
+    v, r = rng.standard_normal(272).astype(np.float32), rng.standard_normal((136, 136)).astype(BF16)
+    simulate(a, b, c, cute.BFloat16, Plan(), scale(0.25) | bias(v) | swiglu() | residual(r))
+    left, right = np.split(x / 4 + v, 2, axis=1)
+    assert_close(c, left / (1 + np.exp(-left)) * right + r.astype(np.float64))
+
+
+@SLOW
+def test_matrices_of_a_batch_have_vectors_of_their_own():
+    a, b, c, x, rng = problem(40, 72, 72, batch=(2,))
+    v = rng.standard_normal((2, 72)).astype(np.float32)
+    simulate(a, b, c, cute.BFloat16, Plan(64, 1), bias(v))
+    assert_close(c, x + v[:, None])
+
+
+@SLOW
+def test_an_epilogue_costs_no_spills():
+    a, b, c, _, rng = problem(256, 512, 64)
+    epilogue = bias(np.zeros(512, np.float32)) | gelu() | residual(c)
+    compiled = cute.compile(
+        kernel_of(Plan()), arguments(a, b, c, cute.BFloat16, 66, Plan(), epilogue)[0], arch="sm_90a"
+    )
+    assert (compiled.resources.spill_stores, compiled.resources.local, compiled.notes) == (0, 0, ())
+
+
+def test_what_is_no_epilogue_is_refused():
+    with pytest.raises(CuteError, match="no function"):
+        Epilogue(3)
+    with pytest.raises(CuteError, match=r"rows\(v\), columns\(v\)"):
+        Epilogue(max, np.zeros(3))
+    with pytest.raises(CuteError, match=r"sums\(out\)"):
+        Epilogue(max, results=columns(np.zeros(3)))
+    with pytest.raises(CuteError, match="tanh"):
+        gelu("fast")
+    with pytest.raises(CuteError, match="one matrix"):
+        residual(np.zeros(3)) | residual(np.zeros(3))
+    with pytest.raises(CuteError, match="before a pair"):
+        residual(np.zeros(3)) | swiglu()
+    assert Epilogue(max, columns(np.zeros(3)), 2, matrix(np.zeros(3)), results=(sums(1), magnitude(1))).spread == 1
+
+
+@pytest.mark.parametrize("cut", [Plan(64, 1, 8), Plan(256, stages=5)], ids=str)
+def test_a_cut_that_does_not_fit_is_refused(cut):
+    with pytest.raises(CuteError, match="of 16|do not fit"):
+        pieces_of(cut, 16)
