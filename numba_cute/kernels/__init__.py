@@ -11,11 +11,18 @@ from ..seam import names as _names
 
 # By name, the module that has it.
 _FOUND_IN: dict[str, str] = {
+    "attention_backward": "attention.gradients",
     "blockscaled_gemm": "gemm.blockscaled",
+    "cross_entropy": "rows.softmax",
+    "flash_attention": "attention.entry",
     "grouped_gemm": "gemm.grouped",
     "int4_weights": "gemm.pack",
+    "layernorm": "rows.norm",
     "mixed_gemm": "gemm.mixed",
     "permute": "moves.permute",
+    "rmsnorm": "rows.norm",
+    "rotary": "rows.rotary",
+    "softmax": "rows.softmax",
     "transpose": "moves.permute",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -79,7 +79,9 @@ def _missing_library(error: BaseException) -> None:
     from cuda.pathfinder import DynamicLibNotFoundError
 
     at: BaseException | None = error
-    while at is not None:
+    seen: set[int] = set()  # causes may go round: one that was raised again while it was handled
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
         if isinstance(at, DynamicLibNotFoundError):
             named = re.search(r"lib\w+|\bnv\w+", str(at))
             raised = CuteError(

@@ -220,7 +220,9 @@ def compiled(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, ma
         entry = store.load(key)
         if entry is not None:
             facts = entry.facts
-            resources = ptxas.Resources(**facts["resources"])
+            resources = ptxas.Resources(
+                **{name: tuple(x) if isinstance(x, list) else x for name, x in facts["resources"].items()}
+            )
             ptx, cubin = entry.blobs["ptx"].decode(), entry.blobs["cubin"]
             return Compiled(facts["symbol"], arch, ptx, cubin, resources, tuple(facts["notes"]))
         made = make()

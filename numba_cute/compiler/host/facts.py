@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..emit.tracer import SMEM_MARK
@@ -18,6 +18,7 @@ class Facts:
     smem: int
     cluster: tuple[int, int, int] | None
     raised: dict[int, int]  # the shared memory limit already set, for each device
+    large: set[int] = field(default_factory=set)  # devices on which clusters of more than 8 CTAs are allowed
 
 
 def facts(kernel: Any) -> Facts:

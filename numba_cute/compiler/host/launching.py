@@ -81,10 +81,25 @@ def _own_or_given_cluster(kernel: Any, griddim: Any, cluster: Any) -> Any:
     return None if own is not None else cluster
 
 
+PORTABLE_CLUSTER = 8
+"""CTAs of the largest cluster that every GPU with clusters runs; more are allowed for a kernel one by one."""
+
+
+def _allow_cluster(kernel: Any, cufunc: Any, shape: Any) -> None:
+    """Let the kernel run in clusters of more than 8 CTAs, if such are launched."""
+    known, device = facts(kernel), devices.get_context().device
+    x, y, z = shape or known.cluster or (1, 1, 1)
+    if x * y * z > PORTABLE_CLUSTER and device.id not in known.large:
+        attribute = bindings.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        driver.driver.cuKernelSetAttribute(attribute, 1, cufunc.handle, device.id)
+        known.large.add(device.id)
+
+
 def _settled(kernel: Any, setting: Setting) -> Setting:
     """Check a launch's setting against the kernel and the device, and fill in what the kernel knows itself."""
     cluster = _own_or_given_cluster(kernel, setting.grid, setting.cluster)
     cufunc = kernel._codelibrary.get_cufunc()
+    _allow_cluster(kernel, cufunc, cluster)
     return replace(
         setting,
         kernel=kernel,

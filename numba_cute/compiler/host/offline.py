@@ -137,4 +137,4 @@ def _compile(py_func: Any, argtypes: Any, options: dict[str, Any], arch: str, cc
     most = options.get("max_registers")
     cubin, said = ptxas.assemble(ptx, arch, most, relocatable=bool(parts))
     cubin = linking.link(cubin, parts, arch, cc, most) if parts else cubin
-    return Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx)), ptxas.notes(said))
+    return Compiled(name, arch, ptx, cubin, ptxas.resources(said, required_smem(ptx), ptx), ptxas.notes(said))

@@ -22,7 +22,8 @@ SLOW_NOTES = ("C7508", "C7510", "C7511", "C7514", "C7515")
 @dataclass(frozen=True)
 class Resources:
     """The resources of one kernel: 32-bit registers a thread; bytes of spills, stack and local memory a thread, and of
-    static and dynamic shared memory a CTA (dynamic: what its SmemAllocator takes)."""
+    static and dynamic shared memory a CTA (dynamic: what its SmemAllocator takes). group_registers: the registers a
+    thread that warpgroups ask for (setmaxnreg), in the order of the code: of a producer and its consumers (24, 240)."""
 
     registers: int
     spill_stores: int
@@ -31,6 +32,7 @@ class Resources:
     local: int
     shared: int
     dynamic_shared: int
+    group_registers: tuple[int, ...] = ()
 
 
 def tool(name: str) -> str:
@@ -132,8 +134,8 @@ def _run(name: str, command: list[str]) -> subprocess.CompletedProcess[str]:
         raise CuteError(f"{command[0]} cannot be run as {name} ({e.strerror or e}): {_of_one_release(name)}") from None
 
 
-def resources(said: str, dynamic_shared: int = 0) -> Resources:
-    """Read the figures in what `ptxas -v` said of the entry function."""
+def resources(said: str, dynamic_shared: int = 0, ptx: str = "") -> Resources:
+    """Read the figures in what `ptxas -v` said of the entry function, and in its PTX."""
 
     def number(pattern: str) -> int:
         return max((int(n) for n in re.findall(pattern, said)), default=0)
@@ -147,6 +149,7 @@ def resources(said: str, dynamic_shared: int = 0) -> Resources:
         local=max(stack, number(r"(\d+) bytes lmem")),
         shared=number(r"(\d+) bytes smem"),
         dynamic_shared=dynamic_shared,
+        group_registers=tuple(int(n) for n in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32 (\d+)", ptx)),
     )
 
 

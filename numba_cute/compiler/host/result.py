@@ -10,6 +10,7 @@ from typing import Any
 
 from ...seam.constexpr import LAUNCHER, static_arguments, with_static
 from . import ptxas
+from .waits import Wait, waits
 
 
 class PerformanceWarning(UserWarning):
@@ -45,6 +46,13 @@ class Compiled:
     def sass(self) -> str:
         """The machine code, disassembled (needs nvdisasm)."""
         return ptxas.disassemble(self.cubin)
+
+    @functools.cached_property
+    def waits(self) -> tuple[Wait, ...]:
+        """Where work stands beside wgmmas: of each wait for them in the machine code, the groups that may still run
+        after it (`pending`), and the instructions between the last multiply, or wait, and it (`beside`, by name), which
+        run while the multiplies do (needs nvdisasm)."""
+        return waits(self.sass)
 
 
 @dataclass(frozen=True)

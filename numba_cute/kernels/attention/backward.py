@@ -100,6 +100,17 @@ def release(barrier):
         arch.mbarrier_arrive(barrier)
 
 
+@cuda.jit
+def next_tile(tickets, told, seen):
+    """The tile of which the load warp has told: the `seen`-th one."""
+    place = cute.Int32(seen & 1)
+    arch.mbarrier_wait(told + place, seen >> 1 & 1)
+    tile = tickets[place]
+    arch.sync_warp()
+    release(told + 2 + place)  # `heard` stands behind `told`
+    return tile
+
+
 @functools.cache
 def make_kernel(form):
     """The kernel of a form."""
@@ -163,16 +174,17 @@ def make_kernel(form):
 
     @cuda.jit
     def load(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot, barriers,
-        start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
+        drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
     ):  # fmt: skip
         """The work of the warp that loads."""
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
-        kv_full, kv_empty = barriers + 14, barriers + 15
+        kv_full, kv_empty, told, heard = barriers + 14, barriers + 15, barriers + 16, barriers + 18
         alone, stats = cute.make_layout(1), cute.make_layout(queries)
         count, turns = cute.Int32(0), cute.Int32(0)
-        for tile in range(start, tiles, step):
-            key_tile, head, batch = work_of(cute.Int32(tile), key_tiles, heads, batches, section)
+        tile, given = cute.Int32(start), cute.Int32(0)
+        while tile < tiles:
+            key_tile, head, batch = work_of(tile, key_tiles, heads, batches, section)
             first = first_query_tile(key_tile, shift, query_tiles)
             for member in range(group):
                 q_head = cute.Int32(head * group + member)
@@ -220,11 +232,20 @@ def make_kernel(form):
                         )  # fmt: skip
                     cute.copy(tma_do, tOgO[None, m], tOsO[None, stage], tma_bar_ptr=do_full + stage)
                     count = cute.Int32(count + 1)
+            place = cute.Int32(given & 1)
+            arch.mbarrier_wait(heard + place, given >> 1 & 1 ^ 1)
+            tile = cute.Int32(0)
+            if arch.lane_idx() == 0:
+                tile = cute.Int32(arch.atomic_add(drawn.iterator, cute.Int32(1)) + step)
+                tickets[place] = tile
+                arch.mbarrier_arrive(told + place)
+            tile = arch.shuffle_sync(tile, 0)
+            given = cute.Int32(given + 1)
 
     @cuda.jit
     def store(
-        tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full, out_empty, half,
-        start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+        tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full, out_empty, half, tickets, told,
+        start, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
     ):  # fmt: skip
         """The work of the warp that sends on what a warpgroup leaves in its half of sdQ: dQ's parts, dV, dK."""
         place = sdQ.iterator + cute.assume(half * part, divby=1024)
@@ -232,8 +253,9 @@ def make_kernel(form):
         sOut = cute.make_tensor(cute.recast_ptr(place, leaving.inner, dtype=dtype), leaving.outer)
         alone = cute.make_layout(1)
         times = cute.Int32(0)
-        for tile in range(start, tiles, step):
-            key_tile, head, batch = work_of(cute.Int32(tile), key_tiles, heads, batches, section)
+        tile, tickets_seen = cute.Int32(start), cute.Int32(0)
+        while tile < tiles:
+            key_tile, head, batch = work_of(tile, key_tiles, heads, batches, section)
             first = first_query_tile(key_tile, shift, query_tiles)
             for member in range(group):
                 row = cute.Int32(((batch * heads + head) * group + member) * query_tiles)
@@ -257,10 +279,12 @@ def make_kernel(form):
                     arch.cp_async_bulk_wait_group(0, read=True)
                     arch.mbarrier_arrive(out_empty)
                 times = cute.Int32(times + 1)
+            tile = next_tile(tickets, told, tickets_seen)
+            tickets_seen = cute.Int32(tickets_seen + 1)
 
     @cuda.jit(launch_bounds=(THREADS, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot, dq,
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot, dq, drawn,
         keys, query_tiles, key_tiles, group, heads, batches, section, shift, scale,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
@@ -282,10 +306,11 @@ def make_kernel(form):
         sdQ = smem.allocate_tensor(cute.Float32, cute.make_layout((part, 2)), 1024, None, "sdQ")
         sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sLse")
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sDot")
-        barriers = smem.allocate_array(cute.Int64, 16, name="barriers")
+        tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(2), 16, None, "tickets")
+        barriers = smem.allocate_array(cute.Int64, 20, name="barriers")
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6  # of each stage
         ds_full, out_full, out_empty = barriers + 8, barriers + 10, barriers + 12  # out: of each half of sdQ
-        kv_full, kv_empty = barriers + 14, barriers + 15
+        kv_full, kv_empty, told, heard = barriers + 14, barriers + 15, barriers + 16, barriers + 18
         if tidx == 0:
             for i in cute.range_constexpr(2):
                 arch.mbarrier_init(q_full + i, 1)
@@ -295,6 +320,8 @@ def make_kernel(form):
                 arch.mbarrier_init(ds_full + i, CONSUMER_WARPS)
                 arch.mbarrier_init(out_full + i, CONSUMER_WARPS // 2)
                 arch.mbarrier_init(out_empty + i, 1)
+                arch.mbarrier_init(told + i, 1)
+                arch.mbarrier_init(heard + i, CONSUMER_WARPS + 2)
             arch.mbarrier_init(kv_full, 1)
             arch.mbarrier_init(kv_empty, CONSUMER_WARPS)
             arch.mbarrier_init_fence()
@@ -310,14 +337,15 @@ def make_kernel(form):
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)
             if warp_idx == LOAD_WARP:
                 load(
-                    tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot, barriers,
-                    start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+                    tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, sQ, sdO, sK, sV, sLse, sDot, lse, dot,
+                    drawn, tickets, barriers, start, step, tiles, query_tiles, key_tiles,
+                    group, heads, batches, section, shift,
                 )  # fmt: skip
             elif warp_idx <= STORE_WARP + 1:
                 half = warp_idx - STORE_WARP  # of sdQ, the work of a warpgroup
                 store(
-                    tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full + half, out_empty + half, half,
-                    start, step, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
+                    tma_dk, mdK, tma_dv, mdV, sdQ, dq, out_full + half, out_empty + half, half, tickets, told,
+                    start, tiles, query_tiles, key_tiles, group, heads, batches, section, shift,
                 )  # fmt: skip
         else:
             arch.setmaxregister_increase(CONSUMER_REGISTERS)
@@ -346,8 +374,9 @@ def make_kernel(form):
             scale_log2 = cute.Float32(scale * LOG2_E)
             count, turns = cute.Int32(0), cute.Int32(0)
 
-            for tile in range(start, tiles, step):
-                key_tile, _, _ = work_of(cute.Int32(tile), key_tiles, heads, batches, section)
+            tile, tickets_seen = cute.Int32(start), cute.Int32(0)
+            while tile < tiles:
+                key_tile, _, _ = work_of(tile, key_tiles, heads, batches, section)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
                 rdK.fill(0.0)
@@ -382,13 +411,13 @@ def make_kernel(form):
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
-                    rP.store(rS.load().to(dtype))
                     arch.mbarrier_wait(do_full + stage, phase)
                     warpgroup.wait_group(0)  # for dQ
                     if i > 0:
                         arch.mbarrier_wait(out_empty + half, stage)
                         cute.autovec_copy(cute.make_tensor(rdQ.iterator, mine_layout), mine)
                         publish(out_full + half)
+                    rP.store(rS.load().to(dtype))
                     warpgroup.fence()
                     multiply(scores, rdP, fV, fdO[None, None, None, stage], True)
                     warpgroup.commit_group()
@@ -396,7 +425,8 @@ def make_kernel(form):
                     warpgroup.commit_group()
                     warpgroup.wait_group(1)  # for dP
                     rDot = statistics(sDot, stage, place, queries)
-                    p, dp = s.load(), cute.make_tensor(rdP.iterator, by_column).load()
+                    p = cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32)
+                    dp = cute.make_tensor(rdP.iterator, by_column).load()
                     rdS.store((p * (dp - rDot.load())).to(dtype))
                     warpgroup.fence()
                     multiply(sums, rdK, rdS, fQt[None, None, None, stage], False)
@@ -427,5 +457,7 @@ def make_kernel(form):
                     publish(out_full + half)
                 leave(rdV.load().to(dtype), sdQ, half, thread, out_full, out_empty, count)
                 leave((rdK.load() * scale).to(dtype), sdQ, half, thread, out_full, out_empty, count + 1)
+                tile = next_tile(tickets, told, tickets_seen)
+                tickets_seen = cute.Int32(tickets_seen + 1)
 
     return kernel

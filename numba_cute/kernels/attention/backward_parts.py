@@ -20,6 +20,14 @@ LOG2_E = math.log2(math.e)
 VECTOR = 8  # elements of 16 bits that a thread takes at once
 
 
+def vector_at(x, dtype, row, head, batch, strides, column):
+    """The elements of a row that a thread takes."""
+    at = cute.Int64(row) * strides[1] + cute.Int64(head) * strides[2] + cute.Int64(batch) * strides[0] + column
+    held = cute.make_rmem_tensor(VECTOR, dtype)
+    cute.autovec_copy(cute.make_tensor(x.iterator + cute.assume(at, divby=VECTOR), cute.make_layout(VECTOR)), held)
+    return held
+
+
 @functools.cache
 def make_before(form):
     """The kernel that comes first. Its grid: (tiles of queries, heads, batches)."""
@@ -28,10 +36,12 @@ def make_before(form):
     bits = across.bit_length() - 1
 
     @cuda.jit(launch_bounds=THREADS)
-    def before(o, do, lse, logs, dot, sums, rows, o_strides, do_strides):
+    def before(o, do, lse, logs, dot, sums, drawn, rows, o_strides, do_strides):
         tidx, _, _ = arch.thread_idx()
         tile, head, batch = arch.block_idx()
         tiles, heads, _ = arch.grid_dim()
+        if tidx + tile + head + batch == 0:
+            drawn[0] = 0
         place = (batch * heads + head) * tiles + tile
         zeros = cute.make_rmem_tensor(4, cute.Float32)
         zeros.fill(0.0)
@@ -44,8 +54,8 @@ def make_before(form):
             query = tile * queries + row
             total = cute.Float32(0)
             if row < queries and query < rows:
-                x = vector_at(o, query, head, batch, o_strides, column)
-                y = vector_at(do, query, head, batch, do_strides, column)
+                x = vector_at(o, dtype, query, head, batch, o_strides, column)
+                y = vector_at(do, dtype, query, head, batch, do_strides, column)
                 total = (x.load().to(cute.Float32) * y.load().to(cute.Float32)).reduce(cute.ReductionOp.ADD, 0.0)
             for bit in cute.range_constexpr(bits):
                 total += arch.shuffle_sync_bfly(total, 1 << bit)
@@ -55,15 +65,6 @@ def make_before(form):
                 dot[place * queries + row] = total
                 # a row that sees no key has no exponentials: 2 ** (s - inf) is 0
                 logs[place * queries + row] = math.inf if log == -math.inf else log * cute.Float32(LOG2_E)
-
-    @cuda.jit
-    def vector_at(x, query, head, batch, strides, column):
-        """The elements of one row that a thread takes."""
-        at = cute.Int64(query) * strides[1] + cute.Int64(head) * strides[2] + cute.Int64(batch) * strides[0] + column
-        held = cute.make_rmem_tensor(VECTOR, dtype)
-        source = cute.make_tensor(x.iterator + cute.assume(at, divby=VECTOR), cute.make_layout(VECTOR))
-        cute.autovec_copy(source, held)
-        return held
 
     return before
 

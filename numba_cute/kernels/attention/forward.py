@@ -9,19 +9,19 @@ warpgroups take turns in issuing, so that one's softmax runs beside the other's 
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, softmax
-from .schedule import section_of, tile_at
+from .schedule import draw, tile_at
 
-STAGES = 2  # tiles of K, and of V, in shared memory
+AHEAD = 2  # tiles whose numbers have been drawn
 TURN, STORED = 1, 5  # the first of the named barriers by which warpgroups take turns, and of those at a tile's end
 
 
@@ -31,7 +31,11 @@ class Form(NamedTuple):
     dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
     and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
     that side. turns: whether the warpgroups take turns. draws: whether a CTA that is done draws the next tile from a
-    counter, or takes every so manieth.
+    counter, or takes every so manieth. pack: query heads of a group whose rows lie side by side in a tile, all or 1.
+    page: keys of a page, 0 if keys and values are not paged. score: what becomes of a score, or None. q_stages: tiles
+    of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share their keys and values: each
+    fetches a part of a block for all. Their queries must see the same blocks. stages: blocks of K, and of V, in shared
+    memory.
     """
 
     dtype: cute.DType
@@ -44,6 +48,12 @@ class Form(NamedTuple):
     right: bool = False
     turns: bool = True
     draws: bool = False
+    pack: int = 1
+    page: int = 0
+    score: Any = None
+    q_stages: int = 1
+    cluster: int = 1
+    stages: int = 2
 
     @property
     def groups(self):
@@ -57,6 +67,11 @@ class Form(NamedTuple):
     def registers(self):
         """Of a thread of the producer's warpgroup, and of the others."""
         return (24, 240) if self.groups == 2 else (32, 160)
+
+    @property
+    def chunk(self):
+        """Keys that one copy brings."""
+        return math.gcd(self.page, self.tile_n) if self.page else self.tile_n
 
 
 def multiplies(form):
@@ -72,9 +87,9 @@ def layouts(form):
     """The layouts of Q, K, V and O in shared memory: columns of 128 bytes, swizzled."""
     kind = warpgroup.SmemLayoutAtomKind
     rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
-    q = cute.tile_to_shape(rows, (form.tile_m, form.d), (0, 1))
-    k = cute.tile_to_shape(rows, (form.tile_n, form.d, STAGES), (0, 1, 2))
-    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, STAGES), (1, 0, 2))
+    q = cute.tile_to_shape(rows, (form.tile_m, form.d, form.q_stages), (0, 1, 2))
+    k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
+    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
     o = cute.tile_to_shape(rows, (form.tile_m, form.dv), (0, 1))
     return q, k, v, o
 
@@ -83,21 +98,48 @@ def make_kernel(form):
     """The kernel of a form."""
     dtype, d, dv, tile_m, tile_n, groups = form.dtype, form.d, form.dv, form.tile_m, form.tile_n, form.groups
     group, threads, has_left, has_right = form.group, form.threads, form.left, form.right
-    turns, draws = form.turns, form.draws
+    turns, draws, pack, page, chunk, score = form.turns, form.draws, form.pack, form.page, form.chunk, form.score
+    q_stages, stages, cluster = form.q_stages, form.stages, form.cluster
+    cluster_layout = cute.make_layout((1, cluster, 1, 1))  # V, M, N, K
+    share = (1 << cluster) - 1
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout, o_layout = layouts(form)
     bytes_each = dtype.width // 8
     q_bytes, k_bytes, v_bytes = tile_m * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((tile_m, tile_n))
+    q_tile = tile_m if pack == 1 else (pack, tile_m // pack)
+    o_tile = 64 if pack == 1 else (pack, 64 // pack)
     store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
+    may_be_empty = has_left or has_right or score is not None
+    heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
+
+    @cuda.jit
+    def sequence(cu, used, b, rows):
+        """The first row of sequence b, and how many it has: of all as many, or where `cu` and `used` say."""
+        first = 0
+        if cute.const_expr(cu is not None):
+            first = cu[b]
+            rows = cu[b + 1] - first
+        if cute.const_expr(used is not None):
+            rows = used[b]
+        return first, rows
+
+    @cuda.jit
+    def shifted(tensor, cu, first):
+        """The tensor from a sequence's first row on."""
+        if cute.const_expr(cu is None):
+            return tensor
+        if cute.const_expr(cute.rank(tensor, mode=[0]) == 2):
+            return cute.domain_offset(((0, first), 0), tensor)
+        return cute.domain_offset((first, 0), tensor)
 
     @cuda.jit
     def blocks_of(m, queries, keys, left, right):
         """The blocks of keys that the queries of tile m see: the first, the one after the last, and which of them all
         queries see whole: the first, and the one after the last."""
         shift = keys - queries
-        first, last = m * tile_m + shift, (m + 1) * tile_m - 1 + shift
+        first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
         begin, end, whole_begin, whole_end = 0, keys, 0, keys
         if cute.const_expr(has_right):
             end, whole_end = min(keys, last + right + 1), min(keys, first + right + 1)
@@ -109,11 +151,11 @@ def make_kernel(form):
         return begin, end, whole_begin, whole_end
 
     @cuda.jit
-    def mask(scores, n, query, column, queries, keys, left, right):
-        """Leave out the scores of block n that the thread's queries, `query` and the eighth after, do not see."""
+    def mask(scores, n, place, column, queries, keys, left, right):
+        """Leave out the scores of block n that the thread's rows, `place` and the eighth after, do not see."""
         begin, end = cute.make_rmem_tensor(2, cute.Int32), cute.make_rmem_tensor(2, cute.Int32)
         for r in cute.range_constexpr(2):
-            at = query + 8 * r + keys - queries
+            at = (place + 8 * r) // pack + keys - queries
             end[r] = keys - n * tile_n
             if cute.const_expr(has_right):
                 end[r] = min(keys, at + right + 1) - n * tile_n
@@ -122,11 +164,35 @@ def make_kernel(form):
         masks.leave_out(scores, column, begin if has_left else None, end)
 
     @cuda.jit
-    def multiply_scores(tQ, tK, acc, stage):
+    def change(scores, n, place, column, b, head, aux, scale):
+        """Scale the scores of block n, and change them as the caller's function says."""
+        for r in cute.range_constexpr(2):
+            query = (place + 8 * r) // pack
+            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+            for i in cute.range_constexpr(cute.size(scores, mode=[1])):
+                key = n * tile_n + column + i // 2 * 8 + i % 2
+                scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
+
+    @cuda.jit
+    def load(tma, source, target, place, stage, pages, b, n, keys):
+        """Bring block n of keys, or values, to a stage: at once, or a page, or a part of one, after the other."""
+        if cute.const_expr(cluster > 1):
+            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier, mcast_mask=share)
+        elif cute.const_expr(page == 0):
+            cute.copy(tma, source[None, n], target[None, place], tma_bar_ptr=stage.barrier)
+        else:
+            for c in cute.range_constexpr(tile_n // chunk):
+                key = n * tile_n + c * chunk
+                number = pages[b, max(0, min(key, keys - 1)) // page]
+                cute.copy(tma, source[None, key % page // chunk, number], target[None, c, place],
+                          tma_bar_ptr=stage.barrier)  # fmt: skip
+
+    @cuda.jit
+    def multiply_scores(tQ, tK, acc, tile, stage):
         """Begin S = Q K^T."""
         for k in cute.range_constexpr(d // 16):
             first = scores_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
-            cute.gemm(first, acc, tQ[None, None, k], tK[None, None, k, stage], acc)
+            cute.gemm(first, acc, tQ[None, None, k, tile], tK[None, None, k, stage], acc)
         warpgroup.commit_group()
 
     @cuda.jit
@@ -138,19 +204,21 @@ def make_kernel(form):
         warpgroup.commit_group()
 
     @cuda.jit
-    def draw(counter, tiles, ctas):
-        """Draw the number of the next tile; who draws the last one sets the counter back. A whole warp."""
-        drawn = cute.Int32(0)
-        if arch.lane_idx() == 0:
-            drawn = cute.Int32(arch.atomic_add(counter.iterator, 1))
-            if drawn == tiles - 1:
-                arch.atomic_exch(counter.iterator, 0)
-        return arch.shuffle_sync(drawn, 0) + ctas
+    def store_rows(own_O, plain_o, thread, place, queries, first, head):
+        """Write a warpgroup's rows of O, as far as there are any, of sequences that lie one after the other."""
+        wide = cute.make_copy_atom(CopyUniversalOp(), dtype, 128)
+        for i in cute.range_constexpr(64 * dv // 8 // 128):
+            row, part = (128 * i + thread) // (dv // 8), (128 * i + thread) % (dv // 8)
+            query, own_head = (place + row) // pack, head if pack == 1 else head * pack + (place + row) % pack
+            if query < queries:
+                source = cute.local_tile(own_O, (1, 8), (row, part))
+                target = cute.local_tile(plain_o[None, None, own_head, 0], (1, 8), (first + query, part))
+                cute.copy(wide, source[0, None], target[0, None])
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, queries, keys, heads, batch, section, left, right,
-        scale_log2,
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, plain_o, cu_q, cu_k, used, pages, sink, aux, queries,
+        keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -164,32 +232,34 @@ def make_kernel(form):
         sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
         sK = smem.allocate_tensor(dtype, k_layout.outer, 1024, k_layout.inner, "sK")
         sV = smem.allocate_tensor(dtype, v_layout.outer, 1024, v_layout.inner, "sV")
-        sO = cute.make_tensor(sQ.iterator, o_layout.outer)  # a warpgroup's part of O takes the place of its part of Q
-        one = CooperativeGroup(Agent.Thread)
+        one, warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * 4 * groups)
+        rank = arch.make_warp_uniform(arch.block_idx_in_cluster()) if cluster > 1 else 0
         q_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=1, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, groups), tx_count=q_bytes,
-            barrier_storage=smem.allocate_array(cute.Int64, 2), defer_sync=True, name="Q",
+            num_stages=q_stages, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, groups),
+            tx_count=q_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * q_stages), defer_sync=True, name="Q",
         )  # fmt: skip
         k_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=STAGES, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, 4 * groups),
-            tx_count=k_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="K",
+            num_stages=stages, producer_group=one, consumer_group=warps, tx_count=k_bytes,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            mcast_mode_mn=(0, 1), defer_sync=True, name="K",
         )  # fmt: skip
         v_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=STAGES, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, 4 * groups),
-            tx_count=v_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="V",
+            num_stages=stages, producer_group=one, consumer_group=warps, tx_count=v_bytes,
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
+            mcast_mode_mn=(0, 1), defer_sync=True, name="V",
         )  # fmt: skip
-        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(STAGES), 16, None, "drawn")
+        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(AHEAD), 16, None, "drawn")
         tile_pipe = pipeline.PipelineAsync.create(
-            num_stages=STAGES, producer_group=CooperativeGroup(Agent.Warp),
+            num_stages=AHEAD, producer_group=CooperativeGroup(Agent.Warp),
             consumer_group=CooperativeGroup(Agent.Thread, 128 * groups),
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * STAGES), defer_sync=True, name="tiles",
+            barrier_storage=smem.allocate_array(cute.Int64, 2 * AHEAD), defer_sync=True, name="tiles",
         )  # fmt: skip
-        pipeline.pipeline_init_arrive()
-        pipeline.pipeline_init_wait()
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
 
-        tiles_m = (queries + tile_m - 1) // tile_m
+        tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
         tiles = tiles_m * heads * batch
-        index, ctas = cute.Int32(arch.block_idx()[0]), cute.Int32(arch.grid_dim()[0])
+        index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(producer_registers)
@@ -198,30 +268,59 @@ def make_kernel(form):
                 tells = tile_pipe.make_producer()
                 while index < tiles:
                     m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
-                    begin, end, _, _ = blocks_of(m, queries, keys, left, right)
-                    gQ = cute.local_tile(mQ[None, None, head, b], (tile_m, d), (None, 0))
-                    gK = cute.local_tile(mK[None, None, head // group, b], (tile_n, d), (None, 0))
-                    gV = cute.local_tile(mV[None, None, head // group, b], (dv, tile_n), (0, None))
-                    tQsQ, tQgQ = cpasync.tma_partition(
-                        tma_q, 0, cute.make_layout(1), cute.group_modes(sQ, 0, 2), cute.group_modes(gQ, 0, 2)
-                    )
-                    tKsK, tKgK = cpasync.tma_partition(
-                        tma_k, 0, cute.make_layout(1), cute.group_modes(sK, 0, 2), cute.group_modes(gK, 0, 2)
-                    )
-                    tVsV, tVgV = cpasync.tma_partition(
-                        tma_v, 0, cute.make_layout(1), cute.group_modes(sV, 0, 2), cute.group_modes(gV, 0, 2)
-                    )
-                    stage = loads_q.acquire_and_advance()
-                    cute.copy(tma_q, tQgQ[None, m], tQsQ[None], tma_bar_ptr=stage.barrier)
-                    stage = loads_k.acquire_and_advance()
-                    cute.copy(tma_k, tKgK[None, end - 1], tKsK[None, stage.index], tma_bar_ptr=stage.barrier)
-                    for i in range(1, end - begin):
+                    first_q, rows_q = sequence(cu_q, None, b, queries)
+                    first_k, rows_k = sequence(cu_k, used, b, keys)
+                    if m * cluster * tile_m < rows_q * pack:
+                        m = m * cluster + rank
+                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right)
+                        kv_head = head // heads_of_tile
+                        own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
+                        gQ = cute.local_tile(
+                            shifted(mQ[None, None, head, own_q], cu_q, first_q), (q_tile, d), (None, 0)
+                        )
+                        if cute.const_expr(page == 0):
+                            gK = cute.local_tile(
+                                shifted(mK[None, None, kv_head, own_k], cu_k, first_k), (tile_n, d), (None, 0)
+                            )
+                            gV = cute.local_tile(
+                                cute.domain_offset((0, first_k), mV[None, None, kv_head, own_k]),
+                                (dv, tile_n),
+                                (0, None),
+                            )
+                            pK, pV = sK, sV
+                        else:
+                            gK = cute.local_tile(mK[None, None, kv_head, None], (chunk, d), (None, 0, None))
+                            gV = cute.local_tile(mV[None, None, kv_head, None], (dv, chunk), (0, None, None))
+                            pK = cute.local_tile(sK, (chunk, d), (None, 0, None))
+                            pV = cute.local_tile(sV, (dv, chunk), (0, None, None))
+                        tQsQ, tQgQ = cpasync.tma_partition(
+                            tma_q, 0, cute.make_layout(1), cute.group_modes(sQ, 0, 2), cute.group_modes(gQ, 0, 2)
+                        )
+                        tKsK, tKgK = cpasync.tma_partition(
+                            tma_k,
+                            rank,
+                            cute.make_layout(cluster),
+                            cute.group_modes(pK, 0, 2),
+                            cute.group_modes(gK, 0, 2),
+                        )
+                        tVsV, tVgV = cpasync.tma_partition(
+                            tma_v,
+                            rank,
+                            cute.make_layout(cluster),
+                            cute.group_modes(pV, 0, 2),
+                            cute.group_modes(gV, 0, 2),
+                        )
+                        stage = loads_q.acquire_and_advance()
+                        cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
                         stage = loads_k.acquire_and_advance()
-                        cute.copy(tma_k, tKgK[None, end - 1 - i], tKsK[None, stage.index], tma_bar_ptr=stage.barrier)
+                        load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
+                        for i in range(1, end - begin):
+                            stage = loads_k.acquire_and_advance()
+                            load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
+                            stage = loads_v.acquire_and_advance()
+                            load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, end - i, rows_k)
                         stage = loads_v.acquire_and_advance()
-                        cute.copy(tma_v, tVgV[None, end - i], tVsV[None, stage.index], tma_bar_ptr=stage.barrier)
-                    stage = loads_v.acquire_and_advance()
-                    cute.copy(tma_v, tVgV[None, begin], tVsV[None, stage.index], tma_bar_ptr=stage.barrier)
+                        load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, begin, rows_k)
                     if cute.const_expr(draws):
                         index = draw(counter, tiles, ctas)
                         place = tells.acquire_and_advance()
@@ -250,12 +349,12 @@ def make_kernel(form):
             scores = softmax.rows_of(rS)
             highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
+            sinks = cute.make_rmem_tensor(2, cute.Float32)
             row = 64 * w + thread // 32 * 16 + thread % 32 // 4  # of the tile: this thread's first
             column = thread % 4 * 2
 
             to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, values_mma))
             rounded = cute.make_rmem_tensor(rO.layout.shape, dtype)
-            own_O = cute.local_tile(sO, (64, 64), (w, None))
             together = pipeline.NamedBarrier(STORED + w, 128)
             mine = pipeline.NamedBarrier(TURN + w, 256)
             next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
@@ -267,132 +366,116 @@ def make_kernel(form):
             told = tile_pipe.make_consumer()
             while index < tiles:
                 m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
-                begin, end, whole_begin, whole_end = blocks_of(m, queries, keys, left, right)
-                query = m * tile_m + row
-                for r in cute.range_constexpr(2):
-                    highest[r], total[r] = -math.inf, 0
+                first_q, rows_q = sequence(cu_q, None, b, queries)
+                first_k, rows_k = sequence(cu_k, used, b, keys)
+                if m * cluster * tile_m < rows_q * pack:
+                    m = m * cluster + rank
+                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
+                    place = m * tile_m + row
+                    for r in cute.range_constexpr(2):
+                        highest[r], total[r] = -math.inf, 0
 
-                tile = full_q.wait_and_advance()
-                stage_k = full_k.wait_and_advance()
-                warpgroup.fence()
-                multiply_scores(tQ, tK, rS, stage_k.index)
-                warpgroup.wait_group(0)
-                stage_k.release()
-                mask(scores, end - 1, query, column, queries, keys, left, right)
-                softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
-                softmax.exponentials(scores, highest, total, scale_log2, True)
-                rP.store(as_p.load().to(dtype))
-
-                for i in range(1, end - begin):
-                    n = end - 1 - i
+                    tile = full_q.wait_and_advance()
                     stage_k = full_k.wait_and_advance()
-                    if cute.const_expr(turns):
-                        mine.arrive_and_wait()
                     warpgroup.fence()
-                    multiply_scores(tQ, tK, rS, stage_k.index)
-                    stage_v = full_v.wait_and_advance()
-                    multiply_values(rP, tV, rO, stage_v.index, i > 1)
-                    if cute.const_expr(turns):
-                        next_one.arrive()
-                    warpgroup.wait_group(1)
+                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    warpgroup.wait_group(0)
                     stage_k.release()
-                    if cute.const_expr(has_right or has_left):
-                        if n >= whole_end or n < whole_begin:
-                            mask(scores, n, query, column, queries, keys, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, scale_log2, has_right or has_left)
-                    softmax.exponentials(scores, highest, total, scale_log2, has_right or has_left)
-                    warpgroup.wait_group(0, after=total)
-                    stage_v.release()
+                    if cute.const_expr(score is not None):
+                        change(scores, end - 1, place, column, b, head, aux, scale)
+                    mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
+                    softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
+                    softmax.exponentials(scores, highest, total, scale_log2, True)
                     rP.store(as_p.load().to(dtype))
+
+                    for i in range(1, end - begin):
+                        n = end - 1 - i
+                        stage_k = full_k.wait_and_advance()
+                        if cute.const_expr(turns):
+                            mine.arrive_and_wait()
+                        warpgroup.fence()
+                        multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                        stage_v = full_v.wait_and_advance()
+                        multiply_values(rP, tV, rO, stage_v.index, i > 1)
+                        if cute.const_expr(turns):
+                            next_one.arrive()
+                        warpgroup.wait_group(1)
+                        stage_k.release()
+                        if cute.const_expr(score is not None):
+                            change(scores, n, place, column, b, head, aux, scale)
+                        if cute.const_expr(has_right or has_left):
+                            if n >= whole_end or n < whole_begin:
+                                mask(scores, n, place, column, rows_q, rows_k, left, right)
+                        moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty)
+                        softmax.exponentials(scores, highest, total, scale_log2, may_be_empty)
+                        warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
+                        stage_v.release()
+                        rP.store(as_p.load().to(dtype))
+                        if moved:
+                            softmax.scale_rows(rO, factor)
+
+                    stage_v = full_v.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
+                    if cute.const_expr(sink is not None):
+                        for r in cute.range_constexpr(2):
+                            sinks[r] = sink[head if pack == 1 else head * pack + (place + 8 * r) % pack]
+                    softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
+                    if thread % 4 == 0:
+                        for r in cute.range_constexpr(2):
+                            query = (place + 8 * r) // pack
+                            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+                            if query < rows_q:
+                                mL[first_q + query, own_head, 0 if cu_q is not None else b] = lse[r]
+                    warpgroup.wait_group(0)
+                    stage_v.release()
                     softmax.scale_rows(rO, factor)
 
-                stage_v = full_v.wait_and_advance()
-                warpgroup.fence()
-                multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
-                softmax.finish(highest, total, factor, lse, scale_log2)
-                if thread % 4 == 0:
-                    for r in cute.range_constexpr(2):
-                        if query + 8 * r < queries:
-                            mL[query + 8 * r, head, b] = lse[r]
-                warpgroup.wait_group(0)
-                stage_v.release()
-                softmax.scale_rows(rO, factor)
-
-                # O leaves through the shared memory of Q: this warpgroup's rows, which no other reads
-                rounded.store(rO.load().to(dtype))
-                together.arrive_and_wait()  # all of the warpgroup's products with Q are done
-                cute.copy(to_smem, to_smem.retile(rounded), to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sO))
-                arch.fence_proxy("async.shared", space="cta")
-                together.arrive_and_wait()
-                if warp_idx % 4 == 0:
-                    gO = cute.local_tile(mO[None, None, head, b], (64, 64), (None, None))
-                    tOsO, tOgO = cpasync.tma_partition(
-                        tma_o, 0, cute.make_layout(1), cute.group_modes(own_O, 0, 2), cute.group_modes(gO, 0, 2)
+                    # O leaves through the shared memory of Q: this warpgroup's rows, which no other reads
+                    sO = cute.make_tensor(sQ[None, None, tile.index].iterator, o_layout.outer)
+                    own_O = cute.local_tile(sO, (64, 64), (w, None))
+                    rounded.store(rO.load().to(dtype))
+                    together.arrive_and_wait()  # all of the warpgroup's products with Q are done
+                    cute.copy(
+                        to_smem, to_smem.retile(rounded), to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sO)
                     )
-                    for part in cute.range_constexpr(dv // 64):
-                        cute.copy(tma_o, tOsO[None, part], tOgO[None, m * groups + w, part])
-                    arch.cp_async_bulk_commit_group()
-                    arch.cp_async_bulk_wait_group(0, read=True)
-                    tile.release()
+                    arch.fence_proxy("async.shared", space="cta")
+                    together.arrive_and_wait()
+                    part_m = m * groups + w
+                    whole = True
+                    if cute.const_expr(cu_q is not None):
+                        whole = (part_m + 1) * 64 <= rows_q * pack
+                    if whole:
+                        if warp_idx % 4 == 0:
+                            own_q = 0 if cu_q is not None else b
+                            gO = cute.local_tile(
+                                shifted(mO[None, None, head, own_q], cu_q, first_q), (o_tile, 64), (None, None)
+                            )
+                            tOsO, tOgO = cpasync.tma_partition(
+                                tma_o, 0, cute.make_layout(1), cute.group_modes(own_O, 0, 2), cute.group_modes(gO, 0, 2)
+                            )
+                            for part in cute.range_constexpr(dv // 64):
+                                cute.copy(tma_o, tOsO[None, part], tOgO[None, part_m, part])
+                            arch.cp_async_bulk_commit_group()
+                            arch.cp_async_bulk_wait_group(0, read=True)
+                    elif cute.const_expr(cu_q is not None):
+                        store_rows(
+                            cute.local_tile(sO, (64, dv), (w, 0)), plain_o, thread, part_m * 64, rows_q, first_q, head
+                        )
+                        together.arrive_and_wait()
+                    if warp_idx % 4 == 0:
+                        tile.release()
                 if cute.const_expr(draws):
-                    place = told.wait_and_advance()
-                    index = drawn[place.index]
-                    place.release()
+                    told_at = told.wait_and_advance()
+                    index = drawn[told_at.index]
+                    told_at.release()
                 else:
                     index += ctas
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival
 
-    return kernel
+    return kernel if cluster == 1 else cute.cluster_shape(cluster)(kernel)
 
 
 kernel_of = functools.cache(make_kernel)
-
-
-def tensor(array, modes):
-    """A tensor over an array (batch, rows, heads, d) with its modes in another order; extents are known at run time."""
-    t = cute.runtime.from_dlpack(array, assumed_align=16).mark_layout_dynamic(leading_dim=3)
-    return cute.make_tensor(t.iterator, cute.select(t.layout, mode=modes))
-
-
-def tile_of(d, dv, left, right):
-    """Queries and keys of a tile, for head dimensions, and windows."""
-    if d <= 64:
-        return 192, 128
-    if d <= 128:
-        return 128, 128 if left or right else 176
-    return 128, 128 if d <= 192 else 80
-
-
-def arguments(q, k, v, o, lse, counter, sms, scale=None, window=(None, None), tile=None, turns=None, draws=None):
-    """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
-
-    q, o: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d); lse: (batch, heads, queries); counter: an int32
-    that is 0 before and after a launch.
-    """
-    (batch, queries, heads, d), (_, keys, kv_heads, dv) = q.shape, v.shape
-    dtype = cute.runtime.from_dlpack(q).element_type
-    left, right = window
-    tile_m, tile_n = tile or tile_of(d, dv, left is not None, right is not None)
-    turns = d <= 128 if turns is None else turns
-    draws = right is not None if draws is None else draws
-    form = Form(dtype, d, dv, heads // kv_heads, tile_m, tile_n, left is not None, right is not None, turns, draws)
-    q_layout, k_layout, v_layout, o_layout = layouts(form)
-    rows, columns = [1, 3, 2, 0], [3, 1, 2, 0]
-    load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    stage = (None, None, 0)
-    tq = cpasync.make_tiled_tma_atom(load, tensor(q, rows), q_layout, (tile_m, d))
-    tk = cpasync.make_tiled_tma_atom(load, tensor(k, rows), cute.slice_(k_layout, stage), (tile_n, d))
-    tv = cpasync.make_tiled_tma_atom(load, tensor(v, columns), cute.slice_(v_layout, stage), (dv, tile_n))
-    kind = warpgroup.SmemLayoutAtomKind.K_SW128
-    piece = cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, dtype), (64, 64), (0, 1))
-    to = cpasync.make_tiled_tma_atom(put, tensor(o, rows), piece, (64, 64))
-    lse = cute.runtime.from_dlpack(lse)
-    lse = cute.make_tensor(lse.iterator, cute.select(lse.mark_layout_dynamic(leading_dim=2).layout, mode=[2, 1, 0]))
-    tiles = math.ceil(queries / tile_m) * heads * batch
-    scale_log2 = softmax.LOG2_E * (1 / math.sqrt(d) if scale is None else scale)
-    section = section_of(keys, d + dv, dtype.width // 8, heads // kv_heads)
-    whole = [cute.Int32(x or 0) for x in (queries, keys, heads, batch, section, left, right)]
-    args = (*tq, *tk, *tv, *to, lse, cute.runtime.from_dlpack(counter), *whole, cute.Float32(scale_log2))
-    return kernel_of(form), args, min(tiles, sms), form.threads

@@ -15,7 +15,7 @@ from .backward import KEYS, Form
 
 L2_BYTES = 40 << 20  # of Q, dO and the sums of dQ that a section of heads may take
 
-HEAD_DIMS = {64: 96, 128: 64}
+HEAD_DIMS = {64: 128, 128: 80}
 """Head dimensions, and the queries of a tile."""
 
 
@@ -54,28 +54,28 @@ def covering(made: Any, rows: int) -> tuple[Any, Any]:
 
 def room(q: Any) -> list[tuple[int, ...]]:
     """The shapes of the Float32 arrays that a pass works in, for q (batch, queries, heads, d): the logs of the sums of
-    exponentials, rowsum(dO * O), and the sums of dQ."""
+    exponentials, rowsum(dO * O), the sums of dQ, and the number of tiles drawn (an Int32)."""
     batch, rows, heads, d = q.shape
     queries = HEAD_DIMS[d]
     tiles = math.ceil(rows / queries)
-    return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d)]
+    return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d), (1,)]
 
 
 def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) -> list[Launch]:
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
     and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
-    logs, dot, sums = work
+    logs, dot, sums, drawn = work
     (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
     dtype = cute.runtime.from_dlpack(q).element_type
     form = Form(dtype, d, HEAD_DIMS[d], causal)
     queries = form.queries
     query_tiles, key_tiles = math.ceil(rows / queries), math.ceil(keys / KEYS)
     work = query_tiles, heads, batch
+    flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = Launch(
         backward_parts.make_before(form), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), cute.runtime.from_dlpack(lse), flat(logs), flat(dot), flat(sums), cute.Int32(rows),
-         strides(o), strides(do)),
+        (tensor(o), tensor(do), cute.runtime.from_dlpack(lse), *flats, cute.Int32(rows), strides(o), strides(do)),
     )  # fmt: skip
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
@@ -96,7 +96,15 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     group = heads // kv_heads
     section = max(1, L2_BYTES // max(1, rows * d * group * 8)) if causal else 1
     numbers = [keys, query_tiles, key_tiles, group, kv_heads, batch, section, keys - rows]
-    args = (*maps, flat(logs), flat(dot), flat(sums), *(cute.Int32(n) for n in numbers), cute.Float32(scale))
+    args = (
+        *maps,
+        flat(logs),
+        flat(dot),
+        flat(sums),
+        flat(drawn),
+        *(cute.Int32(n) for n in numbers),
+        cute.Float32(scale),
+    )
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]
 
 
@@ -145,7 +153,9 @@ def attention_backward(
             f"{(batch, heads, rows)}"
         )
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    work = [torch.empty(s, dtype=torch.float32, device=q.device) for s in room(q)]
+    *floats, drawn = room(q)
+    work = [torch.empty(s, dtype=torch.float32, device=q.device) for s in floats]
+    work.append(torch.empty(drawn, dtype=torch.int32, device=q.device))
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     scale = 1 / math.sqrt(d) if scale is None else scale
     given = [x.detach() for x in (q, k, v, out, dout, lse)]

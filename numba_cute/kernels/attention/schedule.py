@@ -3,6 +3,9 @@
 
 from numba import cuda
 
+import numba_cute as cute
+from numba_cute import arch
+
 L2_BYTES = 32 << 20  # of K and V that a section of heads may take
 
 
@@ -18,6 +21,18 @@ def tile_at(index, blocks, heads, batch, section, longest_first):
     if longest_first:
         block = blocks - 1 - block
     return block, at % heads, at // heads
+
+
+@cuda.jit
+def draw(counter, tiles, ctas):
+    """Draw the number of the next tile from `counter`, an int32 that is 0 before the first; who draws the last one sets
+    it back. tiles: how many there are. ctas: those that draw; each does its own number first. A whole warp."""
+    drawn = cute.Int32(0)
+    if arch.lane_idx() == 0:
+        drawn = cute.Int32(arch.atomic_add(counter.iterator, 1))
+        if drawn == tiles - 1:
+            arch.atomic_exch(counter.iterator, 0)
+    return arch.shuffle_sync(drawn, 0) + ctas
 
 
 def section_of(keys, head_dims, bytes_each, group):

@@ -13,6 +13,7 @@ import numba_cute as cute
 from numba_cute import arch
 
 ROWS = 2  # of a thread, in a warpgroup's accumulator
+GROWN = 8.0  # maxima are raised, and results scaled, when one has grown by this power of 2: P stays below 2^8
 LN_2, LOG2_E = math.log(2), math.log2(math.e)
 
 
@@ -36,21 +37,28 @@ def add(a, b):
 
 @cuda.jit
 def raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty):
-    """Raise `highest` to the greatest of these scores, and scale `total` to it.
+    """Raise `highest` to the greatest of these scores where one has grown by more than GROWN, and scale `total` to it.
+    Gives whether that was so of any row of the warp: then earlier results are to be multiplied with `factor`.
 
-    scores: (ROWS, columns). highest, total: of each row, the greatest score so far and the sum of its exponentials over
-    this thread's columns. factor: becomes what earlier results are to be multiplied with. scale_log2: what makes a
-    score a logarithm. may_be_empty: whether a row may have no score yet (all are -inf), known when it is compiled.
+    scores: (ROWS, columns). highest, total: of each row, what its exponentials are scaled to, and their sum over this
+    thread's columns. scale_log2: what makes a score a logarithm. may_be_empty: whether a row may have no score yet
+    (all are -inf), known when it is compiled. A whole warp.
     """
+    top = cute.make_rmem_tensor(ROWS, cute.Float32)
+    grown = False
     for r in cute.range_constexpr(ROWS):
-        before = highest[r]
-        top = over_quad(scores[r, None].load().reduce(cute.ReductionOp.MAX, before), cute.max)
-        highest[r] = top
-        at = top
-        if cute.const_expr(may_be_empty):
-            at = cute.where(top == -math.inf, cute.Float32(0), top)
-        factor[r] = cute.math.exp2((before - at) * scale_log2, fastmath=True)
-        total[r] *= factor[r]
+        top[r] = over_quad(scores[r, None].load().reduce(cute.ReductionOp.MAX, highest[r]), cute.max)
+        grown = grown or (top[r] - highest[r]) * scale_log2 > GROWN
+    moved = arch.vote_any_sync(grown)
+    if moved:
+        for r in cute.range_constexpr(ROWS):
+            at = top[r]
+            if cute.const_expr(may_be_empty):
+                at = cute.where(at == -math.inf, cute.Float32(0), at)
+            factor[r] = cute.math.exp2((highest[r] - at) * scale_log2, fastmath=True)
+            total[r] *= factor[r]
+            highest[r] = top[r]
+    return moved
 
 
 @cuda.jit
@@ -74,13 +82,22 @@ def scale_rows(acc, factor):
 
 
 @cuda.jit
-def finish(highest, total, factor, lse, scale_log2):
-    """Give, of each row, 1 / the sum of its exponentials in `factor` (0 if it saw no key), and its log-sum-exp, to base
-    e, in `lse` (-inf then)."""
+def finish(highest, total, factor, lse, scale_log2, sinks):
+    """Give, of each row, what its results are to be multiplied with in `factor` (0 if it saw no key), and its
+    log-sum-exp, to base e, in `lse` (-inf then). sinks: of each row the score, to base e and scaled, of a key that has
+    no value; or None."""
     for r in cute.range_constexpr(ROWS):
-        whole = over_quad(total[r], add)
+        top, whole, shrunk = highest[r], over_quad(total[r], add), cute.Float32(1)
+        if cute.const_expr(sinks is not None):
+            sink = sinks[r] * (cute.Float32(LOG2_E) / scale_log2)
+            top = max(top, sink)
+            safe = cute.where(top == -math.inf, cute.Float32(0), top)
+            shrunk = cute.math.exp2((highest[r] - safe) * scale_log2, fastmath=True)
+            whole = whole * shrunk + cute.math.exp2((sink - safe) * scale_log2, fastmath=True)
         none = whole == 0
-        factor[r] = cute.where(none, cute.Float32(0), 1 / whole)
+        factor[r] = cute.where(none, cute.Float32(0), shrunk * arch.rcp_approx(whole))
         lse[r] = cute.where(
-            none, cute.Float32(-math.inf), (highest[r] * scale_log2 + cute.math.log2(whole, fastmath=True)) * LN_2
+            none,
+            cute.Float32(-math.inf),
+            (top * scale_log2 + cute.math.log2(whole, fastmath=True)) * cute.Float32(LN_2),
         )

@@ -60,6 +60,12 @@ def near(got, want, unit, what):
     assert error.max() <= 24 * unit * (scale + np.abs(want).max() / 8), f"{what}: {error.max():.2e} of {scale:.2e}"
 
 
+def working(q):
+    """What a pass works in, poisoned."""
+    *floats, drawn = gradients.room(q)
+    return [*(aligned(s, np.float32, math.nan) for s in floats), aligned(drawn, np.int32, -1)]
+
+
 def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **options):
     rng = np.random.default_rng(0)
     shapes = [(batch, rows, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, d), (batch, rows, heads, d)]
@@ -69,14 +75,50 @@ def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **opti
     o, lse, *want = reference(np, *map(turned, (q, k, v, do)), scale, causal)
     o, lse = aligned(q.shape, dtype, o.transpose(0, 2, 1, 3)), aligned(lse.shape, np.float32, lse)
     results = [aligned(x.shape, dtype, math.nan) for x in (q, k, v)]
-    work = [aligned(s, np.float32, math.nan) for s in gradients.room(q)]
+    work = working(q)
     todo = gradients.launches((q, k, v, o, do, lse, *results), work, causal=causal, scale=scale, sms=sms)
     for launch in todo:
-        cute.simulate(launch.kernel, **options)[launch.grid, launch.block](*launch.args)
+        run(launch, **options)
     for name, got, gradient in zip(("dq", "dk", "dv"), results, want, strict=True):
         near(turned(got), gradient, UNIT[np.dtype(dtype).name], name)
 
 
+def whole(d, rows):
+    """What there is of a pass for one head of zeros, its working room, and the launches."""
+    q, lse = aligned((1, rows, 1, d), np.float16, 0), aligned((1, 1, rows), np.float32, 1)
+    work, results = working(q), [aligned(q.shape, np.float16, math.nan) for _ in range(3)]
+    given = (q, q, q, aligned(q.shape, np.float16, 2), aligned(q.shape, np.float16, 3), lse, *results)
+    return given, work, gradients.launches(given, work, causal=False, scale=0.5, sms=1)
+
+
+def run(launch, **options):
+    cute.simulate(launch.kernel, **options)[launch.grid, launch.block](*launch.args)
+
+
+def test_before_the_kernel_stand_sums_of_rows_and_logs_to_the_base_of_two():
+    given, (logs, dot, sums, drawn), todo = whole(64, 20)
+    given[5][0, 0, 3] = -math.inf  # a query that sees no key
+    run(todo[0], checks=False)
+    assert (dot[0, 0, :20] == 2 * 3 * 64).all() and not dot[0, 0, 20:].any()
+    want = np.where(np.arange(logs.shape[2]) < 20, np.float32(math.log2(math.e)), np.inf)
+    want[3] = np.inf
+    np.testing.assert_array_equal(logs[0, 0], want)
+    assert not sums.any() and drawn[0] == 0
+
+
+def test_after_the_kernel_the_sums_are_where_queries_want_them():
+    given, work, todo = whole(128, 20)
+    queries = gradients.HEAD_DIMS[128]
+    half, j, thread, e = np.ogrid[:2, : queries // 8, :128, :4]
+    column = 64 * half + 16 * (thread // 32) + 8 * (e // 2) + thread % 32 // 4
+    query = 8 * j + 2 * (thread % 4) + e % 2
+    work[2][...] = (column + 128 * (query % 8)).reshape(1, 1, 1, -1)
+    run(todo[2], checks=False)
+    want = (np.arange(128) + 128.0 * (np.arange(20) % 8)[:, None]) * 0.5
+    np.testing.assert_array_equal(given[6][0, :, 0], want)
+
+
+@pytest.mark.slow
 def test_one_tile_is_right_in_the_simulator():
     simulate(64, ml_dtypes.bfloat16, 1, 1, 1, 40, 72, True, checks=False)
 
@@ -96,7 +138,7 @@ def test_it_is_right_in_the_simulator_with_all_checks(d, heads, kv_heads, rows, 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_consumers_hold_all_in_registers_and_never_wait_early(d, causal):
     q = np.zeros((1, 256, 1, d), ml_dtypes.bfloat16)
-    work, lse = [np.zeros(s, np.float32) for s in gradients.room(q)], np.zeros((1, 1, 256), np.float32)
+    work, lse = working(q), np.zeros((1, 1, 256), np.float32)
     todo = gradients.launches((q, q, q, q, q, lse, q, q, q), work, causal=causal, scale=1.0, sms=1)
     made = cute.compile(todo[1].kernel, todo[1].args, arch="sm_90a")
     assert not made.notes

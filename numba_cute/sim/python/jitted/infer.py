@@ -326,7 +326,7 @@ class Inference:
 
     def _is(self, node: Node) -> Type:
         a, b = self._all(node.args)
-        if isinstance(a, Known) and isinstance(b, Known) and None in (a.value, b.value):
+        if isinstance(a, Known) and isinstance(b, Known) and (a.value is None or b.value is None):
             return Known((a.value is b.value) is not node.data)
         return None
 

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RMSNorm and LayerNorm, forward and backward, with a residual added and types converted on the way.
+
+Forward, of each row: s = x + residual; y = (s - mean) * rstd * weight + bias, where LayerNorm's mean is the row's and
+RMSNorm's is 0, and rstd = 1 / sqrt(mean((s - mean) ** 2) + eps). All in Float32, of one reading of x.
+
+Backward: with h = (s - mean) * rstd and g = dy * weight, ds = (g - h * mean(g * h) - mean(g)) * rstd, RMSNorm without
+the last mean; dweight = sum(dy * h) and dbias = sum(dy) over the rows. Each team keeps its sums of these in registers
+over all its rows; a second kernel adds the teams'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute.kernels import entry
+from numba_cute.kernels.reduce import added
+from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
+from numba_cute.kernels.rows.spread import Stream, Team, optional, total
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["layernorm", "rmsnorm"]
+
+
+@cuda.jit(launch_bounds=512)
+def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spread):
+    """Normalise the rows of x (M, N), or of x + residual, which goes to summed; mean and rstd (M,) are for the
+    backward. All but x and y may be None."""
+    team = Team.create(spread, x.shape[0], 1)
+    xs, residuals = Stream.create(team, cute.make_tensor(x)), Stream.create(team, optional(residual))
+    xs.open(team)
+    residuals.open(team)
+    team.begin()
+    xs.start(team)
+    residuals.start(team)
+    for row in range(team.first, team.end, team.step):
+        s = xs.take(team, row, 0)
+        if residual is not None:
+            s = s + residuals.take(team, row, 0)
+        if summed is not None:
+            team.write(cute.make_tensor(summed), row, s)
+        w = team.read_line(weight, row)
+        b = team.read_line(bias, row)
+        if cute.const_expr(centred):
+            m = team.reduce((total(s),), added)[0] / spread.length
+            s = team.there_only(s - m, row)
+            if mean is not None:
+                team.write_one(cute.make_tensor(mean), row, m)
+        squares = team.reduce((total(s * s),), added)[0]
+        xs.refill(team, row)
+        residuals.refill(team, row)
+        r = cute.math.rsqrt(squares / spread.length + eps, fastmath=True)
+        if rstd is not None:
+            team.write_one(cute.make_tensor(rstd), row, r)
+        s = s * r
+        if weight is not None:
+            s = s * w
+        if bias is not None:
+            s = s + b
+        team.write(cute.make_tensor(y), row, s)
+
+
+@cuda.jit(launch_bounds=512)
+def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
+    """From dy (M, N), and x as it was normalised, to dx (to which dsummed is added), and to each block's part of
+    dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight and dbias may be None."""
+    team = Team.create(spread, x.shape[0], 2)
+    xs, dys = Stream.create(team, cute.make_tensor(x)), Stream.create(team, cute.make_tensor(dy))
+    more = Stream.create(team, optional(dsummed))
+    meeting_place = team.shared_row() if cute.const_expr(spread.teams > 1 and dweight is not None) else None
+    xs.open(team)
+    dys.open(team)
+    more.open(team)
+    team.begin()
+    xs.start(team)
+    dys.start(team)
+    more.start(team)
+    dw, db = team.zeros(), team.zeros()
+    for row in range(team.first, team.end, team.step):
+        r = team.read_one(cute.make_tensor(rstd), row)
+        h = xs.take(team, row, 0) * r
+        if cute.const_expr(centred):
+            h = h - team.read_one(cute.make_tensor(mean), row) * r
+        g = dys.take(team, row, 0)
+        if dweight is not None:
+            dw = dw + g * h
+        if dbias is not None:
+            db = db + g
+        if weight is not None:
+            g = g * team.read_line(weight, row)
+        sums = (total(g * h), total(g)) if cute.const_expr(centred) else (total(g * h),)
+        sums = team.reduce(sums, added)
+        xs.refill(team, row)
+        dys.refill(team, row)
+        g = g - h * (sums[0] / spread.length)
+        if cute.const_expr(centred):
+            g = g - sums[1] / spread.length
+        g = g * r
+        if dsummed is not None:
+            g = g + more.take(team, row, 0)
+            team.meeting.sync()
+            more.refill(team, row)
+        team.write(cute.make_tensor(dx), row, g)
+    if dweight is not None:
+        team.leave(cute.make_tensor(dweight), dw, meeting_place)
+    if dbias is not None:
+        team.leave(cute.make_tensor(dbias), db, meeting_place)
+
+
+@cuda.jit
+def columns(parts, out):
+    """Add up the rows of parts (P, N) into out (N,): each warp takes 32 columns and every eighth row."""
+    tidx, _, _ = cute.arch.thread_idx()
+    bidx, _, _ = cute.arch.block_idx()
+    lane, warp = tidx % 32, tidx // 32
+    sums = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((32, 8)), 16)
+    column = bidx * 32 + lane
+    mine = cute.Float32(0)
+    if column < parts.shape[1]:
+        for row in range(warp, parts.shape[0], 8):
+            mine += parts[row, column]
+    sums[lane, warp] = mine
+    cute.arch.sync_threads()
+    if warp == 0 and column < parts.shape[1]:
+        cute.make_tensor(out)[column] = sums[lane, None].load().reduce(cute.ReductionOp.ADD, 0.0)
+
+
+# How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); what is absent is None.
+
+FORWARD = Habit()
+BACKWARD = Habit(elements=32, whole=True, stages=3)
+
+
+def forward_work(
+    x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any, eps: float, centred: bool
+) -> entry.Work:  # fmt: skip
+    """Give the work of `forward`, whose arguments these are."""
+    chosen = spread_rows("norm", [x, residual], [weight, bias, y, summed], habit=FORWARD)
+    return entry.Work(forward, **chosen.launch, static=(np.float32(eps), cute.Constexpr(centred), chosen.spread))
+
+
+def backward_works(
+    dy: Any, x: Any, weight: Any, dsummed: Any, dx: Any, centred: bool
+) -> tuple[entry.Work, int, entry.Work]:  # fmt: skip
+    """Give the work of `backward` of such arrays, how many rows its dweight and dbias have, and the work of `columns`,
+    which adds them up."""
+    chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=BACKWARD)
+    work = entry.Work(backward, **chosen.launch, static=(cute.Constexpr(centred), chosen.spread))
+    return work, chosen.groups, entry.Work(columns, -(-x.shape[1] // 32), 256)
+
+
+# The entries.
+
+
+def _forward_plan(x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any,
+                  eps: float, centred: bool, saved: bool, dtype: Any) -> Any:  # fmt: skip
+    def given(
+        x: Any, residual: Any, weight: Any, bias: Any, y: Any, summed: Any, mean: Any, rstd: Any
+    ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:  # fmt: skip
+        summed = None if residual is None else matrix(summed)
+        kept = (mean.view(-1) if saved and centred else None, rstd.view(-1) if saved else None)
+        return matrix(x), matrix(residual), weight, bias, matrix(y), summed, *kept
+
+    launch = forward_work(*given(x, residual, weight, bias, y, summed, mean, rstd), eps, centred).launcher()
+    return lambda *tensors: launch(*given(*tensors))
+
+
+def _forward_results(
+    x: torch.Tensor, residual: torch.Tensor | None, weight: torch.Tensor | None, bias: torch.Tensor | None,
+    eps: float, centred: bool, saved: bool, dtype: torch.dtype | None,
+) -> Any:  # fmt: skip
+    """Check the arguments, and make y, summed, mean and rstd; what is not asked for has no elements."""
+    what = "layernorm" if centred else "rmsnorm"
+    entry.check(what, "x", x, dtypes=entry.FLOATS, least_rank=1)
+    entry.check(what, "residual", residual, dtypes=entry.FLOATS, shape=x.shape, like=x, optional=True)
+    for name, line in (("weight", weight), ("bias", bias)):
+        entry.check(what, name, line, dtypes=entry.FLOATS, shape=x.shape[-1:], like=x, optional=True)
+    rows = x.shape[:-1] if saved else (0,)
+    float32 = entry.pytorch().float32
+    return (
+        x.new_empty(x.shape, dtype=dtype or x.dtype),
+        x.new_empty((0,)) if residual is None else x.new_empty(x.shape, dtype=residual.dtype),
+        x.new_empty(rows if centred else (0,), dtype=float32), x.new_empty(rows, dtype=float32),
+    )  # fmt: skip
+
+
+def _backward_plan(dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dsummed: Any, dx: Any, dweight: Any, dbias: Any,
+                   centred: bool, weighted: bool, biased: bool) -> Any:  # fmt: skip
+    work, groups, adding = backward_works(matrix(dy), matrix(x), weight, matrix(dsummed), matrix(dx), centred)
+    launch, add, length = work.launcher(), adding.launcher(), x.shape[-1]
+    torch = entry.pytorch()
+
+    def run(
+        dy: Any, x: Any, weight: Any, mean: Any, rstd: Any, dsummed: Any, dx: Any, dweight: Any, dbias: Any
+    ) -> None:
+        dw = torch.empty((groups, length), dtype=torch.float32, device=x.device) if weighted else None
+        db = torch.empty((groups, length), dtype=torch.float32, device=x.device) if biased else None
+        launch(matrix(dy), matrix(x), weight, mean.view(-1) if centred else None, rstd.view(-1), matrix(dsummed),
+               matrix(dx), dw, db)  # fmt: skip
+        if weighted:
+            add(dw, dweight)
+        if biased:
+            add(db, dbias)
+
+    return run
+
+
+def _backward_results(
+    dy: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, mean: torch.Tensor, rstd: torch.Tensor,
+    dsummed: torch.Tensor | None, centred: bool, weighted: bool, biased: bool,
+) -> Any:  # fmt: skip
+    """Make dx, dweight and dbias."""
+    line = x.shape[-1:]
+    kind = x.dtype if weight is None else weight.dtype
+    return (
+        x.new_empty(x.shape), x.new_empty(line if weighted else (0,), dtype=kind),
+        x.new_empty(line if biased else (0,), dtype=kind),
+    )  # fmt: skip
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+    x, residual, weight, bias, _, ctx.centred, _, _ = inputs
+    _, summed, mean, rstd = output
+    ctx.types = x.dtype, None if residual is None else residual.dtype, None if bias is None else bias.dtype
+    ctx.save_for_backward(x if residual is None else summed, weight, mean, rstd)
+    ctx.set_materialize_grads(False)
+
+
+def _gradients(ctx: Any, dy: Any, dsummed: Any, dmean: Any, drstd: Any) -> Any:
+    s, weight, mean, rstd = ctx.saved_tensors
+    kind, residual_kind, bias_kind = ctx.types
+    needs = ctx.needs_input_grad
+    if dy is None:
+        dx, dweight, dbias = dsummed, None, None
+    else:
+        weighted, biased = weight is not None and needs[2], bias_kind is not None and needs[3]
+        dsummed = None if dsummed is None else dsummed.contiguous()
+        dx, dweight, dbias = BACKWARD_ENTRY(
+            dy.contiguous(), s, weight, mean, rstd, dsummed, ctx.centred, weighted, biased
+        )
+        dweight, dbias = dweight if weighted else None, dbias.to(bias_kind) if biased else None
+    if dx is None:
+        return (None,) * 8
+    return dx.to(kind), None if residual_kind is None else dx.to(residual_kind), dweight, dbias, *(None,) * 4
+
+
+FORWARD_ENTRY = entry.Operator(
+    "numba_cute::norm", _forward_plan, _forward_results, count=4, backward=_gradients, setup_context=_keep
+)
+BACKWARD_ENTRY = entry.Operator("numba_cute::norm_backward", _backward_plan, _backward_results, count=3)
+
+
+def _normalised(x: Any, weight: Any, bias: Any, residual: Any, eps: float, centred: bool, dtype: Any, out: Any) -> Any:
+    saved = any(t is not None and t.requires_grad for t in (x, residual, weight, bias))
+    into = None if out is None else (out, None, None, None)
+    made = FORWARD_ENTRY(x, residual, weight, bias, float(eps), centred, saved, dtype, into=into)
+    return made[0] if residual is None else made[:2]
+
+
+def rmsnorm(
+    x: Any, weight: Any = None, *, residual: Any = None, eps: float = 1e-6, dtype: Any = None, out: Any = None
+) -> Any:  # fmt: skip
+    """Normalise the last mode of `x` by its root mean square: x / sqrt(mean(x ** 2) + eps) * weight, in Float32.
+
+    x: a tensor of torch's on the GPU, of bfloat16, float16 or float32, its last mode contiguous. weight: (N,), of any
+    of these types, or None. residual: a tensor like x, of any of these types, which is added first; the result is then
+    (y, x + residual), the sum of the residual's type. dtype: the result's, torch's; x's by default. out: where to
+    write it, where no gradient is asked for. CuteError says which argument is not so. With gradients, and under
+    torch.compile.
+    """
+    return _normalised(x, weight, None, residual, eps, False, dtype, out)
+
+
+def layernorm(
+    x: Any, weight: Any = None, bias: Any = None, *, residual: Any = None, eps: float = 1e-5, dtype: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """Normalise the last mode of `x`: (x - mean) / sqrt(variance + eps) * weight + bias, in Float32.
+
+    bias: (N,) as weight, or None. x, weight, residual, dtype, out, and what it gives: as of `rmsnorm`; eps: added to
+    the variance.
+    """
+    return _normalised(x, weight, bias, residual, eps, True, dtype, out)

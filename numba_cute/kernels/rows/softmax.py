@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax and cross-entropy, forward and backward.
+
+One reduction gives a row's greatest value m and the sum of exp(x - m): a thread takes both of its own elements, and
+two parts of a row join as `reduce.joined` says. All in Float32, of one reading of x.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute.kernels import entry
+from numba_cute.kernels.reduce import LEAST, added, exp, joined
+from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
+from numba_cute.kernels.rows.spread import Stream, Team, total
+from numba_cute.seam import CuteError
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["cross_entropy", "softmax"]
+
+ABSENT = float("-inf")
+NAN = float("nan")
+LN_2 = 0.6931471805599453
+
+
+@cuda.jit(launch_bounds=512)
+def softmax_forward(x, y, spread):
+    """y = softmax of each row of x (M, N)."""
+    team = Team.create(spread, x.shape[0], 2)
+    xs = Stream.create(team, cute.make_tensor(x))
+    xs.open(team)
+    team.begin()
+    xs.start(team)
+    for row in range(team.first, team.end, team.step):
+        values = xs.take(team, row, ABSENT)
+        most = values.reduce(cute.ReductionOp.MAX, LEAST)  # a number, even where all are minus infinity
+        powers = exp(values - most)
+        whole = team.reduce((most, total(powers)), joined)
+        xs.refill(team, row)
+        team.write(cute.make_tensor(y), row, powers * (exp(most - whole[0]) / whole[1]))
+
+
+@cuda.jit(launch_bounds=512)
+def softmax_backward(dy, y, dx, spread):
+    """dx = y * (dy - sum(dy * y)) of each row."""
+    team = Team.create(spread, y.shape[0], 1)
+    ys, dys = Stream.create(team, cute.make_tensor(y)), Stream.create(team, cute.make_tensor(dy))
+    ys.open(team)
+    dys.open(team)
+    team.begin()
+    ys.start(team)
+    dys.start(team)
+    for row in range(team.first, team.end, team.step):
+        p, g = ys.take(team, row, 0), dys.take(team, row, 0)
+        dot = team.reduce((total(p * g),), added)[0]
+        ys.refill(team, row)
+        dys.refill(team, row)
+        team.write(cute.make_tensor(dx), row, p * (g - dot))
+
+
+@cuda.jit(launch_bounds=512)
+def cross_entropy_forward(x, target, loss, lse, ignored, spread):
+    """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
+    (M,) is `ignored` the loss is 0; where it is no column, NaN."""
+    team = Team.create(spread, x.shape[0], 2)
+    xs = Stream.create(team, cute.make_tensor(x))
+    targets, losses = cute.make_tensor(target), cute.make_tensor(loss)
+    xs.open(team)
+    team.begin()
+    xs.start(team)
+    for row in range(team.first, team.end, team.step):
+        values = xs.take(team, row, ABSENT)
+        most = values.reduce(cute.ReductionOp.MAX, LEAST)
+        whole = team.reduce((most, total(exp(values - most))), joined)
+        xs.refill(team, row)
+        if team.thread == 0 and team.rank == 0 and row < team.rows:
+            log = whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
+            at = targets[row]
+            if at == ignored:
+                losses[row] = cute.Float32(0)
+            elif at < 0 or at >= spread.length:
+                losses[row] = cute.Float32(NAN)
+            else:
+                losses[row] = log - cute.Float32(cute.make_tensor(x)[row, at])
+            if lse is not None:
+                cute.make_tensor(lse)[row] = log
+
+
+@cuda.jit(launch_bounds=512)
+def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
+    """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`."""
+    team = Team.create(spread, x.shape[0], 1)
+    xs = Stream.create(team, cute.make_tensor(x))
+    targets = cute.make_tensor(target)
+    xs.open(team)
+    team.begin()
+    xs.start(team)
+    for row in range(team.first, team.end, team.step):
+        values, at = xs.take(team, row, ABSENT), cute.Int32(targets[team.real(row)])
+        team.meeting.sync()
+        xs.refill(team, row)
+        log = team.read_one(cute.make_tensor(lse), row)
+        scale = team.read_one(cute.make_tensor(dloss), row)
+        if at == ignored:
+            scale = cute.Float32(0)
+        team.write(cute.make_tensor(dx), row, team.less_one(exp(values - log), at) * scale)
+
+
+# How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); lse may be None.
+
+FORWARD = Habit()
+BACKWARD = Habit(elements=32)
+
+
+def softmax_work(x: Any, y: Any) -> entry.Work:
+    """Give the work of `softmax`, whose arguments these are."""
+    chosen = spread_rows("softmax", [x], [y], habit=FORWARD)
+    return entry.Work(softmax_forward, **chosen.launch, static=(chosen.spread,))
+
+
+def softmax_backward_work(dy: Any, y: Any, dx: Any) -> entry.Work:
+    """Give the work of `softmax_backward`, whose arguments these are."""
+    chosen = spread_rows("softmax backward", [y, dy], [dx], habit=BACKWARD)
+    return entry.Work(softmax_backward, **chosen.launch, static=(chosen.spread,))
+
+
+def cross_entropy_work(x: Any, target: Any, loss: Any, lse: Any, ignored: int) -> entry.Work:
+    """Give the work of `cross_entropy_forward`, whose arguments these are."""
+    chosen = spread_rows("cross_entropy", [x], [], habit=FORWARD)
+    return entry.Work(cross_entropy_forward, **chosen.launch, static=(np.int64(ignored), chosen.spread))
+
+
+def cross_entropy_backward_work(x: Any, target: Any, lse: Any, dloss: Any, dx: Any, ignored: int) -> entry.Work:
+    """Give the work of `cross_entropy_backward`, whose arguments these are."""
+    chosen = spread_rows("cross_entropy backward", [x], [dx], habit=FORWARD)
+    return entry.Work(cross_entropy_backward, **chosen.launch, static=(np.int64(ignored), chosen.spread))
+
+
+# The entries.
+
+
+def _of_rows(work: Any, matrices: tuple[bool, ...]) -> Any:
+    """A plan that launches `work` on as many tensors, each seen as a matrix or as a line."""
+
+    def plan(*given: Any) -> Any:
+        def seen(tensors: Any) -> list[Any]:
+            return [matrix(t) if one else t.view(-1) for one, t in zip(matrices, tensors)]
+
+        launch = work(*seen(given), *given[len(matrices) :]).launcher()
+        return lambda *tensors: launch(*seen(tensors))
+
+    return plan
+
+
+def _like(x: torch.Tensor) -> Any:
+    entry.check("softmax", "x", x, dtypes=entry.FLOATS, least_rank=1)
+    return x.new_empty(x.shape)
+
+
+def _softmax_gradients(ctx: Any, dy: Any) -> Any:
+    (y,) = ctx.saved_tensors
+    return SOFTMAX_BACKWARD(dy.contiguous(), y)
+
+
+def _keep_result(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(output)
+
+
+def _like_both(dy: torch.Tensor, y: torch.Tensor) -> Any:
+    return y.new_empty(y.shape)
+
+
+def _losses(x: torch.Tensor, target: torch.Tensor, ignored: int) -> Any:
+    entry.check("cross_entropy", "x", x, dtypes=entry.FLOATS, least_rank=1)
+    entry.check("cross_entropy", "target", target, dtypes=("int64", "int32"), shape=x.shape[:-1], like=x)
+    float32 = entry.pytorch().float32
+    return x.new_empty(x.shape[:-1], dtype=float32), x.new_empty(x.shape[:-1], dtype=float32)
+
+
+def _keep_logits(ctx: Any, inputs: Any, output: Any) -> None:
+    x, target, ctx.ignored = inputs
+    ctx.save_for_backward(x, target, output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _cross_entropy_gradients(ctx: Any, dloss: Any, _: Any) -> Any:
+    x, target, lse = ctx.saved_tensors
+    return CROSS_ENTROPY_BACKWARD(x, target, lse, dloss.float().contiguous(), ctx.ignored), None, None
+
+
+def _logits(
+    x: torch.Tensor, target: torch.Tensor, lse: torch.Tensor, dloss: torch.Tensor, ignored: int
+) -> Any:  # fmt: skip
+    return x.new_empty(x.shape)
+
+
+SOFTMAX_BACKWARD = entry.Operator(
+    "numba_cute::softmax_backward", _of_rows(softmax_backward_work, (True, True, True)), _like_both
+)  # fmt: skip
+SOFTMAX = entry.Operator(
+    "numba_cute::softmax", _of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
+    setup_context=_keep_result,
+)  # fmt: skip
+CROSS_ENTROPY_BACKWARD = entry.Operator(
+    "numba_cute::cross_entropy_backward",
+    _of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
+)  # fmt: skip
+CROSS_ENTROPY = entry.Operator(
+    "numba_cute::cross_entropy", _of_rows(cross_entropy_work, (True, False, False, False)), _losses, count=2,
+    backward=_cross_entropy_gradients, setup_context=_keep_logits,
+)  # fmt: skip
+
+
+def softmax(x: Any, *, out: Any = None) -> Any:
+    """Compute the softmax of the last mode of `x`, in Float32.
+
+    x: a tensor of torch's on the GPU, of bfloat16, float16 or float32, its last mode contiguous. out: where to write
+    the result, where no gradient is asked for; it may be x. CuteError says which argument is not so. With gradients,
+    and under torch.compile.
+    """
+    return SOFTMAX(x, into=None if out is None else (out,))
+
+
+def cross_entropy(x: Any, target: Any, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
+    """Compute the cross-entropy of logits and target columns: logsumexp(x) - x[target] of each row, in Float32.
+
+    x: logits (…, N), a tensor of torch's on the GPU, of bfloat16, float16 or float32, the last mode contiguous. target:
+    columns (…), int64 or int32. ignore_index: a target whose row has no loss. reduction: "none" gives each row's
+    loss, "sum" their sum, "mean" its quotient by the rows that are not ignored. A target that is no column gives NaN.
+    CuteError says which argument is not so. With gradients, and under torch.compile.
+    """
+    if reduction not in ("none", "sum", "mean"):
+        raise CuteError(f'cross_entropy: reduction {reduction!r} must be "none", "sum" or "mean"')
+    loss = CROSS_ENTROPY(x, target, int(ignore_index))[0]
+    if reduction == "none":
+        return loss
+    return loss.sum() if reduction == "sum" else loss.sum() / (target != ignore_index).sum()

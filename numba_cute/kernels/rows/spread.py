@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How kernels of rows are spread over the GPU, which is the same for all of them.
+
+A row is read once, in vectors of 16 bytes, and stays in registers. `threads` threads share it: a part of a warp, one
+warp, several, or those of the blocks of a cluster; they are a *team*, and a block has one or more. A team takes row
+after row. With `stages` = 0 its threads load from global memory to registers; else a leader keeps that many rows ahead
+in flight to shared memory (cp.async.bulk), so that memory never waits for a reduction.
+
+Thread t holds the vectors t, t + threads, t + 2 threads, … of its block's part of the row. Where these do not divide
+the row, vectors beyond its end are not there: they hold what a kernel says, 0 or the least number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba_cute as cute
+from numba_cute import arch
+from numba_cute.kernels.reduce import Meeting, over_lanes
+from numba_cute.nvgpu.cpasync import CopyBulkG2SOp
+from numba_cute.seam import static, traced
+
+__all__ = ["Spread", "Stream", "Team", "optional", "total"]
+
+
+@static
+class Spread:
+    """How a row of `length` elements is spread: all static.
+
+    vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread.
+    teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
+    """
+
+    length: int
+    vector: int
+    threads: int
+    vectors: int
+    teams: int
+    cluster: int = 1
+    stages: int = 0
+
+    @property
+    def warps(self) -> int:
+        """Warps of a team in one block."""
+        return max(1, self.threads // 32)
+
+    @property
+    def block(self) -> int:
+        """Threads of a block."""
+        return self.threads * self.teams
+
+    @property
+    def part(self) -> int:
+        """Elements of a row that a block can hold."""
+        return self.vector * self.threads * self.vectors
+
+    @property
+    def last(self) -> int:
+        """Elements of a row that its last block has."""
+        return self.length - self.part * (self.cluster - 1)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all vectors of all threads are there."""
+        return self.part == self.last and self.threads >= 32
+
+
+@cute.struct
+class Team:
+    """The threads that share a row, seen by one of them. Make one with `create`."""
+
+    spread: Spread
+    smem: Any
+    meeting: Meeting
+    rows: cute.Int32  # of the matrix
+    team: cute.Int32  # in the block
+    thread: cute.Int32  # in the team
+    rank: Any  # of the block in its cluster
+    first: cute.Int32  # row of the team
+    step: cute.Int32  # from each of the team's rows to the next
+    end: cute.Int32  # of its rows: that of its warp's rows, for a warp stays together
+
+    @staticmethod
+    @traced
+    def create(spread: Spread, rows: Any, words: int) -> Team:
+        """Find this thread's place among teams that take `rows` rows, and prepare reductions of `words` numbers at
+        most. All threads; `begin` follows."""
+        tidx, _, _ = arch.thread_idx()
+        bidx, _, _ = arch.block_idx()
+        blocks, _, _ = arch.grid_dim()
+        smem = cute.utils.SmemAllocator()
+        team, threads, cluster = tidx // spread.threads, spread.threads, spread.cluster
+        beside = team % (32 // threads) if threads < 32 else 0  # teams before this one in its warp
+        meeting = Meeting.create(
+            smem, 0 if spread.warps == 1 else team, teams=1 if spread.warps == 1 else spread.teams, warps=spread.warps,
+            cluster=cluster, words=words,
+        )  # fmt: skip
+        rank = arch.block_idx_in_cluster() if cluster > 1 else 0
+        first, step = bidx // cluster * spread.teams + team, blocks // cluster * spread.teams
+        return Team(spread, smem, meeting, rows, team, tidx % threads, rank, first, step, rows + beside)
+
+    def begin(self):
+        """Wait until all threads of the block, or cluster, are here, and have prepared their barriers. All of them."""
+        self.meeting.open(self.thread)
+        if cute.const_expr(self.spread.cluster > 1):
+            arch.cluster_arrive()
+            arch.cluster_wait()
+        else:
+            arch.sync_threads()
+
+    def reduce(self, values, op):
+        """Reduce a tuple of Float32 by `op` over the row's threads; all get the result. All threads of the team."""
+        return self.meeting.reduce(over_lanes(values, op, min(self.spread.threads, 32)), op, self.thread)
+
+    def there(self, row):
+        """Count the vectors of this block's part of `row`."""
+        s = self.spread
+        if cute.const_expr(s.cluster > 1):
+            return s.last // s.vector if self.rank == s.cluster - 1 else s.part // s.vector
+        if cute.const_expr(s.threads < 32):
+            return s.last // s.vector if row < self.rows else 0
+        return s.last // s.vector
+
+    def read(self, pointer, row, absent):
+        """Load what this thread has of a row's part at `pointer` as a vector of Float32; what is not there is
+        `absent`."""
+        s = self.spread
+        mine = _vectors(s, pointer, self.thread)
+        regs = cute.make_fragment_like(mine)
+        if cute.const_expr(s.whole):
+            cute.autovec_copy(mine, regs)
+        else:
+            regs.fill(absent)
+            there = self.there(row)
+            for v in cute.range_constexpr(s.vectors):
+                if self.thread + v * s.threads < there:
+                    cute.autovec_copy(mine[None, v], regs[None, v])
+        return regs.load().to(cute.Float32)
+
+    def read_line(self, line, row):
+        """Load what this thread has of `line`, an array (N,) or None, as it stands beside `row`."""
+        return None if line is None else self.read(self.at(cute.make_tensor(line), None), row, 0)
+
+    def write(self, tensor, row, values):
+        """Store `values`, this thread's of a row, converted, to `row` of the matrix `tensor`."""
+        self.put(self.at(tensor, row), row, values)
+
+    def put(self, pointer, row, values):
+        """Store `values`, this thread's of a row, converted, to a row's part at `pointer`."""
+        s = self.spread
+        mine = _vectors(s, pointer, self.thread)
+        regs = cute.make_fragment_like(mine)
+        regs.store(values.to(regs.element_type))
+        if cute.const_expr(s.whole):
+            cute.autovec_copy(regs, mine)
+        else:
+            there = self.there(row)
+            for v in cute.range_constexpr(s.vectors):
+                if self.thread + v * s.threads < there:
+                    cute.autovec_copy(regs[None, v], mine[None, v])
+
+    def there_only(self, values, row):
+        """Give `values`, this thread's of `row`, with 0 where the row has none."""
+        s = self.spread
+        if cute.const_expr(s.whole):
+            return values
+        regs = cute.make_rmem_tensor((s.vector, s.vectors), cute.Float32)
+        regs.store(values)
+        there = self.there(row)
+        for v in cute.range_constexpr(s.vectors):
+            if self.thread + v * s.threads >= there:
+                regs[None, v].fill(0)
+        return regs.load()
+
+    def less_one(self, values, column):
+        """Give `values`, this thread's of a row, less 1 in `column`."""
+        s = self.spread
+        regs = cute.make_rmem_tensor((s.vector, s.vectors), cute.Float32)
+        regs.store(values)
+        own = column - (self.rank * s.part + self.thread * s.vector)  # from this thread's first element
+        for v in cute.range_constexpr(s.vectors):
+            for e in cute.range_constexpr(s.vector):
+                if own == v * s.threads * s.vector + e:
+                    regs[e, v] -= 1
+        return regs.load()
+
+    def write_one(self, vector, row, value):
+        """Store the row's `value` in `vector` (rows,). One thread does."""
+        if self.thread == 0 and self.rank == 0 and row < self.rows:
+            vector[row] = value
+
+    def read_one(self, vector, row):
+        """Load the row's number from `vector` (rows,)."""
+        return cute.Float32(vector[self.real(row)])
+
+    def leave(self, tensor, values, shared):
+        """Add up `values`, of a row's length, over the block's teams, and store them to the block's, or cluster's, row
+        of `tensor`. shared: what `shared_row` gave, where the block has several teams. All threads."""
+        s = self.spread
+        bidx, _, _ = arch.block_idx()
+        if shared is None:
+            self.write(tensor, bidx // s.cluster, values)
+        else:
+            for i in cute.range_constexpr(s.teams):
+                arch.sync_threads()
+                if self.team == i:
+                    if cute.const_expr(i > 0):
+                        values = values + self.read(shared, 0, 0)
+                    if cute.const_expr(i < s.teams - 1):
+                        self.put(shared, 0, values)
+                    else:
+                        self.write(tensor, bidx, values)
+
+    @traced
+    def shared_row(self) -> Any:
+        """Allocate a row of Float32 in shared memory. All threads."""
+        return self.smem.allocate_array(cute.Float32, self.spread.part, 16, name="sums of teams")
+
+    @traced
+    def zeros(self) -> Any:
+        """Give zeros, one for each element that this thread has of a row."""
+        return cute.full((self.spread.vector, self.spread.vectors), 0.0, cute.Float32)
+
+    @traced
+    def real(self, row: Any) -> Any:
+        """Give `row`, or the last row where there is none such: a team in a warp that others keep busy."""
+        return cute.min(row, self.rows - 1) if self.spread.threads < 32 else row
+
+    @traced
+    def at(self, tensor: Any, row: Any) -> Any:
+        """Give the pointer to this block's part of `row` of a matrix, or of a vector if `row` is None."""
+        line = tensor if row is None else tensor[self.real(row), None]
+        size = self.spread.vector * tensor.element_type.bytes
+        pointer = cute.make_ptr(
+            tensor.element_type, line.iterator.toint(), cute.AddressSpace.gmem, min(16, size)
+        )  # fmt: skip
+        return pointer + self.rank * self.spread.part if self.spread.cluster > 1 else pointer
+
+
+@traced
+def optional(array: Any) -> Any:
+    """Make a tensor of `array`, or None of None."""
+    return None if array is None else cute.make_tensor(array)
+
+
+@traced
+def total(values: Any) -> Any:
+    """Add up the elements of a vector in registers."""
+    return values.reduce(cute.ReductionOp.ADD, 0.0)
+
+
+@traced
+def _vectors(spread: Spread, pointer: Any, thread: Any) -> Any:
+    """A thread's vectors of what is at `pointer`: (element, vector)."""
+    layout = cute.make_layout((spread.vector, spread.vectors), stride=(1, spread.vector * spread.threads))
+    return cute.make_tensor(pointer + thread * spread.vector, layout)
+
+
+@cute.struct
+class Stream:
+    """A matrix whose rows come to their teams. Make one with `create`, before `Team.begin`; then `start`, and for each
+    row `take`, a reduction or `Team.sync`, and `refill`."""
+
+    spread: Spread
+    tensor: Any
+    buffers: Any
+    barriers: Any
+    stage: cute.Int32
+    parity: cute.Int32
+
+    @staticmethod
+    @traced
+    def create(team: Team, tensor: Any) -> Stream:
+        """Make the stream of the matrix `tensor` for `team`, with its buffers in shared memory. All threads."""
+        s = team.spread
+        if not s.stages or tensor is None:
+            return Stream(s, tensor, None, None, cute.Int32(0), cute.Int32(0))
+        mine = team.team
+        buffers = team.smem.allocate_array(tensor.element_type, s.part * s.stages * s.teams, 128, name="rows")
+        barriers = team.smem.allocate_array(cute.Int64, s.stages * s.teams, 8, name="rows have come")
+        return Stream(
+            s, tensor, buffers + mine * s.stages * s.part, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0)
+        )  # fmt: skip
+
+    def open(self, team):
+        """Initialise the barriers; `Team.begin` follows. All threads."""
+        if self.buffers is not None:
+            if team.thread == 0:
+                for i in range(self.spread.stages):
+                    arch.mbarrier_init(self.barriers + i, 1)
+                arch.mbarrier_init_fence()
+
+    def start(self, team):
+        """Set off the first rows. All threads of the team."""
+        if self.buffers is not None:
+            if team.thread == 0:
+                for i in range(self.spread.stages):
+                    self.fetch(team, team.first + i * team.step, i)
+
+    def fetch(self, team, row, stage):
+        """Set `row` off to its stage, if there is such a row. One thread."""
+        s = self.spread
+        if row < team.rows:
+            if cute.const_expr(s.cluster == 1 or s.part == s.last):
+                self.copy(team, row, stage, s.last)
+            else:
+                if team.rank == s.cluster - 1:
+                    self.copy(team, row, stage, s.last)
+                else:
+                    self.copy(team, row, stage, s.part)
+
+    @traced
+    def copy(self, team: Team, row: Any, stage: Any, count: int) -> None:
+        """Copy the `count` elements of this block's part of `row` to shared memory. One thread."""
+        dtype, barrier = self.tensor.element_type, self.barriers + stage
+        arch.mbarrier_arrive_and_expect_tx(barrier, count * dtype.bytes)
+        atom = cute.make_copy_atom(CopyBulkG2SOp(), dtype, num_bits_per_copy=count * dtype.width)
+        layout = cute.make_layout(count)
+        source = cute.make_tensor(team.at(self.tensor, row), layout)
+        cute.copy(
+            atom, source, cute.make_tensor(self.buffers + stage * self.spread.part, layout), tma_bar_ptr=barrier
+        )  # fmt: skip
+
+    def take(self, team, row, absent):
+        """Give what this thread has of `row`, a vector of Float32; what is not there is `absent`. All threads of the
+        team, row by row."""
+        if self.buffers is None:
+            return team.read(team.at(self.tensor, row), row, absent)
+        arch.mbarrier_wait(self.barriers + self.stage, self.parity)
+        return team.read(self.buffers + self.stage * self.spread.part, row, absent)
+
+    def refill(self, team, row):
+        """Set off the row that follows `row` by as many as there are stages, in its place. All threads of the team,
+        after a reduction or `Team.sync`."""
+        s = self.spread
+        if self.buffers is not None:
+            if cute.const_expr(
+                s.warps * s.cluster == 1
+            ):  # whose reductions are shuffles, at which no memory is ordered
+                arch.sync_warp()
+            if team.thread == 0:
+                self.fetch(team, row + s.stages * team.step, self.stage)
+            self.stage += 1
+            if self.stage == s.stages:
+                self.stage = cute.Int32(0)
+                self.parity ^= 1

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attention forward against float64: small problems in the simulator, with all checks, and ragged ones on a GPU."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute.kernels.attention import entry, plan
+from numba_cute.kernels.attention.forward import Form
+from numba_cute.kernels.attention.plan import Lengths, Options
+from numba_cute.seam import CuteError
+
+from . import reference
+
+BF16, F16 = ml_dtypes.bfloat16, np.float16
+CAUSAL, ALL = (None, 0), (None, None)
+SMALL = {"tile": (128, 64)}
+
+
+def random(dtype, *shapes):
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+def simulate(q, k, v, window, dtype, lse_shape, sms=1, lengths=plan.ALL, sink=None, aux=(), **options):
+    """Run the kernel on at most `sms` CTAs; gives O and the logs of the sums."""
+    o, lse = np.full((*q.shape[:-1], v.shape[-1]), math.nan, dtype), np.full(lse_shape, math.nan, np.float32)
+    counter = np.zeros(1, np.int32)
+    made = Options(1 / math.sqrt(q.shape[-1]), *window, **options)
+    kernel, args, grid, block = plan.arguments(q, k, v, o, lse, counter, sms, made, lengths, sink, aux)
+    cute.simulate(kernel, arch="sm_90a")[grid, block](*args)
+    assert counter[0] == 0
+    return o, lse
+
+
+def batched(q, k, v, **options):
+    each = [reference.attention(*x, batch=b, **options) for b, x in enumerate(zip(q, k, v))]
+    return [np.stack(x) for x in zip(*each)]
+
+
+CASES = {
+    # batch, queries, keys, heads, KV heads, d, dv, window, CTAs, options
+    "ragged": (1, 200, 100, 1, 1, 64, 64, ALL, 1, SMALL),
+    "causal": (2, 70, 130, 2, 1, 64, 64, CAUSAL, 2, SMALL),
+    "fewer_keys": (1, 140, 50, 1, 1, 64, 64, CAUSAL, 1, SMALL),
+    "window": (1, 70, 200, 1, 1, 64, 64, (40, 10), 1, SMALL),
+    "three_groups": (1, 200, 70, 1, 1, 64, 64, CAUSAL, 1, {"tile": (192, 64)}),
+    "no_turns": (1, 130, 130, 1, 1, 128, 128, ALL, 1, {"turns": False}),
+    "no_draws": (1, 260, 40, 1, 1, 64, 64, CAUSAL, 2, {"draws": False, **SMALL}),
+    "d256": (1, 128, 170, 1, 1, 256, 256, CAUSAL, 1, {}),
+    "d192": (1, 100, 140, 1, 1, 192, 128, ALL, 1, {}),
+    "packed": (1, 20, 100, 4, 1, 64, 64, CAUSAL, 1, {"pack": 4, **SMALL}),
+    "cluster": (1, 400, 60, 1, 1, 64, 64, ALL, 2, {"cluster": 2, "tile": (128, 48)}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_it_agrees_with_float64_in_the_simulator(case):
+    batch, queries, keys, heads, kv_heads, d, dv, window, sms, options = CASES[case]
+    dtype = F16 if case == "ragged" else BF16
+    q, k, v = random(dtype, (batch, queries, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, dv))
+    o, lse = simulate(q, k, v, window, dtype, (batch, heads, queries), sms, **options)
+    reference.check(o, lse, *batched(q, k, v, window=window))
+
+
+@pytest.mark.slow
+def test_sequences_have_their_own_lengths():
+    queries, keys = [130, 3, 0, 20], [70, 40, 5, 0]
+    cu_q, cu_k = (np.cumsum([0, *n]).astype(np.int32) for n in (queries, keys))
+    q, k, v = random(BF16, (cu_q[-1], 2, 64), (cu_k[-1], 1, 64), (cu_k[-1], 1, 64))
+    lengths = Lengths(cu_q, cu_k)
+    o, lse = simulate(q, k, v, CAUSAL, BF16, (2, cu_q[-1]), lengths=lengths, most_queries=max(queries), **SMALL)
+    for i in range(len(queries)):
+        rows, seen = slice(cu_q[i], cu_q[i + 1]), slice(cu_k[i], cu_k[i + 1])
+        reference.check(o[rows], lse[:, rows], *reference.attention(q[rows], k[seen], v[seen], window=CAUSAL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [16, 128])
+def test_keys_and_values_may_lie_in_pages(page):
+    used = np.array([70, 130], np.int32)
+    pages = np.random.default_rng(1).permutation(2 * 10)[: 2 * -(-130 // page)].reshape(2, -1).astype(np.int32)
+    q, k, v = random(BF16, (2, 5, 2, 64), (20, page, 1, 64), (20, page, 1, 64))
+    lengths = Lengths(used=used, pages=pages)
+    o, lse = simulate(q, k, v, CAUSAL, BF16, (2, 2, 5), lengths=lengths, pack=2, **SMALL)
+    for b in range(2):
+        flat_k, flat_v = (x[pages[b]].reshape(-1, 1, 64)[: used[b]] for x in (k, v))
+        reference.check(o[b], lse[b], *reference.attention(q[b], flat_k, flat_v, window=CAUSAL))
+
+
+def bent(s, batch, head, query, key, slope):
+    """A score with a bias of its head, and of distance."""
+    return s * 0.5 + 0.25 * (head + batch) - slope * abs(query - key)
+
+
+@pytest.mark.slow
+def test_a_function_may_change_the_scores():
+    q, k, v = random(BF16, (2, 20, 2, 64), (2, 70, 2, 64), (2, 70, 2, 64))
+    aux = (cute.Float32(0.01),)
+    o, lse = simulate(q, k, v, CAUSAL, BF16, (2, 2, 20), score=bent, aux=aux, **SMALL)
+    reference.check(o, lse, *batched(q, k, v, window=CAUSAL, score=lambda *args: bent(*args, 0.01)))
+
+
+@pytest.mark.slow
+def test_scores_may_be_capped_and_have_a_sink():
+    q, k, v = random(BF16, (1, 20, 2, 64), (1, 70, 2, 64), (1, 70, 2, 64))
+    sink, aux = np.array([0.5, 90.0], np.float32), (cute.Float32(2.0),)
+    o, lse = simulate(q, k, v, ALL, BF16, (1, 2, 20), score=entry.capped, aux=aux, sink=sink, **SMALL)
+    reference.check(o, lse, *batched(q, k, v, sink=sink, score=lambda s, *_: 2 * np.tanh(s / 2)))
+
+
+@pytest.mark.slow
+def test_exponentials_run_beside_the_products():
+    q, lse = np.zeros((1, 128, 1, 64), BF16), np.zeros((1, 1, 128), np.float32)
+    options = Options(0.125, tile=(128, 32))
+    kernel, args, _, _ = plan.arguments(q, q, q, q, lse, np.zeros(1, np.int32), 1, options)
+    compiled = cute.compile(kernel, args, arch="sm_90a")
+    beside = [w for w, last in zip(compiled.waits[1:], compiled.waits) if (last.pending, w.pending) == (1, 0)]
+    assert len(beside) == 1 and beside[0].beside["MUFU.EX2"] >= 16
+    assert compiled.resources.group_registers == (24, 240) and not compiled.notes
+
+
+def test_tiles_take_the_room_that_there_is():
+    def tile(d, dv, **more):
+        return plan.tile_of(Form(cute.BFloat16, d, dv, 1, 0, 0, **more))
+
+    assert tile(64, 64) == (192, 128)
+    assert (tile(128, 128), tile(128, 128, right=True)) == ((128, 176), (128, 128))
+    assert (tile(192, 128), tile(256, 256)) == ((128, 128), (128, 80))
+    assert (tile(128, 128, page=64), tile(256, 256, page=64), tile(128, 128, page=24)) == (
+        (128, 128), (128, 64), (128, 96),
+    )  # fmt: skip
+
+
+def test_heads_are_packed_where_queries_are_few():
+    assert plan.pack_of(1, 8, 128) == 8
+    assert plan.pack_of(4096, 8, 128) == 1
+    assert plan.pack_of(1, 7, 128) == 1
+
+
+def refusal(q, k, v, **more):
+    given = {"sink": None, "cu_q": None, "cu_k": None, "used": None, "pages": None, "most_queries": None, **more}
+    with pytest.raises(CuteError) as e:
+        entry.checked(q, k, v, **given)
+    return str(e.value)
+
+
+def test_what_does_not_fit_is_refused_in_words():
+    q, k, v = random(BF16, (2, 5, 4, 64), (2, 7, 2, 64), (2, 7, 2, 64))
+    assert "its elements must be bfloat16 or float16" in refusal(q.astype(np.float32), k, v)
+    assert "the head dimension is 32 of q" in refusal(q[..., :32], k[..., :32], v)
+    assert "k must have v's shape" in refusal(q, k[:, :3], v)
+    assert "q has 3 heads, which is no multiple of the 2" in refusal(q[:, :, :3], k, v)
+    assert "q has a batch of 1" in refusal(q[:1], k, v)
+    assert "max_seqlen_q is 3" in refusal(q, k, v, most_queries=3)
+    assert "page_table is given; it needs seqused_k" in refusal(q, k, v, pages=np.zeros((2, 1), np.int32))
+    assert "sink is bfloat16" in refusal(q, k, v, sink=q[0, 0, :, 0])
+    assert "TMA wants it" in refusal(np.zeros((2, 5, 4, 65), BF16)[..., :64], k, v)
+
+
+# ---------------------------------------------------------------- on a GPU
+
+
+def on_gpu(torch, dtype, *shapes):
+    torch.manual_seed(0)
+    return [torch.randn(shape, device="cuda", dtype=dtype) for shape in shapes]
+
+
+def host(t):
+    import torch
+
+    return t.view(torch.int16).cpu().numpy().view(BF16 if t.dtype == torch.bfloat16 else F16)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dims", [(64, 64), (128, 128), (256, 256), (192, 128)], ids=str)
+@pytest.mark.parametrize("window, name", [(ALL, "bfloat16"), (CAUSAL, "bfloat16"), ((100, 30), "float16")], ids=str)
+def test_ragged_problems_on_a_gpu(dims, window, name):
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels import flash_attention
+
+    (d, dv), dtype = dims, getattr(torch, name)
+    for b, queries, keys, heads, kv_heads in (
+        (2, 333, 333, 4, 2), (1, 1, 500, 8, 1), (1, 257, 77, 3, 1), (3, 128, 1024, 2, 2), (1, 1, 1, 1, 1),
+    ):  # fmt: skip
+        q, k, v = on_gpu(torch, dtype, (b, queries, heads, d), (b, keys, kv_heads, d), (b, keys, kv_heads, dv))
+        o, lse = flash_attention(q, k, v, window=window, return_lse=True)
+        reference.check(host(o), lse.cpu().numpy(), *batched(*map(host, (q, k, v)), window=window))
+
+
+@pytest.mark.gpu
+def test_the_options_of_the_entry_on_a_gpu():
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels import flash_attention
+
+    q, k, v = on_gpu(torch, torch.bfloat16, (2, 300, 8, 128), (2, 500, 2, 128), (2, 500, 2, 128))
+    arrays = [host(x) for x in (q, k, v)]
+    sink = torch.linspace(-2, 5, 8, device="cuda")
+    out = torch.empty_like(q)
+    o, lse = flash_attention(q, k, v, causal=True, sink=sink, scale=0.2, out=out, return_lse=True)
+    assert o is out
+    reference.check(host(o), lse.cpu().numpy(), *batched(*arrays, window=CAUSAL, sink=sink.cpu().numpy(), scale=0.2))
+    o, lse = flash_attention(q, k, v, softcap=3.0, return_lse=True)
+    want = batched(*arrays, score=lambda s, *_: 3 * np.tanh(s / 3))
+    np.testing.assert_allclose(host(o).astype(np.float64), want[0], atol=0.02)  # tanh.approx
+    o, lse = flash_attention(q, k, v, score=bent, aux=(cute.Float32(0.01),), return_lse=True)
+    reference.check(host(o), lse.cpu().numpy(), *batched(*arrays, score=lambda *args: bent(*args, 0.01)))
+
+
+@pytest.mark.gpu
+def test_sequences_and_pages_on_a_gpu():
+    torch = pytest.importorskip("torch")
+    from numba_cute.kernels import flash_attention
+
+    queries, keys = [500, 3, 700, 128, 0, 64], [500, 600, 1, 128, 5, 300]
+    at_q, at_k = (np.cumsum([0, *n]).astype(np.int32) for n in (queries, keys))
+    cu_q, cu_k = (torch.from_numpy(x).cuda() for x in (at_q, at_k))
+    q, k, v = on_gpu(torch, torch.bfloat16, (at_q[-1], 4, 128), (at_k[-1], 2, 128), (at_k[-1], 2, 128))
+    o, lse = flash_attention(
+        q, k, v, causal=True, cu_seqlens_q=cu_q, cu_seqlens_k=cu_k, max_seqlen_q=700, return_lse=True
+    )
+    o, lse, q, k, v = host(o), lse.cpu().numpy(), host(q), host(k), host(v)
+    for i in range(len(queries)):
+        rows, seen = slice(at_q[i], at_q[i + 1]), slice(at_k[i], at_k[i + 1])
+        reference.check(o[rows], lse[:, rows], *reference.attention(q[rows], k[seen], v[seen], window=CAUSAL))
+    for page in (16, 64, 256):
+        used = np.array([700, 1, 1300], np.int32)
+        each = -(-1300 // page)
+        pages = torch.randperm(3 * each + 2, device="cuda")[: 3 * each].reshape(3, each).int()
+        q, k, v = on_gpu(torch, torch.bfloat16, (3, 5, 8, 128), *[(3 * each + 2, page, 2, 128)] * 2)
+        o, lse = flash_attention(
+            q, k, v, causal=True, seqused_k=torch.from_numpy(used).cuda(), page_table=pages, return_lse=True
+        )
+        for b in range(3):
+            flat = [host(x[pages[b].long()].reshape(-1, 2, 128)[: used[b]].contiguous()) for x in (k, v)]
+            reference.check(host(o[b]), lse[b].cpu().numpy(), *reference.attention(host(q[b]), *flat, window=CAUSAL))

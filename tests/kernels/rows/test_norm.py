@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RMSNorm and LayerNorm against float64: every spread in the simulator with all checks; entries on a GPU."""
+
+import numpy as np
+import pytest
+
+import numba_cute as cute
+from numba_cute.kernels import entry
+from numba_cute.kernels.rows import norm
+
+from .arrays import BF16, F32, SPREADS, launch, near
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def case(rng, rows, length, dtype, centred, residual):
+    """The arguments of the forward, its results in float64, and poisoned arrays for them."""
+    x, r = (rng.standard_normal((rows, length)).astype(dtype) for _ in range(2))
+    w, b = (rng.standard_normal(length).astype(dtype) for _ in range(2))
+    s = x.astype(np.float64) + (r.astype(np.float64) if residual else 0)
+    mean = s.mean(1) * centred
+    h = s - mean[:, None]
+    rstd = 1 / np.sqrt((h * h).mean(1) + 1e-5)
+    h = h * rstd[:, None]
+    y = h * w.astype(np.float64) + (b.astype(np.float64) if centred else 0)
+    return (x, r if residual else None, w, b if centred else None), (y, s, mean, rstd, h)
+
+
+def forward(given, spread, groups, dtype, centred):
+    """The forward in the simulator: y, summed, mean, rstd."""
+    x, residual, _, _ = given
+    y, summed = np.full_like(x, np.nan), None if residual is None else np.full_like(x, np.nan)
+    mean, rstd = (np.full(len(x), np.nan, np.float32) for _ in range(2))
+    mean = mean if centred else None
+    work = entry.Work(
+        norm.forward, **launch(spread, groups), static=(np.float32(1e-5), cute.Constexpr(centred), spread)
+    )
+    work.simulate(*given, y, summed, mean, rstd)
+    return y, summed, mean, rstd
+
+
+def backward(rng, s, given, found, spread, groups, dtype, centred, residual):
+    """The backward in the simulator, and its results in float64."""
+    _, _, w, _ = given
+    _, _, mean, rstd = found
+    dy, ds = (rng.standard_normal(s.shape).astype(dtype) for _ in range(2))
+    dx, dw, db = np.full_like(s, np.nan), *(np.full((groups, s.shape[1]), np.nan, np.float32) for _ in range(2))
+    work = entry.Work(norm.backward, **launch(spread, groups), static=(cute.Constexpr(centred), spread))
+    work.simulate(dy, s, w, mean, rstd, ds if residual else None, dx, dw, db if centred else None)
+    h = (s.astype(np.float64) - (mean[:, None] if centred else 0)) * rstd[:, None].astype(np.float64)
+    g = dy.astype(np.float64) * w.astype(np.float64)
+    want = g - h * (g * h).mean(1, keepdims=True) - g.mean(1, keepdims=True) * centred
+    want = want * rstd[:, None] + (ds.astype(np.float64) if residual else 0)
+    return (dx, dw.sum(0), db.sum(0)), (want, (dy.astype(np.float64) * h).sum(0), dy.astype(np.float64).sum(0))
+
+
+CASES = [
+    pytest.param(name, dtype, centred, residual, marks=[] if quick else pytest.mark.slow, id=f"{name}-{kind}")
+    for name in SPREADS
+    for kind, dtype, centred, residual, quick in (
+        ("rms", BF16, False, False, False),
+        ("layer with residual", F32 if SPREADS[name][0].vector < 8 else BF16, True, True, name == "a part of a warp"),
+    )
+]
+
+
+@pytest.mark.parametrize("name, dtype, centred, residual", CASES)
+def test_every_spread_is_right_in_the_simulator(rng, name, dtype, centred, residual):
+    spread, rows, groups = SPREADS[name]
+    given, (y, s, mean, rstd, _) = case(rng, rows, spread.length, dtype, centred, residual)
+    found = forward(given, spread, groups, dtype, centred)
+    near(found[0], y, dtype, 2)
+    near(found[3], rstd, F32, 2)
+    if centred:
+        near(found[2], mean, F32)
+    if residual:
+        near(found[1], s, dtype)
+    kept = found[1] if residual else given[0]
+    got, want = backward(rng, kept, given, found, spread, groups, dtype, centred, residual)
+    near(got[0], want[0], dtype, 2)
+    near(got[1], want[1], F32, 4)
+    if centred:
+        near(got[2], want[2], F32, 4)
+
+
+def test_columns_are_added(rng):
+    parts, out = rng.standard_normal((11, 45)).astype(np.float32), np.zeros(45, BF16)
+    entry.Work(norm.columns, 2, 256).simulate(parts, out)
+    near(out, parts.sum(0, dtype=np.float64), BF16)
+
+
+LENGTHS = [1, 7, 64, 100, 257, 1000, 1024, 4096, 5120, 16384, 20000, 32768, 50008, 65536, 65537, 131072, 262144]
+GPU = [
+    *[(n, "bfloat16", i % 2 == 0, i % 3 == 0) for i, n in enumerate(LENGTHS)],
+    *[(n, t, c, r) for n, c, r in ((96, True, True), (4098, False, True), (32768, True, False), (262144, False, False))
+      for t in ("float16", "float32")],
+]  # fmt: skip
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("length, dtype, centred, residual", GPU)
+def test_entries_and_their_gradients_are_right(length, dtype, centred, residual):
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    rows = max(3, min(700, (1 << 21) // length))
+
+    def made(*shape):
+        return torch.randn(shape, device="cuda", dtype=torch.float32).to(kind).requires_grad_()
+
+    x, w, b, r = made(rows, length), made(length), made(length), made(rows, length)
+    dy, ds = torch.randn(2, rows, length, device="cuda").to(kind)
+    added = {"residual": r} if residual else {}
+    got = cute.kernels.layernorm(x, w, b, **added) if centred else cute.kernels.rmsnorm(x, w, **added)
+    y, s = got if residual else (got, None)
+    torch.autograd.backward((y, s), (dy, ds)) if residual else y.backward(dy)
+    exact = [t.detach().double().requires_grad_() for t in (x, w, b, r)]
+    t = exact[0] + exact[3] if residual else exact[0]
+    norm_of = torch.nn.functional.layer_norm if centred else torch.nn.functional.rms_norm
+    want = norm_of(t, (length,), exact[1], *((exact[2],) if centred else ()), eps=1e-5 if centred else 1e-6)
+    torch.autograd.backward((want, t), (dy.double(), ds.double())) if residual else want.backward(dy.double())
+    unit = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-20}[dtype]
+    pairs = {"y": (y, want), "dx": (x.grad, exact[0].grad), "dw": (w.grad, exact[1].grad)}
+    if centred:
+        pairs["db"] = b.grad, exact[2].grad
+    if residual:
+        pairs |= {"s": (s, t), "dr": (r.grad, exact[3].grad)}
+    for name, (a, c) in pairs.items():
+        # x's gradient sees s rounded, and h = 1 of rows of one element has none at all
+        allowed = unit * (4 if residual else 2) * c.abs().max().item() + unit * (rows**0.5 if name[0] == "d" else 1)
+        off = (a.double() - c).abs().max().item()
+        assert off <= allowed, f"{name} is off by {off}, {allowed} is allowed"
+
+
+@pytest.mark.gpu
+def test_strides_out_types_and_torch_compile():
+    x = torch.randn(3, 5, 2048, device="cuda", dtype=torch.bfloat16)
+    w = torch.randn(1024, device="cuda")
+    half = x[..., :1024]  # rows with gaps
+    with torch.no_grad():
+        want = torch.nn.functional.rms_norm(half.double(), (1024,), w.double(), 1e-6)
+        y = cute.kernels.rmsnorm(half[0], w, dtype=torch.float32)
+        assert y.dtype is torch.float32 and (y - want[0]).abs().max() < 1e-4
+        out = torch.empty(5, 1024, device="cuda", dtype=torch.bfloat16)
+        assert cute.kernels.rmsnorm(half[1], w, out=out) is out and (out - want[1]).abs().max() < 0.05
+        with pytest.raises(cute.CuteError, match="cannot be seen as rows"):
+            cute.kernels.rmsnorm(half[:, ::2], w)
+    with pytest.raises(cute.CuteError, match="rmsnorm: weight is float32 of shape"):
+        cute.kernels.rmsnorm(x, w)
+    x = x.requires_grad_()
+    traced = torch.compile(lambda x: cute.kernels.rmsnorm(x) * 2, fullgraph=True)
+    traced(x).sum().backward()
+    torch.library.opcheck(norm.FORWARD_ENTRY.made, (x, None, None, None, 1e-5, True, True, None))
