@@ -15,6 +15,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
+import numba_cute as cute  # noqa: E402
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 from numba_cute.kernels.gemm import mixed, pack  # noqa: E402
@@ -35,16 +36,17 @@ def problem(m, n, k, zeros):
 
 
 def launch(given, cut=None):
-    """A launch of ours, cut so, or as is thought best."""
+    """A prepared launch of ours, cut so, or as is thought best."""
     x, weights, _, c = given
-    run = mixed.plan(x, weights.words, weights.factors, c, weights.middle, weights.shape[0], cut).launcher()
-    return lambda: run(x, weights.words, weights.factors, c)
+    work = mixed.plan(x, weights.words, weights.factors, c, weights.middle, weights.shape[0], cut)
+    return cute.launch(work.kernel, grid=work.grid, block=work.block, cluster=work.cluster).prepare(*work.static)
 
 
 def contenders(sets, cuts):
     """By name, a launch for each set of tensors; ours also in so many parts of K, and so many CTAs on an SM."""
     out = {"cublas": [lambda x=x, w=w, c=c: torch.matmul(x, w.T, out=c) for x, _, w, c in sets]}
     out["ours"] = [launch(one) for one in sets]
+    out["its entry"] = [lambda x=x, w=w, c=c: mixed.mixed_gemm(x, w, out=c) for x, w, _, c in sets]
     usual = mixed.cut_of(sets[0][0].shape[0], *sets[0][1].words.shape[:1], *sets[0][1].factors.shape[1:3], 132)
     for parts, resident in cuts:
         stages = mixed.stages_of(usual.tile_n, usual.per_stage, sets[0][1].factors.shape[2], parts, resident)

@@ -13,7 +13,7 @@ many, and CTAs of a cluster take a part of K each, whose sums the first one adds
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba import cuda
 
@@ -39,6 +39,10 @@ from .plan import smem_layout
 
 if TYPE_CHECKING:
     import torch
+
+    Constexpr = Any
+else:
+    Constexpr = cute.Constexpr
 
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = 227 * 1024 - 1024
@@ -104,7 +108,8 @@ def add_sums(acc, there, thread, peers):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-    blocks_k, stages, per_stage, sharers, parts, resident, middle,
+    blocks_k, stages: Constexpr, per_stage: Constexpr, sharers: Constexpr, parts: Constexpr, resident: Constexpr,
+    middle: Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
     tidx, _, _ = arch.thread_idx()
@@ -358,7 +363,7 @@ def plan(x, words, factors, c, middle, n, cut=None):
     arguments = (
         dtype, Of(tma_w, 1), mW, Of(tma_f, 2), mF, Of(tma_x, 0), mX, Of(tma_c, 3), mC, tiled_mma, store, x_layout,
         c_layout, w_layout, f_layout, Of(c, 3), cute.Int32(blocks),
-        *(cute.Constexpr(i) for i in (stages, per_stage, sharers, parts, resident, middle)),
+        stages, per_stage, sharers, parts, resident, middle,
     )  # fmt: skip
     return mapped(
         (mixed, mixed_two)[resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments

@@ -84,24 +84,25 @@ class Mapped(entry.Work):
     def launcher(self):
         """Give the function that launches on tensors like those that the atoms were made for, and keeps none."""
         bound = cute.launch(self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem)
-        given, known = list(self.static), dict[Any, Any]()
-        for place, *_ in self.atoms:
+        of_atoms, of_arrays, known = self.atoms, self.arrays, dict[Any, Any]()  # `launch` must not hold `self`
+        given = list(self.static)
+        for place, *_ in of_atoms:
             given[place] = replace(given[place], source=None)
-        for place, _ in self.arrays:
+        for place, _ in of_arrays:
             given[place] = None
 
         def launch(*tensors):
-            key = tuple(tensors[i].data_ptr() for _, i, _ in self.atoms)
+            key = tuple(tensors[i].data_ptr() for _, i, _ in of_atoms)
             atoms = known.get(key)
             if atoms is None:
-                atoms = [moved(given[p], at + begin) for at, (p, _, begin) in zip(key, self.atoms)]
+                atoms = [moved(given[p], at + begin) for at, (p, _, begin) in zip(key, of_atoms)]
                 if len(known) >= ADDRESSES:
                     known.pop(next(iter(known)), None)
                 known[key] = atoms
             arguments = given.copy()
-            for (place, *_), atom in zip(self.atoms, atoms):
+            for (place, *_), atom in zip(of_atoms, atoms):
                 arguments[place] = atom
-            for place, i in self.arrays:
+            for place, i in of_arrays:
                 arguments[place] = tensors[i]
             bound(*arguments)
 

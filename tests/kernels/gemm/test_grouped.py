@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grouped GEMMs, plain and with scales of blocks: right whatever rows a group has, and nobody's rows but its own."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -65,6 +68,15 @@ def test_one_group_of_all_rows_needs_no_ends():
     work = grouped.plan(a, b, None, c, *scales)
     assert [x for x in work.static if isinstance(x, np.ndarray) and x.dtype == np.int32][0].tolist() == [40]
     assert [i for _, i in work.arrays] == [3, 4]  # the scales; `ends` is the plan's own
+
+
+def test_a_launch_holds_no_tensor_that_it_was_planned_for():
+    a, b, ends, _, c, _ = problems.grouped((40,), 24, 144, BF16, beyond=0)
+    watched = [weakref.ref(x) for x in (a, b, ends, c)]
+    launch = grouped.plan(a, b, ends, c).launcher()
+    del a, b, ends, c
+    gc.collect()
+    assert callable(launch) and not any(x() is not None for x in watched)
 
 
 def test_tall_groups_share_their_matrix_and_others_are_alone():
