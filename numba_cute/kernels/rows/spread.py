@@ -29,6 +29,8 @@ class Spread:
 
     vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread.
     teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
+    again: whether a team has one row alone, which it reads from shared memory once more after the reduction, instead of
+    keeping it in registers: more blocks then share an SM.
     """
 
     length: int
@@ -38,6 +40,7 @@ class Spread:
     teams: int
     cluster: int = 1
     stages: int = 0
+    again: bool = False
 
     @property
     def warps(self) -> int:
@@ -105,7 +108,7 @@ class Team:
         if cute.const_expr(self.spread.cluster > 1):
             arch.cluster_arrive()
             arch.cluster_wait()
-        else:
+        elif cute.const_expr(self.spread.stages > 0):
             arch.sync_threads()
 
     def reduce(self, values, op):
@@ -124,16 +127,20 @@ class Team:
     def read(self, pointer, row, absent):
         """Load what this thread has of a row's part at `pointer` as a vector of Float32; what is not there is
         `absent`."""
+        return self.read_some(pointer, row, absent, 0, self.spread.vectors)
+
+    def read_some(self, pointer, row, absent, first, count):
+        """Load `count` of what `read` loads, from vector `first` on: both static."""
         s = self.spread
-        mine = _vectors(s, pointer, self.thread)
+        mine = _some(s, pointer, self.thread, first, count)
         regs = cute.make_fragment_like(mine)
         if cute.const_expr(s.whole):
             cute.autovec_copy(mine, regs)
         else:
             regs.fill(absent)
             there = self.there(row)
-            for v in cute.range_constexpr(s.vectors):
-                if self.thread + v * s.threads < there:
+            for v in cute.range_constexpr(count):
+                if self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(mine[None, v], regs[None, v])
         return regs.load().to(cute.Float32)
 
@@ -147,16 +154,20 @@ class Team:
 
     def put(self, pointer, row, values):
         """Store `values`, this thread's of a row, converted, to a row's part at `pointer`."""
+        self.put_some(pointer, row, values, 0, self.spread.vectors)
+
+    def put_some(self, pointer, row, values, first, count):
+        """Store `count` of what `put` stores, from vector `first` on: both static."""
         s = self.spread
-        mine = _vectors(s, pointer, self.thread)
+        mine = _some(s, pointer, self.thread, first, count)
         regs = cute.make_fragment_like(mine)
         regs.store(values.to(regs.element_type))
         if cute.const_expr(s.whole):
             cute.autovec_copy(regs, mine)
         else:
             there = self.there(row)
-            for v in cute.range_constexpr(s.vectors):
-                if self.thread + v * s.threads < there:
+            for v in cute.range_constexpr(count):
+                if self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(regs[None, v], mine[None, v])
 
     def there_only(self, values, row):
@@ -256,6 +267,13 @@ def _vectors(spread: Spread, pointer: Any, thread: Any) -> Any:
     return cute.make_tensor(pointer + thread * spread.vector, layout)
 
 
+@traced
+def _some(spread: Spread, pointer: Any, thread: Any, first: int, count: int) -> Any:
+    """`count` of a thread's vectors of what is at `pointer`."""
+    whole = _vectors(spread, pointer + first * spread.vector * spread.threads, thread)
+    return cute.make_tensor(whole.iterator, cute.make_layout((spread.vector, count), stride=whole.stride))
+
+
 @cute.struct
 class Stream:
     """A matrix whose rows come to their teams. Make one with `create`, before `Team.begin`; then `start`, and for each
@@ -264,6 +282,7 @@ class Stream:
     spread: Spread
     tensor: Any
     buffers: Any
+    kept: Any  # the buffer, where a team has one row alone, which stays there
     barriers: Any
     stage: cute.Int32
     parity: cute.Int32
@@ -274,13 +293,13 @@ class Stream:
         """Make the stream of the matrix `tensor` for `team`, with its buffers in shared memory. All threads."""
         s = team.spread
         if not s.stages or tensor is None:
-            return Stream(s, tensor, None, None, cute.Int32(0), cute.Int32(0))
+            return Stream(s, tensor, None, None, None, cute.Int32(0), cute.Int32(0))
         mine = team.team
         buffers = team.smem.allocate_array(tensor.element_type, s.part * s.stages * s.teams, 128, name="rows")
         barriers = team.smem.allocate_array(cute.Int64, s.stages * s.teams, 8, name="rows have come")
-        return Stream(
-            s, tensor, buffers + mine * s.stages * s.part, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0)
-        )  # fmt: skip
+        own = buffers + mine * s.stages * s.part
+        kept = own if s.again else None
+        return Stream(s, tensor, own, kept, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0))
 
     def open(self, team):
         """Initialise the barriers; `Team.begin` follows. All threads."""
@@ -326,17 +345,19 @@ class Stream:
         team, row by row."""
         if self.buffers is None:
             return team.read(team.at(self.tensor, row), row, absent)
-        arch.mbarrier_wait(self.barriers + self.stage, self.parity)
+        self.wait()
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
+
+    def wait(self):
+        """Wait until the row of this stage has come. All threads of the team."""
+        arch.mbarrier_wait(self.barriers + self.stage, self.parity)
 
     def refill(self, team, row):
         """Set off the row that follows `row` by as many as there are stages, in its place. All threads of the team,
         after a reduction or `Team.sync`."""
         s = self.spread
-        if self.buffers is not None:
-            if cute.const_expr(
-                s.warps * s.cluster == 1
-            ):  # whose reductions are shuffles, at which no memory is ordered
+        if self.buffers is not None and self.kept is None:
+            if cute.const_expr(s.warps * s.cluster == 1):  # reductions are shuffles, at which no memory is ordered
                 arch.sync_warp()
             if team.thread == 0:
                 self.fetch(team, row + s.stages * team.step, self.stage)

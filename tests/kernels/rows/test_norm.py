@@ -8,7 +8,7 @@ import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.rows import norm
 
-from .arrays import BF16, F32, SPREADS, launch, near
+from .arrays import BF16, F32, SPREADS, near, work
 
 try:
     import torch
@@ -35,10 +35,8 @@ def forward(given, spread, groups, dtype, centred):
     y, summed = np.full_like(x, np.nan), None if residual is None else np.full_like(x, np.nan)
     mean, rstd = (np.full(len(x), np.nan, np.float32) for _ in range(2))
     mean = mean if centred else None
-    work = entry.Work(
-        norm.forward, **launch(spread, groups), static=(np.float32(1e-5), cute.Constexpr(centred), spread)
-    )
-    work.simulate(*given, y, summed, mean, rstd)
+    made = work(norm.forward, spread, groups, np.float32(1e-5), cute.Constexpr(centred))
+    made.simulate(*given, y, summed, mean, rstd)
     return y, summed, mean, rstd
 
 
@@ -48,8 +46,8 @@ def backward(rng, s, given, found, spread, groups, dtype, centred, residual):
     _, _, mean, rstd = found
     dy, ds = (rng.standard_normal(s.shape).astype(dtype) for _ in range(2))
     dx, dw, db = np.full_like(s, np.nan), *(np.full((groups, s.shape[1]), np.nan, np.float32) for _ in range(2))
-    work = entry.Work(norm.backward, **launch(spread, groups), static=(cute.Constexpr(centred), spread))
-    work.simulate(dy, s, w, mean, rstd, ds if residual else None, dx, dw, db if centred else None)
+    made = work(norm.backward, spread, groups, cute.Constexpr(centred))
+    made.simulate(dy, s, w, mean, rstd, ds if residual else None, dx, dw, db if centred else None)
     h = (s.astype(np.float64) - (mean[:, None] if centred else 0)) * rstd[:, None].astype(np.float64)
     g = dy.astype(np.float64) * w.astype(np.float64)
     want = g - h * (g * h).mean(1, keepdims=True) - g.mean(1, keepdims=True) * centred
@@ -78,6 +76,8 @@ def test_every_spread_is_right_in_the_simulator(rng, name, dtype, centred, resid
         near(found[2], mean, F32)
     if residual:
         near(found[1], s, dtype)
+    if spread.again:  # the backward's teams keep sums over rows
+        return
     kept = found[1] if residual else given[0]
     got, want = backward(rng, kept, given, found, spread, groups, dtype, centred, residual)
     near(got[0], want[0], dtype, 2)
