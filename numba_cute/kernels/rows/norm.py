@@ -21,6 +21,7 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, optional, total
+from numba_cute.seam import traced
 
 if TYPE_CHECKING:
     import torch
@@ -30,22 +31,44 @@ __all__ = ["layernorm", "rmsnorm"]
 CHUNK = 2  # vectors
 
 
+@traced
+def rounded(values: Any, tensor: Any) -> Any:
+    """Round Float32 to the elements of `tensor`: y is of the sum that is given back, and that the backward sees."""
+    return values.to(tensor.element_type).to(cute.Float32)
+
+
 def once_more(team, xs, residuals, row, held):
     """What a thread has of a row, x and residual together: `held` in registers, or once more from shared memory."""
     if xs.kept is None:
         return held
     s = team.read(xs.kept, row, 0)
-    return s if residuals.kept is None else s + team.read(residuals.kept, row, 0)
+    return s if residuals.kept is None else rounded(s + team.read(residuals.kept, row, 0), residuals.tensor)
 
 
-def finish(team, xs, residuals, weight, bias, y, row, h, mean, rstd):
+def held(team, xs, line):
+    """Bring weight or bias to shared memory, where teams go through the matrix: there, for each of their rows."""
+    if line is None:
+        return None
+    if xs.ring is None:
+        return None
+    return team.hold(line)
+
+
+def line_of(team, place, line, row):
+    """What a thread has of weight or bias: where `held` brought it, or from global memory."""
+    if place is None:
+        return team.read_line(line, row)
+    return team.read(place, row, 0)
+
+
+def finish(team, xs, residuals, weight, bias, w, b, y, row, h, mean, rstd):
     """Store a row's results: of h, which is centred, in registers, or of the row in shared memory."""
     if xs.kept is None:
         values = h * rstd
         if weight is not None:
-            values = values * team.read_line(weight, row)
+            values = values * line_of(team, w, weight, row)
         if bias is not None:
-            values = values + team.read_line(bias, row)
+            values = values + line_of(team, b, bias, row)
         team.write(y, row, values)
     else:
         finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd)
@@ -57,7 +80,7 @@ def finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd):
         count = min(CHUNK, team.spread.vectors - first)
         values = team.read_some(xs.kept, row, 0, first, count)
         if residuals.kept is not None:
-            values = values + team.read_some(residuals.kept, row, 0, first, count)
+            values = rounded(values + team.read_some(residuals.kept, row, 0, first, count), residuals.tensor)
         values = (values - mean) * rstd
         if weight is not None:
             values = values * team.read_some(team.at(cute.make_tensor(weight), None), row, 0, first, count)
@@ -76,10 +99,11 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
     team.begin()
     xs.start(team)
     residuals.start(team)
+    w, b = held(team, xs, weight), held(team, xs, bias)
     for row in range(team.first, team.end, team.step):
         s = xs.take(team, row, 0)
         if residual is not None:
-            s = s + residuals.take(team, row, 0)
+            s = rounded(s + residuals.take(team, row, 0), residuals.tensor)
         if summed is not None:
             team.write(cute.make_tensor(summed), row, s)
         m = cute.Float32(0)
@@ -94,7 +118,7 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
         r = cute.math.rsqrt(squares / spread.length + eps, fastmath=True)
         if rstd is not None:
             team.write_one(cute.make_tensor(rstd), row, r)
-        finish(team, xs, residuals, weight, bias, cute.make_tensor(y), row, s, m, r)
+        finish(team, xs, residuals, weight, bias, w, b, cute.make_tensor(y), row, s, m, r)
 
 
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
@@ -163,7 +187,7 @@ def columns(parts, out):
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); what is absent is None.
 
-FORWARD = Habit(again=True)
+FORWARD = Habit(again=True, hold=True)
 BACKWARD = Habit(elements=32, whole=True)
 
 

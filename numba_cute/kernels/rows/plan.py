@@ -40,13 +40,17 @@ class Habit:
 
     elements: of a row that a thread holds in registers at most. again: whether it can read a row from shared memory
     once more after the reduction. whole: whether its teams go through the whole matrix, because they keep sums over
-    rows; else each has one row. stages: rows ahead, of those that go on.
+    rows; else each has one row. stages: rows ahead, of those that go on. hold: whether it holds lines (weight and
+    bias) in shared memory where its teams go through the matrix, as they then do with long rows.
+    direct: bytes of a row, of all streams, up to which it is loaded to registers.
     """
 
     elements: int = 64
     again: bool = False
     whole: bool = False
     stages: int = 3
+    hold: bool = False
+    direct: int = DIRECT
 
 
 @functools.cache
@@ -119,33 +123,39 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
     vector = vector_of(length, [a for a in (*streams, *others) if a is not None])
     size = sum(a.itemsize for a in streams)
     straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
-    again = habit.again and straight and length * size > DIRECT
+    again = habit.again and straight and length * size > habit.direct
     if again:
-        threads, most = MOST_THREADS, vector * max(1, AGAIN // len(streams))
+        most = vector * max(1, AGAIN // len(streams))
+        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
+        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
+            most *= 2  # the longest rows: fewer blocks share an SM
     else:
         most = min(habit.elements, 32) if length <= 1024 else habit.elements
         least = 256 if habit.whole and length >= 4096 else 8
         threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
     cluster = _power(-(-length // (threads * most)))
     if cluster > MOST_BLOCKS:
-        longest = MOST_THREADS * MOST_BLOCKS * most
+        longest = threads * MOST_BLOCKS * most
         raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
     count = length // vector
     vectors = -(-count // (threads * cluster))
-    while cluster > 1 and vectors * threads * (cluster - 1) >= count:  # the last block would have nothing
-        cluster //= 2
-        vectors = -(-count // (threads * cluster))
-    teams = max(1, BLOCK // threads)
+    teams = max(1, (MOST_THREADS if again else BLOCK) // threads)
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
-    if again:
+    lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
+    whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
+    if again and whole:
+        again, resident, stages = False, 1, 2
+    elif again:
         resident, stages = max(1, min(RESIDENT, SHARED // each)), 1
     else:
         resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
         ring = habit.whole and straight and threads >= 32
-        stages = min(habit.stages, SHARED // (each * resident)) if ring else 0
-    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again)
+        most_stages = 2 if threads * teams == MOST_THREADS else habit.stages  # what is left caches the weights
+        stages = min(most_stages, SHARED // (each * resident)) if ring else 0
+    share = -(-count // cluster) if cluster > 1 else 0
+    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share)
     groups = max(1, -(-rows // teams))
-    if habit.whole:
+    if whole:
         groups = min(groups, resident * _at_once(streams[0], cluster))
     return Spreading(spread, groups, resident)
 

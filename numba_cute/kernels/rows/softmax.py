@@ -152,6 +152,7 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
 FORWARD = Habit(again=True)
 BACKWARD = Habit(elements=32)
 LOGITS = Habit()
+LOSSES = Habit(again=True, direct=0)  # what only reads wants more on its way
 
 
 def softmax_work(x: Any, y: Any) -> entry.Work:
@@ -168,7 +169,7 @@ def softmax_backward_work(dy: Any, y: Any, dx: Any) -> entry.Work:
 
 def cross_entropy_work(x: Any, target: Any, loss: Any, lse: Any, ignored: int) -> entry.Work:
     """Give the work of `cross_entropy_forward`, whose arguments these are."""
-    chosen = spread_rows("cross_entropy", [x], [], habit=FORWARD)
+    chosen = spread_rows("cross_entropy", [x], [], habit=LOSSES)
     return chosen.work(cross_entropy_forward, (np.int64(ignored), chosen.spread))
 
 

@@ -30,7 +30,8 @@ class Spread:
     vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread.
     teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
     again: whether a team has one row alone, which it reads from shared memory once more after the reduction, instead of
-    keeping it in registers: more blocks then share an SM.
+    keeping it in registers: more blocks then share an SM. share: vectors of a block in a cluster, where its
+    threads could have more; 0 for as many as they could.
     """
 
     length: int
@@ -41,6 +42,7 @@ class Spread:
     cluster: int = 1
     stages: int = 0
     again: bool = False
+    share: int = 0
 
     @property
     def warps(self) -> int:
@@ -54,8 +56,8 @@ class Spread:
 
     @property
     def part(self) -> int:
-        """Elements of a row that a block can hold."""
-        return self.vector * self.threads * self.vectors
+        """Elements of a row that a block has, but for the last one."""
+        return self.vector * (self.share or self.threads * self.vectors)
 
     @property
     def last(self) -> int:
@@ -65,7 +67,8 @@ class Spread:
     @property
     def whole(self) -> bool:
         """Whether all vectors of all threads are there."""
-        return self.part == self.last and self.threads >= 32
+        full = self.vector * self.threads * self.vectors
+        return full == self.part == self.last and self.threads >= 32
 
 
 @cute.struct
@@ -147,6 +150,23 @@ class Team:
     def read_line(self, line, row):
         """Load what this thread has of `line`, an array (N,) or None, as it stands beside `row`."""
         return None if line is None else self.read(self.at(cute.make_tensor(line), None), row, 0)
+
+    def hold(self, line):
+        """Copy what this thread has of `line`, an array (N,) or None, to shared memory, where it alone reads it again:
+        the pointer for `read`. For teams that go through the matrix. All threads."""
+        return None if line is None else self.copied(self.part_of(line), cute.make_tensor(line))
+
+    @traced
+    def part_of(self, line: Any) -> Any:
+        """Allocate shared memory for this block's part of `line`, for each team."""
+        s = self.spread
+        lines = self.smem.allocate_array(cute.make_tensor(line).element_type, s.part * s.teams, 16, name="lines")
+        return lines + self.team * s.part
+
+    def copied(self, pointer, line):
+        """Copy this thread's vectors of `line` to `pointer`, and give that."""
+        self.put(pointer, 0, self.read(self.at(line, None), 0, 0))
+        return pointer
 
     def write(self, tensor, row, values):
         """Store `values`, this thread's of a row, converted, to `row` of the matrix `tensor`."""
@@ -283,6 +303,7 @@ class Stream:
     tensor: Any
     buffers: Any
     kept: Any  # the buffer, where a team has one row alone, which stays there
+    ring: Any  # the buffers, where it goes through the matrix
     barriers: Any
     stage: cute.Int32
     parity: cute.Int32
@@ -293,13 +314,13 @@ class Stream:
         """Make the stream of the matrix `tensor` for `team`, with its buffers in shared memory. All threads."""
         s = team.spread
         if not s.stages or tensor is None:
-            return Stream(s, tensor, None, None, None, cute.Int32(0), cute.Int32(0))
+            return Stream(s, tensor, None, None, None, None, cute.Int32(0), cute.Int32(0))
         mine = team.team
         buffers = team.smem.allocate_array(tensor.element_type, s.part * s.stages * s.teams, 128, name="rows")
         barriers = team.smem.allocate_array(cute.Int64, s.stages * s.teams, 8, name="rows have come")
         own = buffers + mine * s.stages * s.part
-        kept = own if s.again else None
-        return Stream(s, tensor, own, kept, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0))
+        kept, ring = (own, None) if s.again else (None, own)
+        return Stream(s, tensor, own, kept, ring, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0))
 
     def open(self, team):
         """Initialise the barriers; `Team.begin` follows. All threads."""
