@@ -25,7 +25,7 @@ from .harness import Entry, Figure, Result
 LENGTHS = (1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144)
 ELEMENTS = 1 << 28
 MATRICES = {"rmsnorm": 2, "rmsnorm backward": 3, "softmax": 2, "cross_entropy": 1}
-PACE = Pace(turn=0.03, least=0.15, most=0.6)
+PACE = Pace(turn=0.015, least=0.06, most=0.25)
 
 
 def contenders(op: str, rows: int, length: int, peers: bool) -> dict[str, Any]:

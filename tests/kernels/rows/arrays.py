@@ -21,7 +21,8 @@ SPREADS = {
     "a cluster of one warp each": (Spread(512, 8, 32, 1, 1, 2, 1), 19, 1),
     "a cluster that reads again": (Spread(1000, 8, 64, 1, 1, 2, 1, True), 5, 5),
     "a cluster of even shares": (Spread(1000, 8, 64, 2, 1, 2, 0, False, 63), 5, 5),
-    "warps that read again": (Spread(1000, 8, 64, 2, 1, 1, 1, True), 5, 5),
+    "teams that read again": (Spread(1000, 8, 64, 2, 2, 1, 1, True), 5, 3),
+    "warps that read again": (Spread(248, 8, 32, 1, 2, 1, 1, True), 5, 3),
     "one element at a time": (Spread(37, 1, 16, 3, 8), 9, 1),
 }
 """By what they show: a spread, rows, and groups of blocks."""
