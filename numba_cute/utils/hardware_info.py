@@ -87,15 +87,21 @@ def _max_active_clusters(device_id: int, cluster_size: int) -> int:
     # All of an SM's shared memory, so that no two CTAs share one: what a persistent kernel does.
     room = device.properties.max_shared_memory_per_block_optin
     _raise_limit(kernel, room, device_id)
+    if cluster_size > 8:  # which not every GPU with clusters runs
+        _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1, device_id)
     config = LaunchConfig(grid=1, cluster=cluster_size, block=128, shmem_size=room)  # the grid counts clusters
     return int(kernel.occupancy.max_active_clusters(config, stream=device.default_stream))
 
 
 def _raise_limit(kernel: Any, nbytes: int, device_id: int) -> None:
     """Let a kernel take this much dynamic shared memory (cuda.core 1.2 can only read the limit on CUDA 13.0)."""
+    _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", nbytes, device_id)
+
+
+def _set_attribute(kernel: Any, name: str, value: int, device_id: int) -> None:
     from cuda.bindings import driver
 
-    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    (error,) = driver.cuKernelSetAttribute(attribute, nbytes, driver.CUkernel(int(kernel.handle)), device_id)
+    attribute = getattr(driver.CUfunction_attribute, name)
+    (error,) = driver.cuKernelSetAttribute(attribute, value, driver.CUkernel(int(kernel.handle)), device_id)
     if error != driver.CUresult.CUDA_SUCCESS:
-        raise CuteError(f"the driver refused {nbytes} bytes of shared memory for a CTA: {error.name}")
+        raise CuteError(f"the driver refused {name} = {value} for a kernel: {error.name}")

@@ -21,14 +21,74 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import added
 from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, optional, total
+from numba_cute.seam import traced
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["layernorm", "rmsnorm"]
 
+CHUNK = 2  # vectors
 
-@cuda.jit(launch_bounds=512)
+
+@traced
+def rounded(values: Any, tensor: Any) -> Any:
+    """Round Float32 to the elements of `tensor`: y is of the sum that is given back, and that the backward sees."""
+    return values.to(tensor.element_type).to(cute.Float32)
+
+
+def once_more(team, xs, residuals, row, held):
+    """What a thread has of a row, x and residual together: `held` in registers, or once more from shared memory."""
+    if xs.kept is None:
+        return held
+    s = team.read(xs.kept, row, 0)
+    return s if residuals.kept is None else rounded(s + team.read(residuals.kept, row, 0), residuals.tensor)
+
+
+def held(team, xs, line):
+    """Bring weight or bias to shared memory, where teams go through the matrix: there, for each of their rows."""
+    if line is None:
+        return None
+    if xs.ring is None:
+        return None
+    return team.hold(line)
+
+
+def line_of(team, place, line, row):
+    """What a thread has of weight or bias: where `held` brought it, or from global memory."""
+    if place is None:
+        return team.read_line(line, row)
+    return team.read(place, row, 0)
+
+
+def finish(team, xs, residuals, weight, bias, w, b, y, row, h, mean, rstd):
+    """Store a row's results: of h, which is centred, in registers, or of the row in shared memory."""
+    if xs.kept is None:
+        values = h * rstd
+        if weight is not None:
+            values = values * line_of(team, w, weight, row)
+        if bias is not None:
+            values = values + line_of(team, b, bias, row)
+        team.write(y, row, values)
+    else:
+        finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd)
+
+
+def finish_in_memory(team, xs, residuals, weight, bias, y, row, mean, rstd):
+    """The same, some vectors at a time, so that few registers hold more blocks of an SM."""
+    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+        count = min(CHUNK, team.spread.vectors - first)
+        values = team.read_some(xs.kept, row, 0, first, count)
+        if residuals.kept is not None:
+            values = rounded(values + team.read_some(residuals.kept, row, 0, first, count), residuals.tensor)
+        values = (values - mean) * rstd
+        if weight is not None:
+            values = values * team.read_some(team.at(cute.make_tensor(weight), None), row, 0, first, count)
+        if bias is not None:
+            values = values + team.read_some(team.at(cute.make_tensor(bias), None), row, 0, first, count)
+        team.put_some(team.at(y, row), row, values, first, count)
+
+
 def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spread):
     """Normalise the rows of x (M, N), or of x + residual, which goes to summed; mean and rstd (M,) are for the
     backward. All but x and y may be None."""
@@ -39,17 +99,17 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
     team.begin()
     xs.start(team)
     residuals.start(team)
+    w, b = held(team, xs, weight), held(team, xs, bias)
     for row in range(team.first, team.end, team.step):
         s = xs.take(team, row, 0)
         if residual is not None:
-            s = s + residuals.take(team, row, 0)
+            s = rounded(s + residuals.take(team, row, 0), residuals.tensor)
         if summed is not None:
             team.write(cute.make_tensor(summed), row, s)
-        w = team.read_line(weight, row)
-        b = team.read_line(bias, row)
+        m = cute.Float32(0)
         if cute.const_expr(centred):
             m = team.reduce((total(s),), added)[0] / spread.length
-            s = team.there_only(s - m, row)
+            s = team.there_only(once_more(team, xs, residuals, row, s) - m, row)
             if mean is not None:
                 team.write_one(cute.make_tensor(mean), row, m)
         squares = team.reduce((total(s * s),), added)[0]
@@ -58,15 +118,9 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
         r = cute.math.rsqrt(squares / spread.length + eps, fastmath=True)
         if rstd is not None:
             team.write_one(cute.make_tensor(rstd), row, r)
-        s = s * r
-        if weight is not None:
-            s = s * w
-        if bias is not None:
-            s = s + b
-        team.write(cute.make_tensor(y), row, s)
+        finish(team, xs, residuals, weight, bias, w, b, cute.make_tensor(y), row, s, m, r)
 
 
-@cuda.jit(launch_bounds=512)
 def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, spread):
     """From dy (M, N), and x as it was normalised, to dx (to which dsummed is added), and to each block's part of
     dweight and dbias (blocks, N) in Float32. All of weight, mean, dsummed, dweight and dbias may be None."""
@@ -133,8 +187,8 @@ def columns(parts, out):
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); what is absent is None.
 
-FORWARD = Habit()
-BACKWARD = Habit(elements=32, whole=True, stages=3)
+FORWARD = Habit(again=True, hold=True)
+BACKWARD = Habit(elements=32, whole=True)
 
 
 def forward_work(
@@ -142,7 +196,7 @@ def forward_work(
 ) -> entry.Work:  # fmt: skip
     """Give the work of `forward`, whose arguments these are."""
     chosen = spread_rows("norm", [x, residual], [weight, bias, y, summed], habit=FORWARD)
-    return entry.Work(forward, **chosen.launch, static=(np.float32(eps), cute.Constexpr(centred), chosen.spread))
+    return chosen.work(forward, (np.float32(eps), cute.Constexpr(centred), chosen.spread))
 
 
 def backward_works(
@@ -151,7 +205,7 @@ def backward_works(
     """Give the work of `backward` of such arrays, how many rows its dweight and dbias have, and the work of `columns`,
     which adds them up."""
     chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=BACKWARD)
-    work = entry.Work(backward, **chosen.launch, static=(cute.Constexpr(centred), chosen.spread))
+    work = chosen.work(backward, (cute.Constexpr(centred), chosen.spread))
     return work, chosen.groups, entry.Work(columns, -(-x.shape[1] // 32), 256)
 
 

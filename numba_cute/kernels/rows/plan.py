@@ -4,60 +4,77 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numba import cuda
+
+import numba_cute as cute
 from numba_cute.kernels import entry
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import CuteError
 
-__all__ = ["Habit", "Spreading", "matrix", "spread_rows"]
+__all__ = ["Habit", "Spreading", "bounded", "matrix", "spread_rows"]
 
 MOST_THREADS = 512
-"""That share a row in a block: each may then have 128 registers."""
+"""That share a row in a block."""
 MOST_BLOCKS = 16
+"""Of a cluster."""
 SHARED = 220 * 1024
 """Bytes of shared memory of an SM for rows that are on their way."""
-REGISTERS = 65536
+RESIDENT = 3
+"""Blocks of an SM that read rows once more: each thread then has 40 registers."""
+AGAIN = 8
+"""Vectors of a thread of such a row, of all streams."""
+BLOCK = 256
+"""Threads of a block at least."""
+DIRECT = 32 * 1024
+"""Bytes of a row, up to which it is loaded to registers by many blocks: they overlap one another."""
 
 
 @dataclass(frozen=True)
 class Habit:
-    """What a kernel needs, and how it goes best.
+    """How a kernel takes rows.
 
-    streams: matrices that it reads. elements: of a row that a thread holds at most (its registers hold some vectors of
-    so many Float32). block: threads of a block at least, where rows are short. ring: the bytes of a block's part of a
-    row from which on a ring of stages is worth more than many blocks. stages: how many, at most. registers: that a
-    thread takes, about, for each element that it holds; whole: whether blocks stay for the whole matrix in any case.
+    elements: of a row that a thread holds in registers at most. again: whether it can read a row from shared memory
+    once more after the reduction. whole: whether its teams go through the whole matrix, because they keep sums over
+    rows; else each has one row. stages: rows ahead, of those that go on. hold: whether it holds lines (weight and
+    bias) in shared memory where its teams go through the matrix, as they then do with long rows.
+    direct: bytes of a row, of all streams, up to which it is loaded to registers.
     """
 
-    streams: int = 1
     elements: int = 64
-    block: int = 256
-    ring: int = 16384
-    stages: int = 2
-    registers: float = 1.6
+    again: bool = False
     whole: bool = False
+    stages: int = 3
+    hold: bool = False
+    direct: int = DIRECT
+
+
+@functools.cache
+def bounded(function: Any, threads: int, blocks: int = 1) -> Any:
+    """Make the kernel of `function` for `blocks` blocks of `threads` threads on an SM at once: it gets the registers
+    that leaves."""
+    return cuda.jit(launch_bounds=(threads, blocks))(function)
 
 
 @dataclass(frozen=True)
 class Spreading:
-    """A spread, and the blocks to launch."""
+    """A spread, the groups of blocks (clusters, or single ones) to launch, and how many blocks an SM is to hold."""
 
     spread: Spread
-    grid: int
+    groups: int
+    resident: int = 1
 
-    @property
-    def groups(self) -> int:
-        """Blocks, or clusters of them, that take rows of their own."""
-        return self.grid // self.spread.cluster
-
-    @property
-    def launch(self) -> dict[str, Any]:
-        """Grid, block and cluster, as `entry.Work` takes them."""
+    def work(self, function: Any, static: tuple[Any, ...]) -> entry.Work:
+        """Give the work of the kernel of `function`, whose arguments besides arrays are `static`."""
         s = self.spread
-        return {"grid": self.grid, "block": s.block, "cluster": s.cluster if s.cluster > 1 else None}
+        kernel = bounded(function, s.block, self.resident)
+        return entry.Work(
+            kernel, self.groups * s.cluster, s.block, s.cluster if s.cluster > 1 else None, static=static
+        )  # fmt: skip
 
 
 def matrix(x: Any) -> Any:
@@ -102,41 +119,60 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
     rows, length = streamed[0].shape
     if length == 0:
         raise CuteError(f"{what}: the rows of {entry.described(streamed[0])} have no elements; give some")
-    arrays = [a for a in (*streamed, *others) if a is not None]
     streams = [a for a in streamed if a is not None]
-    vector = vector_of(length, arrays)
-    count = -(-length // vector)
-    threads, cluster = 8, 1
-    while threads * habit.elements < length and threads < MOST_THREADS:
-        threads *= 2
-    while threads * cluster * habit.elements < length:
-        cluster *= 2
+    vector = vector_of(length, [a for a in (*streams, *others) if a is not None])
+    size = sum(a.itemsize for a in streams)
+    straight = all(vector * a.itemsize >= 16 for a in streams)  # as bulk copies want it
+    again = habit.again and straight and length * size > habit.direct
+    if again:
+        most = vector * max(1, AGAIN // len(streams))
+        threads = max(32, min(MOST_THREADS, _power(-(-length // most))))
+        while threads * most * MOST_BLOCKS < length and 2 * threads * most * size <= SHARED:
+            most *= 2  # the longest rows: fewer blocks share an SM
+    else:
+        most = min(habit.elements, 32) if length <= 1024 else habit.elements
+        least = 256 if habit.whole and length >= 4096 else 8
+        threads = max(least, min(MOST_THREADS, _power(-(-length // most))))
+    cluster = _power(-(-length // (threads * most)))
     if cluster > MOST_BLOCKS:
-        most = MOST_THREADS * MOST_BLOCKS * habit.elements
-        raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {most}: split them")
+        longest = threads * MOST_BLOCKS * most
+        raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
+    count = length // vector
     vectors = -(-count // (threads * cluster))
-    while cluster > 1 and vectors * vector * threads * (cluster - 1) >= length:  # the last block would have nothing
-        cluster //= 2
-        vectors = -(-count // (threads * cluster))
-    teams = max(1, habit.block // threads)
-    size = max(a.itemsize for a in streams)
-    part = vectors * vector * threads
-    stages = 0
-    straight = all(vector * a.itemsize >= 16 for a in streams) and threads >= 32
-    if straight and (habit.whole or part * size >= habit.ring):
-        each = part * teams * sum(a.itemsize for a in streams)
-        stages = max(0, min(habit.stages, SHARED // each))
-    spread = Spread(length, vector, threads, vectors, teams, cluster, stages)
+    teams = max(1, (MOST_THREADS if again else BLOCK) // threads)
+    each = vectors * vector * threads * teams * size  # bytes of a block's rows
+    lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
+    whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
+    if again and whole:
+        again, resident, stages = False, 1, 2
+    elif again:
+        resident, stages = max(1, min(RESIDENT, SHARED // each)), 1
+    else:
+        resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
+        ring = habit.whole and straight and threads >= 32
+        most_stages = 2 if threads * teams == MOST_THREADS else habit.stages  # what is left caches the weights
+        stages = min(most_stages, SHARED // (each * resident)) if ring else 0
+    share = -(-count // cluster) if cluster > 1 else 0
+    spread = Spread(length, vector, threads, vectors, teams, cluster, stages, again, share)
     groups = max(1, -(-rows // teams))
-    if stages or habit.whole:
-        groups = min(groups, max(1, entry.multiprocessors(streams[0]) * _resident(spread, streams, habit) // cluster))
-    return Spreading(spread, groups * cluster)
+    if whole:
+        groups = min(groups, resident * _at_once(streams[0], cluster))
+    return Spreading(spread, groups, resident)
 
 
-def _resident(spread: Spread, streams: Sequence[Any], habit: Habit) -> int:
-    """Blocks of an SM at once, about."""
-    registers = 32 + int(spread.vector * spread.vectors * habit.registers)
-    bound = min(2048, REGISTERS // registers) // spread.block
-    if spread.stages:
-        bound = min(bound, SHARED // (spread.part * spread.teams * spread.stages * sum(a.itemsize for a in streams)))
-    return max(1, min(bound, 8))
+def _power(n: int) -> int:
+    """The least power of two that is at least `n`."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+@functools.cache
+def _clusters(index: int, size: int) -> int:
+    return cute.utils.HardwareInfo(index).get_max_active_clusters(size)
+
+
+def _at_once(x: Any, cluster: int) -> int:
+    """Count the clusters of that many blocks, one to an SM, that run at once where `x` lies."""
+    sms = entry.multiprocessors(x)
+    if cluster == 1 or getattr(getattr(x, "device", None), "type", None) != "cuda":
+        return max(1, sms // cluster)
+    return max(1, _clusters(x.device.index, cluster))

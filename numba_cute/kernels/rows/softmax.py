@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cuda
 
 import numba_cute as cute
 from numba_cute.kernels import entry
@@ -26,27 +25,65 @@ __all__ = ["cross_entropy", "softmax"]
 
 ABSENT = float("-inf")
 NAN = float("nan")
+CHUNK = 2  # vectors
 LN_2 = 0.6931471805599453
 
 
-@cuda.jit(launch_bounds=512)
+def part_of(team, xs, row):
+    """What a thread has of a row: exp(x - most) of its elements, if they stay in registers, its greatest value, and the
+    sum of these powers."""
+    if xs.kept is None:
+        values = xs.take(team, row, ABSENT)
+        most = values.reduce(cute.ReductionOp.MAX, LEAST)  # a number, even where all are minus infinity
+        powers = exp(values - most)
+        return powers, most, total(powers)
+    return part_in_memory(team, xs, row)
+
+
+def part_in_memory(team, xs, row):
+    """The same of a row that lies in shared memory: some vectors at a time, so that few registers hold more blocks of
+    an SM."""
+    xs.wait()
+    most, powers = cute.Float32(LEAST), cute.Float32(0)
+    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+        values = team.read_some(xs.kept, row, ABSENT, first, min(CHUNK, team.spread.vectors - first))
+        now = values.reduce(cute.ReductionOp.MAX, most)
+        powers = powers * exp(most - now) + total(exp(values - now))
+        most = now
+    return None, most, powers
+
+
+def finish(team, xs, y, row, powers, most, whole):
+    """Store a row's results: of a thread's powers, or of the row in shared memory."""
+    if xs.kept is None:
+        team.write(y, row, powers * (exp(most - whole[0]) / whole[1]))
+    else:
+        finish_in_memory(team, xs, y, row, whole)
+
+
+def finish_in_memory(team, xs, y, row, whole):
+    """The same, some vectors at a time."""
+    scale = 1.0 / whole[1]
+    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+        count = min(CHUNK, team.spread.vectors - first)
+        values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - whole[0])
+        team.put_some(team.at(y, row), row, values * scale, first, count)
+
+
 def softmax_forward(x, y, spread):
     """y = softmax of each row of x (M, N)."""
     team = Team.create(spread, x.shape[0], 2)
-    xs = Stream.create(team, cute.make_tensor(x))
+    xs, ys = Stream.create(team, cute.make_tensor(x)), cute.make_tensor(y)
     xs.open(team)
     team.begin()
     xs.start(team)
     for row in range(team.first, team.end, team.step):
-        values = xs.take(team, row, ABSENT)
-        most = values.reduce(cute.ReductionOp.MAX, LEAST)  # a number, even where all are minus infinity
-        powers = exp(values - most)
-        whole = team.reduce((most, total(powers)), joined)
+        powers, most, part = part_of(team, xs, row)
+        whole = team.reduce((most, part), joined)
         xs.refill(team, row)
-        team.write(cute.make_tensor(y), row, powers * (exp(most - whole[0]) / whole[1]))
+        finish(team, xs, ys, row, powers, most, whole)
 
 
-@cuda.jit(launch_bounds=512)
 def softmax_backward(dy, y, dx, spread):
     """dx = y * (dy - sum(dy * y)) of each row."""
     team = Team.create(spread, y.shape[0], 1)
@@ -64,35 +101,33 @@ def softmax_backward(dy, y, dx, spread):
         team.write(cute.make_tensor(dx), row, p * (g - dot))
 
 
-@cuda.jit(launch_bounds=512)
 def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
     (M,) is `ignored` the loss is 0; where it is no column, NaN."""
     team = Team.create(spread, x.shape[0], 2)
-    xs = Stream.create(team, cute.make_tensor(x))
+    tx = cute.make_tensor(x)
+    xs = Stream.create(team, tx)
     targets, losses = cute.make_tensor(target), cute.make_tensor(loss)
     xs.open(team)
     team.begin()
     xs.start(team)
     for row in range(team.first, team.end, team.step):
-        values = xs.take(team, row, ABSENT)
-        most = values.reduce(cute.ReductionOp.MAX, LEAST)
-        whole = team.reduce((most, total(exp(values - most))), joined)
+        tells = team.thread == 0 and team.rank == 0 and row < team.rows
+        at, logit = cute.Int64(ignored), cute.Float32(NAN)
+        if tells:
+            at = cute.Int64(targets[row])
+            if at >= 0 and at < spread.length:
+                logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
+        _, most, part = part_of(team, xs, row)
+        whole = team.reduce((most, part), joined)
         xs.refill(team, row)
-        if team.thread == 0 and team.rank == 0 and row < team.rows:
+        if tells:
             log = whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
-            at = targets[row]
-            if at == ignored:
-                losses[row] = cute.Float32(0)
-            elif at < 0 or at >= spread.length:
-                losses[row] = cute.Float32(NAN)
-            else:
-                losses[row] = log - cute.Float32(cute.make_tensor(x)[row, at])
+            losses[row] = cute.Float32(0) if at == ignored else log - logit
             if lse is not None:
                 cute.make_tensor(lse)[row] = log
 
 
-@cuda.jit(launch_bounds=512)
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`."""
     team = Team.create(spread, x.shape[0], 1)
@@ -114,32 +149,34 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); lse may be None.
 
-FORWARD = Habit()
+FORWARD = Habit(again=True)
 BACKWARD = Habit(elements=32)
+LOGITS = Habit()
+LOSSES = Habit(again=True, direct=0)  # what only reads wants more on its way
 
 
 def softmax_work(x: Any, y: Any) -> entry.Work:
     """Give the work of `softmax`, whose arguments these are."""
     chosen = spread_rows("softmax", [x], [y], habit=FORWARD)
-    return entry.Work(softmax_forward, **chosen.launch, static=(chosen.spread,))
+    return chosen.work(softmax_forward, (chosen.spread,))
 
 
 def softmax_backward_work(dy: Any, y: Any, dx: Any) -> entry.Work:
     """Give the work of `softmax_backward`, whose arguments these are."""
     chosen = spread_rows("softmax backward", [y, dy], [dx], habit=BACKWARD)
-    return entry.Work(softmax_backward, **chosen.launch, static=(chosen.spread,))
+    return chosen.work(softmax_backward, (chosen.spread,))
 
 
 def cross_entropy_work(x: Any, target: Any, loss: Any, lse: Any, ignored: int) -> entry.Work:
     """Give the work of `cross_entropy_forward`, whose arguments these are."""
-    chosen = spread_rows("cross_entropy", [x], [], habit=FORWARD)
-    return entry.Work(cross_entropy_forward, **chosen.launch, static=(np.int64(ignored), chosen.spread))
+    chosen = spread_rows("cross_entropy", [x], [], habit=LOSSES)
+    return chosen.work(cross_entropy_forward, (np.int64(ignored), chosen.spread))
 
 
 def cross_entropy_backward_work(x: Any, target: Any, lse: Any, dloss: Any, dx: Any, ignored: int) -> entry.Work:
     """Give the work of `cross_entropy_backward`, whose arguments these are."""
-    chosen = spread_rows("cross_entropy backward", [x], [dx], habit=FORWARD)
-    return entry.Work(cross_entropy_backward, **chosen.launch, static=(np.int64(ignored), chosen.spread))
+    chosen = spread_rows("cross_entropy backward", [x], [dx], habit=LOGITS)
+    return chosen.work(cross_entropy_backward, (np.int64(ignored), chosen.spread))
 
 
 # The entries.

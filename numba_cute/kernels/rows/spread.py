@@ -29,6 +29,9 @@ class Spread:
 
     vector: elements of one access. threads: that share a row in one block, a power of two. vectors: of each thread.
     teams: rows of a block at a time. cluster: blocks that share a row. stages: rows ahead of each team.
+    again: whether a team has one row alone, which it reads from shared memory once more after the reduction, instead of
+    keeping it in registers: more blocks then share an SM. share: vectors of a block in a cluster, where its
+    threads could have more; 0 for as many as they could.
     """
 
     length: int
@@ -38,6 +41,8 @@ class Spread:
     teams: int
     cluster: int = 1
     stages: int = 0
+    again: bool = False
+    share: int = 0
 
     @property
     def warps(self) -> int:
@@ -51,8 +56,8 @@ class Spread:
 
     @property
     def part(self) -> int:
-        """Elements of a row that a block can hold."""
-        return self.vector * self.threads * self.vectors
+        """Elements of a row that a block has, but for the last one."""
+        return self.vector * (self.share or self.threads * self.vectors)
 
     @property
     def last(self) -> int:
@@ -62,7 +67,8 @@ class Spread:
     @property
     def whole(self) -> bool:
         """Whether all vectors of all threads are there."""
-        return self.part == self.last and self.threads >= 32
+        full = self.vector * self.threads * self.vectors
+        return full == self.part == self.last and self.threads >= 32
 
 
 @cute.struct
@@ -105,7 +111,7 @@ class Team:
         if cute.const_expr(self.spread.cluster > 1):
             arch.cluster_arrive()
             arch.cluster_wait()
-        else:
+        elif cute.const_expr(self.spread.stages > 0):
             arch.sync_threads()
 
     def reduce(self, values, op):
@@ -124,16 +130,20 @@ class Team:
     def read(self, pointer, row, absent):
         """Load what this thread has of a row's part at `pointer` as a vector of Float32; what is not there is
         `absent`."""
+        return self.read_some(pointer, row, absent, 0, self.spread.vectors)
+
+    def read_some(self, pointer, row, absent, first, count):
+        """Load `count` of what `read` loads, from vector `first` on: both static."""
         s = self.spread
-        mine = _vectors(s, pointer, self.thread)
+        mine = _some(s, pointer, self.thread, first, count)
         regs = cute.make_fragment_like(mine)
         if cute.const_expr(s.whole):
             cute.autovec_copy(mine, regs)
         else:
             regs.fill(absent)
             there = self.there(row)
-            for v in cute.range_constexpr(s.vectors):
-                if self.thread + v * s.threads < there:
+            for v in cute.range_constexpr(count):
+                if self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(mine[None, v], regs[None, v])
         return regs.load().to(cute.Float32)
 
@@ -141,22 +151,43 @@ class Team:
         """Load what this thread has of `line`, an array (N,) or None, as it stands beside `row`."""
         return None if line is None else self.read(self.at(cute.make_tensor(line), None), row, 0)
 
+    def hold(self, line):
+        """Copy what this thread has of `line`, an array (N,) or None, to shared memory, where it alone reads it again:
+        the pointer for `read`. For teams that go through the matrix. All threads."""
+        return None if line is None else self.copied(self.part_of(line), cute.make_tensor(line))
+
+    @traced
+    def part_of(self, line: Any) -> Any:
+        """Allocate shared memory for this block's part of `line`, for each team."""
+        s = self.spread
+        lines = self.smem.allocate_array(cute.make_tensor(line).element_type, s.part * s.teams, 16, name="lines")
+        return lines + self.team * s.part
+
+    def copied(self, pointer, line):
+        """Copy this thread's vectors of `line` to `pointer`, and give that."""
+        self.put(pointer, 0, self.read(self.at(line, None), 0, 0))
+        return pointer
+
     def write(self, tensor, row, values):
         """Store `values`, this thread's of a row, converted, to `row` of the matrix `tensor`."""
         self.put(self.at(tensor, row), row, values)
 
     def put(self, pointer, row, values):
         """Store `values`, this thread's of a row, converted, to a row's part at `pointer`."""
+        self.put_some(pointer, row, values, 0, self.spread.vectors)
+
+    def put_some(self, pointer, row, values, first, count):
+        """Store `count` of what `put` stores, from vector `first` on: both static."""
         s = self.spread
-        mine = _vectors(s, pointer, self.thread)
+        mine = _some(s, pointer, self.thread, first, count)
         regs = cute.make_fragment_like(mine)
         regs.store(values.to(regs.element_type))
         if cute.const_expr(s.whole):
             cute.autovec_copy(regs, mine)
         else:
             there = self.there(row)
-            for v in cute.range_constexpr(s.vectors):
-                if self.thread + v * s.threads < there:
+            for v in cute.range_constexpr(count):
+                if self.thread + (first + v) * s.threads < there:
                     cute.autovec_copy(regs[None, v], mine[None, v])
 
     def there_only(self, values, row):
@@ -256,6 +287,13 @@ def _vectors(spread: Spread, pointer: Any, thread: Any) -> Any:
     return cute.make_tensor(pointer + thread * spread.vector, layout)
 
 
+@traced
+def _some(spread: Spread, pointer: Any, thread: Any, first: int, count: int) -> Any:
+    """`count` of a thread's vectors of what is at `pointer`."""
+    whole = _vectors(spread, pointer + first * spread.vector * spread.threads, thread)
+    return cute.make_tensor(whole.iterator, cute.make_layout((spread.vector, count), stride=whole.stride))
+
+
 @cute.struct
 class Stream:
     """A matrix whose rows come to their teams. Make one with `create`, before `Team.begin`; then `start`, and for each
@@ -264,6 +302,8 @@ class Stream:
     spread: Spread
     tensor: Any
     buffers: Any
+    kept: Any  # the buffer, where a team has one row alone, which stays there
+    ring: Any  # the buffers, where it goes through the matrix
     barriers: Any
     stage: cute.Int32
     parity: cute.Int32
@@ -274,13 +314,13 @@ class Stream:
         """Make the stream of the matrix `tensor` for `team`, with its buffers in shared memory. All threads."""
         s = team.spread
         if not s.stages or tensor is None:
-            return Stream(s, tensor, None, None, cute.Int32(0), cute.Int32(0))
+            return Stream(s, tensor, None, None, None, None, cute.Int32(0), cute.Int32(0))
         mine = team.team
         buffers = team.smem.allocate_array(tensor.element_type, s.part * s.stages * s.teams, 128, name="rows")
         barriers = team.smem.allocate_array(cute.Int64, s.stages * s.teams, 8, name="rows have come")
-        return Stream(
-            s, tensor, buffers + mine * s.stages * s.part, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0)
-        )  # fmt: skip
+        own = buffers + mine * s.stages * s.part
+        kept, ring = (own, None) if s.again else (None, own)
+        return Stream(s, tensor, own, kept, ring, barriers + mine * s.stages, cute.Int32(0), cute.Int32(0))
 
     def open(self, team):
         """Initialise the barriers; `Team.begin` follows. All threads."""
@@ -326,17 +366,19 @@ class Stream:
         team, row by row."""
         if self.buffers is None:
             return team.read(team.at(self.tensor, row), row, absent)
-        arch.mbarrier_wait(self.barriers + self.stage, self.parity)
+        self.wait()
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
+
+    def wait(self):
+        """Wait until the row of this stage has come. All threads of the team."""
+        arch.mbarrier_wait(self.barriers + self.stage, self.parity)
 
     def refill(self, team, row):
         """Set off the row that follows `row` by as many as there are stages, in its place. All threads of the team,
         after a reduction or `Team.sync`."""
         s = self.spread
-        if self.buffers is not None:
-            if cute.const_expr(
-                s.warps * s.cluster == 1
-            ):  # whose reductions are shuffles, at which no memory is ordered
+        if self.buffers is not None and self.kept is None:
+            if cute.const_expr(s.warps * s.cluster == 1):  # reductions are shuffles, at which no memory is ordered
                 arch.sync_warp()
             if team.thread == 0:
                 self.fetch(team, row + s.stages * team.step, self.stage)

@@ -4,6 +4,7 @@
 import ml_dtypes
 import numpy as np
 
+from numba_cute.kernels.rows.plan import Spreading
 from numba_cute.kernels.rows.spread import Spread
 
 BF16, F16, F32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16), np.dtype(np.float32)
@@ -18,15 +19,18 @@ SPREADS = {
     "a cluster": (Spread(1024, 8, 32, 2, 1, 2), 5, 1),
     "a ragged cluster with a ring": (Spread(1000, 8, 64, 1, 1, 2, 2), 11, 1),
     "a cluster of one warp each": (Spread(512, 8, 32, 1, 1, 2, 1), 19, 1),
+    "a cluster that reads again": (Spread(1000, 8, 64, 1, 1, 2, 1, True), 5, 5),
+    "a cluster of even shares": (Spread(1000, 8, 64, 2, 1, 2, 0, False, 63), 5, 5),
+    "teams that read again": (Spread(1000, 8, 64, 2, 2, 1, 1, True), 5, 3),
+    "warps that read again": (Spread(248, 8, 32, 1, 2, 1, 1, True), 5, 3),
     "one element at a time": (Spread(37, 1, 16, 3, 8), 9, 1),
 }
 """By what they show: a spread, rows, and groups of blocks."""
 
 
-def launch(spread, groups):
-    """The grid, block and cluster of so many groups."""
-    cluster = spread.cluster if spread.cluster > 1 else None
-    return {"grid": groups * spread.cluster, "block": spread.block, "cluster": cluster}
+def work(function, spread, groups, *static):
+    """The work of a kernel with so many groups of blocks, or with one for each row where a team has one alone."""
+    return Spreading(spread, groups).work(function, (*static, spread))
 
 
 def near(got, want, dtype, terms=1.0):

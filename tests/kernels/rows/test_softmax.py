@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.kernels import entry
 from numba_cute.kernels.rows import softmax
 
-from .arrays import BF16, F32, SPREADS, launch, near
+from .arrays import BF16, F32, SPREADS, near, work
 
 try:
     import torch
@@ -20,7 +19,7 @@ LEAST = {d: ml_dtypes.finfo(d).min for d in (BF16, F32)}
 
 
 def simulated(kernel, spread, groups, *arrays, static=()):
-    entry.Work(kernel, **launch(spread, groups), static=(*static, spread)).simulate(*arrays)
+    work(kernel, spread, groups, *static).simulate(*arrays)
 
 
 def logits(rng, rows, length, dtype):
