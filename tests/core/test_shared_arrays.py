@@ -359,3 +359,43 @@ def test_the_ir_knows_where_they_lie():
     text = str(cute.inspect(own_shape, (np.zeros(32, np.float32),)))
     assert "!numba.array<!cute.f32, 2, C, shared (4,8)>" in text or "shared (4,8)" in text
     assert str(ir.parse(text)) == text
+
+
+def fragment(x, at):
+    held = cute.make_rmem_tensor(4, cute.Float32)
+    cute.autovec_copy(cute.make_tensor(x.iterator + at, cute.make_layout(4)), held)
+    return held
+
+
+of_its_own_frame = cuda.jit(fragment)
+
+
+@cuda.jit
+def same(held):
+    return held
+
+
+def test_registers_in_a_device_functions_frame_are_gone_when_it_returns():
+    @cuda.jit
+    def kernel(x, y):
+        a, b = of_its_own_frame(x, 0), of_its_own_frame(x, 4)
+        a.store(a.load() * b.load())
+        cute.autovec_copy(a, y)
+
+    said = r"(?s)fragment returns a register tensor of its own.*leave out @cuda.jit.*return held"
+    with pytest.raises(cute.CuteError, match=said):
+        cute.compile(kernel, from_dlpack(np.zeros(8, np.float32)), from_dlpack(np.zeros(4, np.float32)))
+
+
+def test_registers_of_a_plain_function_and_those_that_were_given_come_back():
+    @cuda.jit
+    def kernel(x, y):
+        a, b = same(fragment(x, 0)), fragment(x, 4)
+        a.store(a.load() * b.load())
+        cute.autovec_copy(a, y)
+
+    x, y = np.arange(8, dtype=np.float32), np.zeros(4, np.float32)
+    given = (from_dlpack(x, assumed_align=16), from_dlpack(y, assumed_align=16))
+    cute.simulate(kernel)[1, 1](*given)
+    np.testing.assert_array_equal(y, x[:4] * x[4:])
+    assert cute.compile(kernel, given).ptx.count("ld.global.v4") == 2
