@@ -28,7 +28,10 @@ _UPDATES = (
     "map do, in the simulator and on the GPU"
 )
 
-ELSEWHERE = {"trap": "it ends the launch with an error, after which a GPU's context is lost"}
+ELSEWHERE = {
+    "trap": "it ends the launch with an error, after which a GPU's context is lost",
+    "wgmma_wait_group_after": "it is wgmma_wait_group, and says what stands before it: tests/atoms/test_wgmma_waits.py",
+}
 """Rows of sm_90a without a program here, and why."""
 FAMILIES = {
     "tensormap_update": _UPDATES,

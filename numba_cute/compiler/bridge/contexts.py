@@ -17,7 +17,9 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core.base import OverloadSelector
 from numba.cuda.core.errors import NumbaError, NumbaNotImplementedError, TypingError
+from numba.cuda.datamodel import models
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
@@ -235,6 +237,9 @@ class Function(types.Function):
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         find = functools.partial(super().get_call_type, context, args, kws)
         return _remembered("templates", (self, args, kws), find)
+
+
+register_model(Function)(models.OpaqueModel)  # as Numba's own; where nothing is optimised it is a variable's value
 
 
 _REMEMBERED = (Function, Value, BoundTraced)
