@@ -241,7 +241,6 @@ def test_what_cannot_be_written_is_named_by_its_class():
         fingerprint(Unwritten())
 
 
-
 def test_values_are_told_apart():
     values = [
         1,
