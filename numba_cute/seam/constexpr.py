@@ -26,8 +26,8 @@ class Constexpr:
         self.value: Any = value.value if isinstance(value, Constexpr) else value
         if isinstance(self.value, (float, str)) or hasattr(self.value, "__array_interface__"):
             raise CuteError(
-                f"Constexpr({shown(self.value)}): an argument that is static is an int, a bool or a CuTe object; close over "
-                "it, or make it a global"
+                f"Constexpr({shown(self.value)}): an argument that is static is an int, a bool or a CuTe object; close "
+                "over it, or make it a global"
             )
 
     def __class_getitem__(cls, kind: Any) -> Any:

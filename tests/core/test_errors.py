@@ -251,7 +251,7 @@ def test_what_cannot_be_written_or_read_is_refused_in_words(asked, given):
 def test_a_mask_of_too_many_ctas_is_refused_at_once():
     with pytest.raises(cute.CuteError, match="more than 16 CTAs"):
         cute.make_layout_image_mask(cute.make_layout((1 << 40, 1 << 40)), (0, 0), 0)
-    assert "tuple" in repr(cute.Constexpr(_nested(3000)))
+    assert repr(cute.Constexpr(_nested(3000))).startswith("Constexpr(")
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
