@@ -157,7 +157,7 @@ class Scalar(seam.Leaf):
         return self.checked(simulated)
 
     def __index__(self) -> int:
-        return int(self.value)
+        return judged.whole(self.value)
 
     __int__ = __index__
 

@@ -27,6 +27,8 @@ def make_layout_image_mask(lay: Layout, coord: IntTuple, mode: int) -> Any:
         raise CuteError(
             f"make_layout_image_mask: {lay} must be static: a cluster's shape is known at compile time{how_static(lay)}"
         )
+    if size(lay, (mode,)) > 16:
+        raise CuteError(f"make_layout_image_mask: mode {mode} of {lay} has more than 16 CTAs: a mask has 16 bits")
     base = lay((*coord[:mode], 0, *coord[mode + 1 :])) if isinstance(domain(lay), tuple) else 0
     row = [
         lay(tuple(i if j == mode else 0 for j in range(n))) if isinstance(domain(lay), tuple) else lay(i)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from .error import CuteError
 from .held import as_argument, held, python_of
+from .shown import shown
 
 
 class Constexpr:
@@ -25,8 +26,8 @@ class Constexpr:
         self.value: Any = value.value if isinstance(value, Constexpr) else value
         if isinstance(self.value, (float, str)) or hasattr(self.value, "__array_interface__"):
             raise CuteError(
-                f"Constexpr({self.value!r}): an argument that is static is an int, a bool or a CuTe object; close over "
-                "it, or make it a global"
+                f"Constexpr({shown(self.value)}): an argument that is static is an int, a bool or a CuTe object; close "
+                "over it, or make it a global"
             )
 
     def __class_getitem__(cls, kind: Any) -> Any:
@@ -37,7 +38,7 @@ class Constexpr:
         def __getattr__(self, name: str) -> Any: ...
 
     def __repr__(self) -> str:
-        return f"Constexpr({self.value!r})"
+        return f"Constexpr({shown(self.value)})"
 
 
 def static_arguments(kernel: Any, args: Sequence[Any], named: Mapping[str, Any] | None = None) -> tuple[Any, ...]:

@@ -43,6 +43,14 @@ def compared(a: Any, b: Any) -> Any:
     raise CuteError(f"{a!r} is compared with {described(b)}: compare numbers with numbers")
 
 
+def whole(value: Any) -> int:
+    """Return a number as an int. CuteError: an infinity, or not a number."""
+    try:
+        return int(value)
+    except (OverflowError, ValueError):
+        raise CuteError(f"{value} has no integer") from None
+
+
 def in_union(x: Any) -> Any:
     """Return what stands beside an element type in an annotation's union."""
     if x is None or isinstance(x, (type, str)) or callable(x):

@@ -246,3 +246,16 @@ ASKED = {
 def test_what_cannot_be_written_or_read_is_refused_in_words(asked, given):
     with pytest.raises(cute.CuteError):
         ASKED[asked](UNREADABLE[given])
+
+
+def test_a_mask_of_too_many_ctas_is_refused_at_once():
+    with pytest.raises(cute.CuteError, match="more than 16 CTAs"):
+        cute.make_layout_image_mask(cute.make_layout((1 << 40, 1 << 40)), (0, 0), 0)
+    assert repr(cute.Constexpr(_nested(3000))).startswith("Constexpr(")
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_what_is_no_integer_is_said(number):
+    for ask in (int, range):
+        with pytest.raises(cute.CuteError, match="has no integer"):
+            ask(cute.Float32(number))
