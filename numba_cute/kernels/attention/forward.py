@@ -18,7 +18,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
-from . import masks, softmax
+from . import masks, softmax, split
 from .schedule import draw, tile_at
 
 AHEAD = 2  # tiles whose numbers have been drawn
@@ -66,7 +66,7 @@ class Form(NamedTuple):
     @property
     def registers(self):
         """Of a thread of the producer's warpgroup, and of the others."""
-        return (24, 240) if self.groups == 2 else (32, 160)
+        return {1: (128, 240), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     @property
     def chunk(self):
@@ -135,9 +135,9 @@ def make_kernel(form):
         return cute.domain_offset((first, 0), tensor)
 
     @cuda.jit
-    def blocks_of(m, queries, keys, left, right):
-        """The blocks of keys that the queries of tile m see: the first, the one after the last, and which of them all
-        queries see whole: the first, and the one after the last."""
+    def blocks_of(m, queries, keys, left, right, part, splits):
+        """The blocks of keys that the queries of tile m see, or a part of them: the first, the one after the last, and
+        which of them all queries see whole: the first, and the one after the last."""
         shift = keys - queries
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
         begin, end, whole_begin, whole_end = 0, keys, 0, keys
@@ -148,6 +148,8 @@ def make_kernel(form):
         begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
         whole_begin, whole_end = (whole_begin + tile_n - 1) // tile_n, whole_end // tile_n
         end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
+        if cute.const_expr(splits is not None):
+            begin, end = split.part_of(begin, end, part, splits)
         return begin, end, whole_begin, whole_end
 
     @cuda.jit
@@ -204,6 +206,14 @@ def make_kernel(form):
         warpgroup.commit_group()
 
     @cuda.jit
+    def tile_of(index, tiles_m, heads, batch, section, splits):
+        """The tile that comes `index`-th, and which part of its keys."""
+        m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+        if cute.const_expr(splits is None):
+            return m, head, b, 0
+        return m // splits, head, b, m % splits
+
+    @cuda.jit
     def store_rows(own_O, plain_o, thread, place, queries, first, head):
         """Write a warpgroup's rows of O, as far as there are any, of sequences that lie one after the other."""
         wide = cute.make_copy_atom(CopyUniversalOp(), dtype, 128)
@@ -217,8 +227,8 @@ def make_kernel(form):
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, plain_o, cu_q, cu_k, used, pages, sink, aux, queries,
-        keys, heads, batch, section, left, right, scale, scale_log2,
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, plain_o, cu_q, cu_k, used, pages, sink, aux, splits,
+        queries, keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -226,7 +236,8 @@ def make_kernel(form):
             cpasync.prefetch_descriptor(tma_q)
             cpasync.prefetch_descriptor(tma_k)
             cpasync.prefetch_descriptor(tma_v)
-            cpasync.prefetch_descriptor(tma_o)
+            if cute.const_expr(splits is None):
+                cpasync.prefetch_descriptor(tma_o)
 
         smem = utils.SmemAllocator()
         sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
@@ -258,6 +269,9 @@ def make_kernel(form):
         pipeline.pipeline_init_wait((cluster, 1))
 
         tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
+        if cute.const_expr(splits is not None):
+            tiles_m *= splits
+            arch.griddepcontrol_launch_dependents()  # what joins the parts
         tiles = tiles_m * heads * batch
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
@@ -267,26 +281,21 @@ def make_kernel(form):
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
                 tells = tile_pipe.make_producer()
                 while index < tiles:
-                    m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
-                    if m * cluster * tile_m < rows_q * pack:
-                        m = m * cluster + rank
-                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right)
+                    exists, m = m * cluster * tile_m < rows_q * pack, m * cluster + rank
+                    begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                    if exists and begin < end:
                         kv_head = head // heads_of_tile
                         own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
-                        gQ = cute.local_tile(
-                            shifted(mQ[None, None, head, own_q], cu_q, first_q), (q_tile, d), (None, 0)
-                        )
+                        from_Q = shifted(mQ[None, None, head, own_q], cu_q, first_q)
+                        gQ = cute.local_tile(from_Q, (q_tile, d), (None, 0))
                         if cute.const_expr(page == 0):
-                            gK = cute.local_tile(
-                                shifted(mK[None, None, kv_head, own_k], cu_k, first_k), (tile_n, d), (None, 0)
-                            )
-                            gV = cute.local_tile(
-                                cute.domain_offset((0, first_k), mV[None, None, kv_head, own_k]),
-                                (dv, tile_n),
-                                (0, None),
-                            )
+                            from_K = shifted(mK[None, None, kv_head, own_k], cu_k, first_k)
+                            from_V = cute.domain_offset((0, first_k), mV[None, None, kv_head, own_k])
+                            gK = cute.local_tile(from_K, (tile_n, d), (None, 0))
+                            gV = cute.local_tile(from_V, (dv, tile_n), (0, None))
                             pK, pV = sK, sV
                         else:
                             gK = cute.local_tile(mK[None, None, kv_head, None], (chunk, d), (None, 0, None))
@@ -365,13 +374,19 @@ def make_kernel(form):
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             told = tile_pipe.make_consumer()
             while index < tiles:
-                m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
                 first_q, rows_q = sequence(cu_q, None, b, queries)
                 first_k, rows_k = sequence(cu_k, used, b, keys)
-                if m * cluster * tile_m < rows_q * pack:
-                    m = m * cluster + rank
-                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
-                    place = m * tile_m + row
+                exists, m = m * cluster * tile_m < rows_q * pack, m * cluster + rank
+                begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                place = m * tile_m + row
+                own_q, own_L = 0 if cu_q is not None else b, mL
+                if cute.const_expr(splits is not None):
+                    own_L = mL[None, None, None, part]
+                    if begin >= end and thread % 4 == 0:
+                        lse.fill(-math.inf)
+                        split.store_logs(own_L, lse, place, pack, rows_q, first_q, head, own_q)
+                if exists and begin < end:
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
 
@@ -424,47 +439,45 @@ def make_kernel(form):
                             sinks[r] = sink[head if pack == 1 else head * pack + (place + 8 * r) % pack]
                     softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
                     if thread % 4 == 0:
-                        for r in cute.range_constexpr(2):
-                            query = (place + 8 * r) // pack
-                            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
-                            if query < rows_q:
-                                mL[first_q + query, own_head, 0 if cu_q is not None else b] = lse[r]
+                        split.store_logs(own_L, lse, place, pack, rows_q, first_q, head, own_q)
                     warpgroup.wait_group(0)
                     stage_v.release()
                     softmax.scale_rows(rO, factor)
 
-                    # O leaves through the shared memory of Q: this warpgroup's rows, which no other reads
-                    sO = cute.make_tensor(sQ[None, None, tile.index].iterator, o_layout.outer)
-                    own_O = cute.local_tile(sO, (64, 64), (w, None))
-                    rounded.store(rO.load().to(dtype))
-                    together.arrive_and_wait()  # all of the warpgroup's products with Q are done
-                    cute.copy(
-                        to_smem, to_smem.retile(rounded), to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sO)
-                    )
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    part_m = m * groups + w
-                    whole = True
-                    if cute.const_expr(cu_q is not None):
-                        whole = (part_m + 1) * 64 <= rows_q * pack
-                    if whole:
-                        if warp_idx % 4 == 0:
-                            own_q = 0 if cu_q is not None else b
-                            gO = cute.local_tile(
-                                shifted(mO[None, None, head, own_q], cu_q, first_q), (o_tile, 64), (None, None)
-                            )
-                            tOsO, tOgO = cpasync.tma_partition(
-                                tma_o, 0, cute.make_layout(1), cute.group_modes(own_O, 0, 2), cute.group_modes(gO, 0, 2)
-                            )
-                            for part in cute.range_constexpr(dv // 64):
-                                cute.copy(tma_o, tOsO[None, part], tOgO[None, part_m, part])
-                            arch.cp_async_bulk_commit_group()
-                            arch.cp_async_bulk_wait_group(0, read=True)
-                    elif cute.const_expr(cu_q is not None):
-                        store_rows(
-                            cute.local_tile(sO, (64, dv), (w, 0)), plain_o, thread, part_m * 64, rows_q, first_q, head
+                    if cute.const_expr(splits is not None):
+                        to_O = plain_o[None, None, None, None, part]
+                        split.store_sums(to_O, rO, place, column, pack, rows_q, first_q, head, own_q)
+                        together.arrive_and_wait()  # all of the warpgroup's products with Q are done
+                    else:
+                        # O leaves through the shared memory of Q: this warpgroup's rows, which no other reads
+                        sO = cute.make_tensor(sQ[None, None, tile.index].iterator, o_layout.outer)
+                        own_O = cute.local_tile(sO, (64, 64), (w, None))
+                        rounded.store(rO.load().to(dtype))
+                        together.arrive_and_wait()  # all of the warpgroup's products with Q are done
+                        cute.copy(
+                            to_smem, to_smem.retile(rounded), to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sO)
                         )
+                        arch.fence_proxy("async.shared", space="cta")
                         together.arrive_and_wait()
+                        part_m = m * groups + w
+                        whole = True
+                        if cute.const_expr(cu_q is not None):
+                            whole = (part_m + 1) * 64 <= rows_q * pack
+                        if whole:
+                            if warp_idx % 4 == 0:
+                                gO = cute.local_tile(
+                                    shifted(mO[None, None, head, own_q], cu_q, first_q), (o_tile, 64), (None, None)
+                                )
+                                flat_O, flat_G = cute.group_modes(own_O, 0, 2), cute.group_modes(gO, 0, 2)
+                                tOsO, tOgO = cpasync.tma_partition(tma_o, 0, cute.make_layout(1), flat_O, flat_G)
+                                for c in cute.range_constexpr(dv // 64):
+                                    cute.copy(tma_o, tOsO[None, c], tOgO[None, part_m, c])
+                                arch.cp_async_bulk_commit_group()
+                                arch.cp_async_bulk_wait_group(0, read=True)
+                        elif cute.const_expr(cu_q is not None):
+                            rows_O = cute.local_tile(sO, (64, dv), (w, 0))
+                            store_rows(rows_O, plain_o, thread, part_m * 64, rows_q, first_q, head)
+                            together.arrive_and_wait()
                     if warp_idx % 4 == 0:
                         tile.release()
                 if cute.const_expr(draws):
