@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order in which attention's tiles are done: persistent, heads in sections that share L2, longest tiles first.
 
-A warp of each CTA draws the number of its next tile from a counter, and tells the CTA's other warps by *tickets*: numbers
-in shared memory, with two mbarriers each, by which it is told and heard.
+A warp of each CTA draws the number of its next tile from a counter, and tells the CTA's other warps by *tickets*:
+numbers in shared memory, with two mbarriers each, by which it is told and heard.
 
     index = block_idx
     while index < tiles:
@@ -40,8 +40,8 @@ def tile_at(index, blocks, heads, batch, section, longest_first):
 
 @cuda.jit
 def begin_tickets(told, warps):
-    """Initialise the barriers of the tickets: `told`, 2 * TICKETS Int64 of shared memory. warps: those that hear of each
-    number. One thread, before the CTA's barrier."""
+    """Initialise the barriers of the tickets: `told`, 2 * TICKETS Int64 of shared memory. warps: those that hear of
+    each number. One thread, before the CTA's barrier."""
     for i in cute.range_constexpr(TICKETS):
         arch.mbarrier_init(told + i, 1)
         arch.mbarrier_init(told + TICKETS + i, warps)
@@ -59,9 +59,9 @@ def draw(counter):
 
 @cuda.jit
 def next_drawn(drawn, counter, tiles, ctas, tickets, told, given):
-    """Give the tile of the number that was drawn, and tell the others. tiles: how many there are. ctas: those that draw;
-    each does the tile of its own number first. tickets: TICKETS Int32 of shared memory. told: their barriers. given: how
-    many numbers were told before. A whole warp."""
+    """Give the tile of the number that was drawn, and tell the others. tiles: how many there are. ctas: those that
+    draw; each does the tile of its own number first. tickets: TICKETS Int32 of shared memory. told: their barriers.
+    given: how many numbers were told before. A whole warp."""
     place = given % TICKETS
     arch.mbarrier_wait(told + TICKETS + place, given // TICKETS & 1 ^ 1)
     if arch.lane_idx() == 0:
