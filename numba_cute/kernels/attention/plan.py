@@ -61,7 +61,7 @@ MOST_STAGES = 8
 
 def smem_of(form):
     """Bytes of shared memory for the tiles of a form."""
-    return sum(cute.cosize(x) for x in layouts(form)[:3]) * form.dtype.width // 8
+    return sum(cute.cosize(x) for x in layouts(form)) * form.dtype.width // 8
 
 
 def tile_of(form, few=False):
@@ -155,22 +155,17 @@ def form_of(q, k, v, queries, lengths, options):
     return form._replace(stages=stages_of(form)) if few and options.stages is None else form
 
 
-def copies(form, q, k, v, o):
-    """The TMA atoms of Q, K, V and O, each with the tensor of its coordinates. o: None where parts are written."""
-    q_layout, k_layout, v_layout, _ = layouts(form)
-    load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+def copies(form, q, k, v):
+    """The TMA atoms of Q, K and V, each with the tensor of its coordinates."""
+    q_layout, k_layout, v_layout = layouts(form)
+    load = cpasync.CopyBulkTensorTileG2SOp()
     load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
     mQ, mK, mV = rows_first(q), rows_first(k), rows_first(v, columns_first=True)
-    mO: Any = None if o is None else rows_first(o)
-    q_rows: Any = form.tile_m
-    o_rows: Any = 64
+    q_rows: Any = 64
     if form.pack > 1:
-        mQ = packed(mQ, form.pack, q.shape[-2])
-        mO = None if o is None else packed(mO, form.pack, q.shape[-2])
-        q_rows, o_rows = (form.pack, form.tile_m // form.pack), (form.pack, 64 // form.pack)
+        mQ, q_rows = packed(mQ, form.pack, q.shape[-2]), (form.pack, 64 // form.pack)
     kind = warpgroup.SmemLayoutAtomKind
     rows, columns = (warpgroup.make_smem_layout_atom(at, form.dtype) for at in (kind.K_SW128, kind.MN_SW128))
-    piece = cute.tile_to_shape(rows, (64, 64), (0, 1))
     k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
     if form.page:
         k_piece = cute.tile_to_shape(rows, (form.chunk, form.d), (0, 1))
@@ -179,7 +174,6 @@ def copies(form, q, k, v, o):
         *cpasync.make_tiled_tma_atom(load, mQ, cute.slice_(q_layout, (None, None, 0)), (q_rows, form.d)),
         *cpasync.make_tiled_tma_atom(load_kv, mK, k_piece, (form.chunk, form.d), form.cluster),
         *cpasync.make_tiled_tma_atom(load_kv, mV, v_piece, (form.dv, form.chunk), form.cluster),
-        *((None, None) if o is None else cpasync.make_tiled_tma_atom(put, mO, piece, (o_rows, 64))),
     )
 
 
@@ -220,18 +214,19 @@ def room(q, v, splits):
 
 
 def parts_of(work, q, v, splits):
-    """The tensors (queries, dv, heads, batch, splits) of the parts of O, and (queries, heads, batch, splits) of the
+    """The tensors (queries, dv, heads, (batch, splits)) of the parts of O, and (queries, heads, (batch, splits)) of the
     logs of their sums. work: an array of as many Float32 as `room` says."""
     *outer, queries, heads = (1, *q.shape[:-1])[-3:]
     batch, dv, rows = math.prod(outer), v.shape[-1], math.prod(q.shape[:-1])
     at = view(work, 16).iterator
 
-    def tensor(pointer, shape, stride):
-        lay = cute.make_layout(tuple(map(cute.Int32, shape)), stride=tuple(map(cute.Int64, stride)))
-        return cute.make_tensor(pointer, lay)
+    def tensor(at, extents, strides, width):
+        shape = *map(cute.Int32, extents), (cute.Int32(batch), cute.Int32(splits))
+        stride = *map(cute.Int64, strides), (cute.Int64(queries * heads * width), cute.Int64(rows * width))
+        return cute.make_tensor(at, cute.make_layout(shape, stride=stride))
 
-    sums = tensor(at, (queries, dv, heads, batch, splits), (heads * dv, 1, dv, queries * heads * dv, rows * dv))
-    return sums, tensor(at + rows * dv * splits, (queries, heads, batch, splits), (heads, 1, queries * heads, rows))
+    sums = tensor(at, (queries, dv, heads), (heads * dv, 1, dv), dv)
+    return sums, tensor(at + rows * dv * splits, (queries, heads), (heads, 1), 1)
 
 
 def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=(), work=None):
@@ -252,13 +247,11 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     share = form.group if form.pack == 1 else 1  # query heads of the same keys
     several = section_of(keys, form.d + form.dv, form.dtype.width // 8, share)
     section = options.section or (heads if splits > 1 else several if form.cluster == 1 else share)
-    to_logs, to_rows = logs(lse), rows_first(o) if cu_q is not None else None
-    if splits > 1:
-        to_rows, to_logs = parts_of(work, q, v, splits)
+    to_rows, to_logs = parts_of(work, q, v, splits) if splits > 1 else (rows_first(o), logs(lse))
     more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink if splits == 1 else None)]
     numbers = queries, keys, heads, batch, section, options.left, options.right
     args = (
-        *copies(form, q, k, v, o if splits == 1 else None), to_logs, view(counter), to_rows, *more, tuple(aux),
+        *copies(form, q, k, v), to_rows, to_logs, view(counter), *more, tuple(aux),
         cute.Int32(splits) if splits > 1 else None, *(cute.Int32(x or 0) for x in numbers),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip

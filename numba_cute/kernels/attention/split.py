@@ -18,6 +18,7 @@ from .softmax import LN_2, rows_of
 
 LEAST_BLOCKS = 2  # of a part, unless its tile has fewer
 MOST_SPLITS = 256
+BEYOND = 1 << 20  # a block
 TILE, JOIN = 0.5, 2.0  # what a part costs beside its blocks, and the kernel that joins parts: in the time of a block
 THREADS = 128  # that join a row
 AHEAD = 4  # parts whose O a thread has on its way
@@ -41,31 +42,21 @@ def splits_of(tiles, blocks, sms, ragged):
 
 @cuda.jit
 def part_of(begin, end, split, splits):
-    """The `split`-th of at most `splits` parts of the blocks [begin, end): its first, and the one after its last, which
-    is no greater where there is none."""
+    """The `split`-th of `splits` parts of the blocks [begin, end): its first, and the one after its last. Where there
+    is none it is a block beyond all keys, which is neither fetched nor seen."""
     each = max((end - begin + splits - 1) // splits, LEAST_BLOCKS)
-    return begin + split * each, min(end, begin + (split + 1) * each)
+    first = begin + split * each
+    if first >= end:
+        first, end = BEYOND, BEYOND
+    return first, min(end, first + each)
 
 
 @cuda.jit
-def store_logs(logs, lse, place, pack, queries, first, head, own):
-    """Write the logs of a thread's two rows, `place` and the eighth after, as far as they are queries."""
-    for r in cute.range_constexpr(2):
-        query, own_head = (place + 8 * r) // pack, head if pack == 1 else head * pack + (place + 8 * r) % pack
-        if query < queries:
-            logs[first + query, own_head, own] = lse[r]
-
-
-@cuda.jit
-def store_sums(sums, acc, place, column, pack, queries, first, head, own):
-    """Write a thread's two rows of O in Float32, from the accumulator as it is: of every eight columns two."""
-    rows = rows_of(acc)
-    for r in cute.range_constexpr(2):
-        query, own_head = (place + 8 * r) // pack, head if pack == 1 else head * pack + (place + 8 * r) % pack
-        if query < queries:
-            row = sums[first + query, None, own_head, own]
-            for i in cute.range_constexpr(cute.size(rows, mode=[1]) // 2):
-                arch.store(row.iterator + (column + 8 * i), (rows[r, 2 * i], rows[r, 2 * i + 1]))
+def store_row(acc, r, row):
+    """Write row `r` of a wgmma accumulator in Float32 to `row`, in global memory: of every eight columns two."""
+    values, column = rows_of(acc), arch.lane_idx() % 4 * 2
+    for i in cute.range_constexpr(cute.size(values, mode=[1]) // 2):
+        arch.store(row.iterator + (column + 8 * i), (values[r, 2 * i], values[r, 2 * i + 1]))
 
 
 @functools.cache
@@ -88,7 +79,7 @@ def make_join(dtype, dv):
         most, whole = cute.Float32(LEAST), cute.Float32(0)
         for first in range(0, splits, 32):
             split = first + tidx % 32
-            log = logs[query, head, b, split] if split < splits else cute.Float32(-math.inf)
+            log = logs[query, head, (b, split)] if split < splits else cute.Float32(-math.inf)
             part = (max(log, cute.Float32(LEAST)), cute.where(log == -math.inf, cute.Float32(0), cute.Float32(1)))
             most, whole = joined((most, whole), part)
         most, whole = over_lanes((most, whole), joined)
@@ -101,10 +92,10 @@ def make_join(dtype, dv):
             for i in cute.range_constexpr(AHEAD):
                 split = first + i * teams
                 if split < splits and team < teams:
-                    log = logs[query, head, b, split]
+                    log = logs[query, head, (b, split)]
                     if log != -math.inf:  # a part without keys has written no O
                         weight = exp(log - most)
-                        values = arch.load(sums[query, None, head, b, split].iterator + column, cute.Float32, count=4)
+                        values = arch.load(sums[query, None, head, (b, split)].iterator + column, cute.Float32, count=4)
                         for j in cute.range_constexpr(4):
                             totals[j] += weight * values[j]
 
