@@ -31,10 +31,10 @@ class Form(NamedTuple):
     and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
     that side. turns: whether the warpgroups take turns: 0 no, 1 in issuing, 2 in S = Q K^T. draws: whether a CTA that
     is done draws the next tile from a counter, or takes every so manieth. pack: query heads of a group whose rows lie
-    side by side in a tile, all or 1. page: keys of a page, 0 if keys and values are not paged. score: what becomes of a
-    score, or None. q_stages: tiles of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share
-    their keys and values: each fetches a part of a block for all. Their queries must see the same blocks. stages:
-    blocks of K, and of V, in shared memory.
+    side by side in a tile, all, up to a power of two, or 1. page: keys of a page, 0 if keys and values are not paged.
+    score: what becomes of a score, or None. q_stages: tiles of Q, and then O, in shared memory. cluster: CTAs, of
+    neighbouring tiles, that share their keys and values: each fetches a part of a block for all. Their queries must see
+    the same blocks. stages: blocks of K, and of V, in shared memory.
     """
 
     dtype: cute.DType
@@ -170,11 +170,19 @@ def make_kernel(form):
         masks.leave_out(scores, column, begin if has_left else None, end)
 
     @cuda.jit
+    def row_of(place, r, head):
+        """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
+        of a group that is no power of two some rows are nobody's."""
+        at = place + 8 * r
+        if cute.const_expr(pack == 1):
+            return at, head, True
+        return at // pack, head * group + min(at % pack, group - 1), at % pack < group
+
+    @cuda.jit
     def change(scores, n, place, column, b, head, aux, scale):
         """Scale the scores of block n, and change them as the caller's function says."""
         for r in cute.range_constexpr(2):
-            query = (place + 8 * r) // pack
-            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+            query, own_head, _ = row_of(place, r, head)
             for i in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = n * tile_n + column + i // 2 * 8 + i % 2
                 scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
@@ -210,12 +218,6 @@ def make_kernel(form):
         warpgroup.commit_group()
 
     @cuda.jit
-    def row_of(place, r, head):
-        """The query, and the head, of a thread's row r: the one at `place`, or the eighth after."""
-        at = place + 8 * r
-        return at // pack, head if pack == 1 else head * pack + at % pack
-
-    @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
         """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
@@ -223,14 +225,15 @@ def make_kernel(form):
         place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            query, own_head = row_of(m * tile_m + row, r, head)
+            query, own_head, exists = row_of(m * tile_m + row, r, head)
+            exists = exists and query < rows
             if cute.const_expr(splits is None):
                 words = output.words_of(rO, r, dtype)
-                if query < rows:
+                if exists:
                     output.store_words(words, mO[first + query, None, own_head, place])
-            elif query < rows:
+            elif exists:
                 split.store_row(rO, r, mO[first + query, None, own_head, place])
-            if query < rows and arch.lane_idx() % 4 == 0:
+            if exists and arch.lane_idx() % 4 == 0:
                 mL[first + query, own_head, place] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
@@ -272,11 +275,12 @@ def make_kernel(form):
             begin_tickets(told, 4 * groups)
         pipeline.pipeline_init_arrive((cluster, 1))
         pipeline.pipeline_init_wait((cluster, 1))
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()  # what was launched before has written Q, K and V
 
         tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
         if cute.const_expr(splits is not None):
             tiles_m *= splits
-            arch.griddepcontrol_launch_dependents()  # what joins the parts
         tiles = tiles_m * heads * batch
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
@@ -449,7 +453,7 @@ def make_kernel(form):
                     multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
-                            _, own_head = row_of(place, r, head)
+                            _, own_head, _ = row_of(place, r, head)
                             sinks[r] = sink[own_head]
                     softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
                     warpgroup.wait_group(0)

@@ -79,12 +79,14 @@ def tile_of(form, few=False):
 
 
 def pack_of(queries, group, tile_m):
-    """How many heads of a group lie side by side in a tile: all, if that fills tiles much better, or 1."""
-    if group == 1 or 64 % group:
+    """How many heads of a group lie side by side in a tile: all, up to a power of two, if that fills tiles much better,
+    or 1."""
+    pack = 1 << (group - 1).bit_length()
+    if group == 1 or pack > 64:
         return 1
     alone = queries / (math.ceil(queries / tile_m) * tile_m)
-    together = queries * group / (math.ceil(queries * group / tile_m) * tile_m)
-    return group if alone < 0.9 * together else 1
+    together = queries * group / (math.ceil(queries * pack / tile_m) * tile_m)
+    return pack if alone < 0.9 * together else 1
 
 
 def stages_of(form):
@@ -119,11 +121,11 @@ def rows_first(array, columns_first=False):
     )
 
 
-def packed(tensor, pack, heads):
-    """(rows, d, heads, batch) as ((pack, rows), d, heads / pack, batch)."""
-    (rows, d, _, batch), (row, one, head, step) = tensor.layout.shape, tensor.layout.stride
+def packed(tensor, group):
+    """(rows, d, heads, batch) as ((group, rows), d, heads / group, batch)."""
+    (rows, d, heads, batch), (row, one, head, step) = tensor.layout.shape, tensor.layout.stride
     lay = cute.make_layout(
-        ((pack, rows), d, cute.Int32(heads // pack), batch), stride=((head, row), one, head * pack, step)
+        ((cute.Int32(group), rows), d, heads // group, batch), stride=((head, row), one, head * group, step)
     )
     return cute.make_tensor(tensor.iterator, lay)
 
@@ -163,7 +165,7 @@ def copies(form, q, k, v):
     mQ, mK, mV = rows_first(q), rows_first(k), rows_first(v, columns_first=True)
     q_rows: Any = 64
     if form.pack > 1:
-        mQ, q_rows = packed(mQ, form.pack, q.shape[-2]), (form.pack, 64 // form.pack)
+        mQ, q_rows = packed(mQ, form.group), (form.pack, 64 // form.pack)
     kind = warpgroup.SmemLayoutAtomKind
     rows, columns = (warpgroup.make_smem_layout_atom(at, form.dtype) for at in (kind.K_SW128, kind.MN_SW128))
     k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
@@ -195,12 +197,17 @@ def sizes(q, k, options, lengths):
     return batch, queries, keys
 
 
+def heads_of(q, form):
+    """How many heads of tiles there are: query heads, or where they lie side by side, groups of them."""
+    return q.shape[-2] // (form.group if form.pack > 1 else 1)
+
+
 def best_splits(q, k, v, options, lengths, sms):
     """How many CTAs share a tile's keys, of what is known without reading lengths: 1 where tiles are enough for `sms`
     SMs, or are no small ones and for more than half of them."""
     batch, queries, keys = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options._replace(cluster=1))
-    tiles = math.ceil(queries * form.pack / form.tile_m) * (q.shape[-2] // form.pack) * batch
+    tiles = math.ceil(queries * form.pack / form.tile_m) * heads_of(q, form) * batch
     if form.tile_m > 64 and 2 * tiles > sms:
         return 1
     if options.left is not None and options.right is not None:
@@ -241,7 +248,7 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     cu_q, cu_k, used, pages = lengths
     batch, queries, keys = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options)
-    heads, splits = q.shape[-2] // form.pack, options.splits or 1
+    heads, splits = heads_of(q, form), options.splits or 1
     of_tiles = form.cluster * form.tile_m
     tiles = math.ceil(queries * form.pack / of_tiles) * form.cluster * heads * batch * splits
     share = form.group if form.pack == 1 else 1  # query heads of the same keys
