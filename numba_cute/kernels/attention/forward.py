@@ -9,7 +9,6 @@ warpgroups take turns in issuing, so that one's softmax runs beside the other's 
 
 import functools
 import math
-from typing import Any, NamedTuple
 
 from numba import cuda
 
@@ -19,77 +18,10 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
+from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
 TURN = 1  # the first of the named barriers by which warpgroups take turns
-
-
-class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
-
-    dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
-    and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
-    that side. turns: whether the warpgroups take turns: 0 no, 1 in issuing, 2 in S = Q K^T. draws: whether a CTA that
-    is done draws the next tile from a counter, or takes every so manieth. pack: query heads of a group whose rows lie
-    side by side in a tile, all, up to a power of two, or 1. page: keys of a page, 0 if keys and values are not paged.
-    score: what becomes of a score, or None. q_stages: tiles of Q, and then O, in shared memory. cluster: CTAs, of
-    neighbouring tiles, that share their keys and values: each fetches a part of a block for all. Their queries must see
-    the same blocks. stages: blocks of K, and of V, in shared memory.
-    """
-
-    dtype: cute.DType
-    d: int
-    dv: int
-    group: int
-    tile_m: int
-    tile_n: int
-    left: bool = False
-    right: bool = False
-    turns: int = 1
-    draws: bool = False
-    pack: int = 1
-    page: int = 0
-    score: Any = None
-    q_stages: int = 1
-    cluster: int = 1
-    stages: int = 2
-
-    @property
-    def groups(self):
-        return self.tile_m // 64
-
-    @property
-    def threads(self):
-        return 128 * (self.groups + 1)
-
-    @property
-    def registers(self):
-        """Of a thread of the producer's warpgroup, and of the others."""
-        return {1: (128, 240), 2: (24, 240), 3: (32, 160)}[self.groups]
-
-    @property
-    def chunk(self):
-        """Keys that one copy brings."""
-        return math.gcd(self.page, self.tile_n) if self.page else self.tile_n
-
-
-def multiplies(form):
-    """The tiled MMAs of S = Q K^T and of O = P V, of one warpgroup."""
-    smem, rmem = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
-    K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
-    scores = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.tile_n, 16), smem, K, K)
-    values = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.dv, 16), rmem, K, MN)
-    return cute.make_tiled_mma(scores, (1, 1, 1)), cute.make_tiled_mma(values, (1, 1, 1))
-
-
-def layouts(form):
-    """The layouts of Q, K and V in shared memory: columns of 128 bytes, swizzled. A stage of Q is a warpgroup's."""
-    kind = warpgroup.SmemLayoutAtomKind
-    rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
-    q = cute.tile_to_shape(rows, (64, form.d, form.groups * form.q_stages), (0, 1, 2))
-    k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
-    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
-    return q, k, v
 
 
 def make_kernel(form):
@@ -103,7 +35,8 @@ def make_kernel(form):
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout = layouts(form)
-    bytes_each = dtype.width // 8
+    bytes_each, step = dtype.width // 8, 256 // dtype.width
+    (grown, offset), result, p_order = form.room, form.result, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
@@ -179,6 +112,18 @@ def make_kernel(form):
         return at // pack, head * group + min(at % pack, group - 1), at % pack < group
 
     @cuda.jit
+    def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
+        """What scores are multiplied with before the caller's function has them, and after."""
+        if cute.const_expr(by_q is None and by_k is None):
+            return scale, scale_log2
+        by = cute.Float32(1)
+        if cute.const_expr(by_q is not None):
+            by *= by_q[b, kv_head]
+        if cute.const_expr(by_k is not None):
+            by *= by_k[b, kv_head]
+        return (scale * by, scale_log2) if score is not None else (scale, scale_log2 * by)
+
+    @cuda.jit
     def change(scores, n, place, column, b, head, aux, scale):
         """Scale the scores of block n, and change them as the caller's function says."""
         for r in cute.range_constexpr(2):
@@ -204,7 +149,7 @@ def make_kernel(form):
     @cuda.jit
     def multiply_scores(tQ, tK, acc, tile, stage):
         """Begin S = Q K^T."""
-        for k in cute.range_constexpr(d // 16):
+        for k in cute.range_constexpr(d // step):
             first = scores_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
             cute.gemm(first, acc, tQ[None, None, k, tile], tK[None, None, k, stage], acc)
         warpgroup.commit_group()
@@ -212,7 +157,7 @@ def make_kernel(form):
     @cuda.jit
     def multiply_values(rP, tV, acc, stage, accumulate):
         """Begin O (+)= P V."""
-        for k in cute.range_constexpr(tile_n // 16):
+        for k in cute.range_constexpr(tile_n // step):
             adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
@@ -228,7 +173,7 @@ def make_kernel(form):
             query, own_head, exists = row_of(m * tile_m + row, r, head)
             exists = exists and query < rows
             if cute.const_expr(splits is None):
-                words = output.words_of(rO, r, dtype)
+                words = output.words_of(rO, r, result)
                 if exists:
                     output.store_words(words, mO[first + query, None, own_head, place])
             elif exists:
@@ -238,8 +183,8 @@ def make_kernel(form):
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, queries,
-        keys, heads, batch, section, left, right, scale, scale_log2,
+        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, by_q, by_k,
+        by_v, queries, keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -369,7 +314,7 @@ def make_kernel(form):
             rS = scores_mma.make_fragment_C(scores_mma.partition_shape_C((64, tile_n)))
             rO = values_mma.make_fragment_C(values_mma.partition_shape_C((64, dv)))
             rP = values_mma.make_fragment_A(p_shape)
-            as_p = cute.make_tensor(rS.iterator, rP.layout)  # S in the order of P's registers: it is S's own
+            as_p = cute.make_tensor(rS.iterator, rP.layout if p_order is None else p_order)
             scores = softmax.rows_of(rS)
             highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
@@ -395,6 +340,7 @@ def make_kernel(form):
                     m = m * cluster + rank
                     begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                     place = m * tile_m + row
+                    own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
 
                     stage_k, tile = full_k.wait_and_advance(), full_q.wait()
                     if cute.const_expr(turns):
@@ -410,10 +356,10 @@ def make_kernel(form):
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
                     if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, scale)
+                        change(scores, end - 1, place, column, b, head, aux, own_scale)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
-                    softmax.exponentials(scores, highest, total, scale_log2, True)
+                    softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
+                    softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
                     rP.store(as_p.load().to(dtype))
 
                     for i in range(1, end - begin):
@@ -434,12 +380,14 @@ def make_kernel(form):
                         if n == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
-                            change(scores, n, place, column, b, head, aux, scale)
+                            change(scores, n, place, column, b, head, aux, own_scale)
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
-                        moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty)
-                        softmax.exponentials(scores, highest, total, scale_log2, may_be_empty)
+                        moved = softmax.raise_maxima(
+                            scores, highest, total, factor, own_log2, may_be_empty, cute.Float32(grown)
+                        )
+                        softmax.exponentials(scores, highest, total, own_log2, may_be_empty, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         stage_v.release()
                         rP.store(as_p.load().to(dtype))
@@ -455,7 +403,11 @@ def make_kernel(form):
                         for r in cute.range_constexpr(2):
                             _, own_head, _ = row_of(place, r, head)
                             sinks[r] = sink[own_head]
-                    softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
+                    of_sinks = None if sink is None else sinks
+                    softmax.finish(highest, total, factor, lse, own_log2, of_sinks, cute.Float32(offset))
+                    if cute.const_expr(by_v is not None):
+                        for r in cute.range_constexpr(2):
+                            factor[r] *= by_v[b, head // heads_of_tile]
                     warpgroup.wait_group(0)
                     stage_v.release()
                     leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)

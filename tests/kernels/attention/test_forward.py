@@ -9,7 +9,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.kernels.attention import entry, plan
-from numba_cute.kernels.attention.forward import Form
+from numba_cute.kernels.attention.form import Form
 from numba_cute.kernels.attention.plan import Lengths, Options
 from numba_cute.seam import CuteError
 
@@ -153,7 +153,7 @@ def refusal(q, k, v, **more):
 
 def test_what_does_not_fit_is_refused_in_words():
     q, k, v = random(BF16, (2, 5, 4, 64), (2, 7, 2, 64), (2, 7, 2, 64))
-    assert "its elements must be bfloat16 or float16" in refusal(q.astype(np.float32), k, v)
+    assert "its elements must be bfloat16, float16 or float8_e4m3fn" in refusal(q.astype(np.float32), k, v)
     assert "the head dimension is 32 of q" in refusal(q[..., :32], k[..., :32], v)
     assert "k must have v's shape" in refusal(q, k[:, :3], v)
     assert "q has 3 heads, which is no multiple of the 2" in refusal(q[:, :, :3], k, v)
