@@ -206,18 +206,35 @@ def make_kernel(form):
         return at // pack, head if pack == 1 else head * pack + at % pack
 
     @cuda.jit
+    def following(index, seen, tickets, told, ctas):
+        """The number of the CTA's next tile, and how many of which it was told."""
+        if cute.const_expr(draws):
+            return next_told(tickets, told, seen), seen + 1
+        return index + ctas, seen
+
+    @cuda.jit
+    def seek(index, seen, tickets, told, cu_q, queries, tiles, ctas, tiles_m, heads, batch, section):
+        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `tiles` or more."""
+        if cute.const_expr(cu_q is not None):
+            while index < tiles:
+                m, _, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
+                    break
+                index, seen = following(index, seen, tickets, told, ctas)
+        return index, seen
+
+    @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row):
         """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
         own_b = 0 if cu_q is not None else b
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            words = output.words_of(rO, r, dtype)
             query, own_head = row_of(m * tile_m + row, r, head)
-            if query < rows:
-                output.store_words(words, mO[first + query, None, own_head, own_b])
-                if arch.lane_idx() % 4 == 0:
-                    mL[first + query, own_head, own_b] = lse[r]
+            there = query < rows
+            output.store_row(rO, r, mO[first + min(query, rows - 1), None, own_head, own_b], there, dtype)
+            if there and arch.lane_idx() % 4 == 0:
+                mL[first + query, own_head, own_b] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
@@ -365,29 +382,30 @@ def make_kernel(form):
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             for _ in range(w):
                 full_q.advance()
-            seen = cute.Int32(0)
-            while index < tiles:
-                m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
-                _, rows_q = sequence(cu_q, None, b, queries)
-                _, rows_k = sequence(cu_k, used, b, keys)
-                if m * cluster * tile_m < rows_q * pack:
+            order = tiles, ctas, tiles_m, heads, batch, section
+            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, *order)
+            if index < tiles:
+                stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                if cute.const_expr(turns):
+                    mine.arrive_and_wait()
+                warpgroup.fence()
+                multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                if cute.const_expr(turns):
+                    next_one.arrive()
+                warpgroup.wait_group(0)
+                stage_k.release()
+                while True:
+                    m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                    _, rows_q = sequence(cu_q, None, b, queries)
+                    _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
                     begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
+                    begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = m * tile_m + row
-
-                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
-                    if cute.const_expr(turns):
-                        mine.arrive_and_wait()
-                    warpgroup.fence()
-                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
-                    if cute.const_expr(turns):
-                        next_one.arrive()
-                    warpgroup.wait_group(0)
-                    stage_k.release()
-                    if end - begin == 1:
-                        full_q.release()
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
+                    if end - begin == 1:
+                        full_q.release()
                     if cute.const_expr(score is not None):
                         change(scores, end - 1, place, column, b, head, aux, scale)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
@@ -401,8 +419,9 @@ def make_kernel(form):
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
                         warpgroup.fence()
-                        multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                        multiply_scores(tQ, tK, rS, full_q.state.index, stage_k.index)
                         stage_v = full_v.wait_and_advance()
+                        warpgroup.fence()
                         multiply_values(rP, tV, rO, stage_v.index, i > 1)
                         if cute.const_expr(turns == 1):
                             next_one.arrive()
@@ -425,24 +444,42 @@ def make_kernel(form):
                         if moved:
                             softmax.scale_rows(rO, factor)
 
-                    for _ in cute.range_constexpr(groups):
-                        full_q.advance()
-                    stage_v = full_v.wait_and_advance()
-                    warpgroup.fence()
-                    multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
                             _, own_head = row_of(place, r, head)
                             sinks[r] = sink[own_head]
                     softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
-                    warpgroup.wait_group(0)
+                    for _ in cute.range_constexpr(groups):
+                        full_q.advance()
+                    blocks = end - begin
+                    index, seen = following(index, seen, tickets, told, ctas)
+                    index, seen = seek(index, seen, tickets, told, cu_q, queries, *order)
+                    if index >= tiles:
+                        break
+
+                    # the last P V, and the first Q K^T of the next tile, beside which O leaves
+                    stage_v = full_v.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                    if cute.const_expr(turns):
+                        mine.arrive_and_wait()
+                    warpgroup.fence()
+                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    if cute.const_expr(turns):
+                        next_one.arrive()
+                    warpgroup.wait_group(1)
                     stage_v.release()
                     leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row)
-                if cute.const_expr(draws):
-                    index = next_told(tickets, told, seen)
-                    seen += 1
-                else:
-                    index += ctas
+                    warpgroup.wait_group(0)
+                    stage_k.release()
+
+                stage_v = full_v.wait_and_advance()
+                warpgroup.fence()
+                multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                warpgroup.wait_group(0)
+                stage_v.release()
+                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row)
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival
