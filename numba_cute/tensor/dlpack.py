@@ -98,8 +98,8 @@ def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: An
     return ArrayInfo(dtype, int(address), tuple(map(int, shape)), tuple(int(d) // dtype.bytes for d in strides), owner)
 
 
-class _DLTensor(ctypes.Structure):
-    """dlpack.h, DLTensor, at the start of a DLManagedTensor."""
+class DLTensor(ctypes.Structure):
+    """dlpack.h, DLTensor; it stands at the start of a DLManagedTensor."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -124,7 +124,7 @@ class _Versioned(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _DLTensor),
+        ("tensor", DLTensor),
     ]
 
 
@@ -183,7 +183,7 @@ def _opened(capsule: Any) -> tuple[Any, bool]:
     if name == b"dltensor_versioned":
         held = ctypes.cast(at, ctypes.POINTER(_Versioned)).contents
         return held.tensor, bool(held.flags & _READ_ONLY)
-    return ctypes.cast(at, ctypes.POINTER(_DLTensor)).contents, False
+    return ctypes.cast(at, ctypes.POINTER(DLTensor)).contents, False
 
 
 def on_host(owner: Any) -> bool:
