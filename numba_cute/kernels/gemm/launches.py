@@ -12,9 +12,9 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from .arrays import Loose
 from .dense import THREADS
 from .epilogue import Epilogue
+from .operands import Loose
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan
 
 MOST = 1024  # launches that are remembered

@@ -13,7 +13,7 @@ many, and CTAs of a cluster take a part of K each, whose sums the first one adds
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numba import cuda
 
@@ -25,25 +25,13 @@ from numba_cute.seam import CuteError, traced
 from .. import entry
 from .dense import get_sums, put_sums
 from .groups import place
-from .operands import (
-    CONSUMER_WARPS,
-    THREADS,
-    Of,
-    check_rows,
-    load_atom,
-    mapped,
-    most_clusters,
-    tensor_of,
-)  # fmt: skip
+from .operands import CONSUMER_WARPS, THREADS, Of, check_rows, load_atom, mapped, most_clusters, tensor_of
+from .output import Stores, of_warpgroup, partition
 from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import smem_layout
 
 if TYPE_CHECKING:
     import torch
-
-    Constexpr = Any
-else:
-    Constexpr = cute.Constexpr
 
 TILES_N = (16, 32, 64, 128, 256)
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
@@ -97,7 +85,8 @@ def makers_of(tile_n, parts):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-    cluster, blocks_k, stages: Constexpr, per_stage: Constexpr, resident: Constexpr, middle: Constexpr,
+    cluster, blocks_k, stages: cute.Constexpr, per_stage: cute.Constexpr, resident: cute.Constexpr,
+    middle: cute.Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
     sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share the tokens, and those that share K
@@ -145,17 +134,11 @@ def mixed(
             arch.cluster_arrive()
         if warp_idx == 0:
             gX = cute.local_tile(mX, (tile_n, TILE_K), (None, None))
-            tXsX, tXgX = cpasync.tma_partition(
-                tma_x, sharer, cute.make_layout(sharers), cute.group_modes(sX, 0, 2), cute.group_modes(gX, 0, 2)
-            )
+            tXsX, tXgX = partition(tma_x, sX, gX, sharer, sharers)
             gW = cute.local_tile(mW, (cute.size(w_layout, mode=[0]), cute.size(w_layout, mode=[1])), (None, 0))
-            tWsW, tWgW = cpasync.tma_partition(
-                tma_w, 0, cute.make_layout(1), cute.group_modes(sW, 0, 2), cute.group_modes(gW, 0, 2)
-            )
+            tWsW, tWgW = partition(tma_w, sW, gW)
             gF = cute.local_tile(mF, (cute.size(f_layout, mode=[0]), cute.size(f_layout, mode=[1])), (0, 0, None))
-            tFsF, tFgF = cpasync.tma_partition(
-                tma_f, 0, cute.make_layout(1), cute.group_modes(sF, 0, 2), cute.group_modes(gF, 0, 2)
-            )
+            tFsF, tFgF = partition(tma_f, sF, gF)
             index = bidx // ctas
             while index < tiles_m * tiles_n:
                 m, n = place(cute.Int32(index), tiles_m, tiles_n)
@@ -197,20 +180,10 @@ def mixed(
 
         stores_of_tile = tile_n // store_n
         store_stages = cute.size(c_layout, mode=[2])
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(thread).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        all_sums = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
         gC = cute.local_tile(mC, (64, store_n), (None, None))
-        sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
-        tCsC, tCgC = cpasync.tma_partition(
-            tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-        )
-        stores = pipeline.PipelineTmaStore.create(
-            num_stages=store_stages, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
-        )
-        together = pipeline.NamedBarrier(1 + group, 128)
-        stores_issuer = warp_idx % 4 == 0
+        tCsC, tCgC = partition(tma_c, of_warpgroup(sC, group), gC)
+        stores = Stores.create(store, tiled_mma, sC, thread, group, warp_idx % 4 == 0)
 
         index = bidx // ctas
         while index < tiles_m * tiles_n:
@@ -260,25 +233,17 @@ def mixed(
                 put_sums(acc, shared_sums, thread)
             if part * own_pieces < stores_of_tile:
                 for piece in cute.range_constexpr(own_pieces):
-                    sums = pieces[None, piece]
+                    slot, column = piece % store_stages, part * own_pieces + piece
+                    sums = all_sums[None, piece]
                     if cute.const_expr(parts > 1):
-                        sums = get_sums(shared_sums, thread, part * own_pieces + piece, sharer, cluster, sums)
-                    tRS_rC.store(sums.load().to(dtype))
-                    if stores_issuer:
-                        stores.producer_acquire()
-                    together.arrive_and_wait()
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % store_stages])
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    if stores_issuer:
-                        column = stores_of_tile * n + part * own_pieces + piece
-                        cute.copy(tma_c, tCsC[None, piece % store_stages], tCgC[None, 2 * row_tile + group, column])
-                        stores.producer_commit()
+                        sums = get_sums(shared_sums, thread, column, sharer, cluster, sums)
+                    there = tCgC[None, 2 * row_tile + group, stores_of_tile * n + column]
+                    stores.put(sums.load(), slot, tma_c, tCsC[None, slot], there)
             index += grid // ctas
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()  # the others' sums have been read
             arch.cluster_wait()
-        stores.producer_tail()
+        stores.tail()
 
 
 mixed_two = cuda.jit(launch_bounds=(THREADS, 2))(mixed.py_func)  # the same, twice on an SM

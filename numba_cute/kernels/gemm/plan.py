@@ -13,9 +13,9 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
-from .arrays import contiguous, operand, tensor_of
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
+from .operands import contiguous, operand, view
 
 SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
@@ -197,10 +197,10 @@ def memory_of(scratch: Any, tiles: tuple[int, ...], cut: Plan, dtype: Any) -> tu
     """Make the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
     count, fours = math.prod(tiles), cut.tile_n // cut.parts // 8
     sums, counts = scratch(count * cut.splits * fours * 1024, count)
-    words = cute.recast_ptr(tensor_of(sums, 16).iterator, dtype=sums_of(dtype))
+    words = cute.recast_ptr(view(sums, 16).iterator, dtype=sums_of(dtype))
     partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(count))))
     layout = cute.make_layout(tuple(cute.Int32(x) for x in tiles))
-    return partials, cute.make_tensor(tensor_of(counts).iterator, layout)
+    return partials, cute.make_tensor(view(counts).iterator, layout)
 
 
 def sums_of(dtype: Any) -> Any:
