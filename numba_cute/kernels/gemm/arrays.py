@@ -25,6 +25,19 @@ class Loose(NamedTuple):
         return self._replace(shape=tuple(self.shape[x] for x in order), stride=tuple(self.stride[x] for x in order))
 
 
+class Source:
+    """An operand with a way of its own to shared memory, as `dense.py` takes it: rows by K, which is contiguous. A
+    subclass has `shape`, (rows, K), where K counts whole tiles."""
+
+    shape: tuple[int, int]
+
+    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+        """Give the TMA atom that loads its tiles, and its coordinates: (rows, K), K perhaps of several modes, whose
+        tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in shared
+        memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must have."""
+        raise NotImplementedError
+
+
 def tensor_of(array: Any, align: int | None = None) -> Any:
     """Give the tensor of an array, or of a `Loose` one. array: it begins at a multiple of `align` bytes, or of those of
     an element."""
@@ -36,7 +49,9 @@ def tensor_of(array: Any, align: int | None = None) -> Any:
 
 def operand(array: Any, dtype: Any) -> tuple[Any, int]:
     """Give a tensor of an array with run-time extents, the batch last, and its contiguous mode. dtype: what its
-    elements are taken for, of the same width."""
+    elements are taken for, of the same width. A `Source` is given as it is."""
+    if isinstance(array, Source):
+        return array, 1
     t = tensor_of(array, 16)
     if cute.rank(t) == 3:
         t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 2, 0]))

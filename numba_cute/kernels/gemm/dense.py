@@ -202,7 +202,7 @@ def gemm(
     tBsB, tBgB = cpasync.tma_partition(
         tma_b, sharer, cute.make_layout(sharers), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
     )
-    k_tiles = tAgA.shape[2]
+    k_tiles = cute.size(tAgA, mode=[2])
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
     tile_pieces = own_pieces * parts
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
