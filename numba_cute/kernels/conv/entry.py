@@ -13,10 +13,10 @@ from typing import Any
 from numba_cute import CuteError
 
 from .. import entry
-from ..gemm.arrays import Loose
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue, bias as bias_of
 from ..gemm.launches import OPERANDS, RESULT_TYPES, key_of, known, loose, operands_of, remembered
+from ..gemm.operands import Loose
 from ..gemm.plan import Plan
 from .operands import Filter, Image, Walk
 
@@ -232,9 +232,9 @@ def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, An
     alone = Walk((1,) * len(walk.taps), (1,) * len(walk.taps), *((0,) * len(walk.taps),) * 2, walk.dilation)
     if walk == alone and isinstance(images, Loose):
         *around, channels = images.shape
-        step, pixels = images.stride[-2], math.prod(around)
-        dense = all(s == step * math.prod(around[i + 1 :]) for i, s in enumerate(images.stride[:-1]))
+        step, pixels = images.strides[-2], math.prod(around)
+        dense = all(s == step * math.prod(around[i + 1 :]) for i, s in enumerate(images.strides[:-1]))
         if dense:
-            flat = Loose(images.address, (pixels, channels), (step, 1), images.element_type)
-            return flat, Loose(filters.address, filters.shape[::2], filters.stride[::2], filters.element_type)
+            flat = Loose(images.address, (pixels, channels), (step, 1), images.dtype)
+            return flat, Loose(filters.address, filters.shape[::2], filters.strides[::2], filters.dtype)
     return Image(images, walk, tile_k), Filter(filters, tile_k)

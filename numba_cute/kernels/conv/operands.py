@@ -14,7 +14,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
-from ..gemm.arrays import Source, tensor_of
+from ..gemm.operands import Source, view
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Image(Source):
 
     def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
         """Give the TMA atom that loads tiles of the im2col matrix, and its coordinates. See `Source.loads`."""
-        t = cute.recast_tensor(tensor_of(self.array, 16).mark_layout_dynamic(), dtype)
+        t = cute.recast_tensor(view(self.array, 16).mark_layout_dynamic(), dtype)
         modes = len(self.array.shape) - 1
         lay = cute.group_modes(cute.select(t.layout, mode=[*reversed(range(modes)), modes]), 0, modes)
         w = self.walk
@@ -85,7 +85,7 @@ class Filter(Source):
 
     def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
-        t = cute.recast_tensor(tensor_of(self.array, 16).mark_layout_dynamic(leading_dim=2), dtype)
+        t = cute.recast_tensor(view(self.array, 16).mark_layout_dynamic(leading_dim=2), dtype)
         lay = cute.select(t.layout, mode=[0, 2, 1])
         op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, lay), smem, tile, ctas)

@@ -12,9 +12,9 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from .arrays import Loose
 from .dense import THREADS
 from .epilogue import Epilogue
+from .operands import Loose
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan
 
 MOST = 1024  # launches that are remembered
@@ -190,10 +190,10 @@ def remembered(
 
     key: ends with the stream. a, b, c, dtype, epilogue: as of `arguments`, of `Loose` tensors. cut: a Plan, or None
     for what the model finds. read: as of `modelled`."""
-    cut = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c.element_type.width, read=read)
+    cut = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c.dtype.width, read=read)
     most = utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts)
     scratch = _on_device(entry.pytorch().device("cuda")) if cut.splits > 1 else None
-    args, grid = arguments(a, b, c, dtype, most, cut, epilogue, scratch, c.element_type)
+    args, grid = arguments(a, b, c, dtype, most, cut, epilogue, scratch, c.dtype)
     launch = cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True, stream=key[-1]).prepare(*args)
     if len(known) >= MOST:  # the oldest
         known.pop(next(iter(known)), None)

@@ -13,7 +13,7 @@ many, and CTAs of a cluster take a part of K each, whose sums the first one adds
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numba import cuda
 
@@ -24,25 +24,13 @@ from numba_cute.seam import CuteError, traced
 
 from .. import entry
 from .groups import place
-from .operands import (
-    CONSUMER_WARPS,
-    THREADS,
-    Of,
-    check_rows,
-    load_atom,
-    mapped,
-    most_clusters,
-    tensor_of,
-)  # fmt: skip
+from .operands import CONSUMER_WARPS, THREADS, Of, check_rows, load_atom, mapped, most_clusters, tensor_of
+from .output import Stores, of_warpgroup, partition
 from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import smem_layout
 
 if TYPE_CHECKING:
     import torch
-
-    Constexpr = Any
-else:
-    Constexpr = cute.Constexpr
 
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = 227 * 1024 - 1024
@@ -108,8 +96,8 @@ def add_sums(acc, there, thread, peers):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-    blocks_k, stages: Constexpr, per_stage: Constexpr, sharers: Constexpr, parts: Constexpr, resident: Constexpr,
-    middle: Constexpr,
+    blocks_k, stages: cute.Constexpr, per_stage: cute.Constexpr, sharers: cute.Constexpr, parts: cute.Constexpr,
+    resident: cute.Constexpr, middle: cute.Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
     tidx, _, _ = arch.thread_idx()
@@ -154,17 +142,11 @@ def mixed(
         arch.setmaxregister_decrease(REGISTERS[resident - 1][0])
         if warp_idx == 0:
             gX = cute.local_tile(mX, (tile_n, TILE_K), (None, None))
-            tXsX, tXgX = cpasync.tma_partition(
-                tma_x, sharer, cute.make_layout(sharers), cute.group_modes(sX, 0, 2), cute.group_modes(gX, 0, 2)
-            )
+            tXsX, tXgX = partition(tma_x, sX, gX, sharer, sharers)
             gW = cute.local_tile(mW, (cute.size(w_layout, mode=[0]), cute.size(w_layout, mode=[1])), (None, 0))
-            tWsW, tWgW = cpasync.tma_partition(
-                tma_w, 0, cute.make_layout(1), cute.group_modes(sW, 0, 2), cute.group_modes(gW, 0, 2)
-            )
+            tWsW, tWgW = partition(tma_w, sW, gW)
             gF = cute.local_tile(mF, (cute.size(f_layout, mode=[0]), cute.size(f_layout, mode=[1])), (0, 0, None))
-            tFsF, tFgF = cpasync.tma_partition(
-                tma_f, 0, cute.make_layout(1), cute.group_modes(sF, 0, 2), cute.group_modes(gF, 0, 2)
-            )
+            tFsF, tFgF = partition(tma_f, sF, gF)
             index = bidx // ctas
             while index < tiles_m * tiles_n:
                 m, n = place(cute.Int32(index), tiles_m, tiles_n)
@@ -208,20 +190,10 @@ def mixed(
         store_n = cute.size(c_layout, mode=[1])
         stores_of_tile = tile_n // store_n
         store_stages = cute.size(c_layout, mode=[2])
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(thread).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        sums = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
         gC = cute.local_tile(mC, (64, store_n), (None, None))
-        sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
-        tCsC, tCgC = cpasync.tma_partition(
-            tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-        )
-        stores = pipeline.PipelineTmaStore.create(
-            num_stages=store_stages, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
-        )
-        together = pipeline.NamedBarrier(1 + group, 128)
-        stores_issuer = warp_idx % 4 == 0
+        tCsC, tCgC = partition(tma_c, of_warpgroup(sC, group), gC)
+        stores = Stores.create(store, tiled_mma, sC, thread, group, warp_idx % 4 == 0)
 
         index = bidx // ctas
         while index < tiles_m * tiles_n:
@@ -273,21 +245,11 @@ def mixed(
                 arch.cluster_wait()
             if part == 0:
                 for piece in cute.range_constexpr(stores_of_tile):
-                    tRS_rC.store(pieces[None, piece].load().to(dtype))
-                    if stores_issuer:
-                        stores.producer_acquire()
-                    together.arrive_and_wait()
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % store_stages])
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    if stores_issuer:
-                        cute.copy(
-                            tma_c, tCsC[None, piece % store_stages],
-                            tCgC[None, 2 * row_tile + group, stores_of_tile * n + piece],
-                        )  # fmt: skip
-                        stores.producer_commit()
+                    slot = piece % store_stages
+                    there = tCgC[None, 2 * row_tile + group, stores_of_tile * n + piece]
+                    stores.put(sums[None, piece].load(), slot, tma_c, tCsC[None, slot], there)
             index += grid // ctas
-        stores.producer_tail()
+        stores.tail()
 
 
 mixed_two = cuda.jit(launch_bounds=(THREADS, 2))(mixed.py_func)  # the same, twice on an SM

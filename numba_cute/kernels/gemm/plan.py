@@ -13,9 +13,9 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
-from .arrays import Source, contiguous, operand, tensor_of
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
+from .operands import Source, contiguous, load_atom, operand, view
 
 SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
@@ -97,11 +97,9 @@ def cover(coordinates: Any, *shape: Any) -> Any:
 def loads(t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...]) -> Any:
     """Give the TMA atom that loads tiles of an operand, and its coordinates. t, dtype: of `operand`. layout: of shared
     memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters."""
-    smem = cute.slice_(layout, (None, None, 0))
     if isinstance(t, Source):
-        return t.loads(dtype, smem, tile, ctas, extents[0])
-    op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    atom, coordinates = cpasync.make_tiled_tma_atom(op, t, smem, tile, ctas)
+        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0])
+    atom, coordinates = load_atom(t, layout, tile, ctas)
     return atom, cover(coordinates, *extents)
 
 
@@ -205,10 +203,10 @@ def memory_of(scratch: Any, tiles: tuple[int, ...], cut: Plan, dtype: Any) -> tu
     """Make the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
     count, fours = math.prod(tiles), cut.tile_n // cut.parts // 8
     sums, counts = scratch(count * cut.splits * fours * 1024, count)
-    words = cute.recast_ptr(tensor_of(sums, 16).iterator, dtype=sums_of(dtype))
+    words = cute.recast_ptr(view(sums, 16).iterator, dtype=sums_of(dtype))
     partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(count))))
     layout = cute.make_layout(tuple(cute.Int32(x) for x in tiles))
-    return partials, cute.make_tensor(tensor_of(counts).iterator, layout)
+    return partials, cute.make_tensor(view(counts).iterator, layout)
 
 
 def sums_of(dtype: Any) -> Any:
