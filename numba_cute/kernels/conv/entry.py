@@ -8,6 +8,7 @@ y = conv2d(x, weight, padding=1, epilogue=bias(v) | residual(r) | relu())
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from numba_cute import CuteError
@@ -18,7 +19,7 @@ from ..gemm.epilogue import Epilogue, bias as bias_of
 from ..gemm.launches import OPERANDS, RESULT_TYPES, key_of, known, loose, operands_of, remembered
 from ..gemm.operands import Loose
 from ..gemm.plan import Plan
-from .operands import Filter, Image, Walk
+from .operands import Filter, Image, Walk, alone
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
 MOST_STRIDE = 8  # of TMA
@@ -229,8 +230,8 @@ def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, An
     """Give the GEMM's operands: of images (N, D, H, W, C) and filters (outputs, taps, C). walk: of the filter. dtype:
     what the elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
     tile_k = 8 * ROW // dtype.width
-    alone = Walk((1,) * len(walk.taps), (1,) * len(walk.taps), *((0,) * len(walk.taps),) * 2, walk.dilation)
-    if walk == alone and isinstance(images, Loose):
+    plain = replace(walk, dilation=(1,) * len(walk.taps)) == alone(len(walk.taps))
+    if plain and isinstance(images, Loose):
         *around, channels = images.shape
         step, pixels = images.strides[-2], math.prod(around)
         dense = all(s == step * math.prod(around[i + 1 :]) for i, s in enumerate(images.strides[:-1]))

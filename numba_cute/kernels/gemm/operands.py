@@ -35,15 +35,22 @@ class Loose(NamedTuple):
 
 
 class Source:
-    """An operand with a way of its own to shared memory, as `dense.py` takes it: rows by K, which is contiguous. A
-    subclass has `shape`, (rows, K), where K counts whole tiles."""
+    """A matrix with a way of its own to shared memory, or from there, as `dense.py` takes it. A subclass has `shape`,
+    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous."""
 
     shape: tuple[int, int]
+    mode = 1
 
     def loads(self, dtype, smem, tile, ctas, rows):
-        """Make the TMA atom that loads its tiles, and its coordinates: (rows, K), K perhaps of several modes, whose
-        tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in shared
-        memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must have."""
+        """Make the TMA atom that loads an operand's tiles, and its coordinates: (rows, K), K perhaps of several modes,
+        whose tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in
+        shared memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must
+        have."""
+        raise NotImplementedError
+
+    def stores(self, dtype, smem, tile, extents):
+        """Make the TMA atom that stores a result's pieces, and its coordinates, of such `extents`. dtype, smem, tile:
+        as of `loads`."""
         raise NotImplementedError
 
 
@@ -66,7 +73,9 @@ def tensor_of(array, mode, dtype=None):
 
 
 def contiguous(array):
-    """Give the mode, 0 or 1 of the last two, along which an array's elements follow one another."""
+    """Give the mode, 0 or 1 of the last two, along which an array's elements, or a source's, follow one another."""
+    if isinstance(array, Source):
+        return array.mode
     t = view(array)
     return int(cute.leading_dim(t.shape[-2:], t.stride[-2:]))
 
@@ -75,7 +84,7 @@ def operand(array, dtype):
     """Make a tensor of an array with run-time extents, the batch last, and give its contiguous mode too. dtype: what
     its elements are taken for, of the same width. A `Source` is given as it is."""
     if isinstance(array, Source):
-        return array, 1
+        return array, array.mode
     mode, batch = contiguous(array), len(array.shape) - 2
     t = tensor_of(array, mode + batch, dtype)  # Numba's arrays say int16
     if batch:

@@ -103,6 +103,15 @@ def loads(t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, ext
     return atom, cover(coordinates, *extents)
 
 
+def stores(t: Any, dtype: Any, smem: Any, piece: tuple[int, int], extents: tuple[int, int]) -> Any:
+    """Give the TMA atom that stores pieces of C, and its coordinates. t, dtype: C's, of `operand`. smem: of a piece in
+    shared memory. piece, extents: as of `loads`."""
+    if isinstance(t, Source):
+        return t.stores(dtype, smem, piece, extents)
+    atom, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), t, smem, piece)
+    return atom, cover(coordinates, *extents)
+
+
 class Pieces(NamedTuple):
     """What a tile of C leaves in. columns: of a piece, whose rows are 64. number: of those that each warpgroup
     makes. slots, stages: in shared memory."""
@@ -168,12 +177,11 @@ def arguments(
     tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
     tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
     tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
-    tma_c, mC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), tC, c_piece, piece)
+    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
     load = cpasync.CopyBulkTensorTileG2SOp()
     tma_d, mD = (
         (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
     )
-    mC = cover(mC, rows, columns // spread)
     mD = None if like is None else cover(mD, rows, columns // spread)
     layers = splits if batches == 1 else cute.Int32(batches * splits)
     tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), layers)
@@ -238,7 +246,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
+    turns = (False, True) if spread == 1 and c_width == 16 and not isinstance(c, Source) else (False,)
     for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns):
         cut = Plan(tile_n, sharers, parts, splits, turned)
         m, n = rows_first(c, turned)
