@@ -200,7 +200,7 @@ def gemm(
     gC = tiles_of(mC, (64, store_n))
     tAsA, tAgA = partition(tma_a, sA, gA)
     tBsB, tBgB = partition(tma_b, sB, gB, sharer, sharers)
-    k_tiles = tAgA.shape[2]
+    k_tiles = cute.size(tAgA, mode=[2])
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
     tile_pieces = own_pieces * parts
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)

@@ -34,6 +34,26 @@ class Loose(NamedTuple):
         return self._replace(shape=tuple(self.shape[x] for x in order), strides=tuple(self.strides[x] for x in order))
 
 
+class Source:
+    """A matrix with a way of its own to shared memory, or from there, as `dense.py` takes it. A subclass has `shape`,
+    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous."""
+
+    shape: tuple[int, int]
+    mode = 1
+
+    def loads(self, dtype, smem, tile, ctas, rows):
+        """Make the TMA atom that loads an operand's tiles, and its coordinates: (rows, K), K perhaps of several modes,
+        whose tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in
+        shared memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must
+        have."""
+        raise NotImplementedError
+
+    def stores(self, dtype, smem, tile, extents):
+        """Make the TMA atom that stores a result's pieces, and its coordinates, of such `extents`. dtype, smem, tile:
+        as of `loads`."""
+        raise NotImplementedError
+
+
 def view(array, align=None):
     """Make a tensor of an array as it lies, or of a `Loose` one. array: it begins at a multiple of `align` bytes, or of
     those of an element."""
@@ -53,14 +73,18 @@ def tensor_of(array, mode, dtype=None):
 
 
 def contiguous(array):
-    """Give the mode, 0 or 1 of the last two, along which an array's elements follow one another."""
+    """Give the mode, 0 or 1 of the last two, along which an array's elements, or a source's, follow one another."""
+    if isinstance(array, Source):
+        return array.mode
     t = view(array)
     return int(cute.leading_dim(t.shape[-2:], t.stride[-2:]))
 
 
 def operand(array, dtype):
     """Make a tensor of an array with run-time extents, the batch last, and give its contiguous mode too. dtype: what
-    its elements are taken for, of the same width."""
+    its elements are taken for, of the same width. A `Source` is given as it is."""
+    if isinstance(array, Source):
+        return array, array.mode
     mode, batch = contiguous(array), len(array.shape) - 2
     t = tensor_of(array, mode + batch, dtype)  # Numba's arrays say int16
     if batch:
