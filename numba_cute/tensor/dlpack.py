@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..seam import CuteError
+from ..seam.dltensor import DLTensor
 
 
 @dataclass(frozen=True)
@@ -96,23 +97,6 @@ def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: An
             f"from_dlpack: strides {tuple(strides)} bytes are not multiples of {dtype}'s {dtype.bytes} bytes"
         )
     return ArrayInfo(dtype, int(address), tuple(map(int, shape)), tuple(int(d) // dtype.bytes for d in strides), owner)
-
-
-class DLTensor(ctypes.Structure):
-    """dlpack.h, DLTensor; it stands at the start of a DLManagedTensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
 
 
 class _Versioned(ctypes.Structure):

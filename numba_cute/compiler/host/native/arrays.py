@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import seam
 from ....seam.constexpr import Constexpr
-from ....tensor.dlpack import DLTensor
+from ....seam.dltensor import DLTensor
 from ...bridge import tree
 from . import words
 
