@@ -10,7 +10,8 @@ import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
-from .plan import Lengths, Options, arguments
+from .plan import Lengths, Options, arguments, best_splits, joining, room
+from .split import MOST_SPLITS
 
 __all__ = ["flash_attention"]
 
@@ -33,6 +34,28 @@ class Launches:
     def __init__(self) -> None:
         self.known: OrderedDict[Any, Any] = OrderedDict()
         self.counters: dict[Any, Any] = {}
+        self.splits: OrderedDict[Any, int] = OrderedDict()
+
+    def best_splits(self, q, k, v, options, lengths):
+        """How many CTAs share a tile's keys, by the shapes alone."""
+        pages = lengths.pages
+        whole = tuple(x is None for x in lengths), None if pages is None else pages.shape
+        key = (
+            q.device,
+            q.dtype,
+            q.shape,
+            k.shape,
+            v.shape,
+            whole,
+            lengths.cu_q is not None and lengths.cu_q.shape,
+            options,
+        )
+        found = self.splits.get(key)
+        if found is None:
+            while len(self.splits) >= MOST:
+                self.splits.popitem(last=False)
+            found = self.splits[key] = best_splits(q, k, v, options, lengths, entry.multiprocessors(q))
+        return found
 
     def counter(self, device: Any, stream: int) -> Any:
         """The number of tiles drawn by launches on a stream, one after the other."""
@@ -45,24 +68,31 @@ class Launches:
     def __call__(self, q, k, v, o, lse, options, lengths, sink, aux=()):
         torch = entry.pytorch()
         stream = torch.cuda.current_stream(q.device).cuda_stream
+        splits = options.splits or self.best_splits(q, k, v, options, lengths)
+        options = options._replace(splits=splits)
+        work = q.new_empty(room(q, v, splits), dtype=torch.float32) if splits > 1 else None
         places = [None if t is None else (t.data_ptr(), t.shape, t.stride(), t.dtype) for t in
-                  (q, k, v, o, lse, *lengths, sink)]  # fmt: skip
+                  (q, k, v, o, lse, *lengths, sink, work)]  # fmt: skip
         kept = not any(torch.is_tensor(x) for x in aux)  # a launch would keep the caller's tensors alive
         numbers = tuple((type(x), getattr(x, "dtype", None), getattr(x, "value", x)) for x in aux) if kept else None
         key = (stream, q.device, options, numbers, *places)
-        launch = self.known.get(key) if kept else None
-        if launch is None:
+        ready = self.known.get(key) if kept else None
+        if ready is None:
             counter = self.counter(q.device, stream)
-            kernel, args, grid, block = arguments(
-                q, k, v, o, lse, counter, entry.multiprocessors(q), options, lengths, sink, aux
-            )
-            launch = cute.launch(kernel, grid=grid, block=block, stream=stream).prepare(*args)
+            todo = [arguments(q, k, v, o, lse, counter, entry.multiprocessors(q), options, lengths, sink, aux, work)]
+            if work is not None:
+                todo.append(joining(q, v, o, lse, options, lengths, sink, work))
+            ready = [
+                cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=i > 0).prepare(*args)
+                for i, (kernel, args, grid, block) in enumerate(todo)
+            ]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
             if kept:
-                self.known[key] = launch
+                self.known[key] = ready
         with torch.cuda.device(q.device):
-            launch()
+            for launch in ready:
+                launch()
 
 
 LAUNCHES = Launches()
@@ -117,7 +147,7 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
     return (*q.shape[:-1], dv), lse
 
 
-def chosen(causal, window, softcap, score, scale, d):
+def chosen(causal, window, softcap, score, scale, d, splits):
     """The window's sides, and the scale, as options say; refuses those that do not fit."""
     if causal and window[1] is not None:
         raise CuteError(
@@ -131,6 +161,8 @@ def chosen(causal, window, softcap, score, scale, d):
         raise CuteError(f"{WHAT}: softcap is {softcap}, and score is given: let the function bend its scores")
     if softcap is not None and not softcap > 0:
         raise CuteError(f"{WHAT}: softcap {softcap} must be positive, or None")
+    if type(splits) is not int or not 0 <= splits <= MOST_SPLITS:
+        raise CuteError(f"{WHAT}: num_splits is {splits!r}; it must be 1 to {MOST_SPLITS}, or 0 for what is best")
     scale = 1 / math.sqrt(d) if scale is None else scale
     if not scale > 0:
         raise CuteError(f"{WHAT}: scale {scale} must be positive")
@@ -169,11 +201,19 @@ def with_gradients() -> Any:
     return Attention
 
 
+def see_nothing(o, lse, sink):
+    """Write the results of queries where there are no keys."""
+    o.zero_()
+    lse.fill_(-math.inf)
+    if sink is not None:
+        lse.copy_(sink[:, None].expand(lse.shape))
+
+
 def flash_attention(
     q: Any, k: Any, v: Any, *, causal: bool = False, window: tuple[int | None, int | None] = (None, None),
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
-    seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None,
+    seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
 ) -> Any:  # fmt: skip
     """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
     PyTorch knows its gradients.
@@ -191,14 +231,28 @@ def flash_attention(
     d), and these the pages of each sequence. What lies in k and v behind a sequence's last key, as far as its last tile
     reaches, must be finite.
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
-    rows) of sequences. out: where to write the result.
+    rows) of sequences. out: where to write the result. num_splits: CTAs that share the keys of some queries, so that
+    few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
+    It changes the last bits; with the same number the result is the same each time.
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1])
+    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
     shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
     if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
-        others = (left, right or None, score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out)
+        others = (
+            left,
+            right or None,
+            score,
+            softcap,
+            sink,
+            cu_seqlens_q,
+            cu_seqlens_k,
+            seqused_k,
+            page_table,
+            out,
+            num_splits or None,
+        )
         check_gradients(others, {q.shape[-1], v.shape[-1]})
         o, lse = with_gradients().apply(q, k, v, right == 0, scale)
         return (o, lse) if return_lse else o
@@ -208,13 +262,10 @@ def flash_attention(
     lse = q.new_empty(lse_shape, dtype=entry.pytorch().float32)
     if softcap is not None:
         score, aux = capped, (cute.Float32(softcap),)
-    options = Options(scale, left, right, score, max_seqlen_q)
+    options = Options(scale, left, right, score, max_seqlen_q, splits=num_splits or None)
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
-    if not k.numel():  # nobody sees a key
-        o.zero_()
-        lse.fill_(-math.inf)
-        if sink is not None:
-            lse.copy_(sink[:, None].expand(lse.shape))
+    if not k.numel():
+        see_nothing(o, lse, sink)
     elif o.numel():
         LAUNCHES(q, k, v, o, lse, options, lengths, sink, aux)
     return (o, lse) if return_lse else o

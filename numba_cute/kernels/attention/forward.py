@@ -18,7 +18,7 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
-from . import masks, output, softmax
+from . import masks, output, softmax, split
 from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
 TURN = 1  # the first of the named barriers by which warpgroups take turns
@@ -65,7 +65,7 @@ class Form(NamedTuple):
     @property
     def registers(self):
         """Of a thread of the producer's warpgroup, and of the others."""
-        return (24, 240) if self.groups == 2 else (32, 160)
+        return {1: (128, 240), 2: (24, 240), 3: (32, 160)}[self.groups]
 
     @property
     def chunk(self):
@@ -131,9 +131,17 @@ def make_kernel(form):
         return cute.domain_offset((first, 0), tensor)
 
     @cuda.jit
-    def blocks_of(m, queries, keys, left, right):
-        """The blocks of keys that the queries of tile m see: the first, the one after the last, and which of them all
-        queries see whole: the first, and the one after the last."""
+    def tile_of(index, tiles_m, heads, batch, section, splits):
+        """The tile that comes `index`-th, and which part of its keys."""
+        m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+        if cute.const_expr(splits is None):
+            return m, head, b, 0
+        return m // splits, head, b, m % splits
+
+    @cuda.jit
+    def blocks_of(m, queries, keys, left, right, part, splits):
+        """The blocks of keys that the queries of tile m see, or a part of them: the first, the one after the last, and
+        which of them all queries see whole: the first, and the one after the last."""
         shift = keys - queries
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
         begin, end, whole_begin, whole_end = 0, keys, 0, keys
@@ -143,6 +151,8 @@ def make_kernel(form):
             begin, whole_begin = max(0, first - left), max(0, last - left)
         begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
         whole_begin, whole_end = (whole_begin + tile_n - 1) // tile_n, whole_end // tile_n
+        if cute.const_expr(splits is not None):
+            begin, end = split.part_of(begin, end, part, splits)
         end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
         return begin, end, whole_begin, whole_end
 
@@ -213,32 +223,37 @@ def make_kernel(form):
         return index + ctas, seen
 
     @cuda.jit
-    def seek(index, seen, tickets, told, cu_q, queries, tiles, ctas, tiles_m, heads, batch, section):
+    def seek(index, seen, tickets, told, cu_q, queries, splits, tiles, ctas, tiles_m, heads, batch, section):
         """From tile `index` on, the first that has queries, as `following` gives it; if none has, `tiles` or more."""
         if cute.const_expr(cu_q is not None):
             while index < tiles:
-                m, _, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                m, _, b, _ = tile_of(index, tiles_m, heads, batch, section, splits)
                 if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
                     break
                 index, seen = following(index, seen, tickets, told, ctas)
         return index, seen
 
     @cuda.jit
-    def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row):
+    def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
         """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
         own_b = 0 if cu_q is not None else b
+        place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
             query, own_head = row_of(m * tile_m + row, r, head)
             there = query < rows
-            output.store_row(rO, r, mO[first + min(query, rows - 1), None, own_head, own_b], there, dtype)
+            own_row = mO[first + min(query, rows - 1), None, own_head, place]
+            if cute.const_expr(splits is None):
+                output.store_row(rO, r, own_row, there, dtype)
+            elif there:
+                split.store_row(rO, r, own_row)
             if there and arch.lane_idx() % 4 == 0:
-                mL[first + query, own_head, own_b] = lse[r]
+                mL[first + query, own_head, place] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, queries,
+        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, queries,
         keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
@@ -277,6 +292,9 @@ def make_kernel(form):
         pipeline.pipeline_init_wait((cluster, 1))
 
         tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
+        if cute.const_expr(splits is not None):
+            tiles_m *= splits
+            arch.griddepcontrol_launch_dependents()  # what joins the parts
         tiles = tiles_m * heads * batch
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
@@ -286,12 +304,12 @@ def make_kernel(form):
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
                 given, drawn = cute.Int32(0), cute.Int32(0)
                 while index < tiles:
-                    m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
                     if m * cluster * tile_m < rows_q * pack:
                         m = m * cluster + rank
-                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right)
+                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                         kv_head = head // heads_of_tile
                         own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
                         gQ = cute.local_tile(
@@ -331,9 +349,9 @@ def make_kernel(form):
                         )
                         stage = loads_k.acquire_and_advance()
                         load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
-                        for part in range(groups):
+                        for part_of_q in range(groups):
                             stage = loads_q.acquire_and_advance()
-                            at = m * groups + part
+                            at = m * groups + part_of_q
                             cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
                         for i in range(1, end - begin):
                             stage = loads_k.acquire_and_advance()
@@ -383,7 +401,7 @@ def make_kernel(form):
             for _ in range(w):
                 full_q.advance()
             order = tiles, ctas, tiles_m, heads, batch, section
-            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, *order)
+            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, *order)
             if index < tiles:
                 stage_k, tile = full_k.wait_and_advance(), full_q.wait()
                 if cute.const_expr(turns):
@@ -395,11 +413,11 @@ def make_kernel(form):
                 warpgroup.wait_group(0)
                 stage_k.release()
                 while True:
-                    m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
                     _, rows_q = sequence(cu_q, None, b, queries)
                     _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
-                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
+                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                     begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = m * tile_m + row
                     for r in cute.range_constexpr(2):
@@ -453,7 +471,7 @@ def make_kernel(form):
                         full_q.advance()
                     blocks = end - begin
                     index, seen = following(index, seen, tickets, told, ctas)
-                    index, seen = seek(index, seen, tickets, told, cu_q, queries, *order)
+                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, *order)
                     if index >= tiles:
                         break
 
@@ -470,7 +488,7 @@ def make_kernel(form):
                         next_one.arrive()
                     warpgroup.wait_group(1)
                     stage_v.release()
-                    leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row)
+                    leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
                     warpgroup.wait_group(0)
                     stage_k.release()
 
@@ -479,7 +497,7 @@ def make_kernel(form):
                 multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
                 warpgroup.wait_group(0)
                 stage_v.release()
-                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row)
+                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival
