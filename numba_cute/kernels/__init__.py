@@ -13,6 +13,9 @@ from ..seam import facade as _facade, names as _names
 _FOUND_IN: dict[str, str] = {
     "attention_backward": "attention.gradients",
     "blockscaled_gemm": "gemm.blockscaled",
+    "conv1d": "conv.entry",
+    "conv2d": "conv.entry",
+    "conv3d": "conv.entry",
     "cross_entropy": "rows.softmax",
     "flash_attention": "attention.entry",
     "grouped_gemm": "gemm.grouped",

@@ -163,6 +163,24 @@ def make_kernel(form):
         warpgroup.commit_group()
 
     @cuda.jit
+    def following(index, seen, tickets, told, ctas):
+        """The number of the CTA's next tile, and how many of which it was told."""
+        if cute.const_expr(draws):
+            return next_told(tickets, told, seen), seen + 1
+        return index + ctas, seen
+
+    @cuda.jit
+    def seek(index, seen, tickets, told, cu_q, queries, splits, tiles, ctas, tiles_m, heads, batch, section):
+        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `tiles` or more."""
+        if cute.const_expr(cu_q is not None):
+            while index < tiles:
+                m, _, b, _ = tile_of(index, tiles_m, heads, batch, section, splits)
+                if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
+                    break
+                index, seen = following(index, seen, tickets, told, ctas)
+        return index, seen
+
+    @cuda.jit
     def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
         """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
@@ -170,15 +188,14 @@ def make_kernel(form):
         place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            query, own_head, exists = row_of(m * tile_m + row, r, head)
-            exists = exists and query < rows
+            query, own_head, there = row_of(m * tile_m + row, r, head)
+            there = there and query < rows
+            own_row = mO[first + min(query, rows - 1), None, own_head, place]
             if cute.const_expr(splits is None):
-                words = output.words_of(rO, r, result)
-                if exists:
-                    output.store_words(words, mO[first + query, None, own_head, place])
-            elif exists:
-                split.store_row(rO, r, mO[first + query, None, own_head, place])
-            if exists and arch.lane_idx() % 4 == 0:
+                output.store_row(rO, r, own_row, there, result)
+            elif there:
+                split.store_row(rO, r, own_row)
+            if there and arch.lane_idx() % 4 == 0:
                 mL[first + query, own_head, place] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
@@ -331,30 +348,31 @@ def make_kernel(form):
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             for _ in range(w):
                 full_q.advance()
-            seen = cute.Int32(0)
-            while index < tiles:
-                m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
-                _, rows_q = sequence(cu_q, None, b, queries)
-                _, rows_k = sequence(cu_k, used, b, keys)
-                if m * cluster * tile_m < rows_q * pack:
+            order = tiles, ctas, tiles_m, heads, batch, section
+            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, *order)
+            if index < tiles:
+                stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                if cute.const_expr(turns):
+                    mine.arrive_and_wait()
+                warpgroup.fence()
+                multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                if cute.const_expr(turns):
+                    next_one.arrive()
+                warpgroup.wait_group(0)
+                stage_k.release()
+                while True:
+                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
+                    _, rows_q = sequence(cu_q, None, b, queries)
+                    _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
                     begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                    begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = m * tile_m + row
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
-
-                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
-                    if cute.const_expr(turns):
-                        mine.arrive_and_wait()
-                    warpgroup.fence()
-                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
-                    if cute.const_expr(turns):
-                        next_one.arrive()
-                    warpgroup.wait_group(0)
-                    stage_k.release()
-                    if end - begin == 1:
-                        full_q.release()
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
+                    if end - begin == 1:
+                        full_q.release()
                     if cute.const_expr(score is not None):
                         change(scores, end - 1, place, column, b, head, aux, own_scale)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
@@ -368,8 +386,9 @@ def make_kernel(form):
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
                         warpgroup.fence()
-                        multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                        multiply_scores(tQ, tK, rS, full_q.state.index, stage_k.index)
                         stage_v = full_v.wait_and_advance()
+                        warpgroup.fence()
                         multiply_values(rP, tV, rO, stage_v.index, i > 1)
                         if cute.const_expr(turns == 1):
                             next_one.arrive()
@@ -394,11 +413,6 @@ def make_kernel(form):
                         if moved:
                             softmax.scale_rows(rO, factor)
 
-                    for _ in cute.range_constexpr(groups):
-                        full_q.advance()
-                    stage_v = full_v.wait_and_advance()
-                    warpgroup.fence()
-                    multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
                             _, own_head, _ = row_of(place, r, head)
@@ -408,14 +422,37 @@ def make_kernel(form):
                     if cute.const_expr(by_v is not None):
                         for r in cute.range_constexpr(2):
                             factor[r] *= by_v[b, head // heads_of_tile]
-                    warpgroup.wait_group(0)
+                    for _ in cute.range_constexpr(groups):
+                        full_q.advance()
+                    blocks = end - begin
+                    index, seen = following(index, seen, tickets, told, ctas)
+                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, *order)
+                    if index >= tiles:
+                        break
+
+                    # the last P V, and the first Q K^T of the next tile, beside which O leaves
+                    stage_v = full_v.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                    if cute.const_expr(turns):
+                        mine.arrive_and_wait()
+                    warpgroup.fence()
+                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    if cute.const_expr(turns):
+                        next_one.arrive()
+                    warpgroup.wait_group(1)
                     stage_v.release()
                     leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
-                if cute.const_expr(draws):
-                    index = next_told(tickets, told, seen)
-                    seen += 1
-                else:
-                    index += ctas
+                    warpgroup.wait_group(0)
+                    stage_k.release()
+
+                stage_v = full_v.wait_and_advance()
+                warpgroup.fence()
+                multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                warpgroup.wait_group(0)
+                stage_v.release()
+                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival

@@ -20,11 +20,11 @@ def leave_out(scores, first_column, begin, end):
     thread's first one is. begin, end: columns of the tile, of each row; `begin` may be None.
     """
     for r in cute.range_constexpr(2):
-        low = end[r] - first_column
+        low = cute.Int32(end[r] - first_column)
         for i in cute.range_constexpr(cute.size(scores, mode=[1])):
             column = i // 2 * 8 + i % 2
             if column >= low:
                 scores[r, i] = -math.inf
             if cute.const_expr(begin is not None):
-                if column < begin[r] - first_column:
+                if column < cute.Int32(begin[r] - first_column):
                     scores[r, i] = -math.inf

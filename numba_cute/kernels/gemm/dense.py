@@ -20,6 +20,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
+from .output import Pieces, of_warpgroup, partition
+
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
@@ -196,13 +198,9 @@ def gemm(
     gA = tiles_of(mA, (TILE_M, tile_k))
     gB = tiles_of(mB, (tile_n, tile_k))
     gC = tiles_of(mC, (64, store_n))
-    tAsA, tAgA = cpasync.tma_partition(
-        tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
-    )
-    tBsB, tBgB = cpasync.tma_partition(
-        tma_b, sharer, cute.make_layout(sharers), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
-    )
-    k_tiles = tAgA.shape[2]
+    tAsA, tAgA = partition(tma_a, sA, gA)
+    tBsB, tBgB = partition(tma_b, sB, gB, sharer, sharers)
+    k_tiles = cute.size(tAgA, mode=[2])
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
     tile_pieces = own_pieces * parts
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
@@ -235,17 +233,12 @@ def gemm(
             producer.tail()
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
-            sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
-            tCsC, tCgC = cpasync.tma_partition(
-                tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-            )
+            sC_group = of_warpgroup(sC, group)
+            tCsC, tCgC = partition(tma_c, sC_group, gC)
             lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
             matrix = None
             if cute.const_expr(tma_d is not None):
-                gD = tiles_of(mD, (64, store_n))
-                matrix = cpasync.tma_partition(
-                    tma_d, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gD, 0, 2)
-                )
+                matrix = partition(tma_d, sC_group, tiles_of(mD, (64, store_n)))
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
             if group == 1:
                 state.advance()
@@ -296,9 +289,7 @@ def gemm(
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
+        own = Pieces.create(store, tiled_mma, sC, cute.Int32(tidx - 128))
         tCsD = piece_mma.get_slice(cute.Int32(tidx - 128)).partition_C(sC)
         sums_of_piece = store_n * epilogue.spread // 2  # of this thread
         all_sums = cute.make_tensor(acc.iterator, cute.make_layout((sums_of_piece, tile_pieces)))
@@ -359,11 +350,10 @@ def gemm(
                     column = tile_pieces * n + part * own_pieces + piece
                     place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
                     made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
-                    tRS_rC.store(made.to(c_dtype))
+                    own.hold(made)
                     if cute.const_expr(tma_d is not None):
                         arch.sync_warp()  # all lanes have read what is overwritten
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % slots])
-                    arch.fence_proxy("async.shared", space="cta")
+                    own.put(piece % slots)
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()

@@ -15,8 +15,8 @@ import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
-from .arrays import tensor_of
 from .hook import Hook, Matrix, Number, Result, Step, Vector
+from .operands import view
 
 TURNED = {"rows": "columns", "columns": "rows", "all": "all", "both": "both"}
 
@@ -200,7 +200,7 @@ def _result(x: Given, turned: bool) -> Result:
 
 def _values(x: Given) -> Any:
     """The tensor with run-time extents, the batch last."""
-    t = tensor_of(x.tensor)
+    t = view(x.tensor)
     if x.along == "all" or not cute.rank(t):
         return cute.make_tensor(t.iterator, cute.make_layout(1))
     t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=list(range(cute.rank(t)))[::-1]))

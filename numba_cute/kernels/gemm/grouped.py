@@ -37,12 +37,13 @@ from .operands import (
     most_clusters,
     tensor_of,
 )  # fmt: skip
+from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import mma_op, smem_layout
 
 if TYPE_CHECKING:
     import torch
 
-TILE_M, ROW, STORE_ROWS = 128, 128, 64  # ROW bytes along K, or of a piece of the output: one swizzle
+TILE_M, ROW = 128, 128  # ROW bytes along K, or of a piece of the output: one swizzle
 STAGES, STORE_STAGES, PLACES = 4, 2, 2
 KINDS = ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2")
 
@@ -125,17 +126,13 @@ def grouped(
         arch.setmaxregister_decrease(PRODUCER_REGISTERS)
         if warp_idx == 0:
             gB = cute.local_tile(mB, (tile_n, tile_k), (None, None, None))
-            tBsB, tBgB = cpasync.tma_partition(
-                tma_b, rank_m, cute.make_layout(cluster_m), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
-            )
+            tBsB, tBgB = partition(tma_b, sB, gB, rank_m, cluster_m)
             while True:
                 group, _, row, n = hear(told, places)
                 if group < 0:
                     break
                 gA = cute.local_tile(cute.domain_offset((row, 0), mA), (TILE_M, tile_k), (0, None))
-                tAsA, tAgA = cpasync.tma_partition(
-                    tma_a, rank_n, cute.make_layout(cluster_n), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
-                )
+                tAsA, tAgA = partition(tma_a, sA, gA, rank_n, cluster_n)
                 for k in range(tBgB.shape[2]):
                     stage = producer.acquire_and_advance()
                     cute.copy(
@@ -166,16 +163,9 @@ def grouped(
         # How the accumulators leave, in pieces of 64 x ROW bytes: registers -> shared memory -> (TMA) -> C
         store_n = 8 * ROW // c_dtype.width
         stores_of_tile = tile_n // store_n
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
-        sC_group = cute.local_tile(sC, (STORE_ROWS, store_n), (group, 0))
-        stores = pipeline.PipelineTmaStore.create(
-            num_stages=STORE_STAGES, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
-        )
-        together = pipeline.NamedBarrier(1 + group, 128)
-        stores_issuer = warp_idx % 4 == 0
+        sums = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        sC_group = of_warpgroup(sC, group)
+        stores = Stores.create(store, tiled_mma, sC, cute.Int32(tidx - 128), group, warp_idx % 4 == 0)
 
         while True:
             expert, end, row, n = hear(told, places)
@@ -196,23 +186,14 @@ def grouped(
                 gC = cute.local_tile(
                     cute.domain_offset((STORE_ROWS - left, 0, row + left), mC), (STORE_ROWS, store_n), (0, None, 0)
                 )
-                tCsC, tCgC = cpasync.tma_partition(
-                    tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-                )
+                tCsC, tCgC = partition(tma_c, sC_group, gC)
                 for piece in cute.range_constexpr(stores_of_tile):
-                    tRS_rC.store(pieces[None, piece].load().to(c_dtype))
-                    if stores_issuer:
-                        stores.producer_acquire()  # the buffer has been read by the store before the last
-                    together.arrive_and_wait()
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % STORE_STAGES])
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    if stores_issuer:
-                        cute.copy(tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, stores_of_tile * n + piece])
-                        stores.producer_commit()
+                    slot = piece % STORE_STAGES
+                    there = tCgC[None, stores_of_tile * n + piece]
+                    stores.put(sums[None, piece].load(), slot, tma_c, tCsC[None, slot], there)
             else:  # these rows are another group's
                 multiply.nothing(consumer, k_tiles)
-        stores.producer_tail()
+        stores.tail()
 
 
 class Cut(NamedTuple):

@@ -12,15 +12,15 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from .arrays import Loose
 from .dense import THREADS
 from .epilogue import Epilogue
+from .operands import Loose
 from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan
 
 MOST = 1024  # launches that are remembered
 OPERANDS = ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8")
 RESULT_TYPES = ("bfloat16", "float16", "float32")
-_known: dict[Any, Callable[[], None]] = {}
+known: dict[Any, Callable[[], None]] = {}
 
 
 def _on_host(sums: int, counts: int) -> tuple[Any, Any]:
@@ -107,16 +107,19 @@ def matmul(
     result = _result(a, b, epilogue, out, out_dtype)
     given = epilogue.given if epilogue else []
     stream = entry.pytorch().cuda.current_stream().cuda_stream
-    key = _key(a), _key(b), _key(result), epilogue and epilogue.key(_key), cut, stream
-    launch = _known.get(key)
+    key = key_of(a), key_of(b), key_of(result), epilogue and epilogue.key(key_of), cut, stream
+    launch = known.get(key)
     if launch is None:
         _check(a, b, result, given)
-        launch = _remembered(key, a, b, result, epilogue, cut)
+        dtype = operands_of(a)
+        ours = epilogue.moved(loose) if epilogue else None
+        launch = remembered(key, loose(a), loose(b.mT), loose(result), dtype, ours, cut)
     launch()
     return result
 
 
-def _key(t: Any) -> Any:
+def key_of(t: Any) -> Any:
+    """Say where a tensor lies, and what it is. t: the tensor."""
     return t.data_ptr(), t.dtype, t.shape, t.stride(), t.device.index
 
 
@@ -175,20 +178,26 @@ def _check(a: Any, b: Any, c: Any, given: list[Any]) -> None:
         x.check(c)
 
 
-def _remembered(key: Any, a: Any, b: Any, c: Any, epilogue: Epilogue | None, cut: Plan | None) -> Callable[[], None]:
-    """Prepare a launch, and remember it by where its tensors lie, which it does not keep."""
-    dtype = cute.TFloat32 if entry.type_name(a) == "float32" else entry.element_type(a)
-    c_dtype = entry.element_type(c)
-    x, y, z = loose(a), loose(b.mT), loose(c)
-    ours = epilogue.moved(loose) if epilogue else None
-    cut = cut or plan(z, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
+def operands_of(t: Any) -> Any:
+    """Say as what a tensor's elements are multiplied: float32 as TF32. t: the tensor."""
+    return cute.TFloat32 if entry.type_name(t) == "float32" else entry.element_type(t)
+
+
+def remembered(
+    key: Any, a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None, cut: Plan | None, read: int | None = None
+) -> Callable[[], None]:
+    """Prepare a launch, and remember it by where its tensors lie, which it does not keep.
+
+    key: ends with the stream. a, b, c, dtype, epilogue: as of `arguments`, of `Loose` tensors. cut: a Plan, or None
+    for what the model finds. read: as of `modelled`."""
+    cut = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c.dtype.width, read=read)
     most = utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts)
-    scratch = _on_device(c.device) if cut.splits > 1 else None
-    args, grid = arguments(x, y, z, dtype, most, cut, ours, scratch, c_dtype)
+    scratch = _on_device(entry.pytorch().device("cuda")) if cut.splits > 1 else None
+    args, grid = arguments(a, b, c, dtype, most, cut, epilogue, scratch, c.dtype)
     launch = cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True, stream=key[-1]).prepare(*args)
-    if len(_known) >= MOST:  # the oldest
-        _known.pop(next(iter(_known)), None)
-    _known[key] = launch
+    if len(known) >= MOST:  # the oldest
+        known.pop(next(iter(known)), None)
+    known[key] = launch
     return launch  # type: ignore[no-any-return]
 
 

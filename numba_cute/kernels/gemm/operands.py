@@ -18,13 +18,78 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 ADDRESSES = 256  # sets of tensors whose atoms one launch remembers
 
 
+class Loose(NamedTuple):
+    """An array on the device by where it lies: what is made of it does not keep it alive. address: bytes. shape,
+    strides: in elements. dtype: the element type, of this library."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Any
+
+    def swapaxes(self, i, j):
+        """Exchange two modes. i, j: which."""
+        order = list(range(len(self.shape)))
+        order[i], order[j] = order[j], order[i]
+        return self._replace(shape=tuple(self.shape[x] for x in order), strides=tuple(self.strides[x] for x in order))
+
+
+class Source:
+    """A matrix with a way of its own to shared memory, or from there, as `dense.py` takes it. A subclass has `shape`,
+    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous."""
+
+    shape: tuple[int, int]
+    mode = 1
+
+    def loads(self, dtype, smem, tile, ctas, rows):
+        """Make the TMA atom that loads an operand's tiles, and its coordinates: (rows, K), K perhaps of several modes,
+        whose tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in
+        shared memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must
+        have."""
+        raise NotImplementedError
+
+    def stores(self, dtype, smem, tile, extents):
+        """Make the TMA atom that stores a result's pieces, and its coordinates, of such `extents`. dtype, smem, tile:
+        as of `loads`."""
+        raise NotImplementedError
+
+
+def view(array, align=None):
+    """Make a tensor of an array as it lies, or of a `Loose` one. array: it begins at a multiple of `align` bytes, or of
+    those of an element."""
+    if not isinstance(array, Loose):
+        return from_dlpack(array, assumed_align=align)
+    there = cute.make_ptr(array.dtype, array.address, cute.AddressSpace.gmem, assumed_align=align)
+    return cute.make_tensor(there, cute.make_layout(array.shape or 1, stride=array.strides or 0))
+
+
 def tensor_of(array, mode, dtype=None):
-    """Make a tensor of an array, contiguous along `mode`, whose extents are known at run time. dtype: another element
-    type of the same width."""
-    t = from_dlpack(array, assumed_align=16)
-    strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(array.shape, entry.strides(array)))]
-    whole = cute.make_tensor(t.iterator, cute.make_layout(tuple(array.shape), stride=tuple(strides)))
+    """Make a tensor of an array, or of a `Loose` one, contiguous along `mode`, whose extents are known at run time.
+    dtype: another element type of the same width."""
+    t = view(array, 16)
+    strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(t.shape, t.stride))]  # as TMA wants them
+    whole = cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=tuple(strides)))
     return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or entry.element_type(array))
+
+
+def contiguous(array):
+    """Give the mode, 0 or 1 of the last two, along which an array's elements, or a source's, follow one another."""
+    if isinstance(array, Source):
+        return array.mode
+    t = view(array)
+    return int(cute.leading_dim(t.shape[-2:], t.stride[-2:]))
+
+
+def operand(array, dtype):
+    """Make a tensor of an array with run-time extents, the batch last, and give its contiguous mode too. dtype: what
+    its elements are taken for, of the same width. A `Source` is given as it is."""
+    if isinstance(array, Source):
+        return array, array.mode
+    mode, batch = contiguous(array), len(array.shape) - 2
+    t = tensor_of(array, mode + batch, dtype)  # Numba's arrays say int16
+    if batch:
+        t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 2, 0]))
+    return t, mode
 
 
 def load_atom(tensor, layout, tile, ctas=1):

@@ -13,9 +13,9 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
-from .arrays import contiguous, operand, tensor_of
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
+from .operands import Source, contiguous, load_atom, operand, view
 
 SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
@@ -94,6 +94,24 @@ def cover(coordinates: Any, *shape: Any) -> Any:
     return cute.make_tensor(coordinates.iterator, cute.make_layout((*extents, *rest), stride=coordinates.stride))
 
 
+def loads(t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...]) -> Any:
+    """Give the TMA atom that loads tiles of an operand, and its coordinates. t, dtype: of `operand`. layout: of shared
+    memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters."""
+    if isinstance(t, Source):
+        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0])
+    atom, coordinates = load_atom(t, layout, tile, ctas)
+    return atom, cover(coordinates, *extents)
+
+
+def stores(t: Any, dtype: Any, smem: Any, piece: tuple[int, int], extents: tuple[int, int]) -> Any:
+    """Give the TMA atom that stores pieces of C, and its coordinates. t, dtype: C's, of `operand`. smem: of a piece in
+    shared memory. piece, extents: as of `loads`."""
+    if isinstance(t, Source):
+        return t.stores(dtype, smem, piece, extents)
+    atom, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), t, smem, piece)
+    return atom, cover(coordinates, *extents)
+
+
 class Pieces(NamedTuple):
     """What a tile of C leaves in. columns: of a piece, whose rows are 64. number: of those that each warpgroup
     makes. slots, stages: in shared memory."""
@@ -152,22 +170,18 @@ def arguments(
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
     piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
 
-    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    load_b = load if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    stage = (None, None, 0)
-    tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, tile_k))
-    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
-    tma_b, mB = cpasync.make_tiled_tma_atom(load_b, tB, cute.slice_(b_layout, stage), (tile_n, tile_k), sharers)
-    tma_c, mC = cpasync.make_tiled_tma_atom(store, tC, c_piece, piece)
-    tma_d, mD = (
-        (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
-    )
-
     (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 else 1
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
     across = columns if spread == 1 else (8, 2, cute.Int32(columns // 16))
-    mA, mB, mC = cover(mA, rows, k), cover(mB, across, k), cover(mC, rows, columns // spread)
+    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
+    tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
+    tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
+    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
+    load = cpasync.CopyBulkTensorTileG2SOp()
+    tma_d, mD = (
+        (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
+    )
     mD = None if like is None else cover(mD, rows, columns // spread)
     layers = splits if batches == 1 else cute.Int32(batches * splits)
     tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), layers)
@@ -197,10 +211,10 @@ def memory_of(scratch: Any, tiles: tuple[int, ...], cut: Plan, dtype: Any) -> tu
     """Make the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
     count, fours = math.prod(tiles), cut.tile_n // cut.parts // 8
     sums, counts = scratch(count * cut.splits * fours * 1024, count)
-    words = cute.recast_ptr(tensor_of(sums, 16).iterator, dtype=sums_of(dtype))
+    words = cute.recast_ptr(view(sums, 16).iterator, dtype=sums_of(dtype))
     partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(count))))
     layout = cute.make_layout(tuple(cute.Int32(x) for x in tiles))
-    return partials, cute.make_tensor(tensor_of(counts).iterator, layout)
+    return partials, cute.make_tensor(view(counts).iterator, layout)
 
 
 def sums_of(dtype: Any) -> Any:
@@ -232,7 +246,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
+    turns = (False, True) if spread == 1 and c_width == 16 and not isinstance(c, Source) else (False,)
     for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns):
         cut = Plan(tile_n, sharers, parts, splits, turned)
         m, n = rows_first(c, turned)
@@ -246,9 +260,9 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     return found
 
 
-def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
+def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, read: int | None = None) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
-    one of C."""
+    one of C. read: bytes of the operands, if they are no plain matrices."""
     m, n = rows_first(c, cut.turned)
     n, batches = n * spread, c.shape[0] if len(c.shape) == 3 else 1
     tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
@@ -259,7 +273,7 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
     k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
     tile_bytes = (TILE_M + cut.tile_n / cut.sharers) * ROW
     each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
-    once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
+    once = ((m * k + n * k) * dtype.width / 8 * batches if read is None else read) / MEMORY
     multiply = max(rounds * k_tiles * each_k_tile, once)
     sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
     sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
@@ -267,11 +281,13 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
 
 
 def plan(
-    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None
-) -> Plan:
+    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None,
+    read: int | None = None,
+) -> Plan:  # fmt: skip
     """Choose the cut that takes the least time on so many SMs, by the model.
 
     c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
+    read: as for `modelled`.
     CuteError where K has not so many tiles."""
     spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
     if parts is not None:
@@ -280,4 +296,4 @@ def plan(
             raise CuteError(
                 f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"
             )
-    return min(found, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))
+    return min(found, key=lambda cut: modelled(cut, c, k, dtype, sms, spread, read))

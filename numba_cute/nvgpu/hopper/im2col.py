@@ -214,9 +214,9 @@ def _info(
     every = int(dims[0]) * max(1, sliced)
     need(
         _WHAT,
-        every % width == 0 or layout.product(taps) == 1,
-        f"the tile has {width} channels, which do not divide the {every} of gmem_tensor: a tile cannot go on with the "
-        "next tap; use a divisor",
+        every % width == 0 or layout.product(taps) == 1 or not sliced,
+        f"the tile has {width} channels, which do not divide the {every} of gmem_tensor's slices: a tile cannot go on "
+        "with the next tap; use a divisor",
     )
     channels, pixels = _box(tile, plain)
     need(
@@ -240,6 +240,8 @@ def _info(
     atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record, source=gmem)
     along = tuple(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))
     channel, of_channel = int(dims[0]), ScaledBasis(1, (0,))
+    if layout.product(taps) > 1 and not sliced:
+        channel = -(-channel // width) * width
     c_shape, c_stride = ((sliced, channel), (0, of_channel)) if sliced else (channel, of_channel)
     shape = (_product((*extents, dims[-1])), (c_shape, *taps))
     coords = Tensor((0, 0, *first_tap), Layout(shape, (ScaledBasis(1, (1,)), (c_stride, *along))))

@@ -58,12 +58,12 @@ def reference(xp, q, k, v, do, scale, causal):
 
 def near(got, want, size, unit, what):
     """Whether the error of a gradient is what rounding P, dS, O and the result to so few bits makes of it. size: of its
-    summands, added up as of random sign."""
-    size = size + np.abs(want)
-    error = np.abs(got - want)
-    assert not np.isnan(got).any(), f"{what}: NaN"
+    summands, added up as of random sign. Arrays of NumPy or torch."""
+    size = size + abs(want)
+    error = abs(got - want)
+    assert not (got != got).any(), f"{what}: NaN"
     assert (error <= 6 * unit * size + 1e-6).all(), f"{what}: {(error / (size + 1e-6)).max() / unit:.2f} units"
-    rms = np.sqrt((error**2).mean() / ((size**2).mean() + 1e-12))
+    rms = ((error**2).mean() / ((size**2).mean() + 1e-12)) ** 0.5
     assert rms <= 0.75 * unit, f"{what}: {rms / unit:.2f} units"
 
 
@@ -78,8 +78,8 @@ def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **opti
     shapes = [(batch, rows, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, d), (batch, rows, heads, d)]
     q, k, v, do = (aligned(s, dtype, rng.standard_normal(s, np.float32)) for s in shapes)
     scale = 1 / math.sqrt(d)
-    turned = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3)  # noqa: E731
-    o, lse, want = reference(np, *map(turned, (q, k, v, do)), scale, causal)
+    by_head = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3)  # noqa: E731
+    o, lse, want = reference(np, *map(by_head, (q, k, v, do)), scale, causal)
     o, lse = aligned(q.shape, dtype, o.transpose(0, 2, 1, 3)), aligned(lse.shape, np.float32, lse)
     results = [aligned(x.shape, dtype, math.nan) for x in (q, k, v)]
     work = working(q)
@@ -87,7 +87,7 @@ def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **opti
     for launch in todo:
         run(launch, **options)
     for got, (name, gradient, size) in zip(results, want, strict=True):
-        near(turned(got), gradient, size, UNIT[np.dtype(dtype).name], name)
+        near(by_head(got), gradient, size, UNIT[np.dtype(dtype).name], name)
 
 
 def whole(d, rows):
@@ -152,44 +152,51 @@ def test_the_consumers_hold_all_in_registers_and_never_wait_early(d, causal):
 
 
 SHAPES = [  # heads, KV heads, queries, keys
-    (1, 1, 64, 128), (2, 2, 1, 1), (2, 1, 77, 333), (3, 3, 513, 130), (8, 2, 1000, 1000), (4, 4, 2048, 2048),
+    (1, 1, 64, 128), (2, 2, 1, 1), (2, 1, 77, 333), (3, 3, 513, 130), (8, 2, 1000, 1000), (4, 4, 1500, 1500),
 ]  # fmt: skip
 
 
+def on_gpu(torch, d, dtype, heads, kv_heads, rows, keys):
+    """Random q, k, v and do of two batches."""
+    kind = getattr(torch, dtype)
+    shapes = (2, rows, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, d), (2, rows, heads, d)
+    return [torch.randn(s, device="cuda", dtype=kind) for s in shapes]
+
+
+def turned(x):
+    """In float64, with heads before rows."""
+    return x.detach().double().transpose(1, 2)
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("d", [64, 128])
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    "d, causal, dtype",
+    [(64, False, "float16"), (64, True, "bfloat16"), (128, False, "bfloat16"), (128, True, "float16")],
+)
 def test_it_is_right_on_a_gpu(d, causal, dtype):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    kind = getattr(torch, dtype)
-    for heads, kv_heads, rows, keys in SHAPES:
-        make = lambda n, h: torch.randn(2, n, h, d, device="cuda", dtype=kind)  # noqa: B023, E731
-        q, k, v, do = make(rows, heads), make(keys, kv_heads), make(keys, kv_heads), make(rows, heads)
-        turned = lambda x: x.double().transpose(1, 2)  # noqa: E731
+    for shape in SHAPES:
+        q, k, v, do = on_gpu(torch, d, dtype, *shape)
         o, lse, want = reference(torch, *map(turned, (q, k, v, do)), 1 / math.sqrt(d), causal)
-        o = o.transpose(1, 2).to(kind).contiguous()
+        o = o.transpose(1, 2).to(q.dtype).contiguous()
         got = gradients.attention_backward(do, q, k, v, o, lse.float(), causal=causal)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
-            arrays = [x.cpu().numpy() for x in (turned(mine), gradient, size)]
-            near(*arrays, UNIT[dtype], f"{name} of {rows}, {keys}")
+            near(turned(mine), gradient, size, UNIT[dtype], f"{name} of {shape}")
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("causal", [False, True])
-def test_autograd_has_the_gradients(causal):
+@pytest.mark.parametrize("d, causal", [(64, False), (128, True)])
+def test_autograd_has_the_gradients(d, causal):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    shapes = (2, 300, 4, 64), (2, 400, 2, 64), (2, 400, 2, 64)
-    given = [torch.randn(s, device="cuda", dtype=torch.bfloat16, requires_grad=True) for s in shapes]
-    do = torch.randn(shapes[0], device="cuda", dtype=torch.bfloat16)
-    turned = lambda x: x.detach().double().transpose(1, 2)  # noqa: E731
-    *_, want = reference(torch, *map(turned, (*given, do)), 1 / 8, causal)
+    *given, do = on_gpu(torch, d, "bfloat16", 4, 2, 300, 400)
+    *_, want = reference(torch, *map(turned, (*given, do)), 1 / math.sqrt(d), causal)
+    given = [x.requires_grad_() for x in given]
     for _ in range(2):  # the second launches what the first has prepared
         got = torch.autograd.grad(flash_attention(*given, causal=causal), given, do)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
-            near(*[x.cpu().numpy() for x in (turned(mine), gradient, size)], 2 * UNIT["bfloat16"], name)
+            near(turned(mine), gradient, size, 2 * UNIT["bfloat16"], name)
 
 
 @pytest.mark.gpu

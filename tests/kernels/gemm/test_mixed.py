@@ -26,10 +26,8 @@ def _on_gpus_alone(request):
         pytest.importorskip("torch")
 
 
-def cut(tile_n, parts=1, sharers=1, resident=1, kinds=1):
-    per_stage = 2 if tile_n <= 64 else 1
-    stages = mixed.stages_of(tile_n, per_stage, kinds, parts, resident)
-    return mixed.Cut(tile_n, per_stage, stages, sharers, parts, resident)
+def cut(tile_n, parts=1, sharers=1, resident=1):
+    return mixed.Cut(tile_n, sharers, parts, resident, 2 if tile_n <= 64 else 1)
 
 
 def test_words_hold_what_a_thread_multiplies():
@@ -82,11 +80,13 @@ def test_weights_that_are_none_are_refused_in_words(w, scales, zeros, says):
     ("shape", "dtype", "how", "given"),
     [
         ((5, 72, 136), BF16, cut(16, resident=2), {}),
-        ((5, 72, 136), F16, cut(16, kinds=2), {"zeros": True, "signed": False}),
-        ((20, 200, 264), BF16, cut(32, parts=2, kinds=2), {"zeros": True}),
+        ((5, 72, 136), F16, cut(16), {"zeros": True, "signed": False}),
+        ((20, 200, 264), BF16, cut(32, parts=2, sharers=2), {"zeros": True}),
         ((70, 264, 192), F16, cut(128, sharers=2), {}),
         ((40, 24, 520), BF16, cut(64, parts=4), {}),
         ((260, 136, 256), BF16, cut(256), {}),
+        ((130, 136, 520), F16, cut(256, parts=4), {}),
+        ((100, 264, 264), BF16, cut(128, parts=2, sharers=2), {}),
     ],
     ids=str,
 )
