@@ -216,3 +216,36 @@ def over(coordinates: Any, rows: int, along_k: tuple[int, ...]) -> Any:
     return cute.make_tensor(
         coordinates.iterator, cute.make_layout((cute.Int32(rows), along_k), stride=coordinates.stride)
     )
+
+
+@dataclass(frozen=True)
+class Columns(Source):
+    """The im2col matrix from its other side, in groups of pixels: of each channel of each tap the pixels, as K.
+
+    array, walk: as of `Image`. tile: channels that are counted together, of which each tap has whole ones. groups: how
+    many there are, all of so many pixels."""
+
+    array: Any
+    walk: Walk
+    tile: int
+    groups: int
+    mode = 0
+
+    @property
+    def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
+        """The matrices' extents: (groups, channels of all taps, pixels of a group)."""
+        images, *extents, channels = self.array.shape
+        pixels = images * math.prod(self.walk.out(tuple(extents)))
+        return self.groups, math.prod(self.walk.taps) * whole(channels, self.tile), pixels // self.groups
+
+    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+        """Give the TMA atom that loads tiles of the matrices, and its coordinates. See `Source.loads`."""
+        op = cpasync.CopyBulkTensorIm2ColG2SOp() if ctas == 1 else cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+        turned = cute.make_composed_layout(smem.inner, smem.offset, cute.select(smem.outer, mode=[1, 0]))
+        atom, columns = walked(op, self.array, dtype, turned, tile[::-1], self.walk, ctas)
+        pixel, of_taps = columns.stride
+        _, *taps = columns.shape[1]
+        many = self.shape[2]
+        shape = ((whole(self.array.shape[-1], self.tile), *taps), cute.Int32(many), cute.Int32(self.groups))
+        layout = cute.make_layout(shape, stride=(of_taps, pixel, pixel * cute.Int32(many)))
+        return atom, cute.make_tensor(columns.iterator, layout)
