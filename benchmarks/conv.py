@@ -17,8 +17,7 @@ import torch
 from benchmarks import harness
 from benchmarks.harness import Entry, Figure, Result
 from numba_cute.kernels import conv2d
-from numba_cute.kernels.conv import tensors
-from numba_cute.kernels.gemm import plan
+from numba_cute.kernels.conv import plan, tensors
 from numba_cute.kernels.gemm.launches import loose, operands_of, sms_here
 from numba_cute.testing import Pace, compare
 
@@ -61,7 +60,7 @@ def cuts_of(case, count):
     a, _ = tensors.operands(tensors.images_of(x), tensors.filters_of(w), walk, kind)
     c = loose(torch.empty(a.shape[0], w.shape[0], device="cuda", dtype=x.dtype))
     read = x.nbytes + w.nbytes
-    cost = lambda cut: plan.modelled(cut, c, a.shape[1], kind, sms_here(), read=read)  # noqa: E731
+    cost = lambda cut: plan.modelled(cut, c, a.shape[1], kind, sms_here(), read)  # noqa: E731
     return sorted(plan.cuts(c, a.shape[1], kind), key=cost)[:count]
 
 

@@ -13,11 +13,14 @@ from numba_cute import CuteError
 
 from .. import entry
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import OPERANDS, key_of, known, loose, operands_of, remembered
+from ..gemm.launches import OPERANDS, key_of, known, loose, operands_of, remembered, sms_here
 from ..gemm.plan import Plan
+from . import gradients
 from .operands import Walk
+from .plan import plan
 from .tensors import check, filters_of, images_of, operands, result_of, rows_of, steps_of, walk_of
 
+MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
 _planned: dict[Any, tuple[Walk, tuple[int, ...], Any]] = {}  # what was checked, and what comes of it
 
 
@@ -29,8 +32,8 @@ def conv1d(
 
     x: (N, C, W), weight: (outputs, C, taps), of which channels are contiguous: `x.mT.contiguous().mT`. bias, stride,
     padding, dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, W'), whose channels are
-    contiguous too. It is no function that autograd knows. CuteError for what it does not take."""
-    return _convolved("conv1d", 1, x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+    contiguous too. CuteError for what it does not take."""
+    return known_to_autograd("conv1d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv2d(
@@ -47,10 +50,10 @@ def conv2d(
     torch.channels_last. out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan; by default the
     one that a model finds fastest.
 
-    Gives (N, outputs, H', W') in torch.channels_last. It is no function that autograd knows. CuteError for what it
-    does not take.
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without epilogue, out
+    and out_dtype. CuteError for what it does not take.
     """
-    return _convolved("conv2d", 2, x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+    return known_to_autograd("conv2d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
 def conv3d(
@@ -60,21 +63,34 @@ def conv3d(
     """Convolve volumes with filters, as torch's conv3d does, on a Hopper GPU.
 
     x: (N, C, D, H, W), weight: (outputs, C, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding, dilation,
-    epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d. It is no
-    function that autograd knows. CuteError for what it does not take."""
-    return _convolved("conv3d", 3, x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+    epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d.
+    CuteError for what it does not take."""
+    return known_to_autograd("conv3d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
 
 
-def _convolved(
-    what: str, modes: int, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None,
-    out: Any, out_dtype: Any, cut: Plan | None,
+def known_to_autograd(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    out_dtype: Any, cut: Plan | None,
 ) -> Any:  # fmt: skip
+    """Convolve, and let autograd know if it asks. what: the entry. how: stride, padding, dilation. The others: as of
+    `conv2d`."""
     how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
+    if gradients.asked(x, weight, bias):
+        gradients.check_options(what, x, epilogue=epilogue, out=out, out_dtype=out_dtype)
+        return gradients.convolution()[0].apply(x, weight, bias, what, how, cut)
+    return convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)[0]
+
+
+def convolved(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    out_dtype: Any, cut: Plan | None,
+) -> tuple[Any, Walk]:  # fmt: skip
+    """Convolve, as `known_to_autograd` does, and give the walk too."""
     kinds = [(getattr(t, "shape", 0), getattr(t, "dtype", t)) for t in (x, weight)]
     said = (what, *kinds, how, out_dtype, epilogue is None)
     planned = _planned.get(said)
     if planned is None:
-        planned = _planned[said] = _plan(what, modes, x, weight, how, epilogue, out, out_dtype)
+        planned = _planned[said] = _plan(what, x, weight, how, epilogue, out, out_dtype)
     walk, shape, dtype = planned
     result = result_of(what, x, shape, dtype, out, out_dtype)
     steps = steps_of(what, result, bias, epilogue)
@@ -89,17 +105,18 @@ def _convolved(
             given.check(rows_of(result))
         operand_type, ours = operands_of(x), steps and steps.moved(loose)
         a, b = operands(images_of(x), filters_of(weight), walk, operand_type)
-        launch = remembered(key, a, b, loose(rows_of(result)), operand_type, ours, cut, x.nbytes + weight.nbytes)
+        c, read = loose(rows_of(result)), x.nbytes + weight.nbytes
+        cut = cut or plan(c, a.shape[1], operand_type, sms_here(), ours, c.dtype.width, read)
+        launch = remembered(key, a, b, c, operand_type, ours, cut)
     launch()
-    return result
+    return result, walk
 
 
 def _plan(
-    what: str, modes: int, x: Any, weight: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    out_dtype: Any,
-) -> tuple[Walk, tuple[int, ...], Any]:  # fmt: skip
+    what: str, x: Any, weight: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any, out_dtype: Any
+) -> tuple[Walk, tuple[int, ...], Any]:
     """How the filter goes over the images, and the result's shape and type, if `out` does not say another."""
-    torch = entry.pytorch()
+    torch, modes = entry.pytorch(), MODES[what]
     entry.check(what, "x", x, dtypes=OPERANDS, rank=modes + 2, last=False)
     shape = (None, x.shape[1], *(None,) * modes)
     entry.check(what, "weight", weight, dtypes=(entry.type_name(x),), shape=shape, last=False)

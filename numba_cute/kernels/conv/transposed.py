@@ -14,13 +14,16 @@ from numba_cute import CuteError
 from .. import entry
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import key_of, known, loose, remembered
+from ..gemm.launches import key_of, known, loose, remembered, sms_here
 from ..gemm.operands import Loose
 from ..gemm.plan import Plan
+from . import gradients
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of
+from .plan import plan
 from .tensors import check, filters_of, images_of, numbers, result_of, rows_of, steps_of, walk_of
 
 OPERANDS = ("bfloat16", "float16")  # of which wgmma takes filters that are contiguous along their channels
+MODES = {"conv_transpose1d": 1, "conv_transpose2d": 2, "conv_transpose3d": 3}
 _planned: dict[Any, tuple[Walk, tuple[int, ...]]] = {}
 parts = functools.lru_cache(maxsize=1024)(parts_of)
 
@@ -35,7 +38,7 @@ def conv_transpose1d(
     `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
     `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take."""
     how = (stride, padding, output_padding, dilation)
-    return _transposed("conv_transpose1d", 1, x, weight, bias, how, epilogue, out, cut)
+    return known_to_autograd("conv_transpose1d", x, weight, bias, how, epilogue, out, cut)
 
 
 def conv_transpose2d(
@@ -50,10 +53,11 @@ def conv_transpose2d(
     one for H and one for W. epilogue: as of `conv2d`; with strides, of numbers and of values for each column alone.
     out: what is written to, in torch.channels_last. cut: a Plan; by default the one that a model finds fastest.
 
-    Gives (N, outputs, H', W') in torch.channels_last. CuteError for what it does not take.
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without epilogue and out. CuteError for what it
+    does not take.
     """
     how = (stride, padding, output_padding, dilation)
-    return _transposed("conv_transpose2d", 2, x, weight, bias, how, epilogue, out, cut)
+    return known_to_autograd("conv_transpose2d", x, weight, bias, how, epilogue, out, cut)
 
 
 def conv_transpose3d(
@@ -66,23 +70,37 @@ def conv_transpose3d(
     output_padding, dilation, epilogue, out, cut: as of `conv_transpose2d`. Gives (N, outputs, D', H', W') in
     torch.channels_last_3d. CuteError for what it does not take."""
     how = (stride, padding, output_padding, dilation)
-    return _transposed("conv_transpose3d", 3, x, weight, bias, how, epilogue, out, cut)
+    return known_to_autograd("conv_transpose3d", x, weight, bias, how, epilogue, out, cut)
 
 
-def _transposed(
-    what: str, modes: int, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None,
-    out: Any, cut: Plan | None,
+def known_to_autograd(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    cut: Plan | None,
 ) -> Any:  # fmt: skip
+    """Convolve transposed, and let autograd know if it asks. what: the entry. how: stride, padding, output_padding,
+    dilation. The others: as of `conv_transpose2d`."""
     how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
+    if gradients.asked(x, weight, bias):
+        gradients.check_options(what, x, epilogue=epilogue, out=out)
+        return gradients.convolution()[1].apply(x, weight, bias, what, how, cut)
+    return transposed(what, x, weight, bias, how, epilogue, out, cut)[0]
+
+
+def transposed(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    cut: Plan | None,
+) -> tuple[Any, Walk]:  # fmt: skip
+    """Convolve transposed, as `known_to_autograd` does, and give the walk too, of the convolution whose gradient it
+    is."""
     said = what, *((getattr(t, "shape", 0), getattr(t, "dtype", t)) for t in (x, weight)), how
     planned = _planned.get(said)
     if planned is None:
-        planned = _planned[said] = _plan(what, modes, x, weight, how)
+        planned = _planned[said] = _plan(what, x, weight, how)
     walk, shape = planned
     result = result_of(what, x, shape, x.dtype, out, x.dtype)
     steps = steps_of(what, result, bias, epilogue)
     _check_steps(what, walk, result, epilogue, steps)
-    return gradient_of_images(what, x, weight, result, walk, bias, steps, cut)
+    return gradient_of_images(what, x, weight, result, walk, bias, steps, cut), walk
 
 
 def gradient_of_images(
@@ -123,8 +141,12 @@ def _prepared(
         c: Any = loose(rows_of(result))
     else:
         c = Lattice(every(whole, part, walk.stride), dtype)
-    share = math.prod(part.walk.taps) / math.prod(walk.taps)
-    return remembered(key, a, b, c, dtype, steps and steps.moved(loose), cut, x.nbytes + int(weight.nbytes * share))
+    ours, read = (
+        steps and steps.moved(loose),
+        x.nbytes + weight.nbytes * math.prod(part.walk.taps) // math.prod(walk.taps),
+    )
+    cut = cut or plan(c, a.shape[1], dtype, sms_here(), ours, dtype.width, read)
+    return remembered(key, a, b, c, dtype, ours, cut)
 
 
 def operands_of(images: Any, filters: Any, part: Part, taps: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
@@ -152,9 +174,9 @@ def every(images: Loose, part: Part, stride: tuple[int, ...]) -> Loose:
 # ---------------------------------------------------------------- checks
 
 
-def _plan(what: str, modes: int, x: Any, weight: Any, how: tuple[Any, Any, Any, Any]) -> tuple[Walk, tuple[int, ...]]:
+def _plan(what: str, x: Any, weight: Any, how: tuple[Any, Any, Any, Any]) -> tuple[Walk, tuple[int, ...]]:
     """The walk of the convolution whose gradient it is, and the result's shape."""
-    stride, padding, more, dilation = how
+    (stride, padding, more, dilation), modes = how, MODES[what]
     entry.check(what, "x", x, dtypes=OPERANDS, rank=modes + 2, last=False)
     shape = (x.shape[1], None, *(None,) * modes)
     entry.check(what, "weight", weight, dtypes=(entry.type_name(x),), shape=shape, last=False)
@@ -162,9 +184,8 @@ def _plan(what: str, modes: int, x: Any, weight: Any, how: tuple[Any, Any, Any, 
         raise CuteError(f"{what}: padding {padding!r} must be a number, or one for each mode")
     walk = walk_of(what, tuple(weight.shape[2:]), stride, padding, dilation)
     beyond = numbers(what, "output_padding", more, modes, 0)
-    for extra, step, apart in zip(beyond, walk.stride, walk.dilation):
-        if extra >= max(step, apart):
-            raise CuteError(f"{what}: output_padding {more!r} must be smaller than stride {stride!r} or dilation")
+    if any(extra >= step for extra, step in zip(beyond, walk.stride)):
+        raise CuteError(f"{what}: output_padding {more!r} must be smaller than stride {stride!r}")
     each = zip(x.shape[2:], walk.taps, walk.stride, walk.before, walk.dilation, beyond)
     extents = tuple((n - 1) * s - 2 * p + d * (t - 1) + extra + 1 for n, t, s, p, d, extra in each)
     if min(extents) < 1 or 0 in (*x.shape, *weight.shape):

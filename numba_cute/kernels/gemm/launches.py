@@ -184,13 +184,13 @@ def operands_of(t: Any) -> Any:
 
 
 def remembered(
-    key: Any, a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None, cut: Plan | None, read: int | None = None
+    key: Any, a: Any, b: Any, c: Any, dtype: Any, epilogue: Epilogue | None, cut: Plan | None
 ) -> Callable[[], None]:
     """Prepare a launch, and remember it by where its tensors lie, which it does not keep.
 
     key: ends with the stream. a, b, c, dtype, epilogue: as of `arguments`, of `Loose` tensors. cut: a Plan, or None
-    for what the model finds. read: as of `modelled`."""
-    cut = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c.dtype.width, read=read)
+    for what the model finds."""
+    cut = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c.dtype.width)
     most = utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts)
     scratch = _on_device(entry.pytorch().device("cuda")) if cut.splits > 1 else None
     args, grid = arguments(a, b, c, dtype, most, cut, epilogue, scratch, c.dtype)

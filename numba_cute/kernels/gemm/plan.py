@@ -36,7 +36,7 @@ class Plan(NamedTuple):
     CTAs of a cluster that share K, and add their sums by each other's shared memory. splits: such clusters that share
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
-    for.
+    for. kept: how many K tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
     """
 
     tile_n: int = 256
@@ -46,6 +46,7 @@ class Plan(NamedTuple):
     turned: bool = False
     stages: int = 0
     slots: int = 0
+    kept: int = 0
 
 
 USUAL = Plan()
@@ -130,11 +131,13 @@ def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
     if not columns:
         raise CuteError(f"gemm: {cut}: of {cut.tile_n} columns a CTA has {own}, and must have a multiple of 16")
     count = own // columns
-    stage, slot = (TILE_M + cut.tile_n) * ROW, TILE_M * columns * width // 8
-    room = (SMEM - FEWEST_STAGES * stage) // slot
+    stage, slot = (TILE_M + cut.tile_n * (not cut.kept)) * ROW, TILE_M * columns * width // 8
+    memory = SMEM - cut.kept * cut.tile_n * ROW
+    room = (memory - FEWEST_STAGES * stage) // slot
     slots = cut.slots or next((s for s in (count, 4, 2, 1) if count % s == 0 and s <= room), 1)
-    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
-    if count % slots or slots * slot + stages * stage > SMEM or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
+    stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
+    stages -= stages == cut.kept  # the kernel knows by that
+    if count % slots or slots * slot + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
         raise CuteError(f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit")
     return Pieces(columns, count, slots, stages)
 
@@ -164,7 +167,7 @@ def arguments(
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
     tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, spread)
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
-    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, pieces.stages)
+    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages)
     c_layout = smem_layout(c_dtype, c_mode, TILE_M, pieces.columns, pieces.slots)
     c_piece, piece = smem_layout(c_dtype, c_mode, 64, pieces.columns), (64, pieces.columns)
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
@@ -173,6 +176,10 @@ def arguments(
     (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 else 1
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
+    if cut.kept and (cut.kept != k_tiles_of(k, dtype) or (tiles_n, batches, sharers, parts * splits) != (1, 1, 1, 1)):
+        raise CuteError(
+            f"gemm: {cut}: B stays of one tile of columns, alone, with all of {k_tiles_of(k, dtype)} K tiles"
+        )
     across = columns if spread == 1 else (8, 2, cute.Int32(columns // 16))
     tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
     tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
@@ -260,9 +267,9 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     return found
 
 
-def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, read: int | None = None) -> float:
+def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
-    one of C. read: bytes of the operands, if they are no plain matrices."""
+    one of C."""
     m, n = rows_first(c, cut.turned)
     n, batches = n * spread, c.shape[0] if len(c.shape) == 3 else 1
     tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
@@ -273,7 +280,7 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, r
     k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
     tile_bytes = (TILE_M + cut.tile_n / cut.sharers) * ROW
     each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
-    once = ((m * k + n * k) * dtype.width / 8 * batches if read is None else read) / MEMORY
+    once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
     multiply = max(rounds * k_tiles * each_k_tile, once)
     sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
     sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
@@ -281,13 +288,11 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1, r
 
 
 def plan(
-    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None,
-    read: int | None = None,
-) -> Plan:  # fmt: skip
+    c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None = None, c_width: int = 16, parts: int | None = None
+) -> Plan:
     """Choose the cut that takes the least time on so many SMs, by the model.
 
     c, k, dtype, epilogue, c_width: as for `cuts`. sms: of the device. parts: into how many K is split, if given.
-    read: as for `modelled`.
     CuteError where K has not so many tiles."""
     spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
     if parts is not None:
@@ -296,4 +301,4 @@ def plan(
             raise CuteError(
                 f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"
             )
-    return min(found, key=lambda cut: modelled(cut, c, k, dtype, sms, spread, read))
+    return min(found, key=lambda cut: modelled(cut, c, k, dtype, sms, spread))

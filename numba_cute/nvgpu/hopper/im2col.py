@@ -19,6 +19,7 @@ from ...dtypes import DType, Int32, Uint16
 from ...isa.facts.tensormap import Im2col, TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
 from ...seam import CuteError, known_as, static
+from ...tensor.fastdivmod import fast_divmod_create_divisor
 from ...tensor.pointer import check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
@@ -38,8 +39,8 @@ __all__ = [
 
 @static
 class Pixels:
-    """The output pixels of a convolution, whose index becomes coordinates. extents: output pixels along W, H, D; step:
-    between them in the image; lower: the first one's place."""
+    """The output pixels of a convolution, whose index becomes coordinates. extents: output pixels along W, H, D, or
+    divisors by them; step: between them in the image; lower: the first one's place."""
 
     extents: tuple[Any, ...]
     step: tuple[int, ...]
@@ -236,7 +237,8 @@ def _info(
         tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple(steps[i] for i in order),
         swizzle=swizzle, im2col=Im2col(lower, upper, *part), **options,
     )  # fmt: skip
-    op = replace(op, pixels=Pixels(extents, step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
+    divisors = tuple(n if type(n) is int else fast_divmod_create_divisor(n) for n in extents)
+    op = replace(op, pixels=Pixels(divisors, step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
     atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record, source=gmem)
     along = tuple(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))
     channel, of_channel = int(dims[0]), ScaledBasis(1, (0,))
