@@ -14,9 +14,11 @@ from numba_cute import CuteError
 from .. import entry
 from ..gemm.launches import key_of, known, loose, remembered, sms_here
 from ..gemm.operands import Loose
+from .forward import convolved
 from .operands import Columns, Walk, whole
 from .plan import Groups, groups
 from .tensors import check, images_of
+from .transposed import gradient_of_images, transposed
 
 OPERANDS = ("bfloat16", "float16")
 UNIT = 64  # channels of 16 bits that TMA loads together
@@ -72,8 +74,6 @@ def check_options(what: str, x: Any, **others: Any) -> None:
 def convolution() -> Any:
     """Give the convolution whose gradients autograd knows, and the transposed one."""
     torch = entry.pytorch()
-    from .entry import convolved
-    from .transposed import gradient_of_images, transposed
 
     def last(t: Any) -> Any:
         return t.movedim(1, -1).contiguous().movedim(-1, 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`conv_transpose1d`, `conv_transpose2d`, `conv_transpose3d`: the gradient of a convolution's images, which is as many
-convolutions with stride 1 as its stride has places: each gives the pixels that the same taps reach.
+"""Transposed convolutions as they are launched: the gradient of a convolution's images, which is as many convolutions
+with stride 1 as its stride has places. Each gives the pixels that the same taps reach.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ..gemm.epilogue import Epilogue
 from ..gemm.launches import key_of, known, loose, remembered, sms_here
 from ..gemm.operands import Loose
 from ..gemm.plan import Plan
-from . import gradients
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of
 from .plan import plan
 from .tensors import check, filters_of, images_of, numbers, result_of, rows_of, steps_of, walk_of
@@ -28,70 +27,12 @@ _planned: dict[Any, tuple[Walk, tuple[int, ...]]] = {}
 parts = functools.lru_cache(maxsize=1024)(parts_of)
 
 
-def conv_transpose1d(
-    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
-) -> Any:  # fmt: skip
-    """Convolve signals transposed, as torch's conv_transpose1d does, on a Hopper GPU.
-
-    x: (N, C, W), weight: (C, outputs, taps), of which channels are contiguous: those of x, and the outputs of weight,
-    `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
-    `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take."""
-    how = (stride, padding, output_padding, dilation)
-    return known_to_autograd("conv_transpose1d", x, weight, bias, how, epilogue, out, cut)
-
-
-def conv_transpose2d(
-    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
-) -> Any:  # fmt: skip
-    """Convolve images transposed, as torch's conv_transpose2d does, on a Hopper GPU: what `conv2d` makes of images, it
-    gives the gradient of.
-
-    x: (N, C, H, W), weight: (C, outputs, kh, kw), both in torch.channels_last, bfloat16 or float16. C and the outputs
-    are multiples of 8. bias: (outputs,), of any floating type. stride, padding, output_padding, dilation: a number, or
-    one for H and one for W. epilogue: as of `conv2d`; with strides, of numbers and of values for each column alone.
-    out: what is written to, in torch.channels_last. cut: a Plan; by default the one that a model finds fastest.
-
-    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without epilogue and out. CuteError for what it
-    does not take.
-    """
-    how = (stride, padding, output_padding, dilation)
-    return known_to_autograd("conv_transpose2d", x, weight, bias, how, epilogue, out, cut)
-
-
-def conv_transpose3d(
-    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
-) -> Any:  # fmt: skip
-    """Convolve volumes transposed, as torch's conv_transpose3d does, on a Hopper GPU.
-
-    x: (N, C, D, H, W), weight: (C, outputs, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding,
-    output_padding, dilation, epilogue, out, cut: as of `conv_transpose2d`. Gives (N, outputs, D', H', W') in
-    torch.channels_last_3d. CuteError for what it does not take."""
-    how = (stride, padding, output_padding, dilation)
-    return known_to_autograd("conv_transpose3d", x, weight, bias, how, epilogue, out, cut)
-
-
-def known_to_autograd(
-    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
-    cut: Plan | None,
-) -> Any:  # fmt: skip
-    """Convolve transposed, and let autograd know if it asks. what: the entry. how: stride, padding, output_padding,
-    dilation. The others: as of `conv_transpose2d`."""
-    how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
-    if gradients.asked(x, weight, bias):
-        gradients.check_options(what, x, epilogue=epilogue, out=out)
-        return gradients.convolution()[1].apply(x, weight, bias, what, how, cut)
-    return transposed(what, x, weight, bias, how, epilogue, out, cut)[0]
-
-
 def transposed(
     what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
     cut: Plan | None,
 ) -> tuple[Any, Walk]:  # fmt: skip
-    """Convolve transposed, as `known_to_autograd` does, and give the walk too, of the convolution whose gradient it
-    is."""
+    """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
+    stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
     said = what, *((getattr(t, "shape", 0), getattr(t, "dtype", t)) for t in (x, weight)), how
     planned = _planned.get(said)
     if planned is None:

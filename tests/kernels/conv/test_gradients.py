@@ -6,7 +6,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.conv import plan, transposed
+from numba_cute.kernels.conv import entry, plan
 from numba_cute.kernels.conv.operands import Columns, Image, Lattice, Turned, parts_of
 from numba_cute.kernels.gemm import Plan, bias, residual
 from numba_cute.kernels.gemm.launches import simulate
@@ -118,7 +118,7 @@ def test_what_cannot_be_transposed_is_refused():
         ((x.clone().requires_grad_(), w), {"out": r}, "a gradient is asked for"),
     ]:
         with pytest.raises(CuteError, match=says):
-            transposed.conv_transpose2d(*given, **how)
+            entry.conv_transpose2d(*given, **how)
 
 
 # ---------------------------------------------------------------- on a GPU
