@@ -18,7 +18,7 @@ from benchmarks import harness
 from benchmarks.harness import Entry, Figure, Result
 from numba_cute.kernels import conv2d
 from numba_cute.kernels.conv import plan, tensors
-from numba_cute.kernels.gemm.launches import loose, operands_of, sms_here
+from numba_cute.kernels.gemm.launches import operands_of, sms_here
 from numba_cute.testing import Pace, compare
 
 PACE = Pace(turn=0.05, least=0.3, most=0.8)
@@ -57,8 +57,8 @@ def cuts_of(case, count):
         "conv2d", tuple(w.shape[2:]), how.get("stride", 1), how.get("padding", 0), how.get("dilation", 1)
     )
     kind = operands_of(x)
-    a, _ = tensors.operands(tensors.images_of(x), tensors.filters_of(w), walk, kind)
-    c = loose(torch.empty(a.shape[0], w.shape[0], device="cuda", dtype=x.dtype))
+    a, _ = tensors.operands(tensors.last(x), tensors.last(w), walk, kind)
+    c = torch.empty(a.shape[0], w.shape[0], device="cuda", dtype=x.dtype)
     read = x.nbytes + w.nbytes
     cost = lambda cut: plan.modelled(cut, c, a.shape[1], kind, sms_here(), read)  # noqa: E731
     return sorted(plan.cuts(c, a.shape[1], kind), key=cost)[:count]

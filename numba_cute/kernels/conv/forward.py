@@ -9,14 +9,15 @@ from numba_cute import CuteError
 
 from .. import entry
 from ..gemm.epilogue import Epilogue
-from ..gemm.launches import OPERANDS, key_of, known, loose, operands_of, remembered, sms_here
+from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
 from ..gemm.plan import Plan
 from .operands import Walk
 from .plan import plan
-from .tensors import check, filters_of, images_of, operands, result_of, rows_of, steps_of, walk_of
+from .tensors import check, flat, given_or, last, operands, result_of, rows_of, steps_of, walk_of
 
 MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
-_planned: dict[Any, tuple[Walk, tuple[int, ...], Any]] = {}  # what was checked, and what comes of it
+MOST = 4096  # problems that are remembered
+_known: dict[Any, tuple[Any, Any, Walk]] = {}
 
 
 def convolved(
@@ -25,34 +26,52 @@ def convolved(
 ) -> tuple[Any, Walk]:  # fmt: skip
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
-    kinds = [(getattr(t, "shape", 0), getattr(t, "dtype", t)) for t in (x, weight)]
-    said = (what, *kinds, how, out_dtype, epilogue is None)
-    planned = _planned.get(said)
-    if planned is None:
-        planned = _planned[said] = _plan(what, x, weight, how, epilogue, out, out_dtype)
-    walk, shape, dtype = planned
-    result = result_of(what, x, shape, dtype, out, out_dtype)
+    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    key: Any = None
+    try:
+        key = (what, how, form, out_dtype, cut, *entry.kinds([x, weight, bias, out, *given]))
+        found = _known.get(key)
+    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
+        found = None
+    if found is None:
+        found = _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)
+        if len(_known) >= MOST:
+            _known.pop(next(iter(_known)), None)
+        _known[key] = found
+    launch, empty, walk = found
+    out = empty() if out is None else out
+    tensors = [x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim)]
+    launch(*[t.detach() if t.requires_grad else t for t in tensors])
+    return out, walk
+
+
+def _prepared(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    out_dtype: Any, cut: Plan | None,
+) -> tuple[Any, Any, Walk]:  # fmt: skip
+    """Check what is given, and give what launches all that is like it, what makes its result, and the walk."""
+    walk, shape, dtype = _plan(what, x, weight, how, epilogue, out_dtype)
+    device = x.device
+    result = given_or(what, x, shape, dtype, out, out_dtype)
     steps = steps_of(what, result, bias, epilogue)
-    stream = entry.pytorch().cuda.current_stream().cuda_stream if x.is_cuda else None
-    key = key_of(x), key_of(weight), key_of(result), walk, steps and steps.key(key_of), cut, stream
-    launch = known.get(key)
-    if launch is None:
-        for name, t in (("x", x), ("weight", weight), ("out", result)):
-            entry.check(what, name, t, last=False, like=x)
-            check(what, name, t)
-        for given in steps.given if steps else ():
-            given.check(rows_of(result))
-        operand_type, ours = operands_of(x), steps and steps.moved(loose)
-        a, b = operands(images_of(x), filters_of(weight), walk, operand_type)
-        c, read = loose(rows_of(result)), x.nbytes + weight.nbytes
-        cut = cut or plan(c, a.shape[1], operand_type, sms_here(), ours, c.dtype.width, read)
-        launch = remembered(key, a, b, c, operand_type, ours, cut)
-    launch()
-    return result, walk
+    for name, t in (("x", x), ("weight", weight), ("out", result)):
+        entry.check(what, name, t, last=False, like=x)
+        check(what, name, t)
+    for given in steps.given if steps else ():
+        given.check(rows_of(result))
+    multiplied, c_dtype = operands_of(x), entry.element_type(result)
+
+    def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
+        return (*operands(last(x), last(weight), walk, multiplied), rows_of(out))
+
+    a, _, c = place(x, weight, result)
+    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, x.nbytes + weight.nbytes)
+    launch = launch_on((x, weight, result), place, multiplied, cut, steps)
+    return launch, lambda: result_of(device, shape, dtype), walk
 
 
 def _plan(
-    what: str, x: Any, weight: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any, out_dtype: Any
+    what: str, x: Any, weight: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out_dtype: Any
 ) -> tuple[Walk, tuple[int, ...], Any]:
     """How the filter goes over the images, and the result's shape and type, if `out` does not say another."""
     torch, modes = entry.pytorch(), MODES[what]
@@ -66,8 +85,6 @@ def _plan(
             f"{what}: x is {entry.described(x)} and weight {entry.described(weight)}; with {walk} that leaves an "
             f"output of {extents}, and nothing may be empty"
         )
-    if epilogue is not None and epilogue.spread > 1:
-        raise CuteError(f"{what}: the epilogue makes one column of two, which is for matmul: join the halves after it")
     usual = {torch.int8: torch.float32 if epilogue else torch.int32}
     usual |= {torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
     return walk, (x.shape[0], weight.shape[0], *extents), out_dtype or usual.get(x.dtype, x.dtype)

@@ -12,16 +12,16 @@ from typing import Any
 from numba_cute import CuteError
 
 from .. import entry
-from ..gemm.launches import key_of, known, loose, remembered, sms_here
-from ..gemm.operands import Loose
+from ..gemm.launches import launch_on, sms_here
 from .forward import convolved
 from .operands import Columns, Walk, whole
 from .plan import Groups, groups
-from .tensors import check, images_of
+from .tensors import check, last
 from .transposed import gradient_of_images, transposed
 
 OPERANDS = ("bfloat16", "float16")
 UNIT = 64  # channels of 16 bits that TMA loads together
+_known: dict[Any, Any] = {}
 
 
 def gradient_of_filters(what: str, x: Any, dy: Any, weight: Any, walk: Walk) -> Any:
@@ -32,17 +32,17 @@ def gradient_of_filters(what: str, x: Any, dy: Any, weight: Any, walk: Walk) -> 
     padded, pixels = whole(channels, UNIT), dy.numel() // outs
     cut, count = chosen(outs, padded, tuple(taps[::-1]), pixels, sms_here())
     sums = torch.empty((count, outs, math.prod(taps) * padded), dtype=torch.float32, device=x.device)
-    stream = torch.cuda.current_stream().cuda_stream
-    key = "filters", key_of(x), key_of(dy), key_of(sums), walk, stream
-    launch = known.get(key)
+    key = (walk, *entry.kinds([dy, x, sums]))
+    launch = _known.get(key)
     if launch is None:
         for name, t in (("x", x), ("gradient", dy)):
             check(what, name, t)
-        dtype, each = entry.element_type(x), pixels // count
-        a = Loose(dy.data_ptr(), (count, outs, each), (each * outs, 1, outs), dtype)
-        b = Columns(images_of(x), walk, UNIT, count)
-        launch = remembered(key, a, b, loose(sums), dtype, None, cut)
-    launch()
+
+        def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
+            return last(dy).reshape(count, -1, outs).mT, Columns(last(x), walk, UNIT, count), sums
+
+        launch = _known[key] = launch_on((dy, x, sums), place, entry.element_type(x), cut)
+    launch(dy.detach(), x.detach(), sums)
     total = sums.sum(0) if count > 1 else sums[0]
     return total.view(outs, *taps, padded)[..., :channels].to(weight.dtype).contiguous().movedim(-1, 1)
 
@@ -75,8 +75,8 @@ def convolution() -> Any:
     """Give the convolution whose gradients autograd knows, and the transposed one."""
     torch = entry.pytorch()
 
-    def last(t: Any) -> Any:
-        return t.movedim(1, -1).contiguous().movedim(-1, 1)
+    def in_order(t: Any) -> Any:
+        return last(t).contiguous().movedim(-1, 1)
 
     def of_bias(ctx: Any, dy: Any) -> Any:
         along = [i for i in range(dy.ndim) if i != 1]
@@ -93,9 +93,9 @@ def convolution() -> Any:
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx, dy):
-            (x, weight), dy, dx, dw = ctx.saved_tensors, last(dy), None, None
+            (x, weight), dy, dx, dw = ctx.saved_tensors, in_order(dy), None, None
             if ctx.needs_input_grad[0]:
-                dx = gradient_of_images(ctx.what, dy, weight, last(torch.empty_like(x)), ctx.walk)
+                dx = gradient_of_images(ctx.what, dy, weight, in_order(torch.empty_like(x)), ctx.walk)
             if ctx.needs_input_grad[1]:
                 dw = gradient_of_filters(ctx.what, x, dy, weight, ctx.walk)
             return dx, dw, of_bias(ctx, dy), None, None, None
@@ -111,11 +111,11 @@ def convolution() -> Any:
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx, dy):
-            (x, weight), dy, dx, dw = ctx.saved_tensors, last(dy), None, None
+            (x, weight), dy, dx, dw = ctx.saved_tensors, in_order(dy), None, None
             if ctx.needs_input_grad[0]:
                 dx, _ = convolved(f"conv{x.ndim - 2}d", dy, weight, None, ctx.how, None, None, None, None)
             if ctx.needs_input_grad[1]:
-                dw = gradient_of_filters(ctx.what, dy, last(x), weight, ctx.walk)
+                dw = gradient_of_filters(ctx.what, dy, in_order(x), weight, ctx.walk)
             return dx, dw, of_bias(ctx, dy), None, None, None
 
     return Convolution, Transposed

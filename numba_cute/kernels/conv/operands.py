@@ -15,7 +15,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
-from ..gemm.operands import Source, view
+from ..gemm.operands import Source, tensor_of
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Filter(Source):
 
     def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
-        t = cute.recast_tensor(view(self.array, 16).mark_layout_dynamic(leading_dim=2), dtype)
+        t = tensor_of(self.array, 2, dtype)
         lay = cute.select(t.layout, mode=[0, 2, 1])
         op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, lay), smem, tile, ctas)
@@ -109,7 +109,7 @@ class Turned(Source):
     def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
         last = len(self.array.shape) - 1
-        t = cute.recast_tensor(view(self.array, 16).mark_layout_dynamic(leading_dim=last), dtype)
+        t = tensor_of(self.array, last, dtype)
         order = cute.select(t.layout, mode=[last, 0, *reversed(range(1, last))])
         op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, order), smem, tile, ctas)
@@ -122,11 +122,9 @@ class Turned(Source):
 
 @dataclass(frozen=True)
 class Lattice(Source):
-    """Pixels of images that do not follow each other, as a result. array: (N, D, H, W, C), C contiguous. dtype: of its
-    elements."""
+    """Pixels of images that do not follow each other, as a result. array: (N, D, H, W, C), C contiguous."""
 
     array: Any
-    dtype: Any
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -150,8 +148,8 @@ def alone(modes: int) -> Walk:
 def walked(op: Any, array: Any, dtype: Any, smem: Any, tile: tuple[int, int], walk: Walk, ctas: int = 1) -> Any:
     """Give the TMA atom that copies tiles of the im2col matrix of images, and its coordinates. op: the operation.
     array: (N, D, H, W, C). dtype, smem, tile, ctas: as of `Source.loads`."""
-    t = cute.recast_tensor(view(array, 16).mark_layout_dynamic(), dtype)
     modes = len(array.shape) - 1
+    t = tensor_of(array, modes, dtype)
     lay = cute.group_modes(cute.select(t.layout, mode=[*reversed(range(modes)), modes]), 0, modes)
     upper = tuple(up - (n - 1) * d for up, n, d in zip(walk.after, walk.taps, walk.dilation))
     lower = tuple(-n for n in walk.before)

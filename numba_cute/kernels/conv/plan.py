@@ -17,7 +17,7 @@ from numba_cute import CuteError
 from ..gemm.dense import TILE_M
 from ..gemm.epilogue import Epilogue
 from ..gemm.operands import Source
-from ..gemm.plan import TILES_N, Plan, k_tiles_of, pieces_of, rows_first
+from ..gemm.plan import TILES_N, Plan, k_tiles_of, kernel_extents, pieces_of
 
 # Measured on an H200, microseconds: what an SM takes for a K tile, by its columns and the CTAs that share it; the same
 # where filters stay; the beginning of a launch, the end of a tile, of a sum over a cluster, of one by global memory and
@@ -36,7 +36,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     turns = (False, True) if c_width == 16 and not isinstance(c, Source) else (False,)
     for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (1, 2), (1, 2, 4), (1, 2, 4), turns):
         cut = Plan(tile_n, sharers, parts, splits, turned)
-        m, n = rows_first(c, turned)
+        m, n = kernel_extents(c, turned, 1)
         if parts * splits > k_tiles or (sharers == 2 and m <= TILE_M):
             continue
         kept = [k_tiles] if n <= tile_n and (sharers, parts, splits, turned) == (1, 1, 1, False) else []
@@ -51,7 +51,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
 def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. read: bytes of images and
     filters."""
-    m, n = rows_first(c, cut.turned)
+    m, n = kernel_extents(c, cut.turned, 1)
     tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n)
     each = cut.sharers * cut.parts
     room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,6 @@ from .. import entry
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue, bias as bias_of
 from ..gemm.launches import RESULT_TYPES
-from ..gemm.operands import Loose
 from .operands import Filter, Image, Walk, alone
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
@@ -47,14 +45,18 @@ def numbers(what: str, name: str, given: Any, count: int, least: int) -> tuple[i
     return several
 
 
-def result_of(what: str, x: Any, shape: tuple[int, ...], dtype: Any, out: Any, out_dtype: Any) -> Any:
+def result_of(device: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Make a result, of channels that are contiguous. device, shape, dtype: its own."""
+    images, channels, *extents = shape
+    return entry.pytorch().empty((images, *extents, channels), dtype=dtype, device=device).movedim(-1, 1)
+
+
+def given_or(what: str, x: Any, shape: tuple[int, ...], dtype: Any, out: Any, out_dtype: Any) -> Any:
     """Give what is written to: `out`, if it fits, or a new tensor. what: the entry. x: what it is given, on whose
     device it lies. shape, dtype: of the result. out_dtype: what was asked for, if anything."""
-    torch = entry.pytorch()
     if out is None:
-        images, channels, *extents = shape
-        return torch.empty((images, *extents, channels), dtype=dtype, device=x.device).movedim(-1, 1)
-    allowed = ("int32",) if dtype == torch.int32 else RESULT_TYPES
+        return result_of(x.device, shape, dtype)
+    allowed = ("int32",) if dtype == entry.pytorch().int32 else RESULT_TYPES
     entry.check(what, "out", out, dtypes=allowed, shape=shape, last=False, like=x)
     if out_dtype is not None and out.dtype != out_dtype:
         raise CuteError(f"{what}: out is {entry.described(out)}, and out_dtype {out_dtype}: leave one out")
@@ -62,14 +64,25 @@ def result_of(what: str, x: Any, shape: tuple[int, ...], dtype: Any, out: Any, o
 
 
 def steps_of(what: str, result: Any, bias: Any, epilogue: Epilogue | None) -> Epilogue | None:
-    """Give the bias, and the epilogue after it, whose tensors like the result become matrices like the GEMM's. what:
-    the entry. result: what is written to. bias, epilogue: as given."""
+    """Give the bias, and the epilogue after it, and refuse what does not fit. what: the entry. result: what is written
+    to. bias, epilogue: as given."""
     if epilogue is not None:
-        epilogue = epilogue.moved(lambda t: rows_of(t) if len(t.shape) == len(result.shape) else t)
-    if bias is None:
-        return epilogue
-    entry.check(what, "bias", bias, dtypes=entry.FLOATS, shape=(result.shape[1],), last=False, like=result)
-    return bias_of(bias) | epilogue if epilogue else bias_of(bias)
+        if not isinstance(epilogue, Epilogue):
+            raise CuteError(f"{what}: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
+        if epilogue.spread > 1:
+            raise CuteError(
+                f"{what}: the epilogue makes one column of two, which is for matmul: join the halves after it"
+            )
+        epilogue = Epilogue.of(epilogue.form, flat(epilogue.tensors, result.ndim))
+    if bias is not None:
+        entry.check(what, "bias", bias, dtypes=entry.FLOATS, shape=(result.shape[1],), last=False, like=result)
+        epilogue = bias_of(bias) | epilogue if epilogue else bias_of(bias)
+    return epilogue
+
+
+def flat(tensors: list[Any], modes: int) -> list[Any]:
+    """Give an epilogue's tensors as the GEMM has them: those like a result, of so many modes, become matrices."""
+    return [rows_of(t) if getattr(t, "ndim", 0) == modes else t for t in tensors]
 
 
 def check(what: str, name: str, t: Any) -> None:
@@ -99,33 +112,16 @@ def rows_of(t: Any) -> Any:
     return last.reshape(-1, t.shape[1]) if last.is_contiguous() else t
 
 
-def images_of(t: Any) -> Loose:
-    """Say where images lie: (N, D, H, W, C). t: of torch's."""
-    last = t.movedim(1, -1)
-    steps, inside = [], 1
-    for n, s in zip(reversed(last.shape), reversed(last.stride())):
-        steps.append(s if n > 1 else inside)
-        inside = steps[-1] * n
-    return Loose(t.data_ptr(), tuple(last.shape), tuple(reversed(steps)), entry.element_type(t))
-
-
-def filters_of(t: Any) -> Loose:
-    """Say where filters lie: (outputs, taps, C), dense. t: of torch's."""
-    outs, channels, *taps = t.shape
-    many = math.prod(taps)
-    return Loose(t.data_ptr(), (outs, many, channels), (many * channels, channels, 1), entry.element_type(t))
+def last(t: Any) -> Any:
+    """Give a tensor with its channels last, as they lie. t: (N, C, …), or filters."""
+    return t.movedim(1, -1)
 
 
 def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, Any]:
-    """Give the GEMM's operands: of images (N, D, H, W, C) and filters (outputs, taps, C). walk: of the filter. dtype:
-    what the elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
-    tile_k = 8 * ROW // dtype.width
+    """Give the GEMM's operands: of images (N, D, H, W, C) and filters (outputs, taps along D, H, W, C). walk: of the
+    filter. dtype: what the elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
+    tile_k, channels = 8 * ROW // dtype.width, images.shape[-1]
     plain = replace(walk, dilation=(1,) * len(walk.taps)) == alone(len(walk.taps))
-    if plain and isinstance(images, Loose):
-        *around, channels = images.shape
-        step, pixels = images.strides[-2], math.prod(around)
-        dense = all(s == step * math.prod(around[i + 1 :]) for i, s in enumerate(images.strides[:-1]))
-        if dense:
-            flat = Loose(images.address, (pixels, channels), (step, 1), images.dtype)
-            return flat, Loose(filters.address, filters.shape[::2], filters.strides[::2], filters.dtype)
-    return Image(images, walk, tile_k), Filter(filters, tile_k)
+    if plain and images.is_contiguous():
+        return images.reshape(-1, channels), filters.reshape(-1, channels)
+    return Image(images, walk, tile_k), Filter(filters.reshape(len(filters), -1, channels), tile_k)

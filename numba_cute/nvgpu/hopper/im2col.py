@@ -243,8 +243,8 @@ def _info(
     channel, of_channel = -(-int(dims[0]) // whole) * whole, ScaledBasis(1, (0,))
     c_shape, c_stride = ((sliced, channel), (0, of_channel)) if sliced else (channel, of_channel)
     shape = (_product((*extents, dims[-1])), (c_shape, *taps))
-    strides = (ScaledBasis(1, (1,)), (c_stride, *(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))))
-    return TmaInfo(atom, Tensor((0, 0, *first_tap), Layout(shape, strides)), smem_layout)
+    basis = (ScaledBasis(1, (1,)), (c_stride, *(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))))
+    return TmaInfo(atom, Tensor((0, 0, *first_tap), Layout(shape, basis)), smem_layout)
 
 
 def _image(t: Tensor, sliced: int) -> tuple[list[Any], list[Any]]:

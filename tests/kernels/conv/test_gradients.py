@@ -71,7 +71,7 @@ def test_each_place_of_the_stride_is_a_convolution(extents, channels, outs, how,
             continue
         assert part.walk.out(dy.shape[1:-1]) == part.extents
         b = Turned(w, part.walk.taps, part.last, part.step, UNIT)
-        c = Lattice(there, BF16) if max(how.stride) > 1 else dx.reshape(-1, channels)
+        c = Lattice(there) if max(how.stride) > 1 else dx.reshape(-1, channels)
         simulate(Image(dy, part.walk, UNIT), b, c, BF16, cut)
     assert_close(dx, of_images(dy, w, how, extents))
 
