@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import LEAST, added, exp, joined
 from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, total
-from numba_cute.seam import CuteError
+from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
     import torch
@@ -56,14 +57,14 @@ def part_in_memory(team, xs, row):
 def finish(team, xs, y, row, powers, most, whole):
     """Store a row's results: of a thread's powers, or of the row in shared memory."""
     if xs.kept is None:
-        team.write(y, row, powers * (exp(most - whole[0]) / whole[1]))
+        team.write(y, row, powers * (exp(most - whole[0]) * arch.rcp_approx(whole[1])))
     else:
         finish_in_memory(team, xs, y, row, whole)
 
 
 def finish_in_memory(team, xs, y, row, whole):
     """The same, some vectors at a time."""
-    scale = 1.0 / whole[1]
+    scale = arch.rcp_approx(whole[1])
     for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
         count = min(CHUNK, team.spread.vectors - first)
         values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - whole[0])
@@ -101,6 +102,12 @@ def softmax_backward(dy, y, dx, spread):
         team.write(cute.make_tensor(dx), row, p * (g - dot))
 
 
+@traced
+def log_of(whole: Any) -> Any:
+    """The logarithm of the sum of a row's exponentials, of its greatest value and the sum of what is relative to it."""
+    return whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
+
+
 def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
     (M,) is `ignored` the loss is 0; where it is no column, NaN."""
@@ -122,7 +129,7 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
         whole = team.reduce((most, part), joined)
         xs.refill(team, row)
         if tells:
-            log = whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
+            log = log_of(whole)
             losses[row] = cute.Float32(0) if at == ignored else log - logit
             if lse is not None:
                 cute.make_tensor(lse)[row] = log
