@@ -14,7 +14,7 @@ import numpy as np
 import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import entry
-from numba_cute.kernels.reduce import LEAST, added, exp, joined
+from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
 from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, total
 from numba_cute.seam import CuteError, traced
@@ -54,6 +54,14 @@ def part_in_memory(team, xs, row):
     return None, most, powers
 
 
+def whole_of(team, most, part):
+    """Join the parts of a row's threads. All threads of the team."""
+    lanes = cute.const_expr(min(32, team.spread.threads))
+    top = over_lanes((most,), greatest, lanes)[0]  # two rounds of shuffles: in one, each step has two exponentials
+    part = over_lanes((part * exp(most - top),), added, lanes)[0]
+    return team.meeting.reduce((top, part), joined, team.thread)
+
+
 def finish(team, xs, y, row, powers, most, whole):
     """Store a row's results: of a thread's powers, or of the row in shared memory."""
     if xs.kept is None:
@@ -80,7 +88,7 @@ def softmax_forward(x, y, spread):
     xs.start(team)
     for row in range(team.first, team.end, team.step):
         powers, most, part = part_of(team, xs, row)
-        whole = team.reduce((most, part), joined)
+        whole = whole_of(team, most, part)
         xs.refill(team, row)
         finish(team, xs, ys, row, powers, most, whole)
 
@@ -120,13 +128,19 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     xs.start(team)
     for row in range(team.first, team.end, team.step):
         tells = team.thread == 0 and team.rank == 0 and row < team.rows
-        at, logit = cute.Int64(ignored), cute.Float32(NAN)
+        at, logit, inside = cute.Int64(ignored), cute.Float32(NAN), False
         if tells:
             at = cute.Int64(targets[row])
-            if at >= 0 and at < spread.length:
-                logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
+            inside = at >= 0 and at < spread.length
+            if cute.const_expr(spread.cluster > 1 or spread.stages == 0):
+                if inside:
+                    logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
         _, most, part = part_of(team, xs, row)
-        whole = team.reduce((most, part), joined)
+        whole = whole_of(team, most, part)
+        if xs.buffers is not None:
+            if cute.const_expr(spread.cluster == 1):
+                if inside:
+                    logit = xs.element(at)
         xs.refill(team, row)
         if tells:
             log = log_of(whole)

@@ -370,6 +370,11 @@ class Stream:
         self.wait()
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
 
+    def element(self, column):
+        """Load the element in `column` of the row that has come to shared memory, where no cluster shares rows."""
+        line = cute.make_tensor(self.buffers + self.stage * self.spread.part, cute.make_layout(self.spread.length))
+        return cute.Float32(line[column])
+
     def wait(self):
         """Wait until the row of this stage has come. All threads of the team."""
         arch.mbarrier_wait(self.barriers + self.stage, self.parity)
