@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import CuteError
 
-__all__ = ["Habit", "Spreading", "bounded", "matrix", "spread_rows"]
+__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "spread_rows"]
 
 MOST_THREADS = 512
 """That share a row in a block."""
@@ -95,6 +95,20 @@ def matrix(x: Any) -> Any:
         raise CuteError(
             f"rows: {entry.described(x)} cannot be seen as rows of its last mode: give .contiguous()"
         ) from e
+
+
+def of_rows(work: Callable[..., entry.Work], matrices: tuple[bool, ...]) -> Callable[..., Any]:
+    """Make the plan of an operator that launches `work` on its tensors, each seen as a matrix or, where `matrices` says
+    False, as a line; `work` gets its other arguments too."""
+
+    def plan(*given: Any) -> Any:
+        def seen(tensors: Any) -> list[Any]:
+            return [matrix(t) if one else t.view(-1) for one, t in zip(matrices, tensors)]
+
+        launch = work(*seen(given), *given[len(matrices) :]).launcher()
+        return lambda *tensors: launch(*seen(tensors))
+
+    return plan
 
 
 def vector_of(length: int, arrays: Sequence[Any]) -> int:

@@ -15,7 +15,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.kernels import entry
 from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
-from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
+from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, total
 from numba_cute.seam import CuteError, traced
 
@@ -203,19 +203,6 @@ def cross_entropy_backward_work(x: Any, target: Any, lse: Any, dloss: Any, dx: A
 # The entries.
 
 
-def _of_rows(work: Any, matrices: tuple[bool, ...]) -> Any:
-    """A plan that launches `work` on as many tensors, each seen as a matrix or as a line."""
-
-    def plan(*given: Any) -> Any:
-        def seen(tensors: Any) -> list[Any]:
-            return [matrix(t) if one else t.view(-1) for one, t in zip(matrices, tensors)]
-
-        launch = work(*seen(given), *given[len(matrices) :]).launcher()
-        return lambda *tensors: launch(*seen(tensors))
-
-    return plan
-
-
 def _like(x: torch.Tensor) -> Any:
     entry.check("softmax", "x", x, dtypes=entry.FLOATS, least_rank=1)
     return x.new_empty(x.shape)
@@ -259,18 +246,18 @@ def _logits(
 
 
 SOFTMAX_BACKWARD = entry.Operator(
-    "numba_cute::softmax_backward", _of_rows(softmax_backward_work, (True, True, True)), _like_both
+    "numba_cute::softmax_backward", of_rows(softmax_backward_work, (True, True, True)), _like_both
 )  # fmt: skip
 SOFTMAX = entry.Operator(
-    "numba_cute::softmax", _of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
+    "numba_cute::softmax", of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
     setup_context=_keep_result,
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = entry.Operator(
     "numba_cute::cross_entropy_backward",
-    _of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
+    of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
 )  # fmt: skip
 CROSS_ENTROPY = entry.Operator(
-    "numba_cute::cross_entropy", _of_rows(cross_entropy_work, (True, False, False, False)), _losses, count=2,
+    "numba_cute::cross_entropy", of_rows(cross_entropy_work, (True, False, False, False)), _losses, count=2,
     backward=_cross_entropy_gradients, setup_context=_keep_logits,
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ from numba_cute.kernels.rows.bound import (
     room_of,
     value_of,
 )  # fmt: skip
-from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
+from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team
 from numba_cute.seam import CuteError, traced
 
@@ -238,21 +238,24 @@ def order(team, choice, found, count):
 
 def put(team, choice, found, row, values, indices, softmax):
     """Store a row's results. The team's first threads, of one warp."""
-    lanes = cute.min(32, team.spread.threads)
-    scale, most = cute.Float32(1), cute.Float32(0)
+    lanes = cute.const_expr(min(32, team.spread.threads))
+    scale, most, k = cute.Float32(1), cute.Float32(0), cute.Int32(0)
+    if row < team.rows:
+        k = cute.Int32(choice.k)
     if cute.const_expr(softmax):
-        most, sum = value_of(cute.Int32(found.ordered[0] >> 32)), cute.Float32(0)
-        for i in range(team.thread, choice.k, lanes):
+        sum = cute.Float32(0)
+        if k > 0:
+            most = value_of(cute.Int32(found.ordered[0] >> 32))
+        for i in range(team.thread, k, lanes):
             sum += exp(value_of(cute.Int32(found.ordered[i] >> 32)) - most)
         scale = arch.rcp_approx(over_lanes((sum,), added, lanes)[0])
-    if row < team.rows:
-        for i in range(team.thread, choice.k, lanes):
-            mine = cute.Int64(found.ordered[i])
-            value = value_of(cute.Int32(mine >> 32))
-            if cute.const_expr(softmax):
-                value = exp(value - most) * scale
-            values[row, i] = value
-            indices[row, i] = LAST_COLUMN - (mine & LAST_COLUMN)
+    for i in range(team.thread, k, lanes):
+        mine = cute.Int64(found.ordered[i])
+        value = value_of(cute.Int32(mine >> 32))
+        if cute.const_expr(softmax):
+            value = exp(value - most) * scale
+        values[row, i] = value
+        indices[row, i] = LAST_COLUMN - (mine & LAST_COLUMN)
 
 
 def topk_forward(x, values, indices, softmax, choice, spread):
@@ -303,9 +306,8 @@ def topk_backward(dvalues, values, indices, dx, softmax, k, spread):
 BACKWARD = Habit()
 
 
-def topk_work(x: Any, values: Any, indices: Any, softmax: bool) -> entry.Work:
+def topk_work(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> entry.Work:
     """Give the work of `topk_forward`, whose arguments these are."""
-    k = values.shape[1]
     chosen = spread_rows("topk", [x], [], habit=forward_habit(k))
     return chosen.work(topk_forward, (cute.Constexpr(softmax), choice_of(k, chosen.spread), chosen.spread))
 
@@ -316,18 +318,15 @@ def forward_habit(k: int) -> Habit:
     return Habit(again=True, direct=1024, resident=2, beside=(room_of(k) + 3 * k) * 8)
 
 
-def topk_backward_work(dvalues: Any, values: Any, indices: Any, dx: Any, softmax: bool) -> entry.Work:
+def topk_backward_work(
+    dvalues: Any, values: Any, indices: Any, dx: Any, length: int, softmax: bool
+) -> entry.Work:  # fmt: skip
     """Give the work of `topk_backward`, whose arguments these are."""
     chosen = spread_rows("topk backward", [dx], [], habit=BACKWARD)
     return chosen.work(topk_backward, (cute.Constexpr(softmax), cute.Constexpr(values.shape[1]), chosen.spread))
 
 
 # The entries.
-
-
-def _plan(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> Any:
-    launch = topk_work(matrix(x), matrix(values), matrix(indices), softmax).launcher()
-    return lambda *tensors: launch(*map(matrix, tensors))
 
 
 def _results(x: torch.Tensor, k: int, softmax: bool) -> Any:
@@ -339,11 +338,6 @@ def _results(x: torch.Tensor, k: int, softmax: bool) -> Any:
         )
     shape = (*x.shape[:-1], k)
     return x.new_empty(shape), x.new_empty(shape, dtype=entry.pytorch().int64)
-
-
-def _backward_plan(dvalues: Any, values: Any, indices: Any, dx: Any, length: int, softmax: bool) -> Any:
-    launch = topk_backward_work(matrix(dvalues), matrix(values), matrix(indices), matrix(dx), softmax).launcher()
-    return lambda *tensors: launch(*map(matrix, tensors))
 
 
 def _backward_result(
@@ -364,9 +358,11 @@ def _gradients(ctx: Any, dvalues: Any, _: Any) -> Any:
 
 
 FORWARD_ENTRY = entry.Operator(
-    "numba_cute::topk", _plan, _results, count=2, backward=_gradients, setup_context=_keep
+    "numba_cute::topk", of_rows(topk_work, (True,) * 3), _results, count=2, backward=_gradients, setup_context=_keep
 )  # fmt: skip
-BACKWARD_ENTRY = entry.Operator("numba_cute::topk_backward", _backward_plan, _backward_result)
+BACKWARD_ENTRY = entry.Operator(
+    "numba_cute::topk_backward", of_rows(topk_backward_work, (True,) * 4), _backward_result
+)  # fmt: skip
 
 
 def topk(x: Any, k: int, *, softmax: bool = False, out: Any = None) -> Any:
