@@ -30,6 +30,7 @@ _FOUND_IN: dict[str, str] = {
     "rmsnorm": "rows.norm",
     "rotary": "rows.rotary",
     "softmax": "rows.softmax",
+    "topk": "rows.topk",
     "transpose": "moves.permute",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]
