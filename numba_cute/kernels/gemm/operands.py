@@ -2,7 +2,7 @@
 """What the host makes of a GEMM's matrices: tensors, their places in shared memory, and launches whose TMA atoms go
 where the tensors of each call lie."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numba_cute as cute
@@ -15,7 +15,6 @@ from .. import entry
 
 THREADS, CONSUMER_WARPS = 384, 8
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
-ADDRESSES = 256  # sets of tensors whose atoms one launch remembers
 
 
 class Loose(NamedTuple):
@@ -96,56 +95,25 @@ def check_rows(what, **arrays):
             raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
 
 
-def address_of(array):
-    """Say where an array of torch's or NumPy's begins."""
-    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
-
-
-def moved(atom, address):
-    """Give a TMA atom whose map begins elsewhere."""
-    return replace(atom, tensor_map=replace(atom.tensor_map, address=address))
-
-
-class Of(NamedTuple):
-    """An argument that belongs to a tensor of the call: a TMA atom, or the tensor itself."""
-
-    value: Any
-    number: int
-
-
 @dataclass(frozen=True)
 class Mapped(entry.Work):
-    """A launch whose arguments, `static`, hold TMA atoms. atoms: of each its place in `static`, the number of its
-    tensor, and how many bytes from that tensor's beginning its map begins. arrays: the place and the number of each
-    tensor that is an argument itself."""
+    """A launch whose arguments, with TMA atoms, are made of the tensors. It begins while the one before it ends.
 
-    atoms: tuple[tuple[int, int, int], ...] = ()
-    arrays: tuple[tuple[int, int], ...] = ()
+    arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. own: a tensor of
+    the launch's own, in the place of the one that is None."""
+
+    arguments: Any = None
+    own: Any = None
 
     def launcher(self):
-        """Give the function that launches on tensors like those that the atoms were made for, and keeps none."""
-        bound = cute.launch(self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem)
-        of_atoms, of_arrays, known = self.atoms, self.arrays, dict[Any, Any]()  # `launch` must not hold `self`
-        given = list(self.static)
-        for place, *_ in of_atoms:
-            given[place] = replace(given[place], source=None)
-        for place, _ in of_arrays:
-            given[place] = None
+        """Give the function that launches on tensors like those that it was planned for, and keeps none."""
+        bound = cute.launch(
+            self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=True
+        )  # fmt: skip
+        made, own = cute.runtime.remembered(self.arguments), self.own  # `launch` must not hold `self`
 
         def launch(*tensors):
-            key = tuple(tensors[i].data_ptr() for _, i, _ in of_atoms)
-            atoms = known.get(key)
-            if atoms is None:
-                atoms = [moved(given[p], at + begin) for at, (p, _, begin) in zip(key, of_atoms)]
-                if len(known) >= ADDRESSES:
-                    known.pop(next(iter(known)), None)
-                known[key] = atoms
-            arguments = given.copy()
-            for (place, *_), atom in zip(of_atoms, atoms):
-                arguments[place] = atom
-            for place, i in of_arrays:
-                arguments[place] = tensors[i]
-            bound(*arguments)
+            bound(*made(*(own if t is None else t for t in tensors)))
 
         return launch
 
@@ -161,19 +129,8 @@ class Mapped(entry.Work):
         return cute.compile(self.kernel, self.static, arch=arch)
 
 
-def mapped(kernel, grid, cluster, tensors, arguments):
-    """Make the launch of a kernel. tensors: those that it is planned for. arguments: of each its value, and for a TMA
-    atom or a tensor of a call, in a pair with the tensor's number."""
-    static, atoms, arrays = [], [], []
-    for place, x in enumerate(arguments):
-        value, number = x if isinstance(x, Of) else (x, None)
-        static.append(value)
-        if number is None:
-            continue
-        if isinstance(value, cute.CopyAtom):
-            atoms.append((place, number, value.tensor_map.address - address_of(tensors[number])))
-        else:
-            arrays.append((place, number))
-    return Mapped(
-        kernel, grid, THREADS, cluster=cluster, static=tuple(static), atoms=tuple(atoms), arrays=tuple(arrays)
-    )
+def mapped(kernel, grid, cluster, tensors, arguments, own=None):
+    """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
+    what `cute.runtime.remembered` allows. own: as of `Mapped`."""
+    static = arguments(*(own if t is None else t for t in tensors))
+    return Mapped(kernel, grid, THREADS, cluster=cluster, static=static, arguments=arguments, own=own)
