@@ -73,7 +73,7 @@ def hear(told, places):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def grouped(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, columns, tiled_mma, store, a_layout, b_layout, c_layout,
-    cluster, share_a, share_b, scales_a, scales_b, load,
+    cluster, share_a, share_b, scales_a, scales_b, load, counter,
 ):  # fmt: skip
     tile_n = cute.size(b_layout, mode=[0])
     _, cluster_m, cluster_n, _ = cluster.shape
@@ -91,7 +91,10 @@ def grouped(
 
     arch.griddepcontrol_launch_dependents()
     arch.griddepcontrol_wait()  # what was launched before has written A, B and the ends
-    tiles = GroupedTiles(cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas)
+    tiles = GroupedTiles(
+        cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas,
+        counter=None if cute.const_expr(counter is None) else cute.make_tensor(counter),
+    )  # fmt: skip
     if warp_idx == 1:
         tiles.spread()  # the ends come while the barriers are made
 
@@ -236,17 +239,18 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     most_tiles = (rows // (TILE_M * cluster_m) + min(groups, rows)) * columns
     clusters = max(1, min(most_clusters(a, ctas), most_tiles))
     tensors = (a, b, ends, c) if scales_a is None else (a, b, ends, scales_a, scales_b, c)
-    own = _all_rows(a) if ends is None else None
+    ready = _all_rows(a) if ends is None else None
 
     def arguments(*tensors):
         return arguments_of(cut, columns, *tensors)
 
-    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, own)
+    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, counts=ctas == 1)
 
 
 def arguments_of(cut, columns, a, b, ends, *others):
     """Give the kernel's arguments. cut: a Cut. columns: tiles of clusters along N. a, b, ends: as `grouped_gemm` takes
-    them. others: the result, after the scales of A and B, if there are any."""
+    them. others: the scales of A and B, if there are any, the result, and of single CTAs a counter."""
+    *others, counter = others if cut.cluster == (1, 1) else (*others, None)
     *scales, c = others
     scales_a, scales_b = scales or (None, None)
     tile_n, (cluster_m, cluster_n) = cut
@@ -275,6 +279,7 @@ def arguments_of(cut, columns, a, b, ends, *others):
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, cute.Int32(columns), tiled_mma, store, a_layout,
         b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a, share_b, scales_a, scales_b, load,
+        counter,
     )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ where the tensors of each call lie."""
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import numba_cute as cute
 from numba_cute import utils
 from numba_cute.nvgpu import cpasync
@@ -95,25 +97,43 @@ def check_rows(what, **arrays):
             raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
 
 
+_counters = dict[Any, Any]()
+
+
+def counter_of(array):
+    """Give an int32 where `array` lies, which is 0 whenever no launch is under way on the current stream."""
+    device = getattr(array, "device", None)
+    if not hasattr(device, "type"):
+        return np.zeros(1, np.int32)
+    torch = entry.pytorch()
+    if device.type != "cuda" or torch.cuda.is_current_stream_capturing():  # a graph has its own, which it makes zero
+        return torch.zeros(1, dtype=torch.int32, device=device)
+    key = device, torch.cuda.current_stream(device).cuda_stream
+    if key not in _counters:
+        _counters[key] = torch.zeros(1, dtype=torch.int32, device=device)
+    return _counters[key]
+
+
 @dataclass(frozen=True)
 class Mapped(entry.Work):
     """A launch whose arguments, with TMA atoms, are made of the tensors. It begins while the one before it ends.
 
-    arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. own: a tensor of
-    the launch's own, in the place of the one that is None."""
+    arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. ready: a tensor of
+    the launch's own, in the place of the one that is None. counts: whether a counter comes after the tensors."""
 
     arguments: Any = None
-    own: Any = None
+    ready: Any = None
+    counts: bool = False
 
     def launcher(self):
         """Give the function that launches on tensors like those that it was planned for, and keeps none."""
         bound = cute.launch(
             self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=True
         )  # fmt: skip
-        made, own = cute.runtime.remembered(self.arguments), self.own  # `launch` must not hold `self`
+        made, given = cute.runtime.remembered(self.arguments), (self.ready, self.counts)  # and not `self`
 
         def launch(*tensors):
-            bound(*made(*(own if t is None else t for t in tensors)))
+            bound(*made(*whole(tensors, *given)))
 
         return launch
 
@@ -129,8 +149,16 @@ class Mapped(entry.Work):
         return cute.compile(self.kernel, self.static, arch=arch)
 
 
-def mapped(kernel, grid, cluster, tensors, arguments, own=None):
+def whole(tensors, ready, counts):
+    """Give the tensors that arguments are made of. ready, counts: as of `Mapped`."""
+    given = tuple(ready if t is None else t for t in tensors)
+    return (*given, counter_of(given[0])) if counts else given
+
+
+def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False):
     """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
-    what `cute.runtime.remembered` allows. own: as of `Mapped`."""
-    static = arguments(*(own if t is None else t for t in tensors))
-    return Mapped(kernel, grid, THREADS, cluster=cluster, static=static, arguments=arguments, own=own)
+    what `cute.runtime.remembered` allows. ready, counts: as of `Mapped`."""
+    static = arguments(*whole(tensors, ready, counts))
+    return Mapped(
+        kernel, grid, THREADS, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts
+    )  # fmt: skip
