@@ -27,7 +27,7 @@ def _on_gpus_alone(request):
 
 
 def cut(tile_n, parts=1, sharers=1, resident=1):
-    return mixed.Cut(tile_n, sharers, parts, resident, 2 if tile_n <= 64 else 1)
+    return mixed.Cut(tile_n, sharers, parts, resident, 2 if tile_n <= 128 else 1)
 
 
 def test_words_hold_what_a_thread_multiplies():
