@@ -19,38 +19,25 @@ THREADS, CONSUMER_WARPS = 384, 8
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 
 
-class Loose(NamedTuple):
-    """An array on the device by where it lies: what is made of it does not keep it alive. address: bytes. shape,
-    strides: in elements. dtype: the element type, of this library."""
-
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: Any
-
-    def swapaxes(self, i, j):
-        """Exchange two modes. i, j: which."""
-        order = list(range(len(self.shape)))
-        order[i], order[j] = order[j], order[i]
-        return self._replace(shape=tuple(self.shape[x] for x in order), strides=tuple(self.strides[x] for x in order))
-
-
 def view(array, align=None):
-    """Make a tensor of an array as it lies, or of a `Loose` one. array: it begins at a multiple of `align` bytes, or of
+    """Make a tensor of an array as it lies, or give a tensor. array: it begins at a multiple of `align` bytes, or of
     those of an element."""
-    if not isinstance(array, Loose):
-        return from_dlpack(array, assumed_align=align)
-    there = cute.make_ptr(array.dtype, array.address, cute.AddressSpace.gmem, assumed_align=align)
-    return cute.make_tensor(there, cute.make_layout(array.shape or 1, stride=array.strides or 0))
+    return array if isinstance(array, cute.Tensor) else from_dlpack(array, assumed_align=align)
+
+
+def swapped(tensor):
+    """Exchange a tensor's last two modes."""
+    *others, i, j = range(cute.rank(tensor))
+    return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, mode=[*others, j, i]))
 
 
 def tensor_of(array, mode, dtype=None):
-    """Make a tensor of an array, or of a `Loose` one, contiguous along `mode`, whose extents are known at run time.
-    dtype: another element type of the same width."""
+    """Make a tensor of an array, contiguous along `mode`, whose extents are known at run time. array: it begins at a
+    multiple of 16 bytes. dtype: another element type of the same width."""
     t = view(array, 16)
     strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(t.shape, t.stride))]  # as TMA wants them
     whole = cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=tuple(strides)))
-    return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or entry.element_type(array))
+    return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or t.element_type)
 
 
 def contiguous(array):
