@@ -250,8 +250,7 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
 def arguments_of(cut, columns, a, b, ends, *others):
     """Give the kernel's arguments. cut: a Cut. columns: tiles of clusters along N. a, b, ends: as `grouped_gemm` takes
     them. others: the scales of A and B, if there are any, the result, and of single CTAs a counter."""
-    *others, counter = others if cut.cluster == (1, 1) else (*others, None)
-    *scales, c = others
+    *scales, c, counter = others if cut.cluster == (1, 1) else (*others, None)
     scales_a, scales_b = scales or (None, None)
     tile_n, (cluster_m, cluster_n) = cut
     dtype, c_dtype = entry.element_type(a), entry.element_type(c)

@@ -3,7 +3,7 @@
 where the tensors of each call lie."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +89,7 @@ _counters = dict[Any, Any]()
 
 def counter_of(array):
     """Give an int32 where `array` lies, which is 0 whenever no launch is under way on the current stream."""
-    device = getattr(array, "device", None)
+    device: Any = getattr(array, "device", None)
     if not hasattr(device, "type"):
         return np.zeros(1, np.int32)
     torch = entry.pytorch()
