@@ -39,8 +39,8 @@ def contenders(shape, causal, dtype):
     lse = forward(*[x.detach() for x in given], None, True, 0.0, causal, False)[1].reshape(batch, heads, rows)
     out = o.detach().transpose(1, 2).contiguous()
     results = [torch.empty_like(x) for x in (q, k, v)]
-    *floats, drawn = gradients.room(q)
-    work = [torch.empty(s, device="cuda") for s in floats] + [torch.empty(drawn, device="cuda", dtype=torch.int32)]
+    types = {True: torch.float32, False: torch.int32}
+    work = [torch.empty(s, device="cuda", dtype=types[len(s) > 1]) for s in gradients.room(q)]
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     arrays = (q, k, v, out, do, lse.contiguous(), *results)
     todo = gradients.launches(arrays, work, causal=causal, scale=1 / math.sqrt(d), sms=sms)

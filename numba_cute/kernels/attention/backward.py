@@ -111,6 +111,17 @@ def next_tile(tickets, told, seen):
     return tile
 
 
+@cuda.jit
+def leave_out(rS, last, visible, queries, causal):
+    """Mask the keys of this thread's two rows of S^T that its columns, two of each 8 of so many `queries`, do not see.
+    last: of the keys that the first column sees, seen from the first row; visible: keys that there are, seen from
+    there. queries, causal: known when it is compiled."""
+    for i in cute.range_constexpr(queries // 2):
+        column, row = i // 4 * 8 + i % 2, i // 2 % 2 * 8
+        if row >= visible or (causal and row > last + column):
+            rS[i] = -math.inf
+
+
 @functools.cache
 def make_kernel(form):
     """The kernel of a form."""
@@ -147,15 +158,6 @@ def make_kernel(form):
             hidden = cute.Uint32(max(key_tile * KEYS - shift, 0)) // cute.Uint32(queries)
             return min(cute.Int32(hidden), query_tiles)
         return cute.Int32(0)
-
-    @cuda.jit
-    def leave_out(rS, last, visible):
-        """Mask the keys of this thread's two rows that its columns do not see. last: of the keys that the first column
-        sees, seen from the first row; visible: keys that there are, seen from there."""
-        for i in cute.range_constexpr(queries // 2):
-            column, row = i // 4 * 8 + i % 2, i // 2 % 2 * 8
-            if row >= visible or (causal and row > last + column):
-                rS[i] = -math.inf
 
     @cuda.jit
     def leave(total, sdQ, half, thread, out_full, out_empty, count):
@@ -408,7 +410,7 @@ def make_kernel(form):
                     if i > 0:
                         release(q_empty + (stage ^ 1))
                     if visible < KEYS or (causal and last < KEYS - 1):
-                        leave_out(rS, last + 2 * place - first_row, visible - first_row)
+                        leave_out(rS, last + 2 * place - first_row, visible - first_row, queries, causal)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
