@@ -15,14 +15,13 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
-from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
+from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
-from . import masks, softmax
-from .schedule import draw, tile_at
+from . import masks, output, softmax
+from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
-AHEAD = 2  # tiles whose numbers have been drawn
-TURN, STORED = 1, 5  # the first of the named barriers by which warpgroups take turns, and of those at a tile's end
+TURN = 1  # the first of the named barriers by which warpgroups take turns
 
 
 class Form(NamedTuple):
@@ -75,23 +74,22 @@ class Form(NamedTuple):
 
 
 def multiplies(form):
-    """The tiled MMAs of S = Q K^T and of O = P V."""
+    """The tiled MMAs of S = Q K^T and of O = P V, of one warpgroup."""
     smem, rmem = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
     K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
     scores = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.tile_n, 16), smem, K, K)
     values = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.dv, 16), rmem, K, MN)
-    return cute.make_tiled_mma(scores, (form.groups, 1, 1)), cute.make_tiled_mma(values, (form.groups, 1, 1))
+    return cute.make_tiled_mma(scores, (1, 1, 1)), cute.make_tiled_mma(values, (1, 1, 1))
 
 
 def layouts(form):
-    """The layouts of Q, K, V and O in shared memory: columns of 128 bytes, swizzled."""
+    """The layouts of Q, K and V in shared memory: columns of 128 bytes, swizzled. A stage of Q is a warpgroup's."""
     kind = warpgroup.SmemLayoutAtomKind
     rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
-    q = cute.tile_to_shape(rows, (form.tile_m, form.d, form.q_stages), (0, 1, 2))
+    q = cute.tile_to_shape(rows, (64, form.d, form.groups * form.q_stages), (0, 1, 2))
     k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
     v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
-    o = cute.tile_to_shape(rows, (form.tile_m, form.dv), (0, 1))
-    return q, k, v, o
+    return q, k, v
 
 
 def make_kernel(form):
@@ -104,13 +102,11 @@ def make_kernel(form):
     share = (1 << cluster) - 1
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
-    q_layout, k_layout, v_layout, o_layout = layouts(form)
+    q_layout, k_layout, v_layout = layouts(form)
     bytes_each = dtype.width // 8
-    q_bytes, k_bytes, v_bytes = tile_m * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
-    p_shape = values_mma.partition_shape_A((tile_m, tile_n))
-    q_tile = tile_m if pack == 1 else (pack, tile_m // pack)
-    o_tile = 64 if pack == 1 else (pack, 64 // pack)
-    store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
+    q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
+    p_shape = values_mma.partition_shape_A((64, tile_n))
+    q_tile = 64 if pack == 1 else (pack, 64 // pack)
     may_be_empty = has_left or has_right or score is not None
     heads_of_tile = 1 if pack > 1 else group  # tile heads that share the keys and values of one
 
@@ -204,20 +200,28 @@ def make_kernel(form):
         warpgroup.commit_group()
 
     @cuda.jit
-    def store_rows(own_O, plain_o, thread, place, queries, first, head):
-        """Write a warpgroup's rows of O, as far as there are any, of sequences that lie one after the other."""
-        wide = cute.make_copy_atom(CopyUniversalOp(), dtype, 128)
-        for i in cute.range_constexpr(64 * dv // 8 // 128):
-            row, part = (128 * i + thread) // (dv // 8), (128 * i + thread) % (dv // 8)
-            query, own_head = (place + row) // pack, head if pack == 1 else head * pack + (place + row) % pack
-            if query < queries:
-                source = cute.local_tile(own_O, (1, 8), (row, part))
-                target = cute.local_tile(plain_o[None, None, own_head, 0], (1, 8), (first + query, part))
-                cute.copy(wide, source[0, None], target[0, None])
+    def row_of(place, r, head):
+        """The query, and the head, of a thread's row r: the one at `place`, or the eighth after."""
+        at = place + 8 * r
+        return at // pack, head if pack == 1 else head * pack + at % pack
+
+    @cuda.jit
+    def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row):
+        """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
+        first, rows = sequence(cu_q, None, b, queries)
+        own_b = 0 if cu_q is not None else b
+        softmax.scale_rows(rO, factor)
+        for r in cute.range_constexpr(2):
+            words = output.words_of(rO, r, dtype)
+            query, own_head = row_of(m * tile_m + row, r, head)
+            if query < rows:
+                output.store_words(words, mO[first + query, None, own_head, own_b])
+                if arch.lane_idx() % 4 == 0:
+                    mL[first + query, own_head, own_b] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, tma_o, mO, mL, counter, plain_o, cu_q, cu_k, used, pages, sink, aux, queries,
+        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, queries,
         keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
@@ -226,7 +230,6 @@ def make_kernel(form):
             cpasync.prefetch_descriptor(tma_q)
             cpasync.prefetch_descriptor(tma_k)
             cpasync.prefetch_descriptor(tma_v)
-            cpasync.prefetch_descriptor(tma_o)
 
         smem = utils.SmemAllocator()
         sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
@@ -235,8 +238,9 @@ def make_kernel(form):
         one, warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * 4 * groups)
         rank = arch.make_warp_uniform(arch.block_idx_in_cluster()) if cluster > 1 else 0
         q_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=q_stages, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, groups),
-            tx_count=q_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * q_stages), defer_sync=True, name="Q",
+            num_stages=groups * q_stages, producer_group=one, consumer_group=CooperativeGroup(Agent.Thread, 4),
+            tx_count=q_bytes, barrier_storage=smem.allocate_array(cute.Int64, 2 * groups * q_stages), defer_sync=True,
+            name="Q",
         )  # fmt: skip
         k_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=stages, producer_group=one, consumer_group=warps, tx_count=k_bytes,
@@ -248,12 +252,10 @@ def make_kernel(form):
             barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), cta_layout_vmnk=cluster_layout, tidx=tidx,
             mcast_mode_mn=(0, 1), defer_sync=True, name="V",
         )  # fmt: skip
-        drawn = smem.allocate_tensor(cute.Int32, cute.make_layout(AHEAD), 16, None, "drawn")
-        tile_pipe = pipeline.PipelineAsync.create(
-            num_stages=AHEAD, producer_group=CooperativeGroup(Agent.Warp),
-            consumer_group=CooperativeGroup(Agent.Thread, 128 * groups),
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * AHEAD), defer_sync=True, name="tiles",
-        )  # fmt: skip
+        tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(TICKETS), 16, None, "tickets")
+        told = smem.allocate_array(cute.Int64, 2 * TICKETS, name="told")
+        if tidx == 0:
+            begin_tickets(told, 4 * groups)
         pipeline.pipeline_init_arrive((cluster, 1))
         pipeline.pipeline_init_wait((cluster, 1))
 
@@ -265,7 +267,7 @@ def make_kernel(form):
             arch.setmaxregister_decrease(producer_registers)
             if warp_idx == 0:
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
-                tells = tile_pipe.make_producer()
+                given, drawn = cute.Int32(0), cute.Int32(0)
                 while index < tiles:
                     m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
@@ -310,27 +312,28 @@ def make_kernel(form):
                             cute.group_modes(pV, 0, 2),
                             cute.group_modes(gV, 0, 2),
                         )
-                        stage = loads_q.acquire_and_advance()
-                        cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
                         stage = loads_k.acquire_and_advance()
                         load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
+                        for part in range(groups):
+                            stage = loads_q.acquire_and_advance()
+                            at = m * groups + part
+                            cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
                         for i in range(1, end - begin):
                             stage = loads_k.acquire_and_advance()
                             load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1 - i, rows_k)
                             stage = loads_v.acquire_and_advance()
                             load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, end - i, rows_k)
+                        if cute.const_expr(draws):
+                            drawn = draw(counter)
                         stage = loads_v.acquire_and_advance()
                         load(tma_v, tVgV, tVsV, stage.index, stage, pages, b, begin, rows_k)
+                    elif cute.const_expr(draws):
+                        drawn = draw(counter)
                     if cute.const_expr(draws):
-                        index = draw(counter, tiles, ctas)
-                        place = tells.acquire_and_advance()
-                        if arch.lane_idx() == 0:
-                            drawn[place.index] = index
-                        place.commit()
+                        index = next_drawn(drawn, counter, tiles, ctas, tickets, told, given)
+                        given += 1
                     else:
                         index += ctas
-                if cute.const_expr(draws):
-                    tells.tail()
                 loads_q.tail()
                 loads_k.tail()
                 loads_v.tail()
@@ -339,11 +342,11 @@ def make_kernel(form):
             arch.setmaxregister_increase(consumer_registers)
             w = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * w of the tile
             thread = tidx % 128
-            tQ = scores_mma.make_fragment_A(scores_mma.get_slice(128 * w).partition_A(sQ))
-            tK = scores_mma.make_fragment_B(scores_mma.get_slice(128 * w).partition_B(sK))
-            tV = values_mma.make_fragment_B(values_mma.get_slice(128 * w).partition_B(sV))
-            rS = scores_mma.make_fragment_C(scores_mma.partition_shape_C((tile_m, tile_n)))
-            rO = values_mma.make_fragment_C(values_mma.partition_shape_C((tile_m, dv)))
+            tQ = scores_mma.make_fragment_A(scores_mma.get_slice(0).partition_A(sQ))
+            tK = scores_mma.make_fragment_B(scores_mma.get_slice(0).partition_B(sK))
+            tV = values_mma.make_fragment_B(values_mma.get_slice(0).partition_B(sV))
+            rS = scores_mma.make_fragment_C(scores_mma.partition_shape_C((64, tile_n)))
+            rO = values_mma.make_fragment_C(values_mma.partition_shape_C((64, dv)))
             rP = values_mma.make_fragment_A(p_shape)
             as_p = cute.make_tensor(rS.iterator, rP.layout)  # S in the order of P's registers: it is S's own
             scores = softmax.rows_of(rS)
@@ -353,9 +356,6 @@ def make_kernel(form):
             row = 64 * w + thread // 32 * 16 + thread % 32 // 4  # of the tile: this thread's first
             column = thread % 4 * 2
 
-            to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, values_mma))
-            rounded = cute.make_rmem_tensor(rO.layout.shape, dtype)
-            together = pipeline.NamedBarrier(STORED + w, 128)
             mine = pipeline.NamedBarrier(TURN + w, 256)
             next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
             if cute.const_expr(turns):
@@ -363,24 +363,31 @@ def make_kernel(form):
                     next_one.arrive()  # the first warpgroup begins
 
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
-            told = tile_pipe.make_consumer()
+            for _ in range(w):
+                full_q.advance()
+            seen = cute.Int32(0)
             while index < tiles:
                 m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
-                first_q, rows_q = sequence(cu_q, None, b, queries)
-                first_k, rows_k = sequence(cu_k, used, b, keys)
+                _, rows_q = sequence(cu_q, None, b, queries)
+                _, rows_k = sequence(cu_k, used, b, keys)
                 if m * cluster * tile_m < rows_q * pack:
                     m = m * cluster + rank
                     begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
                     place = m * tile_m + row
-                    for r in cute.range_constexpr(2):
-                        highest[r], total[r] = -math.inf, 0
 
-                    tile = full_q.wait_and_advance()
-                    stage_k = full_k.wait_and_advance()
+                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                    if cute.const_expr(turns):
+                        mine.arrive_and_wait()
                     warpgroup.fence()
                     multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    if cute.const_expr(turns):
+                        next_one.arrive()
                     warpgroup.wait_group(0)
                     stage_k.release()
+                    if end - begin == 1:
+                        full_q.release()
+                    for r in cute.range_constexpr(2):
+                        highest[r], total[r] = -math.inf, 0
                     if cute.const_expr(score is not None):
                         change(scores, end - 1, place, column, b, head, aux, scale)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
@@ -403,6 +410,8 @@ def make_kernel(form):
                         if cute.const_expr(turns == 2):
                             next_one.arrive()
                         stage_k.release()
+                        if n == begin:
+                            full_q.release()
                         if cute.const_expr(score is not None):
                             change(scores, n, place, column, b, head, aux, scale)
                         if cute.const_expr(has_right or has_left):
@@ -416,61 +425,22 @@ def make_kernel(form):
                         if moved:
                             softmax.scale_rows(rO, factor)
 
+                    for _ in cute.range_constexpr(groups):
+                        full_q.advance()
                     stage_v = full_v.wait_and_advance()
                     warpgroup.fence()
                     multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
-                            sinks[r] = sink[head if pack == 1 else head * pack + (place + 8 * r) % pack]
+                            _, own_head = row_of(place, r, head)
+                            sinks[r] = sink[own_head]
                     softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
-                    if thread % 4 == 0:
-                        for r in cute.range_constexpr(2):
-                            query = (place + 8 * r) // pack
-                            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
-                            if query < rows_q:
-                                mL[first_q + query, own_head, 0 if cu_q is not None else b] = lse[r]
                     warpgroup.wait_group(0)
                     stage_v.release()
-                    softmax.scale_rows(rO, factor)
-
-                    # O leaves through the shared memory of Q: this warpgroup's rows, which no other reads
-                    sO = cute.make_tensor(sQ[None, None, tile.index].iterator, o_layout.outer)
-                    own_O = cute.local_tile(sO, (64, 64), (w, None))
-                    rounded.store(rO.load().to(dtype))
-                    together.arrive_and_wait()  # all of the warpgroup's products with Q are done
-                    cute.copy(
-                        to_smem, to_smem.retile(rounded), to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sO)
-                    )
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    part_m = m * groups + w
-                    whole = True
-                    if cute.const_expr(cu_q is not None):
-                        whole = (part_m + 1) * 64 <= rows_q * pack
-                    if whole:
-                        if warp_idx % 4 == 0:
-                            own_q = 0 if cu_q is not None else b
-                            gO = cute.local_tile(
-                                shifted(mO[None, None, head, own_q], cu_q, first_q), (o_tile, 64), (None, None)
-                            )
-                            tOsO, tOgO = cpasync.tma_partition(
-                                tma_o, 0, cute.make_layout(1), cute.group_modes(own_O, 0, 2), cute.group_modes(gO, 0, 2)
-                            )
-                            for part in cute.range_constexpr(dv // 64):
-                                cute.copy(tma_o, tOsO[None, part], tOgO[None, part_m, part])
-                            arch.cp_async_bulk_commit_group()
-                            arch.cp_async_bulk_wait_group(0, read=True)
-                    elif cute.const_expr(cu_q is not None):
-                        store_rows(
-                            cute.local_tile(sO, (64, dv), (w, 0)), plain_o, thread, part_m * 64, rows_q, first_q, head
-                        )
-                        together.arrive_and_wait()
-                    if warp_idx % 4 == 0:
-                        tile.release()
+                    leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row)
                 if cute.const_expr(draws):
-                    told_at = told.wait_and_advance()
-                    index = drawn[told_at.index]
-                    told_at.release()
+                    index = next_told(tickets, told, seen)
+                    seen += 1
                 else:
                     index += ctas
             if cute.const_expr(turns):

@@ -58,7 +58,7 @@ SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
 
 def smem_of(form):
     """Bytes of shared memory for the tiles of a form."""
-    return sum(cute.cosize(x) for x in layouts(form)[:3]) * form.dtype.width // 8
+    return sum(cute.cosize(x) for x in layouts(form)) * form.dtype.width // 8
 
 
 def tile_of(form):
@@ -142,20 +142,17 @@ def form_of(q, k, v, queries, lengths, options):
     return form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
 
 
-def copies(form, q, k, v, o):
-    """The TMA atoms of Q, K, V and O, each with the tensor of its coordinates."""
-    q_layout, k_layout, v_layout, _ = layouts(form)
-    load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+def copies(form, q, k, v):
+    """The TMA atoms of Q, K and V, each with the tensor of its coordinates."""
+    q_layout, k_layout, v_layout = layouts(form)
+    load = cpasync.CopyBulkTensorTileG2SOp()
     load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    mQ, mK, mV, mO = rows_first(q), rows_first(k), rows_first(v, columns_first=True), rows_first(o)
-    q_rows: Any = form.tile_m
-    o_rows: Any = 64
+    mQ, mK, mV = rows_first(q), rows_first(k), rows_first(v, columns_first=True)
+    q_rows: Any = 64
     if form.pack > 1:
-        mQ, mO = packed(mQ, form.pack, q.shape[-2]), packed(mO, form.pack, q.shape[-2])
-        q_rows, o_rows = (form.pack, form.tile_m // form.pack), (form.pack, 64 // form.pack)
+        mQ, q_rows = packed(mQ, form.pack, q.shape[-2]), (form.pack, 64 // form.pack)
     kind = warpgroup.SmemLayoutAtomKind
     rows, columns = (warpgroup.make_smem_layout_atom(at, form.dtype) for at in (kind.K_SW128, kind.MN_SW128))
-    piece = cute.tile_to_shape(rows, (64, 64), (0, 1))
     k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
     if form.page:
         k_piece = cute.tile_to_shape(rows, (form.chunk, form.d), (0, 1))
@@ -164,7 +161,6 @@ def copies(form, q, k, v, o):
         *cpasync.make_tiled_tma_atom(load, mQ, cute.slice_(q_layout, (None, None, 0)), (q_rows, form.d)),
         *cpasync.make_tiled_tma_atom(load_kv, mK, k_piece, (form.chunk, form.d), form.cluster),
         *cpasync.make_tiled_tma_atom(load_kv, mV, v_piece, (form.dv, form.chunk), form.cluster),
-        *cpasync.make_tiled_tma_atom(put, mO, piece, (o_rows, 64)),
     )
 
 
@@ -198,7 +194,7 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     section = options.section or (several if form.cluster == 1 else share)
     more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink)]
     args = (
-        *copies(form, q, k, v, o), logs(lse), view(counter), rows_first(o) if cu_q is not None else None, *more,
+        *copies(form, q, k, v), rows_first(o), logs(lse), view(counter), *more,
         tuple(aux), *(cute.Int32(x or 0) for x in (queries, keys, heads, batch, section, options.left, options.right)),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip

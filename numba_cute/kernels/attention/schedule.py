@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which attention's tiles are done: persistent, heads in sections that share L2, longest tiles first."""
+"""The order in which attention's tiles are done: persistent, heads in sections that share L2, longest tiles first.
+
+A warp of each CTA draws the number of its next tile from a counter, and tells the CTA's other warps by *tickets*:
+numbers in shared memory, with two mbarriers each, by which it is told and heard.
+
+    index = block_idx
+    while index < tiles:
+        block, head, batch = tile_at(index, …)
+        …                                                      # the warp that draws:   # each other one:
+        index = …                                              next_drawn(…, given)     next_told(…, seen)
+"""
 
 from numba import cuda
 
@@ -7,32 +17,71 @@ import numba_cute as cute
 from numba_cute import arch
 
 L2_BYTES = 32 << 20  # of K and V that a section of heads may take
+TICKETS = 2  # numbers that are told before they are heard
 
 
 @cuda.jit
 def tile_at(index, blocks, heads, batch, section, longest_first):
     """Give (block, head, batch) of the `index`-th tile. Sections of `section` heads are done one after the other; in a
     section the heads are innermost, and blocks are counted from the last where `longest_first`."""
-    per_section = section * blocks
-    which, rest = index // per_section, index % per_section
-    first = which * section
-    width = min(section, heads * batch - first)
-    block, at = rest // width, first + rest % width
+    per_section = cute.Uint32(section * blocks)
+    which = cute.Uint32(index) // per_section
+    rest = cute.Uint32(index) - which * per_section
+    first = cute.Int32(which) * section
+    width = cute.Uint32(min(section, heads * batch - first))
+    block = rest // width
+    at = cute.Uint32(first) + rest - block * width
+    of_batch = at // cute.Uint32(heads)
+    place = cute.Int32(block)
     if longest_first:
-        block = blocks - 1 - block
-    return block, at % heads, at // heads
+        place = blocks - 1 - place
+    return place, cute.Int32(at - of_batch * cute.Uint32(heads)), cute.Int32(of_batch)
 
 
 @cuda.jit
-def draw(counter, tiles, ctas):
-    """Draw the number of the next tile from `counter`, an int32 that is 0 before the first; who draws the last one sets
-    it back. tiles: how many there are. ctas: those that draw; each does its own number first. A whole warp."""
+def begin_tickets(told, warps):
+    """Initialise the barriers of the tickets: `told`, 2 * TICKETS Int64 of shared memory. warps: those that hear of
+    each number. One thread, before the CTA's barrier."""
+    for i in cute.range_constexpr(TICKETS):
+        arch.mbarrier_init(told + i, 1)
+        arch.mbarrier_init(told + TICKETS + i, warps)
+
+
+@cuda.jit
+def draw(counter):
+    """Draw a number from `counter`, an int32 that is 0 before the first (`next_drawn` sets it back after the last).
+    Only the warp's first lane has it, and not before it is asked for: what is done before costs no time."""
     drawn = cute.Int32(0)
     if arch.lane_idx() == 0:
         drawn = cute.Int32(arch.atomic_add(counter.iterator, 1))
+    return drawn
+
+
+@cuda.jit
+def next_drawn(drawn, counter, tiles, ctas, tickets, told, given):
+    """Give the tile of the number that was drawn, and tell the others. tiles: how many there are. ctas: those that
+    draw; each does the tile of its own number first. tickets: TICKETS Int32 of shared memory. told: their barriers.
+    given: how many numbers were told before. A whole warp."""
+    place = given % TICKETS
+    arch.mbarrier_wait(told + TICKETS + place, given // TICKETS & 1 ^ 1)
+    if arch.lane_idx() == 0:
         if drawn == tiles - 1:
             arch.atomic_exch(counter.iterator, 0)
+        tickets[place] = drawn + ctas
+        arch.mbarrier_arrive(told + place)
     return arch.shuffle_sync(drawn, 0) + ctas
+
+
+@cuda.jit
+def next_told(tickets, told, seen):
+    """Give the tile of which the warp that draws has told, after the `seen` ones before. A whole warp."""
+    place = seen % TICKETS
+    arch.mbarrier_wait(told + place, seen // TICKETS & 1)
+    index = tickets[place]
+    arch.sync_warp()
+    if arch.elect_one():
+        arch.mbarrier_arrive(told + TICKETS + place)
+    return index
 
 
 def section_of(keys, head_dims, bytes_each, group):
