@@ -24,7 +24,9 @@ from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 from numba_cute.kernels.attention import gradients  # noqa: E402
 from numba_cute.testing import Pace, compare  # noqa: E402
 
-SHAPES = ["4x16x4096x128", "1x16x16384x128", "4x16x4096x64", "1x16x16384x64"]
+SHAPES = [
+    "4x16x4096x128", "1x16x16384x128", "4x16x4096x64", "1x16x16384x64", "4x16x4096x256", "1x16x16384x256"
+]  # fmt: skip
 
 
 def contenders(shape, causal, dtype):
@@ -63,7 +65,7 @@ def benchmark(shape, causal, options):
     launches, apart, _kept = contenders(shape, causal, getattr(torch, options.dtype))
     batch, heads, rows, d = shape
     flops = 2.5 * 4 * batch * heads * rows * rows * d / (2 if causal else 1)
-    pace = Pace(turn=0.25, least=options.warm, most=2 * options.warm)
+    pace = Pace(turn=options.turn, least=options.warm, most=2 * options.warm)
     found = compare(launches, baseline="cudnn", regime="sustained", rounds=options.rounds, pace=pace)
     ratio, interval = found.speed("ours")
     rates = {name: [flops / us * 1e-6 for us in t.samples] for name, t in found.timings.items()}
@@ -91,6 +93,7 @@ def arguments(parser):
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help="batch x heads x rows x head dimension")
     parser.add_argument("--dtype", choices=("bfloat16", "float16"), default="bfloat16")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turn", type=float, default=0.25, help="seconds of each contender's turns")
     parser.add_argument("--warm", type=float, default=2.0, help="seconds of warm-up for each shape, at least")
 
 

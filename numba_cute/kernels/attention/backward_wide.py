@@ -24,49 +24,67 @@ from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, softmax
-from .backward import LOG2_E, leave_out, multiply, release, rows_of, statistics, turned
+from .backward_tiles import leave_out, load_numbers, load_tile, multiply, release, rows_of, statistics, turned
 from .schedule import tile_at
 
 TILE = 64  # keys of a CTA, and queries that stream by; queries of a warpgroup, and keys that stream by
 THREADS, CONSUMER_WARPS = 384, 8
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
-CLUSTER = 2
 BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of those of one, at their end
 
 
 class Form(NamedTuple):
-    """What the kernels know when they are compiled. head_dim: of Q and K. value_dim: of V, O and dO."""
+    """What the kernels know when they are compiled.
+
+    head_dim: of Q and K. value_dim: of V, O and dO. cluster: CTAs that
+    share what streams by. held: columns of K, and of V, that stand in registers where dK and dV are summed.
+    """
 
     dtype: cute.DType
     head_dim: int
     value_dim: int
     causal: bool
+    cluster: int = 2
+    held: tuple[int, int] = (128, 128)
 
 
 def multiplies(dtype, width):
-    """The tiled MMAs of a warpgroup: of S and of dP, and of sums with `width` columns, of P or dS in registers."""
+    """The tiled MMAs of a warpgroup: of S and of dP, the same with A in registers, and of sums with `width` columns, of
+    P or dS in registers."""
     op, K, MN = warpgroup.MmaF16BF16Op, OperandMajorMode.K, OperandMajorMode.MN
     scores = op(dtype, cute.Float32, (64, TILE, 16), OperandSource.SMEM, K, K)
+    held = op(dtype, cute.Float32, (64, TILE, 16), OperandSource.RMEM, K, K)
     sums = op(dtype, cute.Float32, (64, width, 16), OperandSource.RMEM, K, MN)
-    return cute.make_tiled_mma(scores), cute.make_tiled_mma(sums)
+    return cute.make_tiled_mma(scores), cute.make_tiled_mma(held), cute.make_tiled_mma(sums)
 
 
 @cuda.jit
-def load_tile(tma, coords, shared, shape, tile, head, batch, barrier):
-    """Load a tile of `shape` to shared memory."""
-    tiles = cute.local_tile(coords[None, None, head, batch], shape, (None, 0))
-    to, of = cpasync.tma_partition(
-        tma, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
-    )
-    cute.copy(tma, of[None, tile], to, tma_bar_ptr=barrier)
+def hold(shared, held, columns, tiled_mma, thread):
+    """Fill registers, as A of the tiled MMA, with the first columns of a tile in shared memory."""
+    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), shared.element_type)
+    load = cute.make_tiled_copy_A(atom, tiled_mma)
+    of = cute.local_tile(shared, (TILE, columns), (0, 0))
+    cute.copy(load, load.get_slice(thread).partition_S(of), load.retile(held))
 
 
 @cuda.jit
-def stream(tma, coords, shared, width, rank, head, batch):
+def multiply_by(tiled, from_registers, acc, held, a, b):
+    """Issue the multiplies of S or dP, of whose A the first blocks stand in registers, `held`, too."""
+    for block in cute.range_constexpr(cute.size(b, mode=[2])):
+        if cute.const_expr(block < cute.size(held, mode=[2])):
+            first = from_registers.set(warpgroup.Field.ACCUMULATE, block > 0)
+            cute.gemm(first, acc, held[None, None, block], b[None, None, block], acc)
+        else:
+            first = tiled.set(warpgroup.Field.ACCUMULATE, block > 0)
+            cute.gemm(first, acc, a[None, None, block], b[None, None, block], acc)
+
+
+@cuda.jit
+def stream(tma, coords, shared, width, cluster, rank, head, batch):
     """Where this CTA's part of tiles goes to, and where they come from: (…, stage) and (…, tile)."""
     tiles = cute.local_tile(coords[None, None, head, batch], (TILE, width), (None, 0))
     return cpasync.tma_partition(
-        tma, rank, cute.make_layout(CLUSTER), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
+        tma, rank, cute.make_layout(cluster), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
     )
 
 
@@ -97,21 +115,20 @@ def put(total, tiled_mma, atom, shared, tma, coords, tile, head, batch, width, t
 @functools.cache
 def make_keys_kernel(form):
     """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
-    dtype, d, dv, causal = form
-    (scores, to_v), (_, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
+    dtype, d, dv, causal, cluster, held = form
+    (scores, in_registers, to_v), (_, _, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
     q_layout, do_layout = rows_of(dtype, TILE, d, 2), rows_of(dtype, TILE, dv, 2)
     k_layout, v_layout = rows_of(dtype, TILE, d), rows_of(dtype, TILE, dv)
     row_bytes = TILE * dtype.width // 8
-    load_stats = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float32, 32 * TILE)
     store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
     by_column = cute.make_layout((2, 2, TILE // 8))
     vectors = cute.make_layout((8, TILE // 16))  # of a thread's P, in registers
-    share = (1 << CLUSTER) - 1
+    share = (1 << cluster) - 1
 
     @cuda.jit
     def rounds_of(pair, shift, query_tiles, group):
         """The first tile of queries that sees a pair of tiles of keys, and how many there are of all heads."""
-        hidden = max(pair * CLUSTER * TILE - shift, 0) // TILE if causal else 0
+        hidden = max(pair * cluster * TILE - shift, 0) // TILE if causal else 0
         first = min(cute.Int32(hidden), query_tiles)
         return first, cute.Int32(group * (query_tiles - first))
 
@@ -133,15 +150,15 @@ def make_keys_kernel(form):
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((TILE, 2)), 128, None, "sDot")
         barriers = smem.allocate_array(cute.Int64, 6, name="barriers")
         k_full, v_full, p_full, p_empty = barriers, barriers + 1, barriers + 2, barriers + 4  # of P: for each stage
-        one, all_warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, CLUSTER * CONSUMER_WARPS)
+        one, all_warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS)
         q_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=2, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * d + 4 * TILE,
-            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, CLUSTER, 1, 1)),
+            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)),
             tidx=tidx, mcast_mode_mn=(0, 1), defer_sync=True, name="Q",
         )  # fmt: skip
         do_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=2, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * dv + 4 * TILE,
-            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, CLUSTER, 1, 1)),
+            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)),
             tidx=tidx, mcast_mode_mn=(0, 1), defer_sync=True, name="dO",
         )  # fmt: skip
         if tidx == 0:
@@ -149,12 +166,12 @@ def make_keys_kernel(form):
                 arch.mbarrier_init(barriers + i, 1)
                 arch.mbarrier_init(p_full + i, CONSUMER_WARPS // 2)
                 arch.mbarrier_init(p_empty + i, CONSUMER_WARPS // 2)
-        pipeline.pipeline_init_arrive((CLUSTER, 1))
-        pipeline.pipeline_init_wait((CLUSTER, 1))
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
 
-        index = cute.Int32(arch.block_idx()[0]) // CLUSTER
+        index = cute.Int32(arch.block_idx()[0]) // cluster
         pair, head, batch = tile_at(index, pairs, heads, batches, section, False)
-        key_tile = pair * CLUSTER + rank
+        key_tile = pair * cluster + rank
         first, rounds = rounds_of(pair, shift, query_tiles, group)
 
         if warp_idx < 4:
@@ -168,26 +185,20 @@ def make_keys_kernel(form):
                 loads_q, loads_do = q_pipe.make_producer(), do_pipe.make_producer()
                 for member in range(group):
                     q_head = cute.Int32(head * group + member)
-                    tQsQ, tQgQ = stream(tma_q, mQ, sQ, d, rank, q_head, batch)
-                    tOsO, tOgO = stream(tma_do, mdO, sdO, dv, rank, q_head, batch)
+                    tQsQ, tQgQ = stream(tma_q, mQ, sQ, d, cluster, rank, q_head, batch)
+                    tOsO, tOgO = stream(tma_do, mdO, sdO, dv, cluster, rank, q_head, batch)
                     row = cute.Int32((batch * heads * group + q_head) * statistics_rows)
                     for m in range(first, query_tiles):
                         place = cute.assume(row + m * TILE, divby=16)
                         stage = loads_q.acquire_and_advance()
                         if arch.elect_one():
-                            cute.copy(
-                                load_stats, cute.make_tensor(lse.iterator + place, cute.make_layout(TILE)),
-                                sLse[None, stage.index], tma_bar_ptr=stage.barrier,
-                            )  # fmt: skip
+                            load_numbers(lse, place, sLse[None, stage.index], stage.barrier, TILE)
                         cute.copy(
                             tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
                         )
                         stage = loads_do.acquire_and_advance()
                         if arch.elect_one():
-                            cute.copy(
-                                load_stats, cute.make_tensor(dot.iterator + place, cute.make_layout(TILE)),
-                                sDot[None, stage.index], tma_bar_ptr=stage.barrier,
-                            )  # fmt: skip
+                            load_numbers(dot, place, sDot[None, stage.index], stage.barrier, TILE)
                         cute.copy(
                             tma_do, tOgO[None, m], tOsO[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
                         )
@@ -214,23 +225,25 @@ def make_keys_kernel(form):
                 rS = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
                 rP = cute.make_rmem_tensor(to_v.partition_shape_A((TILE, TILE)), dtype)
                 rdV.fill(0.0)
-                scale_log2 = cute.Float32(scale * LOG2_E)
-                m = cute.Int32(first)
+                scale_log2 = cute.Float32(scale * softmax.LOG2_E)
+                query_tile = cute.Int32(first)
                 arch.mbarrier_wait(k_full, 0)
+                rK = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[0])), dtype)
+                hold(sK, rK, held[0], in_registers, thread)
                 for i in range(rounds):
                     q = q_ready.wait_and_advance()
                     warpgroup.fence()
-                    multiply(scores, rS, fK, fQ[None, None, None, q.index], True)
+                    multiply_by(scores, in_registers, rS, rK, fK, fQ[None, None, None, q.index])
                     warpgroup.commit_group()
                     warpgroup.wait_group(0)  # for dV of the tile before too
                     if i > 0:
                         do_done.release()
                         do_done.advance()
                     if causal:
-                        last = cute.Int32(m * TILE + shift - key_tile * TILE)  # key that the first query sees
+                        last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # key that the first query sees
                         if last < TILE - 1:
                             leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
-                        m = cute.Int32(first if m + 1 == query_tiles else m + 1)
+                        query_tile = cute.Int32(first if query_tile + 1 == query_tiles else query_tile + 1)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, q.index, place, TILE)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
@@ -258,10 +271,12 @@ def make_keys_kernel(form):
                 rdS = cute.make_rmem_tensor(to_k.partition_shape_A((TILE, TILE)), dtype)
                 rdK.fill(0.0)
                 arch.mbarrier_wait(v_full, 0)
+                rV = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[1])), dtype)
+                hold(sV, rV, held[1], in_registers, thread)
                 for i in range(rounds):
                     do = do_ready.wait_and_advance()
                     warpgroup.fence()
-                    multiply(scores, rdP, fV, fdO[None, None, None, do.index], True)
+                    multiply_by(scores, in_registers, rdP, rV, fV, fdO[None, None, None, do.index])
                     warpgroup.commit_group()
                     warpgroup.wait_group(0)  # for dK of the tile before too
                     if i > 0:
@@ -286,20 +301,20 @@ def make_keys_kernel(form):
                 put((rdK.load() * scale).to(dtype), to_k, store, sK, tma_dk, mdK, key_tile, head,
                     batch, d, thread, both, written)  # fmt: skip
 
-    return cute.cluster_shape(CLUSTER)(dk_dv)
+    return cute.cluster_shape(cluster)(dk_dv)
 
 
 @functools.cache
 def make_queries_kernel(form):
     """The kernel for dQ. Its grid: clusters for pairs of tiles of 128 queries, heads and batches."""
-    dtype, d, dv, causal = form
-    scores, sums = multiplies(dtype, d)
+    dtype, d, dv, causal, cluster, _ = form
+    scores, _, sums = multiplies(dtype, d)
     v_stages = 1 if d + dv > 384 else 2
     q_layout, do_layout = rows_of(dtype, TILE, d, 2), rows_of(dtype, TILE, dv, 2)  # of each warpgroup
     k_layout, v_layout = rows_of(dtype, TILE, d, 2), rows_of(dtype, TILE, dv, v_stages)
     row_bytes = TILE * dtype.width // 8
     store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
-    share = (1 << CLUSTER) - 1
+    share = (1 << cluster) - 1
 
     @cuda.jit(launch_bounds=(THREADS, 1))
     def dq(
@@ -315,40 +330,40 @@ def make_queries_kernel(form):
         sK = smem.allocate_tensor(dtype, k_layout.outer, 1024, k_layout.inner, "sK")
         sV = smem.allocate_tensor(dtype, v_layout.outer, 1024, v_layout.inner, "sV")
         own_full = smem.allocate_array(cute.Int64, 2, name="own_full")
-        one, all_warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, CLUSTER * CONSUMER_WARPS)
+        one, all_warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS)
         k_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=2, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * d,
-            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, CLUSTER, 1, 1)),
+            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)),
             tidx=tidx, mcast_mode_mn=(0, 1), defer_sync=True, name="K",
         )  # fmt: skip
         v_pipe = pipeline.PipelineTmaAsync.create(
             num_stages=v_stages, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * dv,
             barrier_storage=smem.allocate_array(cute.Int64, 2 * v_stages), tidx=tidx, mcast_mode_mn=(0, 1),
-            cta_layout_vmnk=cute.make_layout((1, CLUSTER, 1, 1)), defer_sync=True, name="V",
+            cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)), defer_sync=True, name="V",
         )  # fmt: skip
         if tidx == 0:
             arch.mbarrier_init(own_full, 1)
             arch.mbarrier_init(own_full + 1, 1)
-        pipeline.pipeline_init_arrive((CLUSTER, 1))
-        pipeline.pipeline_init_wait((CLUSTER, 1))
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
 
-        index = cute.Int32(arch.block_idx()[0]) // CLUSTER
+        index = cute.Int32(arch.block_idx()[0]) // cluster
         pair, head, batch = tile_at(index, pairs, heads, batches, section, causal)
-        tile = (pair * CLUSTER + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
-        end = max(min(keys, (pair + 1) * (2 * CLUSTER * TILE) + shift), 0) if causal else keys
+        tile = (pair * cluster + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
+        end = max(min(keys, (pair + 1) * (2 * cluster * TILE) + shift), 0) if causal else keys
         blocks = cute.Int32((end + TILE - 1) // TILE)
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)
             if warp_idx == 0:
-                for w in cute.range_constexpr(2):
+                for part in cute.range_constexpr(2):
                     if arch.elect_one():
-                        arch.mbarrier_arrive_and_expect_tx(own_full + w, row_bytes * (d + dv))
-                    load_tile(tma_q, mQ, sQ[None, None, w], (TILE, d), tile + w, head, batch, own_full + w)
-                    load_tile(tma_do, mdO, sdO[None, None, w], (TILE, dv), tile + w, head, batch, own_full + w)
+                        arch.mbarrier_arrive_and_expect_tx(own_full + part, row_bytes * (d + dv))
+                    load_tile(tma_q, mQ, sQ[None, None, part], (TILE, d), tile + part, head, batch, own_full + part)
+                    load_tile(tma_do, mdO, sdO[None, None, part], (TILE, dv), tile + part, head, batch, own_full + part)
                 loads_k, loads_v = k_pipe.make_producer(), v_pipe.make_producer()
-                tKsK, tKgK = stream(tma_k, mK, sK, d, rank, head // group, batch)
-                tVsV, tVgV = stream(tma_v, mV, sV, dv, rank, head // group, batch)
+                tKsK, tKgK = stream(tma_k, mK, sK, d, cluster, rank, head // group, batch)
+                tVsV, tVgV = stream(tma_v, mV, sV, dv, cluster, rank, head // group, batch)
                 for n in range(blocks):
                     k = loads_k.acquire_and_advance()
                     cute.copy(tma_k, tKgK[None, n], tKsK[None, k.index], tma_bar_ptr=k.barrier, mcast_mask=share)
@@ -379,7 +394,7 @@ def make_queries_kernel(form):
                 logs[r], dots[r] = lse[at], dot[at]
                 seen[r] = min(keys, row + 8 * r + shift + 1) if causal else keys
             whole = cute.Int32(min(keys, (tile + w) * TILE + shift + 1) if causal else keys)  # that all rows see
-            scale_log2 = cute.Float32(scale * LOG2_E)
+            scale_log2 = cute.Float32(scale * softmax.LOG2_E)
             k_ready, k_done, v_ready = k_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             rdQ.fill(0.0)
             arch.mbarrier_wait(own_full + w, 0)
@@ -417,4 +432,4 @@ def make_queries_kernel(form):
             put((rdQ.load() * scale).to(dtype), sums, store, sQ[None, None, w], tma_dq, mdQ, tile + w, head, batch, d,
                 thread, written, written)  # fmt: skip
 
-    return cute.cluster_shape(CLUSTER)(dq)
+    return cute.cluster_shape(cluster)(dq)

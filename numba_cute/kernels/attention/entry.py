@@ -4,19 +4,22 @@
 import functools
 import math
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
-from .plan import Lengths, Options, arguments
+from .gradients import DIMS, attention_backward
+from .plan import ALL, Lengths, Options, arguments
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["flash_attention"]
 
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
-GRADIENTS = {64, 128}  # head dimensions that `attention_backward` takes
 MOST = 256
 """Launches that are remembered, each with the addresses of its tensors."""
 
@@ -92,8 +95,6 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
         )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
-    for name, t in (("q", q), ("k", k), ("v", v)):
-        check_for_tma(name, t)
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     int32 = {"dtypes": ("int32",), "like": q, "optional": True}
     entry.check(WHAT, "cu_seqlens_q", cu_q, rank=1, **int32)
@@ -139,34 +140,52 @@ def chosen(causal, window, softcap, score, scale, d):
 
 def check_gradients(others, dims):
     """Refuse options, `others`, of which there are no gradients."""
-    if any(x is not None for x in others) or not dims <= GRADIENTS:
+    if any(x is not None for x in others) or dims not in DIMS:
         raise CuteError(
-            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d {sorted(GRADIENTS)} "
-            "of q and v: leave the other options, or call it under torch.no_grad()"
+            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d of q and v one of "
+            f"{', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
         )
 
 
-@functools.cache
-def with_gradients() -> Any:
-    """The attention whose gradients PyTorch knows."""
-    torch = entry.pytorch()
-    from .gradients import attention_backward
+def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
+    """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
+    shape, lse_shape = checked(q, k, v, None, None, None, None, None, None)
+    return q.new_empty(shape), q.new_empty(lse_shape, dtype=entry.pytorch().float32)
 
-    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
-        @staticmethod
-        def forward(ctx, q, k, v, causal, scale):
-            o, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
-            ctx.save_for_backward(q, k, v, o, lse)
-            ctx.mark_non_differentiable(lse)
-            ctx.given = {"causal": causal, "scale": scale}
-            return o, lse
 
-        @staticmethod
-        def backward(ctx, do, _):
-            gradients = attention_backward(do.contiguous(), *ctx.saved_tensors, **ctx.given)
-            return (*gradients, None, None)
+def planned(q, k, v, o, lse, causal, scale):
+    """What computes O and the logs of such tensors."""
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        check_for_tma(name, t)
+    return functools.partial(run, options=Options(scale, None, 0 if causal else None))
 
-    return Attention
+
+def run(q, k, v, o, lse, options, lengths=ALL, sink=None, aux=()):
+    """Compute O and the logs of the sums, whether there is anything to see or not."""
+    if not k.numel():  # nobody sees a key
+        o.zero_()
+        lse.fill_(-math.inf)
+        if sink is not None:
+            lse.copy_(sink[:, None].expand(lse.shape))
+    elif o.numel():
+        LAUNCHES(q, k, v, o, lse, options, lengths, sink, aux)
+
+
+def keep(ctx, inputs, output):
+    """Keep what the gradients need."""
+    *tensors, ctx.causal, ctx.scale = inputs
+    ctx.save_for_backward(*tensors, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def gradients(ctx, do, _):
+    """The gradients of q, k and v."""
+    return *attention_backward(do.contiguous(), *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale), None, None
+
+
+OPERATOR = entry.Operator(
+    "numba_cute::flash_attention", planned, results, count=2, backward=gradients, setup_context=keep
+)
 
 
 def flash_attention(
@@ -175,8 +194,8 @@ def flash_attention(
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
-    PyTorch knows its gradients.
+    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d that
+    `attention_backward` takes, PyTorch knows its gradients, and torch.compile takes it whole.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16 or float16, d (of v its own) 64, 128, 192
     or 256, contiguous along it; heads is a multiple of the KV heads, each of which serves as many heads in a row.
@@ -196,25 +215,24 @@ def flash_attention(
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1])
-    shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
-    if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
-        others = (left, right or None, score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out)
-        check_gradients(others, {q.shape[-1], v.shape[-1]})
-        o, lse = with_gradients().apply(q, k, v, right == 0, scale)
+    torch = entry.pytorch()
+    others = (left, right or None, score, softcap, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, out)
+    differentiable = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+    if differentiable:
+        check_gradients(others, (q.shape[-1], v.shape[-1]))
+    if differentiable or torch.compiler.is_compiling() and all(x is None for x in others):
+        o, lse = OPERATOR(q, k, v, right == 0, scale)
         return (o, lse) if return_lse else o
+    shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        check_for_tma(name, t)
     o = q.new_empty(shape) if out is None else out
     entry.check(WHAT, "out", o, dtypes=(entry.type_name(q),), shape=shape, like=q)
     check_for_tma("out", o)
-    lse = q.new_empty(lse_shape, dtype=entry.pytorch().float32)
+    lse = q.new_empty(lse_shape, dtype=torch.float32)
     if softcap is not None:
         score, aux = capped, (cute.Float32(softcap),)
     options = Options(scale, left, right, score, max_seqlen_q)
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
-    if not k.numel():  # nobody sees a key
-        o.zero_()
-        lse.fill_(-math.inf)
-        if sink is not None:
-            lse.copy_(sink[:, None].expand(lse.shape))
-    elif o.numel():
-        LAUNCHES(q, k, v, o, lse, options, lengths, sink, aux)
+    run(q, k, v, o, lse, options, lengths, sink, aux)
     return (o, lse) if return_lse else o

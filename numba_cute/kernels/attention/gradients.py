@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import backward, backward_parts, backward_wide
+from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
 from .plan import view
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["attention_backward"]
 
@@ -74,8 +78,7 @@ def room(q: Any) -> list[tuple[int, ...]]:
     kernel gives all."""
     batch, rows, heads, d = q.shape
     if d not in HEAD_DIMS:
-        tiles = math.ceil(rows / ALONE / backward_wide.CLUSTER) * backward_wide.CLUSTER
-        return [(batch, heads, tiles * ALONE)] * 2
+        return [(batch, heads, math.ceil(rows / 256) * 256)] * 2
     queries = HEAD_DIMS[d]
     tiles = math.ceil(rows / queries)
     return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d), (1,)]
@@ -85,8 +88,9 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
     """The launches of a pass with wide heads; as of `launches`."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
     (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
-    dtype, tile, cluster = entry.element_type(q), backward_wide.TILE, backward_wide.CLUSTER
+    dtype, tile = entry.element_type(q), backward_wide.TILE
     form = backward_wide.Form(dtype, d, width, causal)
+    cluster = form.cluster
     logs, dot = map(flat, work)
     statistics_rows = work[0].shape[2]
     begin = Launch(
@@ -100,7 +104,7 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
 
     def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
         made = cpasync.make_tiled_tma_atom(
-            op, tensor(x), backward.rows_of(dtype, tile, columns), (tile, columns), cluster if op is shared else 1
+            op, tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns), cluster if op is shared else 1
         )
         return covering(made, extent)
 
@@ -154,8 +158,8 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     )  # fmt: skip
 
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    tile_of_q, tile_of_k = backward.rows_of(dtype, queries, d), backward.rows_of(dtype, KEYS, d)
-    half_of_k = backward.rows_of(dtype, 64, d)
+    tile_of_q, tile_of_k = backward_tiles.rows_of(dtype, queries, d), backward_tiles.rows_of(dtype, KEYS, d)
+    half_of_k = backward_tiles.rows_of(dtype, 64, d)
     maps: list[Any] = []
     for x, op, layout, tile, extent in (
         (q, load, tile_of_q, queries, query_tiles * queries), (k, load, tile_of_k, KEYS, key_tiles * KEYS),
@@ -179,8 +183,11 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]
 
 
-def checked(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any) -> None:
-    """Refuse tensors that do not fit."""
+def checked(
+    dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+    causal: bool, scale: float,
+) -> Any:  # fmt: skip
+    """Refuse tensors that do not fit; gives those for dq, dk and dv."""
     entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4)
     entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4, like=q)
     entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4, like=q)
@@ -193,17 +200,12 @@ def checked(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any) -> None:
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
     for name, x, shape in (
-        ("q", q, (batch, rows, heads, d)), ("k", k, (batch, keys, kv_heads, d)),
-        ("v", v, (batch, keys, kv_heads, width)),
+        ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, width)),
         ("out", out, (batch, rows, heads, width)), ("dout", dout, (batch, rows, heads, width)),
     ):  # fmt: skip
         entry.check(WHAT, name, x, dtypes=(entry.type_name(q),), shape=shape, like=q)
-        if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
-            raise CuteError(
-                f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
-                f"bytes: give {name}.contiguous() or {name}.clone()"
-            )
     entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=(batch, heads, rows), like=q)
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
 class Passes:
@@ -234,6 +236,34 @@ class Passes:
 PASSES = Passes()
 
 
+def planned(*given: Any) -> Any:
+    """What computes the gradients of such tensors, as of `run`."""
+    *tensors, causal, scale = given
+    for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
+        if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
+            raise CuteError(
+                f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
+                f"bytes: give {name}.contiguous() or {name}.clone()"
+            )
+    return functools.partial(run, causal=causal, scale=scale)
+
+
+def run(
+    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dq: Any, dk: Any, dv: Any, causal: bool, scale: float
+) -> None:
+    """Compute dq, dk and dv."""
+    if not q.numel() or not k.numel():
+        for x in (dq, dk, dv):
+            x.zero_()
+        return
+    torch = entry.pytorch()
+    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in room(q)]
+    PASSES((q, k, v, out, dout, lse, dq, dk, dv), work, causal, scale)
+
+
+OPERATOR = entry.Operator("numba_cute::attention_backward", planned, checked, count=3)
+
+
 def attention_backward(
     dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None
 ) -> tuple[Any, Any, Any]:
@@ -248,12 +278,8 @@ def attention_backward(
     Of d up to 128 the parts of dq are added up in no order, so that its last bit may differ from call to call; all else
     is the same each time. Raises CuteError for tensors of other types and shapes.
     """
-    checked(dout, q, k, v, out, lse)
-    torch = entry.pytorch()
-    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    if not q.numel() or not k.numel():
-        return dq.zero_(), dk.zero_(), dv.zero_()
-    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in room(q)]
-    given = [x.detach() for x in (q, k, v, out, dout, lse)]
-    PASSES((*given, dq, dk, dv), work, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale))
-    return dq, dk, dv
+    given = [x.detach() for x in (dout, q, k, v, out, lse)]
+    result: tuple[Any, Any, Any] = OPERATOR(
+        *given, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale)
+    )
+    return result

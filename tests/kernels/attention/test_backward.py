@@ -170,10 +170,10 @@ SHAPES = [  # heads, KV heads, queries, keys
 ]  # fmt: skip
 
 
-def on_gpu(torch, d, dtype, heads, kv_heads, rows, keys):
+def on_gpu(torch, dims, dtype, heads, kv_heads, rows, keys):
     """Random q, k, v and do of two batches."""
-    kind = getattr(torch, dtype)
-    shapes = (2, rows, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, d), (2, rows, heads, d)
+    (d, dv), kind = dims, getattr(torch, dtype)
+    shapes = (2, rows, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, dv), (2, rows, heads, dv)
     return [torch.randn(s, device="cuda", dtype=kind) for s in shapes]
 
 
@@ -184,15 +184,18 @@ def turned(x):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "d, causal, dtype",
-    [(64, False, "float16"), (64, True, "bfloat16"), (128, False, "bfloat16"), (128, True, "float16")],
-)
-def test_it_is_right_on_a_gpu(d, causal, dtype):
+    "dims, causal, dtype",
+    [
+        ((64, 64), False, "float16"), ((64, 64), True, "bfloat16"), ((128, 128), False, "bfloat16"),
+        ((128, 128), True, "float16"), ((192, 128), True, "float16"), ((256, 256), False, "bfloat16"),
+    ],
+)  # fmt: skip
+def test_it_is_right_on_a_gpu(dims, causal, dtype):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     for shape in SHAPES:
-        q, k, v, do = on_gpu(torch, d, dtype, *shape)
-        o, lse, want = reference(torch, *map(turned, (q, k, v, do)), 1 / math.sqrt(d), causal)
+        q, k, v, do = on_gpu(torch, dims, dtype, *shape)
+        o, lse, want = reference(torch, *map(turned, (q, k, v, do)), 1 / math.sqrt(dims[0]), causal)
         o = o.transpose(1, 2).to(q.dtype).contiguous()
         got = gradients.attention_backward(do, q, k, v, o, lse.float(), causal=causal)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
@@ -200,15 +203,17 @@ def test_it_is_right_on_a_gpu(d, causal, dtype):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("d, causal", [(64, False), (128, True)])
+@pytest.mark.parametrize("d, causal", [(64, False), (128, True), (256, True)])
 def test_autograd_has_the_gradients(d, causal):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    *given, do = on_gpu(torch, d, "bfloat16", 4, 2, 300, 400)
+    *given, do = on_gpu(torch, (d, d), "bfloat16", 4, 2, 300, 400)
     *_, want = reference(torch, *map(turned, (*given, do)), 1 / math.sqrt(d), causal)
     given = [x.requires_grad_() for x in given]
-    for _ in range(2):  # the second launches what the first has prepared
-        got = torch.autograd.grad(flash_attention(*given, causal=causal), given, do)
+    attend = lambda q, k, v: flash_attention(q, k, v, causal=causal)  # noqa: E731
+    traced = torch.compile(attend, fullgraph=True, backend="aot_eager")
+    for call in (attend, attend, traced):  # the second launches what the first has prepared
+        got = torch.autograd.grad(call(*given), given, do)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
             near(turned(mine), gradient, size, 2 * UNIT["bfloat16"], name)
 
@@ -222,5 +227,5 @@ def test_what_the_kernels_cannot_take_is_refused_in_words():
         gradients.attention_backward(q, q, q.half(), q, q, lse)
     with pytest.raises(CuteError, match="lse is float64"):
         gradients.attention_backward(q, q, q, q, q, lse.double())
-    with pytest.raises(CuteError, match="head dimension must be one of"):
+    with pytest.raises(CuteError, match="head dimensions must be one of 64 and 64, 128 and 128"):
         gradients.attention_backward(*[q[..., :48]] * 5, lse)
