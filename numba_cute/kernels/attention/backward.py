@@ -246,6 +246,8 @@ def make_kernel(form):
         arch.fence_proxy("async.shared", space="cta")
         arch.sync_threads()
         tiles = cute.Int32(key_tiles * heads * batches)
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)

@@ -40,6 +40,7 @@ def make_before(dtype, d, queries):
         tidx, _, _ = arch.thread_idx()
         tile, head, batch = arch.block_idx()
         tiles, heads, _ = arch.grid_dim()
+        arch.griddepcontrol_launch_dependents()
         place = (batch * heads + head) * tiles + tile
         if cute.const_expr(sums is not None):
             if tidx + tile + head + batch == 0:
@@ -86,6 +87,7 @@ def make_after(form):
         smem = utils.SmemAllocator()
         turned = smem.allocate_tensor(dtype, cute.make_layout((d, queries), stride=(1, pitch)), 16, None, "turned")
         place = (batch * heads + head) * tiles + tile
+        arch.griddepcontrol_wait()
         half, thread = tidx // 128, tidx % 128
         row = thread // 32 * 16 + thread % 32 // 4 + (half * 64 if halves == 1 else 0)
         column = thread % 4 * 2 + (0 if halves == 1 else half * (queries // 2))

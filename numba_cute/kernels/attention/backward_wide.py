@@ -58,6 +58,23 @@ def multiplies(dtype, width):
     return cute.make_tiled_mma(scores), cute.make_tiled_mma(held), cute.make_tiled_mma(sums)
 
 
+def tiles_of(smem, dtype, layouts):
+    """Shared memory for the tiles of Q, dO, K and V; a CTA has a tile of queries for each of its warpgroups, or one of
+    keys, and stages for what streams by."""
+    names = "sQ", "sdO", "sK", "sV"
+    return tuple(smem.allocate_tensor(dtype, x.outer, 1024, x.inner, name) for x, name in zip(layouts, names))
+
+
+def pipe_of(smem, stages, tx_count, cluster, tidx, name):
+    """The pipeline of a tensor that streams by all CTAs of a cluster, each of which loads a part of it for all."""
+    return pipeline.PipelineTmaAsync.create(
+        num_stages=stages, producer_group=CooperativeGroup(Agent.Thread), tx_count=tx_count,
+        consumer_group=CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS),
+        barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), mcast_mode_mn=(0, 1),
+        cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)), tidx=tidx, defer_sync=True, name=name,
+    )  # fmt: skip
+
+
 @cuda.jit
 def hold(shared, held, columns, tiled_mma, thread):
     """Fill registers, as A of the tiled MMA, with the first columns of a tile in shared memory."""
@@ -117,8 +134,7 @@ def make_keys_kernel(form):
     """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
     dtype, d, dv, causal, cluster, held = form
     (scores, in_registers, to_v), (_, _, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
-    q_layout, do_layout = rows_of(dtype, TILE, d, 2), rows_of(dtype, TILE, dv, 2)
-    k_layout, v_layout = rows_of(dtype, TILE, d), rows_of(dtype, TILE, dv)
+    layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d,), (dv,)))
     row_bytes = TILE * dtype.width // 8
     store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
     by_column = cute.make_layout((2, 2, TILE // 8))
@@ -141,26 +157,14 @@ def make_keys_kernel(form):
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
         rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
         smem = utils.SmemAllocator()
-        sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
-        sdO = smem.allocate_tensor(dtype, do_layout.outer, 1024, do_layout.inner, "sdO")
-        sK = smem.allocate_tensor(dtype, k_layout.outer, 1024, k_layout.inner, "sK")
-        sV = smem.allocate_tensor(dtype, v_layout.outer, 1024, v_layout.inner, "sV")
+        sQ, sdO, sK, sV = tiles_of(smem, dtype, layouts)
         sP = smem.allocate_tensor(dtype, cute.make_layout((8, 128, TILE // 16, 2)), 128, None, "sP")
         sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((TILE, 2)), 128, None, "sLse")
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((TILE, 2)), 128, None, "sDot")
         barriers = smem.allocate_array(cute.Int64, 6, name="barriers")
         k_full, v_full, p_full, p_empty = barriers, barriers + 1, barriers + 2, barriers + 4  # of P: for each stage
-        one, all_warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS)
-        q_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=2, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * d + 4 * TILE,
-            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)),
-            tidx=tidx, mcast_mode_mn=(0, 1), defer_sync=True, name="Q",
-        )  # fmt: skip
-        do_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=2, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * dv + 4 * TILE,
-            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)),
-            tidx=tidx, mcast_mode_mn=(0, 1), defer_sync=True, name="dO",
-        )  # fmt: skip
+        q_pipe = pipe_of(smem, 2, row_bytes * d + 4 * TILE, cluster, tidx, "Q")
+        do_pipe = pipe_of(smem, 2, row_bytes * dv + 4 * TILE, cluster, tidx, "dO")
         if tidx == 0:
             for i in cute.range_constexpr(2):
                 arch.mbarrier_init(barriers + i, 1)
@@ -173,6 +177,8 @@ def make_keys_kernel(form):
         pair, head, batch = tile_at(index, pairs, heads, batches, section, False)
         key_tile = pair * cluster + rank
         first, rounds = rounds_of(pair, shift, query_tiles, group)
+        arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
+        arch.griddepcontrol_launch_dependents()
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)
@@ -310,8 +316,7 @@ def make_queries_kernel(form):
     dtype, d, dv, causal, cluster, _ = form
     scores, _, sums = multiplies(dtype, d)
     v_stages = 1 if d + dv > 384 else 2
-    q_layout, do_layout = rows_of(dtype, TILE, d, 2), rows_of(dtype, TILE, dv, 2)  # of each warpgroup
-    k_layout, v_layout = rows_of(dtype, TILE, d, 2), rows_of(dtype, TILE, dv, v_stages)
+    layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d, 2), (dv, v_stages)))
     row_bytes = TILE * dtype.width // 8
     store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
     share = (1 << cluster) - 1
@@ -325,22 +330,10 @@ def make_queries_kernel(form):
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
         rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
         smem = utils.SmemAllocator()
-        sQ = smem.allocate_tensor(dtype, q_layout.outer, 1024, q_layout.inner, "sQ")
-        sdO = smem.allocate_tensor(dtype, do_layout.outer, 1024, do_layout.inner, "sdO")
-        sK = smem.allocate_tensor(dtype, k_layout.outer, 1024, k_layout.inner, "sK")
-        sV = smem.allocate_tensor(dtype, v_layout.outer, 1024, v_layout.inner, "sV")
+        sQ, sdO, sK, sV = tiles_of(smem, dtype, layouts)
         own_full = smem.allocate_array(cute.Int64, 2, name="own_full")
-        one, all_warps = CooperativeGroup(Agent.Thread), CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS)
-        k_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=2, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * d,
-            barrier_storage=smem.allocate_array(cute.Int64, 4), cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)),
-            tidx=tidx, mcast_mode_mn=(0, 1), defer_sync=True, name="K",
-        )  # fmt: skip
-        v_pipe = pipeline.PipelineTmaAsync.create(
-            num_stages=v_stages, producer_group=one, consumer_group=all_warps, tx_count=row_bytes * dv,
-            barrier_storage=smem.allocate_array(cute.Int64, 2 * v_stages), tidx=tidx, mcast_mode_mn=(0, 1),
-            cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)), defer_sync=True, name="V",
-        )  # fmt: skip
+        k_pipe = pipe_of(smem, 2, row_bytes * d, cluster, tidx, "K")
+        v_pipe = pipe_of(smem, v_stages, row_bytes * dv, cluster, tidx, "V")
         if tidx == 0:
             arch.mbarrier_init(own_full, 1)
             arch.mbarrier_init(own_full + 1, 1)
@@ -352,6 +345,7 @@ def make_queries_kernel(form):
         tile = (pair * cluster + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
         end = max(min(keys, (pair + 1) * (2 * cluster * TILE) + shift), 0) if causal else keys
         blocks = cute.Int32((end + TILE - 1) // TILE)
+        # It begins when the last CTAs of the kernel for dK and dV do, which have seen that the one before has ended.
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)
@@ -431,5 +425,6 @@ def make_queries_kernel(form):
             written = pipeline.NamedBarrier(WRITTEN + w, 128)
             put((rdQ.load() * scale).to(dtype), sums, store, sQ[None, None, w], tma_dq, mdQ, tile + w, head, batch, d,
                 thread, written, written)  # fmt: skip
+        arch.griddepcontrol_wait()  # who waits for this kernel waits for the one for dK and dV too
 
     return cute.cluster_shape(cluster)(dq)

@@ -41,12 +41,18 @@ ALONE = 128  # queries for which the kernel before those adds up dO * O
 
 
 class Launch(NamedTuple):
-    """One launch of a backward pass."""
+    """One launch of a backward pass. overlaps: whether it begins while the one before it ends."""
 
     kernel: Any
     grid: Any
     block: int
     args: tuple[Any, ...]
+    overlaps: bool = True
+
+    def prepare(self, stream: Any = 0) -> Any:
+        """Prepare it for a stream, to be called as often as the same arrays are meant."""
+        made = cute.launch(self.kernel, grid=self.grid, block=self.block, stream=stream, pdl=self.overlaps)
+        return made.prepare(*self.args)
 
 
 def tensor(array: Any) -> Any:
@@ -96,7 +102,7 @@ def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
     begin = Launch(
         backward_parts.make_before(dtype, width, ALONE), (statistics_rows // ALONE, heads, batch),
         backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do)),
+        (tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do)), False,
     )  # fmt: skip
     key_pairs, query_pairs = math.ceil(keys / tile / cluster), statistics_rows // ALONE // cluster
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
@@ -150,7 +156,7 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = Launch(
         backward_parts.make_before(dtype, d, queries), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)),
+        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)), False,
     )  # fmt: skip
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
@@ -222,9 +228,7 @@ class Passes:
         ready = self.known.get(key)
         if ready is None:
             todo = launches(arrays, work, causal=causal, scale=scale, sms=entry.multiprocessors(q))
-            ready = [
-                cute.launch(x.kernel, grid=x.grid, block=x.block, stream=stream).prepare(*x.args) for x in todo
-            ]  # fmt: skip
+            ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
             self.known[key] = ready
