@@ -4,21 +4,24 @@
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
-from .plan import Lengths, Options, arguments, best_splits, joining, room, turning
+from .gradients import DIMS, attention_backward
+from .plan import ALL, Lengths, Options, arguments, best_splits, joining, room, turning
 from .split import MOST_SPLITS
 from .values import turned_shape
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["flash_attention"]
 
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
-GRADIENTS = {64, 128}  # head dimensions that `attention_backward` takes
 MOST = 256
 """Calls, and launches with the addresses of their tensors, that are remembered, of each so many."""
 
@@ -118,6 +121,8 @@ def decide(tensors, said, kept):
     q, k, v, sink, cu_q, cu_k, used, pages, out, *scales = tensors
     causal, window, scale, softcap, score, most_queries, splits = said
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        check_for_tma(name, t)
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
@@ -155,8 +160,6 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
         )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
-    for name, t in (("q", q), ("k", k), ("v", v)):
-        check_for_tma(name, t)
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     int32 = {"dtypes": ("int32",), "like": q, "optional": True}
     entry.check(WHAT, "cu_seqlens_q", cu_q, rank=1, **int32)
@@ -227,34 +230,54 @@ def chosen(causal, window, softcap, score, scale, d, splits):
 
 def check_gradients(others, q, v):
     """Refuse options, `others`, of which there are no gradients."""
-    if any(x is not None for x in others) or not {q.shape[-1], v.shape[-1]} <= GRADIENTS:
+    dims = q.shape[-1], v.shape[-1]
+    if any(x is not None for x in others) or dims not in DIMS or q.dtype.itemsize == 1:
         raise CuteError(
-            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d {sorted(GRADIENTS)} "
-            "of q and v: leave the other options, or call it under torch.no_grad()"
+            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, of 16 bits, and d of q and "
+            f"v one of {', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
         )
 
 
-@functools.cache
-def with_gradients() -> Any:
-    """The attention whose gradients PyTorch knows."""
-    torch = entry.pytorch()
-    from .gradients import attention_backward
+def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
+    """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
+    shape, lse_shape = checked(q, k, v, None, *ALL, None)
+    return q.new_empty(shape, dtype=getattr(entry.pytorch(), result_of(q))), new_logs(q, lse_shape)
 
-    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
-        @staticmethod
-        def forward(ctx, q, k, v, causal, scale):
-            o, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
-            ctx.save_for_backward(q, k, v, o, lse)
-            ctx.mark_non_differentiable(lse)
-            ctx.given = {"causal": causal, "scale": scale}
-            return o, lse
 
-        @staticmethod
-        def backward(ctx, do, _):
-            gradients = attention_backward(do.contiguous(), *ctx.saved_tensors, **ctx.given)
-            return (*gradients, None, None)
+def planned(q, k, v, o, lse, causal, scale):
+    """What computes O and the logs of such tensors."""
+    said = (causal, (None, None), scale, None, None, None, 0)
+    return functools.partial(run, decided((q, k, v, None, *ALL, None, None, None, None), said))
 
-    return Attention
+
+def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=(None, None, None)):
+    """Compute O and the logs of the sums, whether there is anything to see or not."""
+    if not k.numel():
+        see_nothing(o, lse, sink)
+    elif o.numel():
+        call(q, k, v, o, lse, lengths, sink, aux, scales)
+
+
+def new_logs(q, shape):
+    """A tensor for the logs of the sums."""
+    return q.new_empty(shape, dtype=entry.pytorch().float32)
+
+
+def keep(ctx, inputs, output):
+    """Keep what the gradients need."""
+    *tensors, ctx.causal, ctx.scale = inputs
+    ctx.save_for_backward(*tensors, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def gradients(ctx, do, _):
+    """The gradients of q, k and v."""
+    return *attention_backward(do.contiguous(), *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale), None, None
+
+
+OPERATOR = entry.Operator(
+    "numba_cute::flash_attention", planned, results, count=2, backward=gradients, setup_context=keep
+)
 
 
 def see_nothing(o, lse, sink):
@@ -272,8 +295,8 @@ def flash_attention(
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
     q_descale: Any = None, k_descale: Any = None, v_descale: Any = None,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
-    PyTorch knows its gradients.
+    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d that
+    `attention_backward` takes, PyTorch knows its gradients, and torch.compile takes it whole.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
     is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it; heads is a multiple of the
@@ -299,17 +322,18 @@ def flash_attention(
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
     scales = q_descale, k_descale, v_descale
-    call = decided((q, k, v, sink, *lengths, out, *scales), said)
-    if (q.requires_grad or k.requires_grad or v.requires_grad) and entry.pytorch().is_grad_enabled():
-        left, right = call.options.left, call.options.right
-        check_gradients((left, right or None, score, softcap, sink, *lengths, out, num_splits or None, *scales), q, v)
-        o, lse = with_gradients().apply(q, k, v, right == 0, call.options.scale)
-        return (o, lse) if return_lse else o
     torch = entry.pytorch()
-    o = q.new_empty(call.shape, dtype=torch.bfloat16 if call.narrow else q.dtype) if out is None else out
-    lse = q.new_empty(call.lse_shape, dtype=torch.float32)
-    if not k.numel():
-        see_nothing(o, lse, sink)
-    elif o.numel():
-        call(q, k, v, o, lse, lengths, sink, aux, scales)
+    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (q, k, v))
+    if differentiable or torch.compiler.is_compiling():
+        left, right, width = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
+        others = (left, right or None, score, softcap, sink, *lengths, out, num_splits or None, *scales)
+        if differentiable:
+            check_gradients(others, q, v)
+        if all(x is None for x in others):
+            o, lse = OPERATOR(q, k, v, right == 0, width)
+            return (o, lse) if return_lse else o
+    call = decided((q, k, v, sink, *lengths, out, *scales), said)
+    o = q.new_empty(call.shape, dtype=getattr(torch, result_of(q))) if out is None else out
+    lse = new_logs(q, call.lse_shape)
+    run(call, q, k, v, o, lse, lengths, sink, aux, scales)
     return (o, lse) if return_lse else o
