@@ -121,8 +121,6 @@ def decide(tensors, said, kept):
     q, k, v, sink, cu_q, cu_k, used, pages, out, *scales = tensors
     causal, window, scale, softcap, score, most_queries, splits = said
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
-    for name, t in (("q", q), ("k", k), ("v", v)):
-        check_for_tma(name, t)
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
@@ -145,8 +143,16 @@ def check_for_tma(name, t):
         )
 
 
-def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
-    """Refuse tensors that do not fit; gives the shapes of O and of the logs of the sums."""
+def checked(q, k, v, *others, **named):
+    """Refuse tensors that do not fit, as `fitting` does, or that TMA cannot reach; gives what it gives."""
+    shapes = fitting(q, k, v, *others, **named)
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        check_for_tma(name, t)
+    return shapes
+
+
+def fitting(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
+    """Refuse tensors that do not fit, which may be fake ones; gives the shapes of O and of the logs of the sums."""
     entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16", "float8_e4m3fn"), rank=4 if cu_q is None else 3)
     entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
     entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
@@ -240,7 +246,7 @@ def check_gradients(others, q, v):
 
 def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
-    shape, lse_shape = checked(q, k, v, None, *ALL, None)
+    shape, lse_shape = fitting(q, k, v, None, *ALL, None)
     return q.new_empty(shape, dtype=getattr(entry.pytorch(), result_of(q))), new_logs(q, lse_shape)
 
 
@@ -278,6 +284,14 @@ def gradients(ctx, do, _):
 OPERATOR = entry.Operator(
     "numba_cute::flash_attention", planned, results, count=2, backward=gradients, setup_context=keep
 )
+
+
+def watched(tensors):
+    """Whether autograd asks for the gradients of tensors, and whether torch.compile looks on."""
+    if not all(hasattr(t, "requires_grad") for t in tensors):
+        return False, False  # not torch's, which is refused
+    torch = entry.pytorch()
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors), torch.compiler.is_compiling()
 
 
 def see_nothing(o, lse, sink):
@@ -322,9 +336,8 @@ def flash_attention(
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
     scales = q_descale, k_descale, v_descale
-    torch = entry.pytorch()
-    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (q, k, v))
-    if differentiable or torch.compiler.is_compiling():
+    differentiable, compiling = watched((q, k, v))
+    if differentiable or compiling:
         left, right, width = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
         others = (left, right or None, score, softcap, sink, *lengths, out, num_splits or None, *scales)
         if differentiable:
@@ -333,7 +346,7 @@ def flash_attention(
             o, lse = OPERATOR(q, k, v, right == 0, width)
             return (o, lse) if return_lse else o
     call = decided((q, k, v, sink, *lengths, out, *scales), said)
-    o = q.new_empty(call.shape, dtype=getattr(torch, result_of(q))) if out is None else out
+    o = q.new_empty(call.shape, dtype=getattr(entry.pytorch(), result_of(q))) if out is None else out
     lse = new_logs(q, call.lse_shape)
     run(call, q, k, v, o, lse, lengths, sink, aux, scales)
     return (o, lse) if return_lse else o
