@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numba_cute import CuteError
@@ -65,7 +66,8 @@ def _prepared(
         return (*operands(last(x), last(weight), walk, multiplied), rows_of(out))
 
     a, _, c = place(x, weight, result)
-    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, x.nbytes + weight.nbytes)
+    read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
+    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, read)
     launch = launch_on((x, weight, result), place, multiplied, cut, steps)
     return launch, lambda: result_of(device, shape, dtype), walk
 
