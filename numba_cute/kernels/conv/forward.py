@@ -14,10 +14,9 @@ from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
 from ..gemm.plan import Plan
 from .operands import Walk
 from .plan import plan
-from .tensors import check, flat, given_or, last, operands, result_of, rows_of, steps_of, walk_of
+from .tensors import check, flat, given_or, last, operands, remembered, result_of, rows_of, steps_of, walk_of
 
 MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
-MOST = 4096  # problems that are remembered
 _known: dict[Any, tuple[Any, Any, Walk]] = {}
 
 
@@ -28,18 +27,9 @@ def convolved(
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    key: Any = None
-    try:
-        key = (what, how, form, out_dtype, cut, *entry.kinds([x, weight, bias, out, *given]))
-        found = _known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        found = None
-    if found is None:
-        found = _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)
-        if len(_known) >= MOST:
-            _known.pop(next(iter(_known)), None)
-        _known[key] = found
-    launch, empty, walk = found
+    make = lambda: _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)  # noqa: E731
+    static = (what, how, form, out_dtype, cut)
+    launch, empty, walk = remembered(_known, [x, weight, bias, out, *given], static, make)
     out = empty() if out is None else out
     tensors = [x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim)]
     launch(*[t.detach() if t.requires_grad else t for t in tensors])
