@@ -15,9 +15,9 @@ from numba_cute.seam.held import as_argument
 BOXED = [
     ((7, 9), (1, 0), "u2"),  # vectors lie in runs on neither side
     ((2, 5, 6, 16), (0, 2, 1, 3), "f2"),  # the innermost mode stays: elements of 16 bytes
-    ((2, 70, 3), (0, 2, 1), "f4"),  # x's innermost mode is short
 ]
 MORE_BOXED = [
+    ((2, 70, 3), (0, 2, 1), "f4"),  # x's innermost mode is short
     ((12, 15), (0, 1), "u1"),  # a copy, of an odd number of elements
     ((37, 41), (1, 0), "u1"),
     ((40, 33), (1, 0), "f8"),
