@@ -59,7 +59,7 @@ class Lengths(NamedTuple):
 ALL = Lengths()
 NO_SCALES = None, None, None
 SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
-MOST_STAGES = 8
+MOST_STAGES = {16: 8, 8: 4}  # by the bits of an element
 
 
 def smem_of(form):
@@ -94,9 +94,10 @@ def pack_of(queries, group, tile_m):
 
 
 def stages_of(form):
-    """How many blocks of keys, and of values, lie in shared memory where few queries read many: as many as fit, so that
-    more of them are on their way."""
-    return max(n for n in range(2, MOST_STAGES + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
+    """How many blocks of keys, and of values, lie in shared memory where few queries read many, or elements have 8
+    bits: as many as fit, so that more of them are on their way."""
+    most = MOST_STAGES[form.dtype.width]
+    return max(n for n in range(2, most + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
 
 
 def view(array, align=None):
@@ -171,7 +172,8 @@ def form_of(q, k, v, queries, lengths, options):
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
     form = form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
-    return form._replace(stages=stages_of(form)) if few and options.stages is None else form
+    deep = (few or form.narrow) and options.stages is None
+    return form._replace(stages=stages_of(form)) if deep else form
 
 
 def copies(form, q, k, v, turned):
