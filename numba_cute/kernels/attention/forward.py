@@ -9,7 +9,6 @@ warpgroups take turns in issuing, so that one's softmax runs beside the other's 
 
 import functools
 import math
-from typing import Any, NamedTuple
 
 from numba import cuda
 
@@ -19,77 +18,10 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
+from .form import layouts, multiplies
 from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
-TURN = 1  # the first of the named barriers by which warpgroups take turns
-
-
-class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
-
-    dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
-    and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
-    that side. turns: whether the warpgroups take turns: 0 no, 1 in issuing, 2 in S = Q K^T. draws: whether a CTA that
-    is done draws the next tile from a counter, or takes every so manieth. pack: query heads of a group whose rows lie
-    side by side in a tile, all or 1. page: keys of a page, 0 if keys and values are not paged. score: what becomes of a
-    score, or None. q_stages: tiles of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share
-    their keys and values: each fetches a part of a block for all. Their queries must see the same blocks. stages:
-    blocks of K, and of V, in shared memory.
-    """
-
-    dtype: cute.DType
-    d: int
-    dv: int
-    group: int
-    tile_m: int
-    tile_n: int
-    left: bool = False
-    right: bool = False
-    turns: int = 1
-    draws: bool = False
-    pack: int = 1
-    page: int = 0
-    score: Any = None
-    q_stages: int = 1
-    cluster: int = 1
-    stages: int = 2
-
-    @property
-    def groups(self):
-        return self.tile_m // 64
-
-    @property
-    def threads(self):
-        return 128 * (self.groups + 1)
-
-    @property
-    def registers(self):
-        """Of a thread of the producer's warpgroup, and of the others."""
-        return {1: (128, 240), 2: (24, 240), 3: (32, 160)}[self.groups]
-
-    @property
-    def chunk(self):
-        """Keys that one copy brings."""
-        return math.gcd(self.page, self.tile_n) if self.page else self.tile_n
-
-
-def multiplies(form):
-    """The tiled MMAs of S = Q K^T and of O = P V, of one warpgroup."""
-    smem, rmem = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
-    K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
-    scores = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.tile_n, 16), smem, K, K)
-    values = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.dv, 16), rmem, K, MN)
-    return cute.make_tiled_mma(scores, (1, 1, 1)), cute.make_tiled_mma(values, (1, 1, 1))
-
-
-def layouts(form):
-    """The layouts of Q, K and V in shared memory: columns of 128 bytes, swizzled. A stage of Q is a warpgroup's."""
-    kind = warpgroup.SmemLayoutAtomKind
-    rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
-    q = cute.tile_to_shape(rows, (64, form.d, form.groups * form.q_stages), (0, 1, 2))
-    k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
-    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
-    return q, k, v
+TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
 
 def make_kernel(form):
@@ -393,6 +325,7 @@ def make_kernel(form):
 
             mine = pipeline.NamedBarrier(TURN + w, 256)
             next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
+            everybody = pipeline.NamedBarrier(CLEARED, 128 * groups)
             if cute.const_expr(turns):
                 if w == groups - 1:
                     next_one.arrive()  # the first warpgroup begins
@@ -430,6 +363,13 @@ def make_kernel(form):
                     softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
                     softmax.exponentials(scores, highest, total, scale_log2, True)
                     rP.store(as_p.load().to(dtype))
+                    if cute.const_expr(cu_k is not None or used is not None):
+                        if end * tile_n > rows_k:  # there is something behind the last key
+                            stage_v = full_v.wait()
+                            beyond = max(0, rows_k - (end - 1) * tile_n)
+                            masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
+                            arch.fence_proxy("async.shared", space="cta")
+                            everybody.arrive_and_wait()
 
                     for i in range(1, end - begin):
                         n = end - 1 - i

@@ -9,7 +9,8 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.runtime import from_dlpack
 
 from ..entry import element_type
-from .forward import Form, kernel_of, layouts
+from .form import Form, layouts
+from .forward import kernel_of
 from .schedule import section_of
 from .softmax import LOG2_E
 from .split import THREADS, make_join, splits_of

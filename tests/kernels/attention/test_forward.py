@@ -9,7 +9,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.kernels.attention import entry, plan
-from numba_cute.kernels.attention.forward import Form
+from numba_cute.kernels.attention.form import Form
 from numba_cute.kernels.attention.plan import Lengths, Options
 from numba_cute.seam import CuteError
 
@@ -90,6 +90,22 @@ def test_keys_and_values_may_lie_in_pages(page):
     for b in range(2):
         flat_k, flat_v = (x[pages[b]].reshape(-1, 1, 64)[: used[b]] for x in (k, v))
         reference.check(o[b], lse[b], *reference.attention(q[b], flat_k, flat_v, window=CAUSAL))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [0, 16])
+def test_what_lies_behind_the_last_key_is_not_seen(page):
+    used = np.array([70, 64, 0], np.int32)
+    q, k, v = random(BF16, (3, 5, 1, 64), (3, 96, 1, 64), (3, 96, 1, 64))
+    for x, n in zip(zip(k, v), used):
+        x[0][n:], x[1][n:] = math.nan, math.nan
+    pages, given = None, (k, v)
+    if page:
+        pages = np.arange(3 * 96 // page, dtype=np.int32).reshape(3, -1)
+        given = [x.reshape(-1, page, 1, 64) for x in (k, v)]
+    o, lse = simulate(q, *given, ALL, BF16, (3, 1, 5), lengths=Lengths(used=used, pages=pages), **SMALL)
+    for b, n in enumerate(used):
+        reference.check(o[b], lse[b], *reference.attention(q[b], k[b, :n], v[b, :n]))
 
 
 def bent(s, batch, head, query, key, slope):
