@@ -3,15 +3,16 @@
 
 import functools
 import math
-from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
-from .plan import Lengths, Options, arguments, best_splits, joining, room
+from .plan import Lengths, Options, arguments, best_splits, joining, room, turning
 from .split import MOST_SPLITS
+from .values import turned_shape
 
 __all__ = ["flash_attention"]
 
@@ -19,7 +20,7 @@ WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
 GRADIENTS = {64, 128}  # head dimensions that `attention_backward` takes
 MOST = 256
-"""Launches that are remembered, each with the addresses of its tensors."""
+"""Calls, and launches with the addresses of their tensors, that are remembered, of each so many."""
 
 
 @cute.seam.traced
@@ -28,74 +29,106 @@ def capped(s, batch, head, query, key, cap):
     return cap * cute.math.tanh(s / cap, fastmath=True)
 
 
-class Launches:
-    """Launches by their tensors' places, as allocators give the same ones again and again."""
+@dataclass(eq=False)
+class Call:
+    """What was checked and decided once for tensors of some types, shapes and strides.
 
-    def __init__(self) -> None:
-        self.known: OrderedDict[Any, Any] = OrderedDict()
-        self.counters: dict[Any, Any] = {}
-        self.splits: OrderedDict[Any, int] = OrderedDict()
+    shape, lse_shape: of the results. options: with a number of splits. aux: what `softcap` gives to the scores'
+    function, or None. kept: whether it is remembered. narrow: whether elements have 8 bits.
+    """
 
-    def best_splits(self, q, k, v, options, lengths):
-        """How many CTAs share a tile's keys, by the shapes alone."""
-        pages = lengths.pages
-        whole = tuple(x is None for x in lengths), None if pages is None else pages.shape
-        key = (
-            q.device,
-            q.dtype,
-            q.shape,
-            k.shape,
-            v.shape,
-            whole,
-            lengths.cu_q is not None and lengths.cu_q.shape,
-            options,
-        )
-        found = self.splits.get(key)
-        if found is None:
-            while len(self.splits) >= MOST:
-                self.splits.popitem(last=False)
-            found = self.splits[key] = best_splits(q, k, v, options, lengths, entry.multiprocessors(q))
-        return found
+    shape: tuple[int, ...]
+    lse_shape: tuple[int, ...]
+    options: Options
+    aux: Any
+    kept: bool
+    narrow: bool
 
-    def counter(self, device: Any, stream: int) -> Any:
-        """The number of tiles drawn by launches on a stream, one after the other."""
-        found = self.counters.get((device, stream))
-        if found is None:
-            torch = entry.pytorch()
-            found = self.counters[device, stream] = torch.zeros(1, dtype=torch.int32, device=device)
-        return found
-
-    def __call__(self, q, k, v, o, lse, options, lengths, sink, aux=()):
-        torch = entry.pytorch()
+    def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales):
+        """Launch, as the last time that an allocator gave the same places."""
+        torch, splits = entry.pytorch(), self.options.splits or 1
         stream = torch.cuda.current_stream(q.device).cuda_stream
-        splits = options.splits or self.best_splits(q, k, v, options, lengths)
-        options = options._replace(splits=splits)
         work = q.new_empty(room(q, v, splits), dtype=torch.float32) if splits > 1 else None
-        places = [None if t is None else (t.data_ptr(), t.shape, t.stride(), t.dtype) for t in
-                  (q, k, v, o, lse, *lengths, sink, work)]  # fmt: skip
-        kept = not any(torch.is_tensor(x) for x in aux)  # a launch would keep the caller's tensors alive
+        turned = v.new_empty(turned_shape(v)) if self.narrow else None
+        aux = self.aux or aux
+        kept = self.kept and not any(torch.is_tensor(x) for x in aux)  # else it would keep the caller's tensors alive
         numbers = tuple((type(x), getattr(x, "dtype", None), getattr(x, "value", x)) for x in aux) if kept else None
-        key = (stream, q.device, options, numbers, *places)
-        ready = self.known.get(key) if kept else None
+        places = [None if t is None else t.data_ptr() for t in (q, k, v, o, lse, *lengths, sink, work, turned, *scales)]
+        key = (self, stream, numbers, *places)
+        ready = LAUNCHES.get(key) if kept else None
         if ready is None:
-            counter = self.counter(q.device, stream)
-            todo = [arguments(q, k, v, o, lse, counter, entry.multiprocessors(q), options, lengths, sink, aux, work)]
+            counter, sms = counter_of(q.device, stream), entry.multiprocessors(q)
+            given = (q, k, v, o, lse, counter, sms, self.options, lengths, sink, aux, work, scales, turned)
+            todo = [turning(v, turned)] if self.narrow else []
+            todo.append(arguments(*given))
             if work is not None:
-                todo.append(joining(q, v, o, lse, options, lengths, sink, work))
+                todo.append(joining(q, v, o, lse, self.options, lengths, sink, work))
             ready = [
-                cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=i > 0).prepare(*args)
-                for i, (kernel, args, grid, block) in enumerate(todo)
+                cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True).prepare(*args)
+                for kernel, args, grid, block in todo
             ]
-            while len(self.known) >= MOST:
-                self.known.popitem(last=False)
             if kept:
-                self.known[key] = ready
-        with torch.cuda.device(q.device):
-            for launch in ready:
-                launch()
+                remember(LAUNCHES, key, ready)
+        if torch.cuda.current_device() != q.device.index:
+            with torch.cuda.device(q.device):
+                return [launch() for launch in ready]
+        return [launch() for launch in ready]
 
 
-LAUNCHES = Launches()
+CALLS: dict[Any, Call] = {}
+LAUNCHES: dict[Any, Any] = {}
+COUNTERS: dict[Any, Any] = {}
+
+
+def remember(known, key, value):
+    """Keep a value, and of the others the newest."""
+    while len(known) >= MOST:
+        known.pop(next(iter(known)), None)
+    known[key] = value
+
+
+def counter_of(device: Any, stream: int) -> Any:
+    """The number of tiles drawn by launches on a stream, one after the other."""
+    if (device, stream) not in COUNTERS:
+        torch = entry.pytorch()
+        COUNTERS[device, stream] = torch.zeros(1, dtype=torch.int32, device=device)
+    return COUNTERS[device, stream]
+
+
+def signature(t):
+    """What is decided by, of a tensor or None."""
+    return None if t is None else (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15)
+
+
+def decided(tensors, said):
+    """The call for tensors, and for the other arguments, as of `decide`: checked and decided, or remembered."""
+    try:
+        key = (*said, *map(signature, tensors))
+        found = CALLS.get(key)
+    except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
+        return decide(tensors, said, False)
+    if found is None:
+        found = decide(tensors, said, True)
+        remember(CALLS, key, found)
+    return found
+
+
+def decide(tensors, said, kept):
+    """Check all but a call's `aux`, and decide what is launched. tensors, said: as `flash_attention` gives them."""
+    q, k, v, sink, cu_q, cu_k, used, pages, out, *scales = tensors
+    causal, window, scale, softcap, score, most_queries, splits = said
+    shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
+    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
+    check_narrow(q, k, v, cu_k, pages, scales)
+    if out is not None:
+        entry.check(WHAT, "out", out, dtypes=(result_of(q),), shape=shape, like=q)
+        check_for_tma("out", out)
+    aux = None if softcap is None else (cute.Float32(softcap),)
+    options = Options(scale, left, right, capped if aux else score, most_queries, splits=splits or 1)
+    if not splits and k.numel() and q.numel():
+        lengths = Lengths(cu_q, cu_k, used, pages)
+        options = options._replace(splits=best_splits(q, k, v, options, lengths, entry.multiprocessors(q)))
+    return Call(shape, lse_shape, options, aux, kept, q.dtype.itemsize == 1)
 
 
 def check_for_tma(name, t):
@@ -109,7 +142,7 @@ def check_for_tma(name, t):
 
 def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
     """Refuse tensors that do not fit; gives the shapes of O and of the logs of the sums."""
-    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4 if cu_q is None else 3)
+    entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16", "float8_e4m3fn"), rank=4 if cu_q is None else 3)
     entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
     entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
@@ -147,6 +180,29 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
     return (*q.shape[:-1], dv), lse
 
 
+def result_of(q):
+    """The element type of the result."""
+    name = entry.type_name(q)
+    return "bfloat16" if name == "float8_e4m3fn" else name
+
+
+def check_narrow(q, k, v, cu_k, pages, scales):
+    """Refuse what is not for elements of 8 bits, or for them alone."""
+    narrow, said = entry.type_name(q) == "float8_e4m3fn", entry.described(q)
+    if narrow and (cu_k is not None or pages is not None):
+        other = "page_table" if cu_k is None else "cu_seqlens_k"
+        raise CuteError(
+            f"{WHAT}: q is {said}, and {other} is given; k and v of 8 bits are (batch, keys, KV heads, d): pad them, "
+            "and give seqused_k"
+        )
+    if narrow and 192 in (q.shape[-1], v.shape[-1]):
+        raise CuteError(f"{WHAT}: q is {said}; a head dimension of 192 is not for 8 bits: pad it to 256")
+    for name, t in zip(("q_descale", "k_descale", "v_descale"), scales):
+        if t is not None and not narrow:
+            raise CuteError(f"{WHAT}: {name} is given, and q is {said}; it is for float8_e4m3fn alone")
+        entry.check(WHAT, name, t, dtypes=("float32",), shape=(k.shape[0], k.shape[-2]), like=q, optional=True)
+
+
 def chosen(causal, window, softcap, score, scale, d, splits):
     """The window's sides, and the scale, as options say; refuses those that do not fit."""
     if causal and window[1] is not None:
@@ -169,9 +225,9 @@ def chosen(causal, window, softcap, score, scale, d, splits):
     return left, right, float(scale)
 
 
-def check_gradients(others, dims):
+def check_gradients(others, q, v):
     """Refuse options, `others`, of which there are no gradients."""
-    if any(x is not None for x in others) or not dims <= GRADIENTS:
+    if any(x is not None for x in others) or not {q.shape[-1], v.shape[-1]} <= GRADIENTS:
         raise CuteError(
             f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d {sorted(GRADIENTS)} "
             "of q and v: leave the other options, or call it under torch.no_grad()"
@@ -214,12 +270,14 @@ def flash_attention(
     scale: float | None = None, softcap: float | None = None, score: Any = None, aux: tuple[Any, ...] = (),
     sink: Any = None, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, max_seqlen_q: int | None = None,
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
+    q_descale: Any = None, k_descale: Any = None, v_descale: Any = None,
 ) -> Any:  # fmt: skip
     """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
     PyTorch knows its gradients.
 
-    q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16 or float16, d (of v its own) 64, 128, 192
-    or 256, contiguous along it; heads is a multiple of the KV heads, each of which serves as many heads in a row.
+    q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
+    is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it; heads is a multiple of the
+    KV heads, each of which serves as many heads in a row.
     causal: whether a query sees no key after its own; the last query's own key is the last key. window: how many keys
     before and after its own a query sees, None for all; a query that sees none gives zeros. scale: 1 / sqrt(d) by
     default. softcap: c bends each score s to c * tanh(s / c). score: `score(s, batch, head, query, key, *aux)`, a
@@ -233,39 +291,25 @@ def flash_attention(
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
     rows) of sequences. out: where to write the result. num_splits: CTAs that share the keys of some queries, so that
     few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
-    It changes the last bits; with the same number the result is the same each time.
+    It changes the last bits; with the same number the result is the same each time. q_descale, k_descale, v_descale: of
+    float8_e4m3fn what the elements of q, k and v are multiplied with, float32, (batch, KV heads), or None for 1.
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
-    shape, lse_shape = checked(q, k, v, sink, cu_seqlens_q, cu_seqlens_k, seqused_k, page_table, max_seqlen_q)
-    if any(t.requires_grad for t in (q, k, v)) and entry.pytorch().is_grad_enabled():
-        others = (
-            left,
-            right or None,
-            score,
-            softcap,
-            sink,
-            cu_seqlens_q,
-            cu_seqlens_k,
-            seqused_k,
-            page_table,
-            out,
-            num_splits or None,
-        )
-        check_gradients(others, {q.shape[-1], v.shape[-1]})
-        o, lse = with_gradients().apply(q, k, v, right == 0, scale)
-        return (o, lse) if return_lse else o
-    o = q.new_empty(shape) if out is None else out
-    entry.check(WHAT, "out", o, dtypes=(entry.type_name(q),), shape=shape, like=q)
-    check_for_tma("out", o)
-    lse = q.new_empty(lse_shape, dtype=entry.pytorch().float32)
-    if softcap is not None:
-        score, aux = capped, (cute.Float32(softcap),)
-    options = Options(scale, left, right, score, max_seqlen_q, splits=num_splits or None)
     lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
+    said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
+    scales = q_descale, k_descale, v_descale
+    call = decided((q, k, v, sink, *lengths, out, *scales), said)
+    if (q.requires_grad or k.requires_grad or v.requires_grad) and entry.pytorch().is_grad_enabled():
+        left, right = call.options.left, call.options.right
+        check_gradients((left, right or None, score, softcap, sink, *lengths, out, num_splits or None, *scales), q, v)
+        o, lse = with_gradients().apply(q, k, v, right == 0, call.options.scale)
+        return (o, lse) if return_lse else o
+    torch = entry.pytorch()
+    o = q.new_empty(call.shape, dtype=torch.bfloat16 if call.narrow else q.dtype) if out is None else out
+    lse = q.new_empty(call.lse_shape, dtype=torch.float32)
     if not k.numel():
         see_nothing(o, lse, sink)
     elif o.numel():
-        LAUNCHES(q, k, v, o, lse, options, lengths, sink, aux)
+        call(q, k, v, o, lse, lengths, sink, aux, scales)
     return (o, lse) if return_lse else o

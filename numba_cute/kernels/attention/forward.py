@@ -18,7 +18,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
 from . import masks, output, softmax, split
-from .form import layouts, multiplies
+from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
 TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
@@ -35,7 +35,8 @@ def make_kernel(form):
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout = layouts(form)
-    bytes_each = dtype.width // 8
+    bytes_each, step = dtype.width // 8, 256 // dtype.width
+    (grown, offset), result, narrow, p_order = form.room, form.result, form.narrow, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
@@ -102,11 +103,31 @@ def make_kernel(form):
         masks.leave_out(scores, column, begin if has_left else None, end)
 
     @cuda.jit
+    def row_of(place, r, head):
+        """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
+        of a group that is no power of two some rows are nobody's."""
+        at = place + 8 * r
+        if cute.const_expr(pack == 1):
+            return at, head, True
+        return at // pack, head * group + min(at % pack, group - 1), at % pack < group
+
+    @cuda.jit
+    def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
+        """What scores are multiplied with before the caller's function has them, and after."""
+        if cute.const_expr(by_q is None and by_k is None):
+            return scale, scale_log2
+        by = cute.Float32(1)
+        if cute.const_expr(by_q is not None):
+            by *= by_q[b, kv_head]
+        if cute.const_expr(by_k is not None):
+            by *= by_k[b, kv_head]
+        return (scale * by, scale_log2) if score is not None else (scale, scale_log2 * by)
+
+    @cuda.jit
     def change(scores, n, place, column, b, head, aux, scale):
         """Scale the scores of block n, and change them as the caller's function says."""
         for r in cute.range_constexpr(2):
-            query = (place + 8 * r) // pack
-            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+            query, own_head, _ = row_of(place, r, head)
             for i in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = n * tile_n + column + i // 2 * 8 + i % 2
                 scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
@@ -128,7 +149,7 @@ def make_kernel(form):
     @cuda.jit
     def multiply_scores(tQ, tK, acc, tile, stage):
         """Begin S = Q K^T."""
-        for k in cute.range_constexpr(d // 16):
+        for k in cute.range_constexpr(d // step):
             first = scores_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
             cute.gemm(first, acc, tQ[None, None, k, tile], tK[None, None, k, stage], acc)
         warpgroup.commit_group()
@@ -136,16 +157,10 @@ def make_kernel(form):
     @cuda.jit
     def multiply_values(rP, tV, acc, stage, accumulate):
         """Begin O (+)= P V."""
-        for k in cute.range_constexpr(tile_n // 16):
+        for k in cute.range_constexpr(tile_n // step):
             adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
-
-    @cuda.jit
-    def row_of(place, r, head):
-        """The query, and the head, of a thread's row r: the one at `place`, or the eighth after."""
-        at = place + 8 * r
-        return at // pack, head if pack == 1 else head * pack + at % pack
 
     @cuda.jit
     def following(index, seen, tickets, told, ctas):
@@ -173,11 +188,11 @@ def make_kernel(form):
         place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            query, own_head = row_of(m * tile_m + row, r, head)
-            there = query < rows
+            query, own_head, there = row_of(m * tile_m + row, r, head)
+            there = there and query < rows
             own_row = mO[first + min(query, rows - 1), None, own_head, place]
             if cute.const_expr(splits is None):
-                output.store_row(rO, r, own_row, there, dtype)
+                output.store_row(rO, r, own_row, there, result)
             elif there:
                 split.store_row(rO, r, own_row)
             if there and arch.lane_idx() % 4 == 0:
@@ -185,8 +200,8 @@ def make_kernel(form):
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, queries,
-        keys, heads, batch, section, left, right, scale, scale_log2,
+        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, by_q, by_k,
+        by_v, queries, keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -222,11 +237,12 @@ def make_kernel(form):
             begin_tickets(told, 4 * groups)
         pipeline.pipeline_init_arrive((cluster, 1))
         pipeline.pipeline_init_wait((cluster, 1))
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()  # what was launched before has written Q, K and V
 
         tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
         if cute.const_expr(splits is not None):
             tiles_m *= splits
-            arch.griddepcontrol_launch_dependents()  # what joins the parts
         tiles = tiles_m * heads * batch
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
@@ -315,7 +331,7 @@ def make_kernel(form):
             rS = scores_mma.make_fragment_C(scores_mma.partition_shape_C((64, tile_n)))
             rO = values_mma.make_fragment_C(values_mma.partition_shape_C((64, dv)))
             rP = values_mma.make_fragment_A(p_shape)
-            as_p = cute.make_tensor(rS.iterator, rP.layout)  # S in the order of P's registers: it is S's own
+            as_p = cute.make_tensor(rS.iterator, rP.layout if p_order is None else p_order)
             scores = softmax.rows_of(rS)
             highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
@@ -353,17 +369,18 @@ def make_kernel(form):
                     begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                     begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = m * tile_m + row
+                    own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
                     if end - begin == 1:
                         full_q.release()
                     if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, scale)
+                        change(scores, end - 1, place, column, b, head, aux, own_scale)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
-                    softmax.exponentials(scores, highest, total, scale_log2, True)
+                    softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
+                    softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
                     rP.store(as_p.load().to(dtype))
-                    if cute.const_expr(cu_k is not None or used is not None):
+                    if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
                         if end * tile_n > rows_k:  # there is something behind the last key
                             stage_v = full_v.wait()
                             beyond = max(0, rows_k - (end - 1) * tile_n)
@@ -390,12 +407,14 @@ def make_kernel(form):
                         if n == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
-                            change(scores, n, place, column, b, head, aux, scale)
+                            change(scores, n, place, column, b, head, aux, own_scale)
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
-                        moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty)
-                        softmax.exponentials(scores, highest, total, scale_log2, may_be_empty)
+                        moved = softmax.raise_maxima(
+                            scores, highest, total, factor, own_log2, may_be_empty, cute.Float32(grown)
+                        )
+                        softmax.exponentials(scores, highest, total, own_log2, may_be_empty, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         stage_v.release()
                         rP.store(as_p.load().to(dtype))
@@ -404,9 +423,13 @@ def make_kernel(form):
 
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
-                            _, own_head = row_of(place, r, head)
+                            _, own_head, _ = row_of(place, r, head)
                             sinks[r] = sink[own_head]
-                    softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
+                    of_sinks = None if sink is None else sinks
+                    softmax.finish(highest, total, factor, lse, own_log2, of_sinks, cute.Float32(offset))
+                    if cute.const_expr(by_v is not None):
+                        for r in cute.range_constexpr(2):
+                            factor[r] *= by_v[b, head // heads_of_tile]
                     for _ in cute.range_constexpr(groups):
                         full_q.advance()
                     blocks = end - begin

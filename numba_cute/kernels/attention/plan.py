@@ -5,11 +5,12 @@ import math
 from typing import Any, NamedTuple
 
 import numba_cute as cute
-from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 
 from ..entry import element_type
-from .form import Form, layouts
+from . import values
+from .form import Form, atoms, layouts
 from .forward import kernel_of
 from .schedule import section_of
 from .softmax import LOG2_E
@@ -56,6 +57,7 @@ class Lengths(NamedTuple):
 
 
 ALL = Lengths()
+NO_SCALES = None, None, None
 SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
 MOST_STAGES = 8
 
@@ -70,22 +72,25 @@ def tile_of(form, few=False):
     whether there are so few queries that 64 will do."""
     d, dv, page = form.d, form.dv, form.page
     tile_m = 64 if few else 192 if max(d, dv) <= 64 else 128
-    registers = 128 if tile_m == 192 else 200  # for S, and P at half its size, and O
-    most = 128 if few or form.left or form.right or page else 176
+    registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
+    most = 128 if few or form.left or form.right or page else 192 if form.narrow else 176
+    each, step = (20, 64) if form.narrow else (24, 16)
     fit = [
-        n for n in range(16, most + 1, 16)
-        if 3 * n // 4 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
+        n for n in range(step, most + 1, step)
+        if n * each // 32 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
     ]  # fmt: skip
     return tile_m, max(fit, key=lambda n: (math.gcd(page, n) if page else 0, n))
 
 
 def pack_of(queries, group, tile_m):
-    """How many heads of a group lie side by side in a tile: all, if that fills tiles much better, or 1."""
-    if group == 1 or 64 % group:
+    """How many heads of a group lie side by side in a tile: all, up to a power of two, if that fills tiles much better,
+    or 1."""
+    pack = 1 << (group - 1).bit_length()
+    if group == 1 or pack > 64:
         return 1
     alone = queries / (math.ceil(queries / tile_m) * tile_m)
-    together = queries * group / (math.ceil(queries * group / tile_m) * tile_m)
-    return group if alone < 0.9 * together else 1
+    together = queries * group / (math.ceil(queries * pack / tile_m) * tile_m)
+    return pack if alone < 0.9 * together else 1
 
 
 def stages_of(form):
@@ -120,11 +125,24 @@ def rows_first(array, columns_first=False):
     )
 
 
-def packed(tensor, pack, heads):
-    """(rows, d, heads, batch) as ((pack, rows), d, heads / pack, batch)."""
-    (rows, d, _, batch), (row, one, head, step) = tensor.layout.shape, tensor.layout.stride
+def along_keys(turned):
+    """A tensor (d, keys, heads, batch) over an array (batch, heads, d, keys)."""
+    t = view(turned, 16)
+    return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[2, 3, 1, 0]))
+
+
+def turning(v, turned):
+    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block."""
+    batch, keys, heads, dv = v.shape
+    args = rows_first(v), along_keys(turned), cute.Int32(keys)
+    return values.make_turn(dv), args, (values.blocks(v), heads, batch), values.THREADS
+
+
+def packed(tensor, group):
+    """(rows, d, heads, batch) as ((group, rows), d, heads / group, batch)."""
+    (rows, d, heads, batch), (row, one, head, step) = tensor.layout.shape, tensor.layout.stride
     lay = cute.make_layout(
-        ((pack, rows), d, cute.Int32(heads // pack), batch), stride=((head, row), one, head * pack, step)
+        ((cute.Int32(group), rows), d, heads // group, batch), stride=((head, row), one, head * group, step)
     )
     return cute.make_tensor(tensor.iterator, lay)
 
@@ -156,17 +174,16 @@ def form_of(q, k, v, queries, lengths, options):
     return form._replace(stages=stages_of(form)) if few and options.stages is None else form
 
 
-def copies(form, q, k, v):
-    """The TMA atoms of Q, K and V, each with the tensor of its coordinates."""
+def copies(form, q, k, v, turned):
+    """The TMA atoms of Q, K and V, each with the tensor of its coordinates. turned: V of 8 bits, else None."""
     q_layout, k_layout, v_layout = layouts(form)
     load = cpasync.CopyBulkTensorTileG2SOp()
     load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    mQ, mK, mV = rows_first(q), rows_first(k), rows_first(v, columns_first=True)
+    mQ, mK, mV = rows_first(q), rows_first(k), along_keys(turned) if form.narrow else rows_first(v, columns_first=True)
     q_rows: Any = 64
     if form.pack > 1:
-        mQ, q_rows = packed(mQ, form.pack, q.shape[-2]), (form.pack, 64 // form.pack)
-    kind = warpgroup.SmemLayoutAtomKind
-    rows, columns = (warpgroup.make_smem_layout_atom(at, form.dtype) for at in (kind.K_SW128, kind.MN_SW128))
+        mQ, q_rows = packed(mQ, form.group), (form.pack, 64 // form.pack)
+    rows, columns = atoms(form)
     k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
     if form.page:
         k_piece = cute.tile_to_shape(rows, (form.chunk, form.d), (0, 1))
@@ -196,12 +213,17 @@ def sizes(q, k, options, lengths):
     return batch, queries, keys
 
 
+def heads_of(q, form):
+    """How many heads of tiles there are: query heads, or where they lie side by side, groups of them."""
+    return q.shape[-2] // (form.group if form.pack > 1 else 1)
+
+
 def best_splits(q, k, v, options, lengths, sms):
     """How many CTAs share a tile's keys, of what is known without reading lengths: 1 where tiles are enough for `sms`
     SMs, or are no small ones and for more than half of them."""
     batch, queries, keys = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options._replace(cluster=1))
-    tiles = math.ceil(queries * form.pack / form.tile_m) * (q.shape[-2] // form.pack) * batch
+    tiles = math.ceil(queries * form.pack / form.tile_m) * heads_of(q, form) * batch
     if form.tile_m > 64 and 2 * tiles > sms:
         return 1
     if options.left is not None and options.right is not None:
@@ -230,19 +252,23 @@ def parts_of(work, q, v, splits):
     return sums, tensor(at + rows * dv * splits, (queries, heads), (heads, 1), 1)
 
 
-def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=(), work=None):
+def arguments(
+    q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=(), work=None, scales=NO_SCALES, turned=None
+):
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
 
     q, o: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), lse: (batch, heads, queries). With lengths.cu_q
     q and o are (rows, heads, d), lse (heads, rows); with cu_k k and v are (rows, KV heads, d); with pages they are
     (pages, keys of a page, KV heads, d). counter: an int32 that is 0 before and after a launch. sms: CTAs at most.
     sink: a float32 for each head, or None. work: where options.splits are several, the Float32 that `room` counts, into
-    which the kernel writes parts of o and lse; what `joining` gives is launched after it, and joins them.
+    which the kernel writes parts of o and lse; what `joining` gives is launched after it, and joins them. scales: what
+    q, k and v are multiplied with, each float32 (batch, KV heads), or None. turned: v of 8 bits, as the kernel that
+    `turning` gives writes it.
     """
     cu_q, cu_k, used, pages = lengths
     batch, queries, keys = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options)
-    heads, splits = q.shape[-2] // form.pack, options.splits or 1
+    heads, splits = heads_of(q, form), options.splits or 1
     of_tiles = form.cluster * form.tile_m
     tiles = math.ceil(queries * form.pack / of_tiles) * form.cluster * heads * batch * splits
     share = form.group if form.pack == 1 else 1  # query heads of the same keys
@@ -250,10 +276,11 @@ def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, au
     section = options.section or (heads if splits > 1 else several if form.cluster == 1 else share)
     to_rows, to_logs = parts_of(work, q, v, splits) if splits > 1 else (rows_first(o), logs(lse))
     more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink if splits == 1 else None)]
+    by = [None if x is None else view(x) for x in scales]
     numbers = queries, keys, heads, batch, section, options.left, options.right
     args = (
-        *copies(form, q, k, v), to_rows, to_logs, view(counter), *more, tuple(aux),
-        cute.Int32(splits) if splits > 1 else None, *(cute.Int32(x or 0) for x in numbers),
+        *copies(form, q, k, v, turned), to_rows, to_logs, view(counter), *more, tuple(aux),
+        cute.Int32(splits) if splits > 1 else None, *by, *(cute.Int32(x or 0) for x in numbers),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return kernel_of(form), args, min(tiles, max(sms // form.cluster, 1) * form.cluster), form.threads

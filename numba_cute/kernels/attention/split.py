@@ -19,7 +19,7 @@ from .softmax import LN_2, rows_of
 LEAST_BLOCKS = 2  # of a part, unless its tile has fewer
 MOST_SPLITS = 256
 BEYOND = 1 << 20  # a block
-TILE, JOIN = 0.5, 2.0  # what a part costs beside its blocks, and the kernel that joins parts: in the time of a block
+TILE, JOIN = 0.25, 3.0  # what a part costs beside its blocks, and the kernel that joins parts: in the time of a block
 THREADS = 128  # that join a row
 AHEAD = 4  # parts whose O a thread has on its way
 
@@ -34,7 +34,7 @@ def splits_of(tiles, blocks, sms, ragged):
     def time(splits):
         each = max(math.ceil(blocks / splits), LEAST_BLOCKS)
         waves = tiles * math.ceil(blocks / each) / sms
-        waves = waves + 1 if ragged else math.ceil(waves)
+        waves = waves + 0.25 if ragged else math.ceil(waves)
         return waves * (each + TILE) + (JOIN if splits > 1 else 0)
 
     return min(range(1, max(1, min(MOST_SPLITS, blocks // LEAST_BLOCKS)) + 1), key=time)
@@ -71,6 +71,7 @@ def make_join(dtype, dv):
         row = cute.Int32(arch.block_idx()[0])
         head, query, b = row % heads, row // heads % queries, row // heads // queries
         team, column = tidx // across, tidx % across * 4
+        arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()  # the parts are written
         within = True
         if cute.const_expr(cu_q is not None):

@@ -52,6 +52,7 @@ CASES = {
     "no_draws": (1, 260, 40, 1, 1, 64, 64, CAUSAL, 2, {"draws": False, **SMALL}),
     "d256": (1, 128, 170, 1, 1, 256, 256, CAUSAL, 1, {}),
     "d192": (1, 100, 140, 1, 1, 192, 128, ALL, 1, {}),
+    "packed_of_three": (1, 20, 60, 6, 2, 64, 64, CAUSAL, 1, {"pack": 4, **SMALL}),
     "packed": (1, 20, 100, 4, 1, 64, 64, CAUSAL, 1, {"pack": 4, **SMALL}),
     "cluster": (1, 400, 60, 1, 1, 64, 64, ALL, 2, {"cluster": 2, "tile": (128, 48)}),
 }
@@ -155,7 +156,8 @@ def test_tiles_take_the_room_that_there_is():
 def test_heads_are_packed_where_queries_are_few():
     assert plan.pack_of(1, 8, 128) == 8
     assert plan.pack_of(4096, 8, 128) == 1
-    assert plan.pack_of(1, 7, 128) == 1
+    assert plan.pack_of(1, 7, 128) == 8
+    assert plan.pack_of(1, 65, 128) == 1
 
 
 def refusal(q, k, v, **more):
@@ -167,7 +169,7 @@ def refusal(q, k, v, **more):
 
 def test_what_does_not_fit_is_refused_in_words():
     q, k, v = random(BF16, (2, 5, 4, 64), (2, 7, 2, 64), (2, 7, 2, 64))
-    assert "its elements must be bfloat16 or float16" in refusal(q.astype(np.float32), k, v)
+    assert "its elements must be bfloat16, float16 or float8_e4m3fn" in refusal(q.astype(np.float32), k, v)
     assert "the head dimension is 32 of q" in refusal(q[..., :32], k[..., :32], v)
     assert "k must have v's shape" in refusal(q, k[:, :3], v)
     assert "q has 3 heads, which is no multiple of the 2" in refusal(q[:, :, :3], k, v)
