@@ -100,16 +100,12 @@ def stages_of(form):
 
 
 def view(array, align=None):
-    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
-    if hasattr(array, "data_ptr"):
-        ptr = cute.make_ptr(element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align)
-        shape, stride = array.shape, array.stride()
-    else:
-        t = from_dlpack(array, assumed_align=align)
-        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
-    *outer, last = stride
+    """A tensor over an array, whose extents are known at run time."""
+    t = from_dlpack(array, assumed_align=align)
+    shape, (*outer, last) = t.layout.shape, t.layout.stride
     assert last == 1 or array.shape[-1] == 1
-    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
+    stride = *map(cute.Int64, outer), 1
+    return cute.make_tensor(t.iterator, cute.make_layout(tuple(map(cute.Int32, shape)), stride=stride))
 
 
 def rows_first(array, columns_first=False):

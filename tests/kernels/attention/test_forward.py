@@ -13,7 +13,10 @@ from numba_cute.kernels.attention.form import Form
 from numba_cute.kernels.attention.plan import Lengths, Options
 from numba_cute.seam import CuteError
 
+from ...compiler.casts import Array, casts, python_only
 from . import reference
+
+__all__ = ["casts"]
 
 BF16, F16 = ml_dtypes.bfloat16, np.float16
 CAUSAL, ALL = (None, 0), (None, None)
@@ -139,6 +142,31 @@ def test_exponentials_run_beside_the_products():
     beside = [w for w, last in zip(compiled.waits[1:], compiled.waits) if (last.pending, w.pending) == (1, 0)]
     assert len(beside) == 1 and beside[0].beside["MUFU.EX2"] >= 16
     assert compiled.resources.group_registers == (24, 240) and not compiled.notes
+
+
+def test_launches_are_made_anew_for_tensors_elsewhere(casts):
+    ran, function = [], entry.launches.function
+    entry.launches.moulds._function = lambda *args: ran.append(1) or function(*args)
+    codes = {"bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32)}
+
+    def array(place, name, *shape):
+        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+        made = Array(place, shape, strides, dtype=f"torch.{name}")
+        made.view.code, made.view.bits = codes[name]
+        return made
+
+    for call in range(4):
+        at = iter(range((1 + call) << 24, (2 + call) << 24, 1 << 20))
+        q, k, v, o = (array(next(at), "bfloat16", 2, 256, 4, 64) for _ in range(4))
+        lse, counter = array(next(at), "float32", 2, 4, 256), array(next(at), "int32", 1)
+        used = array(next(at), "int32", 2)
+        options = Options(0.1, None, 0, entry.capped)
+        given = q, k, v, o, lse, counter, None, None, used, *[None] * 7, 132, options, (cute.Float32, 2.0)
+        ((kernel, args, grid, block),) = entry.launches(*given)
+        ((wanted, want, *size),) = python_only(lambda given=given: function(*given))
+        assert kernel is wanted and [grid, block] == size
+        assert [x.iterator.address for x in args[6:8]] == [o.data_ptr(), lse.data_ptr()] and args == want
+    assert len(ran) == 1
 
 
 def test_tiles_take_the_room_that_there_is():
