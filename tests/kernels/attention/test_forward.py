@@ -279,6 +279,11 @@ def test_sequences_and_pages_on_a_gpu():
         each = -(-1300 // page)
         pages = torch.randperm(3 * each + 2, device="cuda")[: 3 * each].reshape(3, each).int()
         q, k, v = on_gpu(torch, torch.bfloat16, (3, 5, 8, 128), *[(3 * each + 2, page, 2, 128)] * 2)
+        behind = torch.arange(each * page) >= torch.from_numpy(used)[:, None]
+        for x in (k, v):  # what lies behind the last key is not seen
+            own = x[pages.long()]
+            own[behind.view(3, each, page).cuda()] = math.nan
+            x[pages.long()] = own
         o, lse = flash_attention(
             q, k, v, causal=True, seqused_k=torch.from_numpy(used).cuda(), page_table=pages, return_lse=True
         )
