@@ -18,13 +18,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-import numba_cute as cute  # noqa: E402
 from benchmarks import harness  # noqa: E402
 from benchmarks.harness import Entry, Figure, Result  # noqa: E402
 from numba_cute.kernels.attention import gradients  # noqa: E402
 from numba_cute.testing import Pace, compare  # noqa: E402
 
-SHAPES = ["4x16x4096x128", "1x16x16384x128", "4x16x4096x64", "1x16x16384x64"]
+SHAPES = [
+    "4x16x4096x128", "1x16x16384x128", "4x16x4096x64", "1x16x16384x64", "4x16x4096x256", "1x16x16384x256"
+]  # fmt: skip
 
 
 def contenders(shape, causal, dtype):
@@ -39,12 +40,12 @@ def contenders(shape, causal, dtype):
     lse = forward(*[x.detach() for x in given], None, True, 0.0, causal, False)[1].reshape(batch, heads, rows)
     out = o.detach().transpose(1, 2).contiguous()
     results = [torch.empty_like(x) for x in (q, k, v)]
-    *floats, drawn = gradients.room(q)
-    work = [torch.empty(s, device="cuda") for s in floats] + [torch.empty(drawn, device="cuda", dtype=torch.int32)]
+    types = {True: torch.float32, False: torch.int32}
+    work = [torch.empty(s, device="cuda", dtype=types[len(s) > 1]) for s in gradients.room(q)]
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     arrays = (q, k, v, out, do, lse.contiguous(), *results)
     todo = gradients.launches(arrays, work, causal=causal, scale=1 / math.sqrt(d), sms=sms)
-    ready = [cute.launch(x.kernel, grid=x.grid, block=x.block).prepare(*x.args) for x in todo]
+    ready = [launch.prepare() for launch in todo]
 
     def ours():
         for launch in ready:
@@ -63,7 +64,7 @@ def benchmark(shape, causal, options):
     launches, apart, _kept = contenders(shape, causal, getattr(torch, options.dtype))
     batch, heads, rows, d = shape
     flops = 2.5 * 4 * batch * heads * rows * rows * d / (2 if causal else 1)
-    pace = Pace(turn=0.25, least=options.warm, most=2 * options.warm)
+    pace = Pace(turn=options.turn, least=options.warm, most=2 * options.warm)
     found = compare(launches, baseline="cudnn", regime="sustained", rounds=options.rounds, pace=pace)
     ratio, interval = found.speed("ours")
     rates = {name: [flops / us * 1e-6 for us in t.samples] for name, t in found.timings.items()}
@@ -91,6 +92,7 @@ def arguments(parser):
     parser.add_argument("--shapes", nargs="+", default=SHAPES, help="batch x heads x rows x head dimension")
     parser.add_argument("--dtype", choices=("bfloat16", "float16"), default="bfloat16")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turn", type=float, default=0.25, help="seconds of each contender's turns")
     parser.add_argument("--warm", type=float, default=2.0, help="seconds of warm-up for each shape, at least")
 
 

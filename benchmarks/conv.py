@@ -17,9 +17,8 @@ import torch
 from benchmarks import harness
 from benchmarks.harness import Entry, Figure, Result
 from numba_cute.kernels import conv2d
-from numba_cute.kernels.conv import entry
-from numba_cute.kernels.gemm import plan
-from numba_cute.kernels.gemm.launches import loose, operands_of, sms_here
+from numba_cute.kernels.conv import plan, tensors
+from numba_cute.kernels.gemm.launches import operands_of, sms_here
 from numba_cute.testing import Pace, compare
 
 PACE = Pace(turn=0.05, least=0.3, most=0.8)
@@ -42,7 +41,7 @@ CASES = {
 """The images (N, C, H, W), the outputs and the filter's extent, and what else conv2d gets."""
 
 
-def tensors(case):
+def drawn(case):
     """Images and filters, channels last."""
     shape, (outs, taps), _ = CASES[case]
     x = torch.randn(shape, device="cuda").bfloat16()
@@ -52,28 +51,28 @@ def tensors(case):
 
 def cuts_of(case, count):
     """So many cuts that the model finds best."""
-    x, w = tensors(case)
+    x, w = drawn(case)
     *_, how = CASES[case]
-    walk = entry.walk_of(
+    walk = tensors.walk_of(
         "conv2d", tuple(w.shape[2:]), how.get("stride", 1), how.get("padding", 0), how.get("dilation", 1)
     )
     kind = operands_of(x)
-    a, _ = entry.operands(entry.images_of(x), entry.filters_of(w), walk, kind)
-    c = loose(torch.empty(a.shape[0], w.shape[0], device="cuda", dtype=x.dtype))
+    a, _ = tensors.operands(tensors.last(x), tensors.last(w), walk, kind)
+    c = torch.empty(a.shape[0], w.shape[0], device="cuda", dtype=x.dtype)
     read = x.nbytes + w.nbytes
-    cost = lambda cut: plan.modelled(cut, c, a.shape[1], kind, sms_here(), read=read)  # noqa: E731
+    cost = lambda cut: plan.modelled(cut, c, a.shape[1], kind, sms_here(), read)  # noqa: E731
     return sorted(plan.cuts(c, a.shape[1], kind), key=cost)[:count]
 
 
 def measured(case, rounds, cuts) -> Any:
     """A comparison with cuDNN, and the multiplications."""
     *_, how = CASES[case]
-    x, w = tensors(case)
+    x, w = drawn(case)
     got, want = conv2d(x, w, **how), torch.nn.functional.conv2d(x, w, **how)
     off = (got.double() - want.double()).abs().max() / want.abs().max()
     assert off < 2**-7, f"{case}: off by {off:.3g} of the greatest"
     sets = max(1, math.ceil(L2_TIMES_TWO / (x.nbytes + got.nbytes)))
-    given = [(x, w)] + [tensors(case) for _ in range(sets - 1)]
+    given = [(x, w)] + [drawn(case) for _ in range(sets - 1)]
     outs = [torch.empty_like(got) for _ in given]
 
     def ours(cut=None):

@@ -16,6 +16,9 @@ _FOUND_IN: dict[str, str] = {
     "conv1d": "conv.entry",
     "conv2d": "conv.entry",
     "conv3d": "conv.entry",
+    "conv_transpose1d": "conv.entry",
+    "conv_transpose2d": "conv.entry",
+    "conv_transpose3d": "conv.entry",
     "cross_entropy": "rows.softmax",
     "flash_attention": "attention.entry",
     "grouped_gemm": "gemm.grouped",
@@ -27,6 +30,7 @@ _FOUND_IN: dict[str, str] = {
     "rmsnorm": "rows.norm",
     "rotary": "rows.rotary",
     "softmax": "rows.softmax",
+    "topk": "rows.topk",
     "transpose": "moves.permute",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]

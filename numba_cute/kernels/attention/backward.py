@@ -22,6 +22,19 @@ from numba_cute import arch, utils
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
+from .backward_tiles import (
+    leave_out,
+    load_numbers,
+    load_tile,
+    multiply,
+    publish,
+    release,
+    rows_of,
+    statistics,
+    turned,
+)
+from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
+
 KEYS = 128  # of a CTA: 64 for each of its two warpgroups that multiply
 STAGES = 2  # of Q and dO, and of dS
 THREADS, CONSUMER_WARPS = 384, 8
@@ -55,62 +68,6 @@ def multiplies(form):
     )
 
 
-def rows_of(dtype, rows, columns, *stages):
-    """Shared memory for rows of `columns` elements, as wgmma and TMA take them."""
-    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
-    return cute.tile_to_shape(atom, (rows, columns, *stages), (0, 1, 2)[: 2 + len(stages)])
-
-
-def turned(t):
-    """A tensor with its first two modes exchanged."""
-    return cute.make_tensor(t.iterator, cute.select(t.layout, [1, 0, *range(2, cute.rank(t))]))
-
-
-def statistics(sums, stage, place, queries):
-    """What this thread needs of a stage of one number a query: (2, 1, queries / 8), its columns of S^T."""
-    held = cute.make_rmem_tensor((2, 1, queries // 8), cute.Float32)
-    mine = cute.make_tensor(
-        sums.iterator + cute.assume(stage * queries + 2 * place, divby=2),
-        cute.make_layout((2, 1, queries // 8), stride=(1, 0, 8)),
-    )
-    cute.autovec_copy(mine, held)
-    return held
-
-
-def multiply(tiled_mma, acc, a, b, afresh):
-    """Issue the multiplies of a tile, block by block of K. afresh: what is in `acc` does not count."""
-    for block in range(cute.size(b, mode=[2])):
-        first = tiled_mma.set(warpgroup.Field.ACCUMULATE, not afresh or block > 0)
-        cute.gemm(first, acc, a[None, None, block], b[None, None, block], acc)
-
-
-@cuda.jit
-def publish(barrier):
-    """Tell who waits at `barrier` that this warp has written its part of shared memory, for TMA and wgmma to read."""
-    arch.fence_proxy("async.shared", space="cta")
-    arch.sync_warp()
-    if arch.elect_one():
-        arch.mbarrier_arrive(barrier)
-
-
-@cuda.jit
-def release(barrier):
-    """Tell who fills what `barrier` is of that this warp has done with it."""
-    if arch.elect_one():
-        arch.mbarrier_arrive(barrier)
-
-
-@cuda.jit
-def next_tile(tickets, told, seen):
-    """The tile of which the load warp has told: the `seen`-th one."""
-    place = cute.Int32(seen & 1)
-    arch.mbarrier_wait(told + place, seen >> 1 & 1)
-    tile = tickets[place]
-    arch.sync_warp()
-    release(told + 2 + place)  # `heard` stands behind `told`
-    return tile
-
-
 @functools.cache
 def make_kernel(form):
     """The kernel of a form."""
@@ -124,21 +81,8 @@ def make_kernel(form):
     store_ds = cute.make_copy_atom(warp.StMatrix8x8x16bOp(True, 4), dtype)
     store_sums = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
     add = cute.make_copy_atom(cpasync.CopyReduceBulkS2GOp(), cute.Float32, 32 * part)
-    load_stats = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float32, 32 * queries)
     one_of_sums = cute.make_tiled_mma(sums.op, (1, 1, 1))
     by_column = cute.make_layout((2, 2, queries // 8))
-
-    @cuda.jit
-    def work_of(tile, key_tiles, heads, batches, section):
-        """The tile of keys, head and batch of a piece of work. Heads of a section take turns, so that what they read
-        stays in L2; in it all first tiles of keys come first: with causal masks they see the most queries."""
-        at = cute.Uint32(tile) // cute.Uint32(section * key_tiles)
-        rest = cute.Uint32(tile - at * section * key_tiles)
-        width = cute.Uint32(min(section, heads * batches - at * section))
-        key_tile = rest // width
-        sequence = cute.Uint32(at * section + rest - key_tile * width)
-        batch = sequence // cute.Uint32(heads)
-        return cute.Int32(key_tile), cute.Int32(sequence - batch * heads), cute.Int32(batch)
 
     @cuda.jit
     def first_query_tile(key_tile, shift, query_tiles):
@@ -147,15 +91,6 @@ def make_kernel(form):
             hidden = cute.Uint32(max(key_tile * KEYS - shift, 0)) // cute.Uint32(queries)
             return min(cute.Int32(hidden), query_tiles)
         return cute.Int32(0)
-
-    @cuda.jit
-    def leave_out(rS, last, visible):
-        """Mask the keys of this thread's two rows that its columns do not see. last: of the keys that the first column
-        sees, seen from the first row; visible: keys that there are, seen from there."""
-        for i in cute.range_constexpr(queries // 2):
-            column, row = i // 4 * 8 + i % 2, i // 2 % 2 * 8
-            if row >= visible or (causal and row > last + column):
-                rS[i] = -math.inf
 
     @cuda.jit
     def leave(total, sdQ, half, thread, out_full, out_empty, count):
@@ -173,13 +108,13 @@ def make_kernel(form):
         publish(out_full + half)
 
     @cuda.jit
-    def load_keys(tma, coords, shared, key_tile, head, batch, barrier):
-        """Load a tile of K or V."""
-        tiles = cute.local_tile(coords[None, None, head, batch], (KEYS, d), (None, 0))
-        to, of = cpasync.tma_partition(
-            tma, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
-        )
-        cute.copy(tma, of[None, key_tile], to, tma_bar_ptr=barrier)
+    def load_rows(tma, of, to, numbers, place, to_numbers, stage, full, empty, phase):
+        """Load a tile of Q or dO, and a number of each of its queries, to a stage when it is empty."""
+        arch.mbarrier_wait(empty + stage, phase ^ 1)
+        if arch.elect_one():
+            arch.mbarrier_arrive_and_expect_tx(full + stage, q_bytes + 4 * queries)
+            load_numbers(numbers, place, to_numbers[None, stage], full + stage, queries)
+        cute.copy(tma, of, to[None, stage], tma_bar_ptr=full + stage)
 
     @cuda.jit
     def load(
@@ -188,12 +123,12 @@ def make_kernel(form):
     ):  # fmt: skip
         """The work of the warp that loads."""
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6
-        kv_full, kv_empty, told, heard = barriers + 14, barriers + 15, barriers + 16, barriers + 18
-        alone, stats = cute.make_layout(1), cute.make_layout(queries)
+        kv_full, kv_empty, told = barriers + 14, barriers + 15, barriers + 16
+        alone = cute.make_layout(1)
         count, turns = cute.Int32(0), cute.Int32(0)
         tile, given = cute.Int32(start), cute.Int32(0)
         while tile < tiles:
-            key_tile, head, batch = work_of(tile, key_tiles, heads, batches, section)
+            key_tile, head, batch = tile_at(tile, key_tiles, heads, batches, section, False)
             first = first_query_tile(key_tile, shift, query_tiles)
             for member in range(group):
                 q_head = cute.Int32(head * group + member)
@@ -209,38 +144,17 @@ def make_kernel(form):
                 for m in range(first, query_tiles):
                     stage, phase = cute.Int32(count & 1), cute.Int32(count >> 1 & 1)
                     place = cute.assume((row + m) * queries, divby=16)
-                    arch.mbarrier_wait(q_empty + stage, phase ^ 1)
-                    if arch.elect_one():
-                        arch.mbarrier_arrive_and_expect_tx(q_full + stage, q_bytes + 4 * queries)
-                        cute.copy(
-                            load_stats, cute.make_tensor(lse.iterator + place, stats), sLse[None, stage],
-                            tma_bar_ptr=q_full + stage,
-                        )  # fmt: skip
-                    cute.copy(tma_q, tQgQ[None, m], tQsQ[None, stage], tma_bar_ptr=q_full + stage)
+                    load_rows(tma_q, tQgQ[None, m], tQsQ, lse, place, sLse, stage, q_full, q_empty, phase)
                     if member == 0 and m == first:
                         arch.mbarrier_wait(kv_empty, turns & 1 ^ 1)
                         turns = cute.Int32(turns + 1)
                         if arch.elect_one():
                             arch.mbarrier_arrive_and_expect_tx(kv_full, 2 * k_bytes)
-                        load_keys(tma_k, mK, sK, key_tile, head, batch, kv_full)
-                        load_keys(tma_v, mV, sV, key_tile, head, batch, kv_full)
-                    arch.mbarrier_wait(do_empty + stage, phase ^ 1)
-                    if arch.elect_one():
-                        arch.mbarrier_arrive_and_expect_tx(do_full + stage, q_bytes + 4 * queries)
-                        cute.copy(
-                            load_stats, cute.make_tensor(dot.iterator + place, stats), sDot[None, stage],
-                            tma_bar_ptr=do_full + stage,
-                        )  # fmt: skip
-                    cute.copy(tma_do, tOgO[None, m], tOsO[None, stage], tma_bar_ptr=do_full + stage)
+                        load_tile(tma_k, mK, sK, (KEYS, d), key_tile, head, batch, kv_full)
+                        load_tile(tma_v, mV, sV, (KEYS, d), key_tile, head, batch, kv_full)
+                    load_rows(tma_do, tOgO[None, m], tOsO, dot, place, sDot, stage, do_full, do_empty, phase)
                     count = cute.Int32(count + 1)
-            place = cute.Int32(given & 1)
-            arch.mbarrier_wait(heard + place, given >> 1 & 1 ^ 1)
-            tile = cute.Int32(0)
-            if arch.lane_idx() == 0:
-                tile = cute.Int32(arch.atomic_add(drawn.iterator, cute.Int32(1)) + step)
-                tickets[place] = tile
-                arch.mbarrier_arrive(told + place)
-            tile = arch.shuffle_sync(tile, 0)
+            tile = next_drawn(draw(drawn), drawn, tiles, step, tickets, told, given)
             given = cute.Int32(given + 1)
 
     @cuda.jit
@@ -256,7 +170,7 @@ def make_kernel(form):
         times = cute.Int32(0)
         tile, tickets_seen = cute.Int32(start), cute.Int32(0)
         while tile < tiles:
-            key_tile, head, batch = work_of(tile, key_tiles, heads, batches, section)
+            key_tile, head, batch = tile_at(tile, key_tiles, heads, batches, section, False)
             first = first_query_tile(key_tile, shift, query_tiles)
             for member in range(group):
                 row = cute.Int32(((batch * heads + head) * group + member) * query_tiles)
@@ -280,7 +194,7 @@ def make_kernel(form):
                     arch.cp_async_bulk_wait_group(0, read=True)
                     arch.mbarrier_arrive(out_empty)
                 times = cute.Int32(times + 1)
-            tile = next_tile(tickets, told, tickets_seen)
+            tile = next_told(tickets, told, tickets_seen)
             tickets_seen = cute.Int32(tickets_seen + 1)
 
     @cuda.jit(launch_bounds=(THREADS, 1))
@@ -307,11 +221,11 @@ def make_kernel(form):
         sdQ = smem.allocate_tensor(cute.Float32, cute.make_layout((part, 2)), 1024, None, "sdQ")
         sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sLse")
         sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((queries, STAGES)), 128, None, "sDot")
-        tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(2), 16, None, "tickets")
+        tickets = smem.allocate_tensor(cute.Int32, cute.make_layout(TICKETS), 16, None, "tickets")
         barriers = smem.allocate_array(cute.Int64, 20, name="barriers")
         q_full, q_empty, do_full, do_empty = barriers, barriers + 2, barriers + 4, barriers + 6  # of each stage
         ds_full, out_full, out_empty = barriers + 8, barriers + 10, barriers + 12  # out: of each half of sdQ
-        kv_full, kv_empty, told, heard = barriers + 14, barriers + 15, barriers + 16, barriers + 18
+        kv_full, kv_empty, told = barriers + 14, barriers + 15, barriers + 16
         if tidx == 0:
             for i in cute.range_constexpr(2):
                 arch.mbarrier_init(q_full + i, 1)
@@ -321,8 +235,7 @@ def make_kernel(form):
                 arch.mbarrier_init(ds_full + i, CONSUMER_WARPS)
                 arch.mbarrier_init(out_full + i, CONSUMER_WARPS // 2)
                 arch.mbarrier_init(out_empty + i, 1)
-                arch.mbarrier_init(told + i, 1)
-                arch.mbarrier_init(heard + i, CONSUMER_WARPS + 2)
+            begin_tickets(told, CONSUMER_WARPS + 2)
             arch.mbarrier_init(kv_full, 1)
             arch.mbarrier_init(kv_empty, CONSUMER_WARPS)
             arch.mbarrier_init_fence()
@@ -333,6 +246,8 @@ def make_kernel(form):
         arch.fence_proxy("async.shared", space="cta")
         arch.sync_threads()
         tiles = cute.Int32(key_tiles * heads * batches)
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
 
         if warp_idx < 4:
             arch.setmaxregister_decrease(PRODUCER_REGISTERS)
@@ -377,7 +292,7 @@ def make_kernel(form):
 
             tile, tickets_seen = cute.Int32(start), cute.Int32(0)
             while tile < tiles:
-                key_tile, _, _ = work_of(tile, key_tiles, heads, batches, section)
+                key_tile, _, _ = tile_at(tile, key_tiles, heads, batches, section, False)
                 first = first_query_tile(key_tile, shift, query_tiles)
                 rounds = cute.Int32(group * (query_tiles - first))
                 rdK.fill(0.0)
@@ -408,7 +323,7 @@ def make_kernel(form):
                     if i > 0:
                         release(q_empty + (stage ^ 1))
                     if visible < KEYS or (causal and last < KEYS - 1):
-                        leave_out(rS, last + 2 * place - first_row, visible - first_row)
+                        leave_out(rS, last + 2 * place - first_row, visible - first_row, queries, causal)
                     s = cute.make_tensor(rS.iterator, by_column)
                     rLse = statistics(sLse, stage, place, queries)
                     s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
@@ -458,7 +373,7 @@ def make_kernel(form):
                     publish(out_full + half)
                 leave(rdV.load().to(dtype), sdQ, half, thread, out_full, out_empty, count)
                 leave((rdK.load() * scale).to(dtype), sdQ, half, thread, out_full, out_empty, count + 1)
-                tile = next_tile(tickets, told, tickets_seen)
+                tile = next_told(tickets, told, tickets_seen)
                 tickets_seen = cute.Int32(tickets_seen + 1)
 
     return kernel

@@ -29,9 +29,9 @@ def vector_at(x, dtype, row, head, batch, strides, column):
 
 
 @functools.cache
-def make_before(form):
-    """The kernel that comes first. Its grid: (tiles of queries, heads, batches)."""
-    dtype, d, queries, _ = form
+def make_before(dtype, d, queries):
+    """The kernel that comes first, for `d` columns of O. Its grid: (tiles of so many queries, heads, batches). It gets
+    no sums of dQ, and no number of tiles drawn, where there are none."""
     across = d // VECTOR  # threads of a row
     bits = across.bit_length() - 1
 
@@ -40,14 +40,16 @@ def make_before(form):
         tidx, _, _ = arch.thread_idx()
         tile, head, batch = arch.block_idx()
         tiles, heads, _ = arch.grid_dim()
-        if tidx + tile + head + batch == 0:
-            drawn[0] = 0
+        arch.griddepcontrol_launch_dependents()
         place = (batch * heads + head) * tiles + tile
-        zeros = cute.make_rmem_tensor(4, cute.Float32)
-        zeros.fill(0.0)
-        for i in range(tidx, queries * d // 4, THREADS):
-            at = cute.assume(cute.Int64(place) * (queries * d) + 4 * i, divby=4)
-            cute.autovec_copy(zeros, cute.make_tensor(sums.iterator + at, cute.make_layout(4)))
+        if cute.const_expr(sums is not None):
+            if tidx + tile + head + batch == 0:
+                drawn[0] = 0
+            zeros = cute.make_rmem_tensor(4, cute.Float32)
+            zeros.fill(0.0)
+            for i in range(tidx, queries * d // 4, THREADS):
+                at = cute.assume(cute.Int64(place) * (queries * d) + 4 * i, divby=4)
+                cute.autovec_copy(zeros, cute.make_tensor(sums.iterator + at, cute.make_layout(4)))
         column = tidx % across * VECTOR
         for step in cute.range_constexpr((queries * across + THREADS - 1) // THREADS):
             row = step * (THREADS // across) + tidx // across  # whole warps stay together: they add up by shuffles
@@ -85,6 +87,7 @@ def make_after(form):
         smem = utils.SmemAllocator()
         turned = smem.allocate_tensor(dtype, cute.make_layout((d, queries), stride=(1, pitch)), 16, None, "turned")
         place = (batch * heads + head) * tiles + tile
+        arch.griddepcontrol_wait()
         half, thread = tidx // 128, tidx % 128
         row = thread // 32 * 16 + thread % 32 // 4 + (half * 64 if halves == 1 else 0)
         column = thread % 4 * 2 + (0 if halves == 1 else half * (queries // 2))

@@ -4,23 +4,26 @@
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba_cute as cute
 from numba_cute.seam import CuteError
 
 from .. import entry
-from .plan import Lengths, Options, arguments, best_splits, joining, room, turning
+from .gradients import DIMS, attention_backward
+from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
 from .split import MOST_SPLITS
 from .values import turned_shape
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["flash_attention"]
 
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
-GRADIENTS = {64, 128}  # head dimensions that `attention_backward` takes
 MOST = 256
-"""Calls, and launches with the addresses of their tensors, that are remembered, of each so many."""
+"""Calls, and kernels with their grids, that are remembered, of each so many."""
 
 
 @cute.seam.traced
@@ -29,62 +32,59 @@ def capped(s, batch, head, query, key, cap):
     return cap * cute.math.tanh(s / cap, fastmath=True)
 
 
+@cute.runtime.remembered
+def launches(
+    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, turned, by_q, by_k, by_v, sms, options, *aux
+):
+    """The launches of a call: of each the kernel, its arguments, grid and block. All as of `arguments`; of `aux`
+    numbers are pairs of their type and value."""
+    lengths, scales = Lengths(cu_q, cu_k, used, pages), (by_q, by_k, by_v)
+    numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
+    made = arguments(q, k, v, o, lse, counter, sms, options, lengths, sink, numbers, work, scales, turned)
+    before = () if turned is None else (turning(v, turned),)
+    after = () if work is None else (joining(q, v, o, lse, options, lengths, sink, work),)
+    return *before, made, *after
+
+
 @dataclass(eq=False)
 class Call:
     """What was checked and decided once for tensors of some types, shapes and strides.
 
     shape, lse_shape: of the results. options: with a number of splits. aux: what `softcap` gives to the scores'
-    function, or None. kept: whether it is remembered. narrow: whether elements have 8 bits.
+    function, or None. narrow: whether elements have 8 bits.
     """
 
     shape: tuple[int, ...]
     lse_shape: tuple[int, ...]
     options: Options
     aux: Any
-    kept: bool
     narrow: bool
 
     def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales):
-        """Launch, as the last time that an allocator gave the same places."""
+        """Launch on tensors, wherever they lie."""
         torch, splits = entry.pytorch(), self.options.splits or 1
         stream = torch.cuda.current_stream(q.device).cuda_stream
         work = q.new_empty(room(q, v, splits), dtype=torch.float32) if splits > 1 else None
         turned = v.new_empty(turned_shape(v)) if self.narrow else None
-        aux = self.aux or aux
-        kept = self.kept and not any(torch.is_tensor(x) for x in aux)  # else it would keep the caller's tensors alive
-        numbers = tuple((type(x), getattr(x, "dtype", None), getattr(x, "value", x)) for x in aux) if kept else None
-        places = [None if t is None else t.data_ptr() for t in (q, k, v, o, lse, *lengths, sink, work, turned, *scales)]
-        key = (self, stream, numbers, *places)
-        ready = LAUNCHES.get(key) if kept else None
-        if ready is None:
-            counter, sms = counter_of(q.device, stream), entry.multiprocessors(q)
-            given = (q, k, v, o, lse, counter, sms, self.options, lengths, sink, aux, work, scales, turned)
-            todo = [turning(v, turned)] if self.narrow else []
-            todo.append(arguments(*given))
-            if work is not None:
-                todo.append(joining(q, v, o, lse, self.options, lengths, sink, work))
-            ready = [
-                cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True).prepare(*args)
-                for kernel, args, grid, block in todo
-            ]
-            if kept:
-                remember(LAUNCHES, key, ready)
-        if torch.cuda.current_device() != q.device.index:
-            with torch.cuda.device(q.device):
-                return [launch() for launch in ready]
-        return [launch() for launch in ready]
+        numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in self.aux or aux]
+        q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
+        todo = launches(
+            q, k, v, o, lse, counter_of(q.device, stream), *lengths, sink, work, turned, *scales,
+            entry.multiprocessors(q), self.options, *numbers,
+        )  # fmt: skip
+        with torch.cuda.device(q.device):
+            for kernel, args, grid, block in todo:
+                bound(kernel, grid, block, stream)(*args)
 
 
 CALLS: dict[Any, Call] = {}
-LAUNCHES: dict[Any, Any] = {}
 COUNTERS: dict[Any, Any] = {}
 
 
-def remember(known, key, value):
-    """Keep a value, and of the others the newest."""
-    while len(known) >= MOST:
-        known.pop(next(iter(known)), None)
-    known[key] = value
+@functools.lru_cache(MOST)
+def bound(kernel, grid, block, stream):
+    """What launches a kernel: it may begin while the one before it ends."""
+    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True)
 
 
 def counter_of(device: Any, stream: int) -> Any:
@@ -106,18 +106,21 @@ def decided(tensors, said):
         key = (*said, *map(signature, tensors))
         found = CALLS.get(key)
     except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
-        return decide(tensors, said, False)
+        return decide(tensors, said)
     if found is None:
-        found = decide(tensors, said, True)
-        remember(CALLS, key, found)
+        found = CALLS[key] = decide(tensors, said)
+        while len(CALLS) > MOST:
+            CALLS.pop(next(iter(CALLS)), None)
     return found
 
 
-def decide(tensors, said, kept):
+def decide(tensors, said):
     """Check all but a call's `aux`, and decide what is launched. tensors, said: as `flash_attention` gives them."""
     q, k, v, sink, cu_q, cu_k, used, pages, out, *scales = tensors
     causal, window, scale, softcap, score, most_queries, splits = said
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        check_for_tma(name, t)
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
@@ -128,7 +131,7 @@ def decide(tensors, said, kept):
     if not splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
         options = options._replace(splits=best_splits(q, k, v, options, lengths, entry.multiprocessors(q)))
-    return Call(shape, lse_shape, options, aux, kept, q.dtype.itemsize == 1)
+    return Call(shape, lse_shape, options, aux, q.dtype.itemsize == 1)
 
 
 def check_for_tma(name, t):
@@ -155,8 +158,6 @@ def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
         )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
-    for name, t in (("q", q), ("k", k), ("v", v)):
-        check_for_tma(name, t)
     batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
     int32 = {"dtypes": ("int32",), "like": q, "optional": True}
     entry.check(WHAT, "cu_seqlens_q", cu_q, rank=1, **int32)
@@ -227,42 +228,51 @@ def chosen(causal, window, softcap, score, scale, d, splits):
 
 def check_gradients(others, q, v):
     """Refuse options, `others`, of which there are no gradients."""
-    if any(x is not None for x in others) or not {q.shape[-1], v.shape[-1]} <= GRADIENTS:
+    if any(x is not None for x in others) or (q.shape[-1], v.shape[-1]) not in DIMS:
         raise CuteError(
-            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d {sorted(GRADIENTS)} "
-            "of q and v: leave the other options, or call it under torch.no_grad()"
+            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d of q and v one of "
+            f"{', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
         )
 
 
-@functools.cache
-def with_gradients() -> Any:
-    """The attention whose gradients PyTorch knows."""
-    torch = entry.pytorch()
-    from .gradients import attention_backward
-
-    class Attention(torch.autograd.Function):  # type: ignore[misc,name-defined]
-        @staticmethod
-        def forward(ctx, q, k, v, causal, scale):
-            o, lse = flash_attention(q, k, v, causal=causal, scale=scale, return_lse=True)
-            ctx.save_for_backward(q, k, v, o, lse)
-            ctx.mark_non_differentiable(lse)
-            ctx.given = {"causal": causal, "scale": scale}
-            return o, lse
-
-        @staticmethod
-        def backward(ctx, do, _):
-            gradients = attention_backward(do.contiguous(), *ctx.saved_tensors, **ctx.given)
-            return (*gradients, None, None)
-
-    return Attention
+def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
+    """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
+    shape, lse_shape = checked(q, k, v, None, None, None, None, None, None)
+    return q.new_empty(shape), q.new_empty(lse_shape, dtype=entry.pytorch().float32)
 
 
-def see_nothing(o, lse, sink):
-    """Write the results of queries where there are no keys."""
-    o.zero_()
-    lse.fill_(-math.inf)
-    if sink is not None:
-        lse.copy_(sink[:, None].expand(lse.shape))
+def planned(q, k, v, o, lse, causal, scale):
+    """What computes O and the logs of such tensors."""
+    said = (causal, (None, None), scale, None, None, None, 0)
+    return functools.partial(run, decided((q, k, v, *[None] * 9), said))
+
+
+def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=NO_SCALES):
+    """Compute O and the logs of the sums, whether there is anything to see or not."""
+    if not k.numel():  # nobody sees a key
+        o.zero_()
+        lse.fill_(-math.inf)
+        if sink is not None:
+            lse.copy_(sink[:, None].expand(lse.shape))
+    elif o.numel():
+        call(q, k, v, o, lse, lengths, sink, aux, scales)
+
+
+def keep(ctx, inputs, output):
+    """Keep what the gradients need."""
+    *tensors, ctx.causal, ctx.scale = inputs
+    ctx.save_for_backward(*tensors, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def gradients(ctx, do, _):
+    """The gradients of q, k and v."""
+    return *attention_backward(do.contiguous(), *ctx.saved_tensors, causal=ctx.causal, scale=ctx.scale), None, None
+
+
+OPERATOR = entry.Operator(
+    "numba_cute::flash_attention", planned, results, count=2, backward=gradients, setup_context=keep
+)
 
 
 def flash_attention(
@@ -272,8 +282,8 @@ def flash_attention(
     seqused_k: Any = None, page_table: Any = None, return_lse: bool = False, out: Any = None, num_splits: int = 0,
     q_descale: Any = None, k_descale: Any = None, v_descale: Any = None,
 ) -> Any:  # fmt: skip
-    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d of 64 or 128,
-    PyTorch knows its gradients.
+    """Compute softmax(scale q k^T) v of each head on Hopper. With `causal` and `scale` alone, and d that
+    `attention_backward` takes, PyTorch knows its gradients, and torch.compile takes it whole.
 
     q: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), bfloat16, float16, or float8_e4m3fn, whose result
     is bfloat16; d (of v its own) 64, 128, 192 (not of 8 bits) or 256, contiguous along it; heads is a multiple of the
@@ -286,8 +296,7 @@ def flash_attention(
     cu_seqlens_q: int32, (sequences + 1,): q is (rows, heads, d), and the rows of sequence i begin at cu_seqlens_q[i];
     max_seqlen_q is the most rows of one. cu_seqlens_k: the same of k and v. seqused_k: int32, (batch,), the keys that
     each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV heads,
-    d), and these the pages of each sequence. What lies in k and v behind a sequence's last key, as far as its last tile
-    reaches, must be finite.
+    d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
     rows) of sequences. out: where to write the result. num_splits: CTAs that share the keys of some queries, so that
     few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
@@ -296,20 +305,20 @@ def flash_attention(
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
-    said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
+    left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
+    torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
+    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (q, k, v))
+    if differentiable or torch.compiler.is_compiling():
+        others = (left, right or None, softcap, score, sink, *lengths, out, num_splits or None, *scales)
+        if differentiable:
+            check_gradients(others, q, v)
+        if all(x is None for x in others):
+            o, lse = OPERATOR(q, k, v, right == 0, factor)
+            return (o, lse) if return_lse else o
+    said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
     call = decided((q, k, v, sink, *lengths, out, *scales), said)
-    if (q.requires_grad or k.requires_grad or v.requires_grad) and entry.pytorch().is_grad_enabled():
-        left, right = call.options.left, call.options.right
-        check_gradients((left, right or None, score, softcap, sink, *lengths, out, num_splits or None, *scales), q, v)
-        o, lse = with_gradients().apply(q, k, v, right == 0, call.options.scale)
-        return (o, lse) if return_lse else o
-    torch = entry.pytorch()
     o = q.new_empty(call.shape, dtype=torch.bfloat16 if call.narrow else q.dtype) if out is None else out
     lse = q.new_empty(call.lse_shape, dtype=torch.float32)
-    if not k.numel():
-        see_nothing(o, lse, sink)
-    elif o.numel():
-        call(q, k, v, o, lse, lengths, sink, aux, scales)
+    run(call, q, k, v, o, lse, lengths, sink, aux, scales)
     return (o, lse) if return_lse else o

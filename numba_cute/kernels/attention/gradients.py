@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
+from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry
-from . import backward, backward_parts
+from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
-from .plan import view
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["attention_backward"]
 
@@ -25,16 +29,45 @@ MOST = 256
 L2_BYTES = 40 << 20  # of Q, dO and the sums of dQ that a section of heads may take
 
 HEAD_DIMS = {64: 128, 128: 80}
-"""Head dimensions, and the queries of a tile."""
+"""Head dimensions, of all tensors, for which one kernel gives dQ, dK and dV; and the queries of its tiles."""
+
+WIDE = ((192, 128), (256, 256))
+"""Head dimensions, of Q and K, and of V and O, for which dQ has a kernel of its own."""
+
+DIMS = (*((d, d) for d in HEAD_DIMS), *WIDE)
+"""Head dimensions of q and k, and of v and o, that `attention_backward` takes."""
+
+ALONE = 128  # queries for which the kernel before those adds up dO * O
 
 
 class Launch(NamedTuple):
-    """One launch of a backward pass."""
+    """One launch of a backward pass. overlaps: whether it begins while the one before it ends."""
 
     kernel: Any
     grid: Any
     block: int
     args: tuple[Any, ...]
+    overlaps: bool = True
+
+    def prepare(self, stream: Any = 0) -> Any:
+        """Prepare it for a stream, to be called as often as the same arrays are meant."""
+        made = cute.launch(self.kernel, grid=self.grid, block=self.block, stream=stream, pdl=self.overlaps)
+        return made.prepare(*self.args)
+
+
+def view(array: Any, align: int | None = None) -> Any:
+    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
+    if hasattr(array, "data_ptr"):
+        ptr: Any = cute.make_ptr(
+            entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
+        )
+        shape, stride = array.shape, array.stride()
+    else:
+        t = from_dlpack(array, assumed_align=align)
+        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
+    *outer, last = stride
+    assert last == 1 or array.shape[-1] == 1
+    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
 
 
 def tensor(array: Any) -> Any:
@@ -62,17 +95,72 @@ def covering(made: Any, rows: int) -> tuple[Any, Any]:
 
 def room(q: Any) -> list[tuple[int, ...]]:
     """The shapes of the Float32 arrays that a pass works in, for q (batch, queries, heads, d): the logs of the sums of
-    exponentials, rowsum(dO * O), the sums of dQ, and the number of tiles drawn (an Int32)."""
+    exponentials, rowsum(dO * O), the sums of dQ, and the number of tiles drawn (an Int32). The last two only where one
+    kernel gives all."""
     batch, rows, heads, d = q.shape
+    if d not in HEAD_DIMS:
+        return [(batch, heads, math.ceil(rows / 256) * 256)] * 2
     queries = HEAD_DIMS[d]
     tiles = math.ceil(rows / queries)
     return [(batch, heads, tiles * queries), (batch, heads, tiles * queries), (batch, heads, tiles, queries * d), (1,)]
+
+
+def wide(arrays: Any, work: Any, *, causal: bool, scale: float) -> list[Launch]:
+    """The launches of a pass with wide heads; as of `launches`."""
+    q, k, v, o, do, lse, dq, dk, dv = arrays
+    (batch, rows, heads, d), (_, keys, kv_heads, width) = q.shape, v.shape
+    dtype, tile = entry.element_type(q), backward_wide.TILE
+    form = backward_wide.Form(dtype, d, width, causal)
+    cluster = form.cluster
+    logs, dot = map(flat, work)
+    statistics_rows = work[0].shape[2]
+    begin = Launch(
+        backward_parts.make_before(dtype, width, ALONE), (statistics_rows // ALONE, heads, batch),
+        backward_parts.THREADS,
+        (tensor(o), tensor(do), view(lse), logs, dot, None, None, cute.Int32(rows), strides(o), strides(do)), False,
+    )  # fmt: skip
+    key_pairs, query_pairs = math.ceil(keys / tile / cluster), statistics_rows // ALONE // cluster
+    load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    shared = cpasync.CopyBulkTensorTileG2SMulticastOp()
+
+    def map_of(op: Any, x: Any, columns: int, extent: int) -> tuple[Any, Any]:
+        made = cpasync.make_tiled_tma_atom(
+            op, tensor(x), backward_tiles.rows_of(dtype, tile, columns), (tile, columns), cluster if op is shared else 1
+        )
+        return covering(made, extent)
+
+    all_keys, all_queries = key_pairs * cluster * tile, query_pairs * cluster * ALONE
+    numbers = [batch, max(1, L2_BYTES // max(1, rows * (d + width) * 2)) if causal else 1, keys - rows, statistics_rows]
+    of_keys = (
+        *map_of(shared, q, d, all_queries), *map_of(load, k, d, all_keys), *map_of(load, v, width, all_keys),
+        *map_of(shared, do, width, all_queries), *map_of(put, dk, 64, all_keys), *map_of(put, dv, 64, all_keys),
+        logs, dot,
+        *map(cute.Int32, (keys, math.ceil(rows / tile), key_pairs, heads // kv_heads, kv_heads, *numbers)),
+        cute.Float32(scale),
+    )  # fmt: skip
+    of_queries = (
+        *map_of(load, q, d, all_queries), *map_of(shared, k, d, all_keys), *map_of(shared, v, width, all_keys),
+        *map_of(load, do, width, all_queries), *map_of(put, dq, 64, all_queries), logs, dot,
+        *map(cute.Int32, (keys, query_pairs, heads // kv_heads, heads, *numbers)), cute.Float32(scale),
+    )  # fmt: skip
+    return [
+        begin,
+        Launch(
+            backward_wide.make_keys_kernel(form), key_pairs * cluster * kv_heads * batch, backward_wide.THREADS, of_keys
+        ),
+        Launch(
+            backward_wide.make_queries_kernel(form), query_pairs * cluster * heads * batch, backward_wide.THREADS,
+            of_queries,
+        ),
+    ]  # fmt: skip
 
 
 def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) -> list[Launch]:
     """The launches of a pass, for arrays of the host (to simulate or compile) or of the device: q, k, v, o, do and lse,
     and dq, dk and dv, which they write. work: arrays of the shapes that `room` gives."""
     q, k, v, o, do, lse, dq, dk, dv = arrays
+    if q.shape[3] not in HEAD_DIMS:
+        return wide(arrays, work, causal=causal, scale=scale)
     logs, dot, sums, drawn = work
     (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
     dtype = entry.element_type(q)
@@ -82,8 +170,8 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     work = query_tiles, heads, batch
     flats = [flat(x) for x in (logs, dot, sums, drawn)]
     begin = Launch(
-        backward_parts.make_before(form), work, backward_parts.THREADS,
-        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)),
+        backward_parts.make_before(dtype, d, queries), work, backward_parts.THREADS,
+        (tensor(o), tensor(do), view(lse), *flats, cute.Int32(rows), strides(o), strides(do)), False,
     )  # fmt: skip
     end = Launch(
         backward_parts.make_after(form), work, backward_parts.THREADS,
@@ -91,8 +179,8 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     )  # fmt: skip
 
     load, put = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    tile_of_q, tile_of_k = backward.rows_of(dtype, queries, d), backward.rows_of(dtype, KEYS, d)
-    half_of_k = backward.rows_of(dtype, 64, d)
+    tile_of_q, tile_of_k = backward_tiles.rows_of(dtype, queries, d), backward_tiles.rows_of(dtype, KEYS, d)
+    half_of_k = backward_tiles.rows_of(dtype, 64, d)
     maps: list[Any] = []
     for x, op, layout, tile, extent in (
         (q, load, tile_of_q, queries, query_tiles * queries), (k, load, tile_of_k, KEYS, key_tiles * KEYS),
@@ -116,26 +204,29 @@ def launches(arrays: Any, work: Any, *, causal: bool, scale: float, sms: int) ->
     return [begin, Launch(backward.make_kernel(form), min(tiles, sms), backward.THREADS, args), end]
 
 
-def checked(dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any) -> None:
-    """Refuse tensors that do not fit."""
+def checked(
+    dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor,
+    causal: bool, scale: float,
+) -> Any:  # fmt: skip
+    """Refuse tensors that do not fit; gives those for dq, dk and dv."""
     entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16"), rank=4)
     entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4, like=q)
-    (batch, rows, heads, d), (_, keys, kv_heads, _) = q.shape, k.shape
-    if d not in HEAD_DIMS:
-        raise CuteError(f"{WHAT}: q is {entry.described(q)}; its head dimension must be one of {tuple(HEAD_DIMS)}")
+    entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4, like=q)
+    (batch, rows, heads, d), (_, keys, kv_heads, _), width = q.shape, k.shape, v.shape[3]
+    if (d, width) not in DIMS:
+        raise CuteError(
+            f"{WHAT}: q is {entry.described(q)}, and v {entry.described(v)}; their head dimensions must be one of "
+            f"{', '.join(f'{a} and {b}' for a, b in DIMS)}: pad them"
+        )
     if kv_heads < 1 or heads % kv_heads:
         raise CuteError(f"{WHAT}: q has {heads} heads, which is no multiple of the {kv_heads} of k and v")
     for name, x, shape in (
-        ("q", q, (batch, rows, heads, d)), ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, d)),
-        ("out", out, (batch, rows, heads, d)), ("dout", dout, (batch, rows, heads, d)),
+        ("k", k, (batch, keys, kv_heads, d)), ("v", v, (batch, keys, kv_heads, width)),
+        ("out", out, (batch, rows, heads, width)), ("dout", dout, (batch, rows, heads, width)),
     ):  # fmt: skip
         entry.check(WHAT, name, x, dtypes=(entry.type_name(q),), shape=shape, like=q)
-        if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
-            raise CuteError(
-                f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
-                f"bytes: give {name}.contiguous() or {name}.clone()"
-            )
     entry.check(WHAT, "lse", lse, dtypes=("float32",), shape=(batch, heads, rows), like=q)
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
 class Passes:
@@ -152,9 +243,7 @@ class Passes:
         ready = self.known.get(key)
         if ready is None:
             todo = launches(arrays, work, causal=causal, scale=scale, sms=entry.multiprocessors(q))
-            ready = [
-                cute.launch(x.kernel, grid=x.grid, block=x.block, stream=stream).prepare(*x.args) for x in todo
-            ]  # fmt: skip
+            ready = [launch.prepare(stream) for launch in todo]
             while len(self.known) >= MOST:
                 self.known.popitem(last=False)
             self.known[key] = ready
@@ -166,28 +255,50 @@ class Passes:
 PASSES = Passes()
 
 
+def planned(*given: Any) -> Any:
+    """What computes the gradients of such tensors, as of `run`."""
+    *tensors, causal, scale = given
+    for name, x in zip(("dout", "q", "k", "v", "out"), tensors):
+        if not entry.aligned(x) or any(s % 8 for s in entry.strides(x)[:-1]):
+            raise CuteError(
+                f"{WHAT}: {name} is {entry.described(x)}; TMA wants it, and each of its strides, at multiples of 16 "
+                f"bytes: give {name}.contiguous() or {name}.clone()"
+            )
+    return functools.partial(run, causal=causal, scale=scale)
+
+
+def run(
+    dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, dq: Any, dk: Any, dv: Any, causal: bool, scale: float
+) -> None:
+    """Compute dq, dk and dv."""
+    if not q.numel() or not k.numel():
+        for x in (dq, dk, dv):
+            x.zero_()
+        return
+    torch = entry.pytorch()
+    work = [torch.empty(s, dtype=torch.float32 if len(s) > 1 else torch.int32, device=q.device) for s in room(q)]
+    PASSES((q, k, v, out, dout, lse, dq, dk, dv), work, causal, scale)
+
+
+OPERATOR = entry.Operator("numba_cute::attention_backward", planned, checked, count=3)
+
+
 def attention_backward(
     dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, scale: float | None = None
 ) -> tuple[Any, Any, Any]:
     """Compute the gradients (dq, dk, dv) of `flash_attention(q, k, v, causal=causal, scale=scale)` on Hopper.
 
-    dout: the gradient of its result, as q. q: (batch, queries, heads, d), bfloat16 or float16, d 64 or 128. k, v:
-    (batch, keys, KV heads, d); heads is a multiple of the KV heads, each of which serves as many heads in a row. out,
-    lse: what it gave with return_lse=True; lse (batch, heads, queries), float32, is the natural log of a row's sum of
-    exponentials, -inf for a row that sees no key. causal: whether query i sees only the keys up to i + keys - queries.
-    scale: of the scores; 1 / sqrt(d) by default.
+    dout: the gradient of its result, as out. q: (batch, queries, heads, d), bfloat16 or float16. k, v: (batch, keys, KV
+    heads, d); d is 64, 128 or 256 of all, or 192 of q and k and 128 of v; heads is a multiple of the KV heads, each of
+    which serves as many heads in a row. out, lse: what it gave with return_lse=True; lse (batch, heads, queries),
+    float32, is the natural log of a row's sum of exponentials, -inf for a row that sees no key. causal: whether query i
+    sees only the keys up to i + keys - queries. scale: of the scores; 1 / sqrt(d) by default.
 
-    The parts of dq are added up in no order, so that its last bit may differ from call to call; dk and dv are the same
-    each time. Raises CuteError for tensors of other types and shapes.
+    Of d up to 128 the parts of dq are added up in no order, so that its last bit may differ from call to call; all else
+    is the same each time. Raises CuteError for tensors of other types and shapes.
     """
-    checked(dout, q, k, v, out, lse)
-    torch = entry.pytorch()
-    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    if not q.numel() or not k.numel():
-        return dq.zero_(), dk.zero_(), dv.zero_()
-    *floats, drawn = room(q)
-    work = [torch.empty(s, dtype=torch.float32, device=q.device) for s in floats]
-    work.append(torch.empty(drawn, dtype=torch.int32, device=q.device))
-    given = [x.detach() for x in (q, k, v, out, dout, lse)]
-    PASSES((*given, dq, dk, dv), work, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale))
-    return dq, dk, dv
+    given = [x.detach() for x in (dout, q, k, v, out, lse)]
+    result: tuple[Any, Any, Any] = OPERATOR(
+        *given, bool(causal), float(1 / math.sqrt(q.shape[3]) if scale is None else scale)
+    )
+    return result

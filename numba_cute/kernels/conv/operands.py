@@ -15,7 +15,7 @@ from typing import Any
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
 
-from ..gemm.operands import Source, view
+from ..gemm.operands import Source, tensor_of
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Filter(Source):
 
     def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
-        t = cute.recast_tensor(view(self.array, 16).mark_layout_dynamic(leading_dim=2), dtype)
+        t = tensor_of(self.array, 2, dtype)
         lay = cute.select(t.layout, mode=[0, 2, 1])
         op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, lay), smem, tile, ctas)
@@ -109,7 +109,7 @@ class Turned(Source):
     def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
         """Give the TMA atom that loads tiles of the filters, and its coordinates. See `Source.loads`."""
         last = len(self.array.shape) - 1
-        t = cute.recast_tensor(view(self.array, 16).mark_layout_dynamic(leading_dim=last), dtype)
+        t = tensor_of(self.array, last, dtype)
         order = cute.select(t.layout, mode=[last, 0, *reversed(range(1, last))])
         op = cpasync.CopyBulkTensorTileG2SOp() if ctas == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
         atom, there = cpasync.make_tiled_tma_atom(op, cute.make_tensor(t.iterator, order), smem, tile, ctas)
@@ -122,11 +122,9 @@ class Turned(Source):
 
 @dataclass(frozen=True)
 class Lattice(Source):
-    """Pixels of images that do not follow each other, as a result. array: (N, D, H, W, C), C contiguous. dtype: of its
-    elements."""
+    """Pixels of images that do not follow each other, as a result. array: (N, D, H, W, C), C contiguous."""
 
     array: Any
-    dtype: Any
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -150,8 +148,8 @@ def alone(modes: int) -> Walk:
 def walked(op: Any, array: Any, dtype: Any, smem: Any, tile: tuple[int, int], walk: Walk, ctas: int = 1) -> Any:
     """Give the TMA atom that copies tiles of the im2col matrix of images, and its coordinates. op: the operation.
     array: (N, D, H, W, C). dtype, smem, tile, ctas: as of `Source.loads`."""
-    t = cute.recast_tensor(view(array, 16).mark_layout_dynamic(), dtype)
     modes = len(array.shape) - 1
+    t = tensor_of(array, modes, dtype)
     lay = cute.group_modes(cute.select(t.layout, mode=[*reversed(range(modes)), modes]), 0, modes)
     upper = tuple(up - (n - 1) * d for up, n, d in zip(walk.after, walk.taps, walk.dilation))
     lower = tuple(-n for n in walk.before)
@@ -216,3 +214,36 @@ def over(coordinates: Any, rows: int, along_k: tuple[int, ...]) -> Any:
     return cute.make_tensor(
         coordinates.iterator, cute.make_layout((cute.Int32(rows), along_k), stride=coordinates.stride)
     )
+
+
+@dataclass(frozen=True)
+class Columns(Source):
+    """The im2col matrix from its other side, in groups of pixels: of each channel of each tap the pixels, as K.
+
+    array, walk: as of `Image`. tile: channels that are counted together, of which each tap has whole ones. groups: how
+    many there are, all of so many pixels."""
+
+    array: Any
+    walk: Walk
+    tile: int
+    groups: int
+    mode = 0
+
+    @property
+    def shape(self) -> tuple[int, int, int]:  # type: ignore[override]
+        """The matrices' extents: (groups, channels of all taps, pixels of a group)."""
+        images, *extents, channels = self.array.shape
+        pixels = images * math.prod(self.walk.out(tuple(extents)))
+        return self.groups, math.prod(self.walk.taps) * whole(channels, self.tile), pixels // self.groups
+
+    def loads(self, dtype: Any, smem: Any, tile: tuple[int, int], ctas: int, rows: int) -> tuple[Any, Any]:
+        """Give the TMA atom that loads tiles of the matrices, and its coordinates. See `Source.loads`."""
+        op = cpasync.CopyBulkTensorIm2ColG2SOp() if ctas == 1 else cpasync.CopyBulkTensorIm2ColG2SMulticastOp()
+        turned = cute.make_composed_layout(smem.inner, smem.offset, cute.select(smem.outer, mode=[1, 0]))
+        atom, columns = walked(op, self.array, dtype, turned, tile[::-1], self.walk, ctas)
+        pixel, of_taps = columns.stride
+        _, *taps = columns.shape[1]
+        many = self.shape[2]
+        shape = ((whole(self.array.shape[-1], self.tile), *taps), cute.Int32(many), cute.Int32(self.groups))
+        layout = cute.make_layout(shape, stride=(of_taps, pixel, pixel * cute.Int32(many)))
+        return atom, cute.make_tensor(columns.iterator, layout)

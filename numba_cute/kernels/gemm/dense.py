@@ -155,6 +155,9 @@ def gemm(
 
     stages, slots = cute.size(a_layout, mode=[2]), cute.size(c_layout, mode=[2])
     store_n = cute.size(c_layout, mode=[1])
+    k_kept = cute.size(b_layout, mode=[2])
+    kept = k_kept != stages  # all K tiles of B, which has one tile of columns, are loaded once and stay
+    loaded_n, more_barriers = (0, 2) if cute.const_expr(kept) else (tile_n, 0)
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
@@ -162,12 +165,12 @@ def gemm(
     splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
     flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
-    barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots, name="barriers")
+    barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots + more_barriers, name="barriers")
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
-        tx_count=(TILE_M + tile_n) * ROW,
+        tx_count=(TILE_M + loaded_n) * ROW,
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         tidx=tidx,
@@ -187,6 +190,17 @@ def gemm(
         defer_sync=True,
         name="pieces",
     )
+    if cute.const_expr(kept):
+        whole = pipeline.PipelineTmaAsync.create(
+            num_stages=1,
+            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+            consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, CONSUMER_WARPS),
+            tx_count=k_kept * tile_n * ROW,
+            barrier_storage=barriers + 2 * stages + 4 * slots,
+            tidx=tidx,
+            defer_sync=True,
+            name="whole",
+        )
     pipeline.pipeline_init_arrive(cluster.shape)
     pipeline.pipeline_init_wait(cluster.shape)
     producer, consumer = mainloop.make_participants()
@@ -212,6 +226,11 @@ def gemm(
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()
         if warp_idx == 0:
+            if cute.const_expr(kept):
+                stage = whole.make_producer().acquire_and_advance()
+                for k in range(k_kept):
+                    cute.copy(tma_b, at(tBgB, 0, k, 0), tBsB[None, k], tma_bar_ptr=stage.barrier)
+                stage.commit()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch = layer // splits
@@ -222,10 +241,11 @@ def gemm(
                     cute.range_pop()
                     cute.range_push("load", k)
                     cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
-                    cute.copy(
-                        tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
-                        mcast_mask=share,
-                    )  # fmt: skip
+                    if cute.const_expr(not kept):
+                        cute.copy(
+                            tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
+                            mcast_mask=share,
+                        )  # fmt: skip
                     stage.commit()
                     cute.range_pop()
                 scheduler.advance_to_next_work()
@@ -297,6 +317,8 @@ def gemm(
         if group == 1:
             state.advance()
 
+        if cute.const_expr(kept):
+            whole.make_consumer().wait_and_advance()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             batch = layer // splits
@@ -309,9 +331,10 @@ def gemm(
                 cute.range_push("multiply", k)
                 warpgroup.fence()
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
-                cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
+                of_b = stage.index if cute.const_expr(not kept) else k
+                cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, of_b], acc)
                 for kb in cute.range_constexpr(1, K_BLOCKS):
-                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
+                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, of_b], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
                 if k > first_k:

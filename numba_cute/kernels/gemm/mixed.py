@@ -12,6 +12,9 @@ many, and CTAs of a cluster take a part of K each, whose sums the first one adds
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +28,7 @@ from numba_cute.seam import CuteError, traced
 from .. import entry
 from .dense import get_sums, put_sums
 from .groups import place
-from .operands import CONSUMER_WARPS, THREADS, Of, check_rows, load_atom, mapped, most_clusters, tensor_of
+from .operands import CONSUMER_WARPS, THREADS, check_rows, load_atom, mapped, most_clusters, tensor_of
 from .output import Stores, of_warpgroup, partition
 from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import smem_layout
@@ -34,18 +37,22 @@ if TYPE_CHECKING:
     import torch
 
 TILES_N = (16, 32, 64, 128, 256)
+# What the model knows of an H200, in microseconds: what a CTA takes for 64 of K, by its tokens; a launch, the begin and
+# end of a tile, and the sum over a cluster.
+K_TILE = {16: 0.19, 32: 0.21, 64: 0.25, 128: 0.345, 256: 0.69}
+LAUNCH, TILE, SUMS = 3.0, 2.5, 1.5
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = 227 * 1024 - 1024
 REGISTERS = (40, 232), (24, 104)  # of producers and consumers, where one CTA is on an SM, and two
-MINUS_ZERO = 0x80008000
+MINUS_ZERO, MASK = 0x80008000, 0x000F000F
 
 
 @traced
-def widen(wide, words, dtype, lower, upper):
+def widen(wide, words, dtype, lower, upper, mask):
     """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
 
     words: four, each of a block of 16 of K. lower, upper: the (zero point + base, scale) of this thread's row, and of
-    the one 8 below, each two times in a word.
+    the one 8 below, each two times in a word. mask: MASK, which stays in a register where it is not known.
     """
     subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
     multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
@@ -55,7 +62,7 @@ def widen(wide, words, dtype, lower, upper):
         word = cute.Uint32(words[block])
         for pair in range(4):
             zero, scale = upper if pair % 2 else lower
-            number = (word >> (4 * pair)) & cute.Uint32(0x000F000F) | base
+            number = (word >> (4 * pair)) & mask | base
             made = multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
             halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
     wide.store(halves.load().bitcast(dtype).reshape(wide.shape))
@@ -79,13 +86,13 @@ def factors_of(factors, row, stage, middle):
 @traced
 def makers_of(tile_n, parts):
     """Count the CTAs that make pieces of C, of those that share K: each makes 16 columns or more."""
-    return min(parts, tile_n // 16)
+    return 1 << min(parts, tile_n // 16).bit_length() - 1
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-    cluster, blocks_k, stages: cute.Constexpr, per_stage: cute.Constexpr, resident: cute.Constexpr,
+    cluster, blocks_k, mask, stages: cute.Constexpr, per_stage: cute.Constexpr, resident: cute.Constexpr,
     middle: cute.Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
@@ -102,6 +109,8 @@ def mixed(
         cpasync.prefetch_descriptor(tma_x)
         cpasync.prefetch_descriptor(tma_c)
 
+    arch.griddepcontrol_launch_dependents()
+    arch.griddepcontrol_wait()  # what was launched before has written X
     smem = utils.SmemAllocator()
     sX = smem.allocate_tensor(dtype, x_layout.outer, 1024, x_layout.inner, "sX")
     sC = smem.allocate_tensor(dtype, c_layout.outer, 1024, c_layout.inner, "sC")
@@ -123,7 +132,7 @@ def mixed(
     ctas = sharers * parts
     tiles_m = cute.ceil_div(cute.Int32(c.shape[1]), TILE_M * sharers)
     tiles_n = cute.ceil_div(cute.Int32(c.shape[0]), tile_n)
-    first_block, end_block = part * blocks_k // parts, (part + 1) * blocks_k // parts
+    first_block, end_block = cute.Int32(part * blocks_k // parts), cute.Int32((part + 1) * blocks_k // parts)
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
     store_n = cute.size(c_layout, mode=[1])
     own_pieces = tile_n // makers_of(tile_n, parts) // store_n  # of C's, those that a CTA makes
@@ -200,7 +209,7 @@ def mixed(
                         lower = factors_of(sF, lane_row, stage.index, middle)
                         upper = factors_of(sF, lane_row + 8, stage.index, middle)
                     within = half % per_stage
-                    widen(wides[half], narrow[None, within], dtype, lower, upper)
+                    widen(wides[half], narrow[None, within], dtype, lower, upper, mask)
                     warpgroup.fence()
                     for kb in cute.range_constexpr(4):
                         if cute.const_expr(half == 0 and kb == 0):
@@ -246,7 +255,8 @@ def mixed(
         stores.tail()
 
 
-mixed_two = cuda.jit(launch_bounds=(THREADS, 2))(mixed.py_func)  # the same, twice on an SM
+# The same, twice on an SM, whose memory is then all shared memory.
+mixed_two = cuda.jit(launch_bounds=(THREADS, 2), shared_memory_carveout=100)(mixed.py_func)
 
 
 class Cut(NamedTuple):
@@ -295,16 +305,26 @@ def pieces_of(tile_n, parts):
     return columns, min(2, own // columns)
 
 
-def cut_of(tokens, row_tiles, blocks, kinds, sms):
-    """Choose the cut for so many tokens, tiles of rows, blocks of K, kinds of factors and SMs."""
-    tile_n = next((n for n in TILES_N if tokens <= n), 256)
-    per_stage = 2 if tile_n <= 64 else 1
-    tiles = row_tiles * math.ceil(tokens / tile_n)
-    parts = 1
-    while parts < 8 and 2 * parts * tiles <= sms and 4 * parts <= blocks:
-        parts *= 2
-    sharers = 2 if parts == 1 and tile_n >= 128 and row_tiles > 1 else 1
-    return fitted(Cut(tile_n, sharers, parts, 1, per_stage), blocks, kinds)
+def modelled(cut, tokens, row_tiles, blocks, room):
+    """Estimate the microseconds of a cut. tokens, row_tiles, blocks, room: as of `cut_of`."""
+    clusters = math.ceil(row_tiles / cut.sharers) * math.ceil(tokens / cut.tile_n)
+    rounds = math.ceil(clusters / (room(cut.sharers * cut.parts) * cut.resident))
+    tile = math.ceil(blocks / cut.parts) * 2 * K_TILE[cut.tile_n] + TILE
+    return LAUNCH + rounds * (tile + (SUMS if cut.parts > 1 else 0))
+
+
+def cut_of(tokens, row_tiles, blocks, kinds, room):
+    """Choose the cut that takes the least time, by the model.
+
+    tokens: of the problem. row_tiles, blocks, kinds: of the weights, as of `Int4Weights`. room: a function that gives
+    how many clusters of so many CTAs run at once, one on an SM.
+    """
+    found = []
+    for tile_n, parts in itertools.product(TILES_N, range(1, min(8, blocks) + 1)):
+        sharers = 2 if parts == 1 and tile_n == 256 and row_tiles > 1 and tokens > tile_n else 1
+        with contextlib.suppress(CuteError):
+            found.append(fitted(Cut(tile_n, sharers, parts, 1, 1 if tile_n == 256 else 2), blocks, kinds))
+    return min(found, key=lambda cut: modelled(cut, tokens, row_tiles, blocks, room))
 
 
 def plan(x, words, factors, c, middle, n, cut=None):
@@ -313,10 +333,27 @@ def plan(x, words, factors, c, middle, n, cut=None):
     if 0 in c.shape:
         return lambda *tensors: None
     check_rows("mixed_gemm", x=x, out=c)
-    (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
-    sms = entry.multiprocessors(x)
-    cut = cut_of(x.shape[0], row_tiles, blocks, kinds, sms) if cut is None else fitted(cut, blocks, kinds)
+    (row_tiles, _, _), (_, blocks, kinds, _) = words.shape, factors.shape
+    if cut is None:
+        cut = cut_of(x.shape[0], row_tiles, blocks, kinds, functools.partial(most_clusters, x))
+    cut = fitted(cut, blocks, kinds)
+    tiles = math.ceil(words.shape[0] / cut.sharers) * math.ceil(x.shape[0] / cut.tile_n)
+    room = most_clusters(x, cut.sharers) * cut.resident
+    clusters = tiles if cut.parts > 1 else math.ceil(tiles / math.ceil(tiles / room))
+    ctas = cut.sharers * cut.parts
+
+    def arguments(*tensors):
+        return arguments_of(cut, middle, *tensors)
+
+    return mapped(
+        (mixed, mixed_two)[cut.resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments
+    )
+
+
+def arguments_of(cut, middle, x, words, factors, c):
+    """Give the kernel's arguments. cut: a whole Cut. The others: as of `plan`."""
     tile_n, sharers, parts, resident, per_stage, stages = cut
+    (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
     dtype, k = entry.element_type(x), warpgroup.OperandMajorMode.K
     op = warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, tile_n, 16), warpgroup.OperandSource.RMEM, k, k)
     tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
@@ -330,25 +367,19 @@ def plan(x, words, factors, c, middle, n, cut=None):
     tW = cute.make_tensor(tensor_of(words, 2, cute.Uint32).iterator, rows_of_words)
     of_blocks = cute.make_layout((TILE_M, kinds, cute.Int32(row_tiles * blocks)), stride=(1, TILE_M, TILE_M * kinds))
     tF = cute.make_tensor(tensor_of(factors, 3, cute.Uint16).iterator, of_blocks)
-    turned = cute.select(tensor_of(c, 1).layout, mode=[1, 0])
+    tC = tensor_of(c, 1)
     tma_w, mW = load_atom(tW, w_layout, (4 * per_stage, 256))
     tma_f, mF = load_atom(tF, f_layout, (TILE_M, kinds))
     tma_x, mX = load_atom(tensor_of(x, 1), x_layout, (tile_n, TILE_K), sharers)
     tma_c, mC = cpasync.make_tiled_tma_atom(
-        cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tensor_of(c, 1).iterator, turned),
+        cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tC.iterator, cute.select(tC.layout, mode=[1, 0])),
         smem_layout(dtype, 0, 64, store_n), (64, store_n),
     )  # fmt: skip
-    tiles = math.ceil(row_tiles / sharers) * math.ceil(x.shape[0] / tile_n)
-    clusters = tiles if parts > 1 else math.ceil(tiles / math.ceil(tiles / (most_clusters(x, sharers) * resident)))
-    ctas = sharers * parts
-    arguments = (
-        dtype, Of(tma_w, 1), mW, Of(tma_f, 2), mF, Of(tma_x, 0), mX, Of(tma_c, 3), mC, tiled_mma, store, x_layout,
-        c_layout, w_layout, f_layout, Of(c, 3), cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks),
-        stages, per_stage, resident, middle,
+    return (
+        dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
+        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, resident,
+        middle,
     )  # fmt: skip
-    return mapped(
-        (mixed, mixed_two)[resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments
-    )
 
 
 def _result(x: torch.Tensor, words: torch.Tensor, factors: torch.Tensor, middle: int, n: int):

@@ -2,8 +2,10 @@
 """What the host makes of a GEMM's matrices: tensors, their places in shared memory, and launches whose TMA atoms go
 where the tensors of each call lie."""
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 import numba_cute as cute
 from numba_cute import utils
@@ -15,23 +17,6 @@ from .. import entry
 
 THREADS, CONSUMER_WARPS = 384, 8
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
-ADDRESSES = 256  # sets of tensors whose atoms one launch remembers
-
-
-class Loose(NamedTuple):
-    """An array on the device by where it lies: what is made of it does not keep it alive. address: bytes. shape,
-    strides: in elements. dtype: the element type, of this library."""
-
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: Any
-
-    def swapaxes(self, i, j):
-        """Exchange two modes. i, j: which."""
-        order = list(range(len(self.shape)))
-        order[i], order[j] = order[j], order[i]
-        return self._replace(shape=tuple(self.shape[x] for x in order), strides=tuple(self.strides[x] for x in order))
 
 
 class Source:
@@ -55,21 +40,24 @@ class Source:
 
 
 def view(array, align=None):
-    """Make a tensor of an array as it lies, or of a `Loose` one. array: it begins at a multiple of `align` bytes, or of
-    those of an element."""
-    if not isinstance(array, Loose):
-        return from_dlpack(array, assumed_align=align)
-    there = cute.make_ptr(array.dtype, array.address, cute.AddressSpace.gmem, assumed_align=align)
-    return cute.make_tensor(there, cute.make_layout(array.shape or 1, stride=array.strides or 0))
+    """Make a tensor of an array as it lies, or give a tensor or a `Source`. array: it begins at a multiple of `align`
+    bytes, or of those of an element."""
+    return array if isinstance(array, (cute.Tensor, Source)) else from_dlpack(array, assumed_align=align)
+
+
+def swapped(tensor):
+    """Exchange a tensor's last two modes."""
+    *others, i, j = range(cute.rank(tensor))
+    return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, mode=[*others, j, i]))
 
 
 def tensor_of(array, mode, dtype=None):
-    """Make a tensor of an array, or of a `Loose` one, contiguous along `mode`, whose extents are known at run time.
-    dtype: another element type of the same width."""
+    """Make a tensor of an array, contiguous along `mode`, whose extents are known at run time. array: it begins at a
+    multiple of 16 bytes. dtype: another element type of the same width."""
     t = view(array, 16)
     strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(t.shape, t.stride))]  # as TMA wants them
     whole = cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=tuple(strides)))
-    return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or entry.element_type(array))
+    return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or t.element_type)
 
 
 def contiguous(array):
@@ -120,56 +108,43 @@ def check_rows(what, **arrays):
             raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
 
 
-def address_of(array):
-    """Say where an array of torch's or NumPy's begins."""
-    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+_counters = dict[Any, Any]()
 
 
-def moved(atom, address):
-    """Give a TMA atom whose map begins elsewhere."""
-    return replace(atom, tensor_map=replace(atom.tensor_map, address=address))
-
-
-class Of(NamedTuple):
-    """An argument that belongs to a tensor of the call: a TMA atom, or the tensor itself."""
-
-    value: Any
-    number: int
+def counter_of(array):
+    """Give an int32 where `array` lies, which is 0 whenever no launch is under way on the current stream."""
+    device: Any = getattr(array, "device", None)
+    if not hasattr(device, "type"):
+        return np.zeros(1, np.int32)
+    torch = entry.pytorch()
+    if device.type != "cuda" or torch.cuda.is_current_stream_capturing():  # a graph has its own, which it makes zero
+        return torch.zeros(1, dtype=torch.int32, device=device)
+    key = device, torch.cuda.current_stream(device).cuda_stream
+    if key not in _counters:
+        _counters[key] = torch.zeros(1, dtype=torch.int32, device=device)
+    return _counters[key]
 
 
 @dataclass(frozen=True)
 class Mapped(entry.Work):
-    """A launch whose arguments, `static`, hold TMA atoms. atoms: of each its place in `static`, the number of its
-    tensor, and how many bytes from that tensor's beginning its map begins. arrays: the place and the number of each
-    tensor that is an argument itself."""
+    """A launch whose arguments, with TMA atoms, are made of the tensors. It begins while the one before it ends.
 
-    atoms: tuple[tuple[int, int, int], ...] = ()
-    arrays: tuple[tuple[int, int], ...] = ()
+    arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. ready: a tensor of
+    the launch's own, in the place of the one that is None. counts: whether a counter comes after the tensors."""
+
+    arguments: Any = None
+    ready: Any = None
+    counts: bool = False
 
     def launcher(self):
-        """Give the function that launches on tensors like those that the atoms were made for, and keeps none."""
-        bound = cute.launch(self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem)
-        of_atoms, of_arrays, known = self.atoms, self.arrays, dict[Any, Any]()  # `launch` must not hold `self`
-        given = list(self.static)
-        for place, *_ in of_atoms:
-            given[place] = replace(given[place], source=None)
-        for place, _ in of_arrays:
-            given[place] = None
+        """Give the function that launches on tensors like those that it was planned for, and keeps none."""
+        bound = cute.launch(
+            self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=True
+        )  # fmt: skip
+        made, given = cute.runtime.remembered(self.arguments), (self.ready, self.counts)  # and not `self`
 
         def launch(*tensors):
-            key = tuple(tensors[i].data_ptr() for _, i, _ in of_atoms)
-            atoms = known.get(key)
-            if atoms is None:
-                atoms = [moved(given[p], at + begin) for at, (p, _, begin) in zip(key, of_atoms)]
-                if len(known) >= ADDRESSES:
-                    known.pop(next(iter(known)), None)
-                known[key] = atoms
-            arguments = given.copy()
-            for (place, *_), atom in zip(of_atoms, atoms):
-                arguments[place] = atom
-            for place, i in of_arrays:
-                arguments[place] = tensors[i]
-            bound(*arguments)
+            bound(*made(*whole(tensors, *given)))
 
         return launch
 
@@ -185,19 +160,16 @@ class Mapped(entry.Work):
         return cute.compile(self.kernel, self.static, arch=arch)
 
 
-def mapped(kernel, grid, cluster, tensors, arguments):
-    """Make the launch of a kernel. tensors: those that it is planned for. arguments: of each its value, and for a TMA
-    atom or a tensor of a call, in a pair with the tensor's number."""
-    static, atoms, arrays = [], [], []
-    for place, x in enumerate(arguments):
-        value, number = x if isinstance(x, Of) else (x, None)
-        static.append(value)
-        if number is None:
-            continue
-        if isinstance(value, cute.CopyAtom):
-            atoms.append((place, number, value.tensor_map.address - address_of(tensors[number])))
-        else:
-            arrays.append((place, number))
+def whole(tensors, ready, counts):
+    """Give the tensors that arguments are made of. ready, counts: as of `Mapped`."""
+    given = tuple(ready if t is None else t for t in tensors)
+    return (*given, counter_of(given[0])) if counts else given
+
+
+def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False):
+    """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
+    what `cute.runtime.remembered` allows. ready, counts: as of `Mapped`."""
+    static = arguments(*whole(tensors, ready, counts))
     return Mapped(
-        kernel, grid, THREADS, cluster=cluster, static=tuple(static), atoms=tuple(atoms), arrays=tuple(arrays)
-    )
+        kernel, grid, THREADS, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts
+    )  # fmt: skip

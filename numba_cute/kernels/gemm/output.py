@@ -47,9 +47,9 @@ class Pieces:
         """Find this thread's part. store: the copy atom that takes what `tiled_mma` leaves in registers to `sC`, (rows,
         columns, slots), swizzled. thread: the thread's number among those of `tiled_mma`."""
         copy = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        shared = copy.get_slice(thread).partition_D(sC)
-        held = cute.make_rmem_tensor(cute.shape(shared[None, None, None, 0]), sC.element_type)
-        return Pieces(copy, shared, held)
+        own = copy.get_slice(thread)
+        held = cute.make_rmem_tensor(cute.shape(own.partition_S(sC)[None, None, None, 0]), sC.element_type)
+        return Pieces(copy, own.partition_D(sC), held)
 
     @traced
     def hold(self, values: Any) -> None:

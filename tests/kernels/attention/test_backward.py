@@ -50,7 +50,8 @@ def reference(xp, q, k, v, do, scale, causal):
     of_kv = lambda x: x.reshape(x.shape[0], kv_heads, heads // kv_heads, *x.shape[2:]).sum(2)  # noqa: E731
     by_query = lambda s, x: xp.einsum("bhij,bhjd->bhid", s, x)  # noqa: E731
     by_key = lambda s, x: of_kv(xp.einsum("bhij,bhid->bhjd", s, x))  # noqa: E731
-    ds, large = p * (dp - delta), (p * (abs(dp) + abs(delta))) ** 2
+    rounded = ((do * o) ** 2).sum(-1)[..., None] ** 0.5  # of rowsum(dO * O), of whose products each O is rounded
+    ds, large = p * (dp - delta), (p * (abs(dp) + abs(delta) + rounded)) ** 2
     found = [by_query(ds, kk) * scale, by_key(ds, q) * scale, by_key(p, do)]
     sizes = [by_query(large, kk**2) ** 0.5 * scale, by_key(large, q**2) ** 0.5 * scale, by_key(p**2, do**2) ** 0.5]
     return o, lse, [(name, *pair) for name, pair in zip(("dq", "dk", "dv"), zip(found, sizes))]
@@ -69,18 +70,22 @@ def near(got, want, size, unit, what):
 
 def working(q):
     """What a pass works in, poisoned."""
-    *floats, drawn = gradients.room(q)
-    return [*(aligned(s, np.float32, math.nan) for s in floats), aligned(drawn, np.int32, -1)]
+    return [
+        aligned(s, np.float32, math.nan) if len(s) > 1 else aligned(s, np.int32, -1) for s in gradients.room(q)
+    ]  # fmt: skip
 
 
-def simulate(d, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **options):
+def simulate(dims, dtype, batch, heads, kv_heads, rows, keys, causal, sms=1, **options):
     rng = np.random.default_rng(0)
-    shapes = [(batch, rows, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, d), (batch, rows, heads, d)]
+    d, dv = dims
+    shapes = [
+        (batch, rows, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, dv), (batch, rows, heads, dv)
+    ]  # fmt: skip
     q, k, v, do = (aligned(s, dtype, rng.standard_normal(s, np.float32)) for s in shapes)
     scale = 1 / math.sqrt(d)
     by_head = lambda x: x.astype(np.float64).transpose(0, 2, 1, 3)  # noqa: E731
     o, lse, want = reference(np, *map(by_head, (q, k, v, do)), scale, causal)
-    o, lse = aligned(q.shape, dtype, o.transpose(0, 2, 1, 3)), aligned(lse.shape, np.float32, lse)
+    o, lse = aligned(do.shape, dtype, o.transpose(0, 2, 1, 3)), aligned(lse.shape, np.float32, lse)
     results = [aligned(x.shape, dtype, math.nan) for x in (q, k, v)]
     work = working(q)
     todo = gradients.launches((q, k, v, o, do, lse, *results), work, causal=causal, scale=scale, sms=sms)
@@ -127,7 +132,7 @@ def test_after_the_kernel_the_sums_are_where_queries_want_them():
 
 @pytest.mark.slow
 def test_one_tile_is_right_in_the_simulator():
-    simulate(64, ml_dtypes.bfloat16, 1, 1, 1, 40, 72, True, checks=False)
+    simulate((64, 64), ml_dtypes.bfloat16, 1, 1, 1, 40, 72, True, checks=False)
 
 
 @pytest.mark.slow
@@ -137,7 +142,16 @@ def test_one_tile_is_right_in_the_simulator():
     [(1, 1, 150, 200, False, 1), (4, 2, 130, 300, True, 2), (2, 1, 300, 200, True, 1)],
 )
 def test_it_is_right_in_the_simulator_with_all_checks(d, heads, kv_heads, rows, keys, causal, sms):
-    simulate(d, np.float16, 1, heads, kv_heads, rows, keys, causal, sms)
+    simulate((d, d), np.float16, 1, heads, kv_heads, rows, keys, causal, sms)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "dims, heads, kv_heads, rows, keys, causal",
+    [((256, 256), 1, 1, 70, 150, False), ((192, 128), 2, 1, 150, 200, True), ((256, 256), 1, 1, 150, 70, True)],
+)
+def test_wide_heads_are_right_in_the_simulator_with_all_checks(dims, heads, kv_heads, rows, keys, causal):
+    simulate(dims, np.float16, 1, heads, kv_heads, rows, keys, causal)
 
 
 @pytest.mark.slow
@@ -156,10 +170,10 @@ SHAPES = [  # heads, KV heads, queries, keys
 ]  # fmt: skip
 
 
-def on_gpu(torch, d, dtype, heads, kv_heads, rows, keys):
+def on_gpu(torch, dims, dtype, heads, kv_heads, rows, keys):
     """Random q, k, v and do of two batches."""
-    kind = getattr(torch, dtype)
-    shapes = (2, rows, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, d), (2, rows, heads, d)
+    (d, dv), kind = dims, getattr(torch, dtype)
+    shapes = (2, rows, heads, d), (2, keys, kv_heads, d), (2, keys, kv_heads, dv), (2, rows, heads, dv)
     return [torch.randn(s, device="cuda", dtype=kind) for s in shapes]
 
 
@@ -170,15 +184,18 @@ def turned(x):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "d, causal, dtype",
-    [(64, False, "float16"), (64, True, "bfloat16"), (128, False, "bfloat16"), (128, True, "float16")],
-)
-def test_it_is_right_on_a_gpu(d, causal, dtype):
+    "dims, causal, dtype",
+    [
+        ((64, 64), False, "float16"), ((64, 64), True, "bfloat16"), ((128, 128), False, "bfloat16"),
+        ((128, 128), True, "float16"), ((192, 128), True, "float16"), ((256, 256), False, "bfloat16"),
+    ],
+)  # fmt: skip
+def test_it_is_right_on_a_gpu(dims, causal, dtype):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     for shape in SHAPES:
-        q, k, v, do = on_gpu(torch, d, dtype, *shape)
-        o, lse, want = reference(torch, *map(turned, (q, k, v, do)), 1 / math.sqrt(d), causal)
+        q, k, v, do = on_gpu(torch, dims, dtype, *shape)
+        o, lse, want = reference(torch, *map(turned, (q, k, v, do)), 1 / math.sqrt(dims[0]), causal)
         o = o.transpose(1, 2).to(q.dtype).contiguous()
         got = gradients.attention_backward(do, q, k, v, o, lse.float(), causal=causal)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
@@ -186,15 +203,17 @@ def test_it_is_right_on_a_gpu(d, causal, dtype):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("d, causal", [(64, False), (128, True)])
+@pytest.mark.parametrize("d, causal", [(64, False), (128, True), (256, True)])
 def test_autograd_has_the_gradients(d, causal):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    *given, do = on_gpu(torch, d, "bfloat16", 4, 2, 300, 400)
+    *given, do = on_gpu(torch, (d, d), "bfloat16", 4, 2, 300, 400)
     *_, want = reference(torch, *map(turned, (*given, do)), 1 / math.sqrt(d), causal)
     given = [x.requires_grad_() for x in given]
-    for _ in range(2):  # the second launches what the first has prepared
-        got = torch.autograd.grad(flash_attention(*given, causal=causal), given, do)
+    attend = lambda q, k, v: flash_attention(q, k, v, causal=causal)  # noqa: E731
+    traced = torch.compile(attend, fullgraph=True, backend="aot_eager")
+    for call in (attend, attend, traced):  # the second launches what the first has prepared
+        got = torch.autograd.grad(call(*given), given, do)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
             near(turned(mine), gradient, size, 2 * UNIT["bfloat16"], name)
 
@@ -208,5 +227,5 @@ def test_what_the_kernels_cannot_take_is_refused_in_words():
         gradients.attention_backward(q, q, q.half(), q, q, lse)
     with pytest.raises(CuteError, match="lse is float64"):
         gradients.attention_backward(q, q, q, q, q, lse.double())
-    with pytest.raises(CuteError, match="head dimension must be one of"):
+    with pytest.raises(CuteError, match="head dimensions must be one of 64 and 64, 128 and 128"):
         gradients.attention_backward(*[q[..., :48]] * 5, lse)

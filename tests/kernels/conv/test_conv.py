@@ -9,7 +9,7 @@ import pytest
 
 import numba_cute as cute
 from numba_cute import CuteError
-from numba_cute.kernels.conv import entry
+from numba_cute.kernels.conv import entry, tensors
 from numba_cute.kernels.conv.operands import Filter, Image, Walk
 from numba_cute.kernels.gemm import Plan, bias, relu, residual, swiglu
 from numba_cute.kernels.gemm.launches import simulate
@@ -66,6 +66,9 @@ def assert_close(c, want):
         pytest.param((2, 9, 11, 136), 72, walk((3, 3), 1, 1, dilation=2), Plan(64, 1, splits=2), marks=SLOW),
         pytest.param((2, 9, 11, 64), 72, walk((3, 3), 1, 1), Plan(128, 2, turned=True), marks=SLOW),
         pytest.param((2, 9, 11, 64), 264, walk((3, 3), 1, 2), Plan(), marks=SLOW),
+        pytest.param((2, 9, 11, 64), 64, walk((3, 3), 1, 1), Plan(64, 1, kept=9), marks=SLOW),
+        pytest.param((2, 9, 11, 64), 72, walk((1, 1), 2), Plan(256, 1, kept=1), marks=SLOW),
+        pytest.param((2, 9, 11, 64), 64, walk((3, 3), 1, 1), Plan(256, 1, turned=True), marks=SLOW),
         pytest.param((2, 150, 64), 40, walk((3,), 1, 1), Plan(64, 1), marks=SLOW),
         pytest.param((2, 4, 5, 6, 64), 40, walk((3, 3, 3), 1, 1), Plan(64, 1), marks=SLOW),
         pytest.param((2, 9, 11, 64), 40, walk((1, 1), 2), Plan(64, 1), marks=SLOW),
@@ -120,12 +123,12 @@ def test_extents_of_the_images_are_known_at_run_time_alone():
 )
 def test_numbers_that_cannot_be_are_refused(how, says):
     with pytest.raises(CuteError, match=says):
-        entry.walk_of("conv2d", (3, 3), *how)
+        tensors.walk_of("conv2d", (3, 3), *how)
 
 
 def test_padding_has_torchs_words():
-    assert entry.walk_of("conv2d", (4, 3), 1, "same", (1, 2)) == Walk((4, 3), (1, 1), (1, 2), (2, 2), (1, 2))
-    assert entry.walk_of("conv2d", (4, 3), (2,), "valid", 1) == walk((4, 3), 2)
+    assert tensors.walk_of("conv2d", (4, 3), 1, "same", (1, 2)) == Walk((4, 3), (1, 1), (1, 2), (2, 2), (1, 2))
+    assert tensors.walk_of("conv2d", (4, 3), (2,), "valid", 1) == walk((4, 3), 2)
 
 
 def test_tensors_that_cannot_be_are_refused():
@@ -252,4 +255,4 @@ def test_every_combination_of_padding_stride_and_dilation_has_as_many_pixels_as_
     torch = pytest.importorskip("torch")
     for n, t, p, s, d in itertools.product((5, 8), (1, 3), (0, 2), (1, 3), (1, 2)):
         want = torch.nn.functional.conv1d(torch.zeros(1, 1, n), torch.zeros(1, 1, t), None, s, p, d).shape[2]
-        assert entry.walk_of("conv1d", (t,), s, p, d).out((n,)) == (want,)
+        assert tensors.walk_of("conv1d", (t,), s, p, d).out((n,)) == (want,)

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backward pass of attention on Hopper where heads are wide, beyond 128: dK and dV of one kernel, dQ of another.
+
+Registers hold the sums of but 64 keys, or 128 queries, and parts of dQ added up in memory would cost more than S and dP
+computed twice: so each kernel sums what is its own, and nothing is summed in memory. The CTAs of a cluster have
+neighbouring tiles; what streams by them, each fetches a half of for both.
+
+Of the kernel for dK and dV, one warpgroup has S^T = K Q^T, P^T, and dV += P^T dO, the other dP^T = V dO^T, dS^T, and
+dK += dS^T Q; P goes from the one's registers to the other's. Of the kernel for dQ, each warpgroup has 64 queries.
+While one computes, the tensor cores have the other's products.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from numba import cuda
+
+import numba_cute as cute
+from numba_cute import arch, pipeline, utils
+from numba_cute.nvgpu import cpasync, warp, warpgroup
+from numba_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
+from numba_cute.pipeline import Agent, CooperativeGroup
+
+from . import masks, softmax
+from .backward_tiles import leave_out, load_numbers, load_tile, multiply, release, rows_of, statistics, turned
+from .schedule import tile_at
+
+TILE = 64  # keys of a CTA, and queries that stream by; queries of a warpgroup, and keys that stream by
+THREADS, CONSUMER_WARPS = 384, 8
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
+BOTH, WRITTEN = 1, 2  # named barriers: of both warpgroups, and the first of those of one, at their end
+
+
+class Form(NamedTuple):
+    """What the kernels know when they are compiled.
+
+    head_dim: of Q and K. value_dim: of V, O and dO. cluster: CTAs that
+    share what streams by. held: columns of K, and of V, that stand in registers where dK and dV are summed.
+    """
+
+    dtype: cute.DType
+    head_dim: int
+    value_dim: int
+    causal: bool
+    cluster: int = 2
+    held: tuple[int, int] = (128, 128)
+
+
+def multiplies(dtype, width):
+    """The tiled MMAs of a warpgroup: of S and of dP, the same with A in registers, and of sums with `width` columns, of
+    P or dS in registers."""
+    op, K, MN = warpgroup.MmaF16BF16Op, OperandMajorMode.K, OperandMajorMode.MN
+    scores = op(dtype, cute.Float32, (64, TILE, 16), OperandSource.SMEM, K, K)
+    held = op(dtype, cute.Float32, (64, TILE, 16), OperandSource.RMEM, K, K)
+    sums = op(dtype, cute.Float32, (64, width, 16), OperandSource.RMEM, K, MN)
+    return cute.make_tiled_mma(scores), cute.make_tiled_mma(held), cute.make_tiled_mma(sums)
+
+
+def tiles_of(smem, dtype, layouts):
+    """Shared memory for the tiles of Q, dO, K and V; a CTA has a tile of queries for each of its warpgroups, or one of
+    keys, and stages for what streams by."""
+    names = "sQ", "sdO", "sK", "sV"
+    return tuple(smem.allocate_tensor(dtype, x.outer, 1024, x.inner, name) for x, name in zip(layouts, names))
+
+
+def pipe_of(smem, stages, tx_count, cluster, tidx, name):
+    """The pipeline of a tensor that streams by all CTAs of a cluster, each of which loads a part of it for all."""
+    return pipeline.PipelineTmaAsync.create(
+        num_stages=stages, producer_group=CooperativeGroup(Agent.Thread), tx_count=tx_count,
+        consumer_group=CooperativeGroup(Agent.Thread, cluster * CONSUMER_WARPS),
+        barrier_storage=smem.allocate_array(cute.Int64, 2 * stages), mcast_mode_mn=(0, 1),
+        cta_layout_vmnk=cute.make_layout((1, cluster, 1, 1)), tidx=tidx, defer_sync=True, name=name,
+    )  # fmt: skip
+
+
+@cuda.jit
+def hold(shared, held, columns, tiled_mma, thread):
+    """Fill registers, as A of the tiled MMA, with the first columns of a tile in shared memory."""
+    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), shared.element_type)
+    load = cute.make_tiled_copy_A(atom, tiled_mma)
+    of = cute.local_tile(shared, (TILE, columns), (0, 0))
+    cute.copy(load, load.get_slice(thread).partition_S(of), load.retile(held))
+
+
+@cuda.jit
+def multiply_by(tiled, from_registers, acc, held, a, b):
+    """Issue the multiplies of S or dP, of whose A the first blocks stand in registers, `held`, too."""
+    for block in cute.range_constexpr(cute.size(b, mode=[2])):
+        if cute.const_expr(block < cute.size(held, mode=[2])):
+            first = from_registers.set(warpgroup.Field.ACCUMULATE, block > 0)
+            cute.gemm(first, acc, held[None, None, block], b[None, None, block], acc)
+        else:
+            first = tiled.set(warpgroup.Field.ACCUMULATE, block > 0)
+            cute.gemm(first, acc, a[None, None, block], b[None, None, block], acc)
+
+
+@cuda.jit
+def stream(tma, coords, shared, width, cluster, rank, head, batch):
+    """Where this CTA's part of tiles goes to, and where they come from: (…, stage) and (…, tile)."""
+    tiles = cute.local_tile(coords[None, None, head, batch], (TILE, width), (None, 0))
+    return cpasync.tma_partition(
+        tma, rank, cute.make_layout(cluster), cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
+    )
+
+
+@cuda.jit
+def put(total, tiled_mma, atom, shared, tma, coords, tile, head, batch, width, thread, unread, written):
+    """Write a warpgroup's sums, 64 rows, by way of shared memory to the array that they belong in. unread: the barrier
+    of all who have multiplied what lies there; written: that of the warpgroup."""
+    out = cute.make_tiled_copy_S(atom, cute.make_tiled_copy_C_atom(atom, tiled_mma))
+    to_shared = out.get_slice(thread).partition_D(shared)
+    rounded = cute.make_rmem_tensor(cute.shape(to_shared), shared.element_type)
+    rounded.store(total)
+    unread.arrive_and_wait()
+    cute.copy(out, rounded, to_shared)
+    arch.fence_proxy("async.shared", space="cta")
+    written.arrive_and_wait()
+    if thread < 32:
+        parts = cute.local_tile(shared, (TILE, 64), (0, None))
+        tiles = cute.local_tile(coords[None, None, head, batch], (TILE, 64), (None, None))
+        of, to = cpasync.tma_partition(
+            tma, 0, cute.make_layout(1), cute.group_modes(parts, 0, 2), cute.group_modes(tiles, 0, 2)
+        )
+        for part in cute.range_constexpr(width // 64):
+            cute.copy(tma, of[None, part], to[None, tile, part])
+        arch.cp_async_bulk_commit_group()
+        arch.cp_async_bulk_wait_group(0, read=True)
+
+
+@functools.cache
+def make_keys_kernel(form):
+    """The kernel for dK and dV. Its grid: clusters for pairs of tiles of keys, KV heads and batches."""
+    dtype, d, dv, causal, cluster, held = form
+    (scores, in_registers, to_v), (_, _, to_k) = multiplies(dtype, dv), multiplies(dtype, d)
+    layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d,), (dv,)))
+    row_bytes = TILE * dtype.width // 8
+    store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
+    by_column = cute.make_layout((2, 2, TILE // 8))
+    vectors = cute.make_layout((8, TILE // 16))  # of a thread's P, in registers
+    share = (1 << cluster) - 1
+
+    @cuda.jit
+    def rounds_of(pair, shift, query_tiles, group):
+        """The first tile of queries that sees a pair of tiles of keys, and how many there are of all heads."""
+        hidden = max(pair * cluster * TILE - shift, 0) // TILE if causal else 0
+        first = min(cute.Int32(hidden), query_tiles)
+        return first, cute.Int32(group * (query_tiles - first))
+
+    @cuda.jit(launch_bounds=(THREADS, 1))
+    def dk_dv(
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dk, mdK, tma_dv, mdV, lse, dot,
+        keys, query_tiles, pairs, group, heads, batches, section, shift, statistics_rows, scale,
+    ):  # fmt: skip
+        tidx, _, _ = arch.thread_idx()
+        warp_idx = arch.make_warp_uniform(arch.warp_idx())
+        rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+        smem = utils.SmemAllocator()
+        sQ, sdO, sK, sV = tiles_of(smem, dtype, layouts)
+        sP = smem.allocate_tensor(dtype, cute.make_layout((8, 128, TILE // 16, 2)), 128, None, "sP")
+        sLse = smem.allocate_tensor(cute.Float32, cute.make_layout((TILE, 2)), 128, None, "sLse")
+        sDot = smem.allocate_tensor(cute.Float32, cute.make_layout((TILE, 2)), 128, None, "sDot")
+        barriers = smem.allocate_array(cute.Int64, 6, name="barriers")
+        k_full, v_full, p_full, p_empty = barriers, barriers + 1, barriers + 2, barriers + 4  # of P: for each stage
+        q_pipe = pipe_of(smem, 2, row_bytes * d + 4 * TILE, cluster, tidx, "Q")
+        do_pipe = pipe_of(smem, 2, row_bytes * dv + 4 * TILE, cluster, tidx, "dO")
+        if tidx == 0:
+            for i in cute.range_constexpr(2):
+                arch.mbarrier_init(barriers + i, 1)
+                arch.mbarrier_init(p_full + i, CONSUMER_WARPS // 2)
+                arch.mbarrier_init(p_empty + i, CONSUMER_WARPS // 2)
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
+
+        index = cute.Int32(arch.block_idx()[0]) // cluster
+        pair, head, batch = tile_at(index, pairs, heads, batches, section, False)
+        key_tile = pair * cluster + rank
+        first, rounds = rounds_of(pair, shift, query_tiles, group)
+        arch.griddepcontrol_wait()  # the kernel before has written what stands there of each query
+        arch.griddepcontrol_launch_dependents()
+
+        if warp_idx < 4:
+            arch.setmaxregister_decrease(PRODUCER_REGISTERS)
+            if warp_idx == 0:
+                if arch.elect_one():
+                    arch.mbarrier_arrive_and_expect_tx(k_full, row_bytes * d)
+                    arch.mbarrier_arrive_and_expect_tx(v_full, row_bytes * dv)
+                load_tile(tma_k, mK, sK, (TILE, d), key_tile, head, batch, k_full)
+                load_tile(tma_v, mV, sV, (TILE, dv), key_tile, head, batch, v_full)
+                loads_q, loads_do = q_pipe.make_producer(), do_pipe.make_producer()
+                for member in range(group):
+                    q_head = cute.Int32(head * group + member)
+                    tQsQ, tQgQ = stream(tma_q, mQ, sQ, d, cluster, rank, q_head, batch)
+                    tOsO, tOgO = stream(tma_do, mdO, sdO, dv, cluster, rank, q_head, batch)
+                    row = cute.Int32((batch * heads * group + q_head) * statistics_rows)
+                    for m in range(first, query_tiles):
+                        place = cute.assume(row + m * TILE, divby=16)
+                        stage = loads_q.acquire_and_advance()
+                        if arch.elect_one():
+                            load_numbers(lse, place, sLse[None, stage.index], stage.barrier, TILE)
+                        cute.copy(
+                            tma_q, tQgQ[None, m], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
+                        )
+                        stage = loads_do.acquire_and_advance()
+                        if arch.elect_one():
+                            load_numbers(dot, place, sDot[None, stage.index], stage.barrier, TILE)
+                        cute.copy(
+                            tma_do, tOgO[None, m], tOsO[None, stage.index], tma_bar_ptr=stage.barrier, mcast_mask=share
+                        )
+                loads_q.tail()
+                loads_do.tail()
+        else:
+            arch.setmaxregister_increase(CONSUMER_REGISTERS)
+            thread, lane = cute.Int32(tidx % 128), cute.Int32(tidx % 32)
+            key = cute.Int32(thread // 32 * 16 + lane // 4)  # this thread's first; the second one is 8 further on
+            place = cute.Int32(lane % 4)  # its columns are 8 j + 2 place and the next
+            fQ = scores.make_fragment_B(scores.get_slice(thread).partition_B(sQ))
+            fdO = scores.make_fragment_B(scores.get_slice(thread).partition_B(sdO))
+            own_p = cute.make_tensor(
+                sP.iterator + cute.assume(8 * thread, divby=8),
+                cute.make_layout((8, TILE // 16, 2), stride=(1, 1024, 128 * TILE // 2)),
+            )
+            q_ready, q_done = q_pipe.make_consumer(), q_pipe.make_consumer()
+            do_ready, do_done = do_pipe.make_consumer(), do_pipe.make_consumer()
+            both, written = pipeline.NamedBarrier(BOTH, 256), pipeline.NamedBarrier(WRITTEN + warp_idx // 8, 128)
+            if warp_idx < 8:
+                fK = scores.make_fragment_A(scores.get_slice(thread).partition_A(sK))
+                fdOt = to_v.make_fragment_B(to_v.get_slice(thread).partition_B(turned(sdO)))
+                rdV = to_v.make_fragment_C(to_v.partition_shape_C((TILE, dv)))
+                rS = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
+                rP = cute.make_rmem_tensor(to_v.partition_shape_A((TILE, TILE)), dtype)
+                rdV.fill(0.0)
+                scale_log2 = cute.Float32(scale * softmax.LOG2_E)
+                query_tile = cute.Int32(first)
+                arch.mbarrier_wait(k_full, 0)
+                rK = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[0])), dtype)
+                hold(sK, rK, held[0], in_registers, thread)
+                for i in range(rounds):
+                    q = q_ready.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_by(scores, in_registers, rS, rK, fK, fQ[None, None, None, q.index])
+                    warpgroup.commit_group()
+                    warpgroup.wait_group(0)  # for dV of the tile before too
+                    if i > 0:
+                        do_done.release()
+                        do_done.advance()
+                    if causal:
+                        last = cute.Int32(query_tile * TILE + shift - key_tile * TILE)  # key that the first query sees
+                        if last < TILE - 1:
+                            leave_out(rS, last + 2 * place - key, keys - key_tile * TILE - key, TILE, True)
+                        query_tile = cute.Int32(first if query_tile + 1 == query_tiles else query_tile + 1)
+                    s = cute.make_tensor(rS.iterator, by_column)
+                    rLse = statistics(sLse, q.index, place, TILE)
+                    s.store(cute.math.exp2(s.load() * scale_log2 - rLse.load(), fastmath=True))
+                    rP.store(rS.load().to(dtype))
+                    arch.mbarrier_wait(p_empty + (i & 1), i >> 1 & 1 ^ 1)
+                    cute.autovec_copy(cute.make_tensor(rP.iterator, vectors), own_p[None, None, i & 1])
+                    arch.sync_warp()
+                    release(p_full + (i & 1))
+                    q.release()
+                    do = do_ready.wait_and_advance()
+                    warpgroup.fence()
+                    multiply(to_v, rdV, rP, fdOt[None, None, None, do.index], False)
+                    warpgroup.commit_group()
+                warpgroup.wait_group(0)
+                if rounds > 0:
+                    do_done.release()
+                put(rdV.load().to(dtype), to_v, store, sV, tma_dv, mdV, key_tile, head, batch, dv,
+                    thread, both, written)  # fmt: skip
+            else:
+                fV = scores.make_fragment_A(scores.get_slice(thread).partition_A(sV))
+                fQt = to_k.make_fragment_B(to_k.get_slice(thread).partition_B(turned(sQ)))
+                rdK = to_k.make_fragment_C(to_k.partition_shape_C((TILE, d)))
+                rdP = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
+                rP = cute.make_rmem_tensor(to_k.partition_shape_A((TILE, TILE)), dtype)
+                rdS = cute.make_rmem_tensor(to_k.partition_shape_A((TILE, TILE)), dtype)
+                rdK.fill(0.0)
+                arch.mbarrier_wait(v_full, 0)
+                rV = cute.make_rmem_tensor(in_registers.partition_shape_A((TILE, held[1])), dtype)
+                hold(sV, rV, held[1], in_registers, thread)
+                for i in range(rounds):
+                    do = do_ready.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_by(scores, in_registers, rdP, rV, fV, fdO[None, None, None, do.index])
+                    warpgroup.commit_group()
+                    warpgroup.wait_group(0)  # for dK of the tile before too
+                    if i > 0:
+                        q_done.release()
+                        q_done.advance()
+                    rDot = statistics(sDot, do.index, place, TILE)
+                    arch.mbarrier_wait(p_full + (i & 1), i >> 1 & 1)
+                    cute.autovec_copy(own_p[None, None, i & 1], cute.make_tensor(rP.iterator, vectors))
+                    arch.sync_warp()
+                    release(p_empty + (i & 1))
+                    do.release()
+                    p = cute.make_tensor(rP.iterator, by_column).load().to(cute.Float32)
+                    dp = cute.make_tensor(rdP.iterator, by_column).load()
+                    rdS.store((p * (dp - rDot.load())).to(dtype))
+                    q = q_ready.wait_and_advance()
+                    warpgroup.fence()
+                    multiply(to_k, rdK, rdS, fQt[None, None, None, q.index], False)
+                    warpgroup.commit_group()
+                warpgroup.wait_group(0)
+                if rounds > 0:
+                    q_done.release()
+                put((rdK.load() * scale).to(dtype), to_k, store, sK, tma_dk, mdK, key_tile, head,
+                    batch, d, thread, both, written)  # fmt: skip
+
+    return cute.cluster_shape(cluster)(dk_dv)
+
+
+@functools.cache
+def make_queries_kernel(form):
+    """The kernel for dQ. Its grid: clusters for pairs of tiles of 128 queries, heads and batches."""
+    dtype, d, dv, causal, cluster, _ = form
+    scores, _, sums = multiplies(dtype, d)
+    v_stages = 1 if d + dv > 384 else 2
+    layouts = tuple(rows_of(dtype, TILE, *of) for of in ((d, 2), (dv, 2), (d, 2), (dv, v_stages)))
+    row_bytes = TILE * dtype.width // 8
+    store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
+    share = (1 << cluster) - 1
+
+    @cuda.jit(launch_bounds=(THREADS, 1))
+    def dq(
+        tma_q, mQ, tma_k, mK, tma_v, mV, tma_do, mdO, tma_dq, mdQ, lse, dot,
+        keys, pairs, group, heads, batches, section, shift, statistics_rows, scale,
+    ):  # fmt: skip
+        tidx, _, _ = arch.thread_idx()
+        warp_idx = arch.make_warp_uniform(arch.warp_idx())
+        rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+        smem = utils.SmemAllocator()
+        sQ, sdO, sK, sV = tiles_of(smem, dtype, layouts)
+        own_full = smem.allocate_array(cute.Int64, 2, name="own_full")
+        k_pipe = pipe_of(smem, 2, row_bytes * d, cluster, tidx, "K")
+        v_pipe = pipe_of(smem, v_stages, row_bytes * dv, cluster, tidx, "V")
+        if tidx == 0:
+            arch.mbarrier_init(own_full, 1)
+            arch.mbarrier_init(own_full + 1, 1)
+        pipeline.pipeline_init_arrive((cluster, 1))
+        pipeline.pipeline_init_wait((cluster, 1))
+
+        index = cute.Int32(arch.block_idx()[0]) // cluster
+        pair, head, batch = tile_at(index, pairs, heads, batches, section, causal)
+        tile = (pair * cluster + rank) * 2  # of 64 queries: this warpgroup's, and the next one's
+        end = max(min(keys, (pair + 1) * (2 * cluster * TILE) + shift), 0) if causal else keys
+        blocks = cute.Int32((end + TILE - 1) // TILE)
+        # It begins when the last CTAs of the kernel for dK and dV do, which have seen that the one before has ended.
+
+        if warp_idx < 4:
+            arch.setmaxregister_decrease(PRODUCER_REGISTERS)
+            if warp_idx == 0:
+                for part in cute.range_constexpr(2):
+                    if arch.elect_one():
+                        arch.mbarrier_arrive_and_expect_tx(own_full + part, row_bytes * (d + dv))
+                    load_tile(tma_q, mQ, sQ[None, None, part], (TILE, d), tile + part, head, batch, own_full + part)
+                    load_tile(tma_do, mdO, sdO[None, None, part], (TILE, dv), tile + part, head, batch, own_full + part)
+                loads_k, loads_v = k_pipe.make_producer(), v_pipe.make_producer()
+                tKsK, tKgK = stream(tma_k, mK, sK, d, cluster, rank, head // group, batch)
+                tVsV, tVgV = stream(tma_v, mV, sV, dv, cluster, rank, head // group, batch)
+                for n in range(blocks):
+                    k = loads_k.acquire_and_advance()
+                    cute.copy(tma_k, tKgK[None, n], tKsK[None, k.index], tma_bar_ptr=k.barrier, mcast_mask=share)
+                    v = loads_v.acquire_and_advance()
+                    cute.copy(tma_v, tVgV[None, n], tVsV[None, v.index], tma_bar_ptr=v.barrier, mcast_mask=share)
+                loads_k.tail()
+                loads_v.tail()
+        else:
+            arch.setmaxregister_increase(CONSUMER_REGISTERS)
+            thread = cute.Int32(tidx % 128)
+            w = cute.Int32(warp_idx // 8)
+            row = cute.Int32((tile + w) * TILE + thread // 32 * 16 + thread % 32 // 4)  # and the eighth after it
+            column = cute.Int32(thread % 4 * 2)
+            own = scores.get_slice(thread)
+            fQ = scores.make_fragment_A(own.partition_A(sQ))[None, None, None, w]
+            fdO = scores.make_fragment_A(own.partition_A(sdO))[None, None, None, w]
+            fK, fV = scores.make_fragment_B(own.partition_B(sK)), scores.make_fragment_B(own.partition_B(sV))
+            fKt = sums.make_fragment_B(sums.get_slice(thread).partition_B(turned(sK)))
+            rdQ = sums.make_fragment_C(sums.partition_shape_C((TILE, d)))
+            rS = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
+            rdP = scores.make_fragment_C(scores.partition_shape_C((TILE, TILE)))
+            rdS = cute.make_rmem_tensor(sums.partition_shape_A((TILE, TILE)), dtype)
+            s, dp = softmax.rows_of(rS), softmax.rows_of(rdP)
+            logs, dots = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
+            seen = cute.make_rmem_tensor(2, cute.Int32)  # keys that a row sees
+            for r in cute.range_constexpr(2):
+                at = cute.Int32((batch * heads + head) * statistics_rows + row + 8 * r)
+                logs[r], dots[r] = lse[at], dot[at]
+                seen[r] = min(keys, row + 8 * r + shift + 1) if causal else keys
+            whole = cute.Int32(min(keys, (tile + w) * TILE + shift + 1) if causal else keys)  # that all rows see
+            scale_log2 = cute.Float32(scale * softmax.LOG2_E)
+            k_ready, k_done, v_ready = k_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
+            rdQ.fill(0.0)
+            arch.mbarrier_wait(own_full + w, 0)
+            for n in range(blocks):
+                k = k_ready.wait_and_advance()
+                warpgroup.fence()
+                multiply(scores, rS, fQ, fK[None, None, None, k.index], True)
+                warpgroup.commit_group()
+                v = v_ready.wait_and_advance()
+                multiply(scores, rdP, fdO, fV[None, None, None, v.index], True)
+                warpgroup.commit_group()
+                warpgroup.wait_group(1)  # for S, and for dQ of the block before
+                if n > 0:
+                    k_done.release()
+                    k_done.advance()
+                if (n + 1) * TILE > whole:
+                    ends = cute.make_rmem_tensor(2, cute.Int32)
+                    for r in cute.range_constexpr(2):
+                        ends[r] = seen[r] - n * TILE
+                    masks.leave_out(s, column, None, ends)
+                for r in cute.range_constexpr(2):
+                    s[r, None].store(cute.math.exp2(s[r, None].load() * scale_log2 - logs[r], fastmath=True))
+                warpgroup.wait_group(0)  # for dP
+                v.release()
+                for r in cute.range_constexpr(2):
+                    s[r, None].store(s[r, None].load() * (dp[r, None].load() - dots[r]))
+                rdS.store(rS.load().to(dtype))
+                warpgroup.fence()
+                multiply(sums, rdQ, rdS, fKt[None, None, None, k.index], False)
+                warpgroup.commit_group()
+            warpgroup.wait_group(0)
+            if blocks > 0:
+                k_done.release()
+            written = pipeline.NamedBarrier(WRITTEN + w, 128)
+            put((rdQ.load() * scale).to(dtype), sums, store, sQ[None, None, w], tma_dq, mdQ, tile + w, head, batch, d,
+                thread, written, written)  # fmt: skip
+        arch.griddepcontrol_wait()  # who waits for this kernel waits for the one for dK and dV too
+
+    return cute.cluster_shape(cluster)(dq)
