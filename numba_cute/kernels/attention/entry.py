@@ -41,7 +41,7 @@ def launches(
     lengths, scales = Lengths(cu_q, cu_k, used, pages), (by_q, by_k, by_v)
     numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
     made = arguments(q, k, v, o, lse, counter, sms, options, lengths, sink, numbers, work, scales, turned)
-    before = () if turned is None else (turning(v, turned),)
+    before = () if turned is None else (turning(v, turned, used),)
     after = () if work is None else (joining(q, v, o, lse, options, lengths, sink, work),)
     return *before, made, *after
 

@@ -142,10 +142,11 @@ def along_keys(turned):
     return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[2, 3, 1, 0]))
 
 
-def turning(v, turned):
-    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block."""
+def turning(v, turned, used=None):
+    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block. used:
+    the keys of each sequence, or None for all; behind them stands 0."""
     batch, keys, heads, dv = v.shape
-    args = rows_first(v), along_keys(turned), cute.Int32(keys)
+    args = rows_first(v), along_keys(turned), None if used is None else view(used), cute.Int32(keys)
     return values.make_turn(dv), args, (values.blocks(v), heads, batch), values.THREADS
 
 
