@@ -11,7 +11,7 @@ from numba_cute.seam import CuteError
 
 from .. import entry
 from .gradients import DIMS, attention_backward
-from .plan import ALL, Lengths, Options, arguments, best_splits, joining, room, turning
+from .plan import ALL, NO_SCALES, Lengths, Options, arguments, best_splits, joining, room, turning
 from .split import MOST_SPLITS
 from .values import turned_shape
 
@@ -23,7 +23,7 @@ __all__ = ["flash_attention"]
 WHAT = "flash_attention"
 HEAD_DIMS = (64, 128, 192, 256)
 MOST = 256
-"""Calls, and launches with the addresses of their tensors, that are remembered, of each so many."""
+"""Calls, and kernels with their grids, that are remembered, of each so many."""
 
 
 @cute.seam.traced
@@ -32,62 +32,59 @@ def capped(s, batch, head, query, key, cap):
     return cap * cute.math.tanh(s / cap, fastmath=True)
 
 
+@cute.runtime.remembered
+def launches(
+    q, k, v, o, lse, counter, cu_q, cu_k, used, pages, sink, work, turned, by_q, by_k, by_v, sms, options, *aux
+):
+    """The launches of a call: of each the kernel, its arguments, grid and block. All as of `arguments`; of `aux`
+    numbers are pairs of their type and value."""
+    lengths, scales = Lengths(cu_q, cu_k, used, pages), (by_q, by_k, by_v)
+    numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
+    made = arguments(q, k, v, o, lse, counter, sms, options, lengths, sink, numbers, work, scales, turned)
+    before = () if turned is None else (turning(v, turned, used),)
+    after = () if work is None else (joining(q, v, o, lse, options, lengths, sink, work),)
+    return *before, made, *after
+
+
 @dataclass(eq=False)
 class Call:
     """What was checked and decided once for tensors of some types, shapes and strides.
 
     shape, lse_shape: of the results. options: with a number of splits. aux: what `softcap` gives to the scores'
-    function, or None. kept: whether it is remembered. narrow: whether elements have 8 bits.
+    function, or None. narrow: whether elements have 8 bits.
     """
 
     shape: tuple[int, ...]
     lse_shape: tuple[int, ...]
     options: Options
     aux: Any
-    kept: bool
     narrow: bool
 
     def __call__(self, q, k, v, o, lse, lengths, sink, aux, scales):
-        """Launch, as the last time that an allocator gave the same places."""
+        """Launch on tensors, wherever they lie."""
         torch, splits = entry.pytorch(), self.options.splits or 1
         stream = torch.cuda.current_stream(q.device).cuda_stream
         work = q.new_empty(room(q, v, splits), dtype=torch.float32) if splits > 1 else None
         turned = v.new_empty(turned_shape(v)) if self.narrow else None
-        aux = self.aux or aux
-        kept = self.kept and not any(torch.is_tensor(x) for x in aux)  # else it would keep the caller's tensors alive
-        numbers = tuple((type(x), getattr(x, "dtype", None), getattr(x, "value", x)) for x in aux) if kept else None
-        places = [None if t is None else t.data_ptr() for t in (q, k, v, o, lse, *lengths, sink, work, turned, *scales)]
-        key = (self, stream, numbers, *places)
-        ready = LAUNCHES.get(key) if kept else None
-        if ready is None:
-            counter, sms = counter_of(q.device, stream), entry.multiprocessors(q)
-            given = (q, k, v, o, lse, counter, sms, self.options, lengths, sink, aux, work, scales, turned)
-            todo = [turning(v, turned)] if self.narrow else []
-            todo.append(arguments(*given))
-            if work is not None:
-                todo.append(joining(q, v, o, lse, self.options, lengths, sink, work))
-            ready = [
-                cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True).prepare(*args)
-                for kernel, args, grid, block in todo
-            ]
-            if kept:
-                remember(LAUNCHES, key, ready)
-        if torch.cuda.current_device() != q.device.index:
-            with torch.cuda.device(q.device):
-                return [launch() for launch in ready]
-        return [launch() for launch in ready]
+        numbers = [(x.dtype, x.value) if isinstance(x, cute.dtypes.Scalar) else x for x in self.aux or aux]
+        q, k, v, o = (t.detach() if t.requires_grad else t for t in (q, k, v, o))
+        todo = launches(
+            q, k, v, o, lse, counter_of(q.device, stream), *lengths, sink, work, turned, *scales,
+            entry.multiprocessors(q), self.options, *numbers,
+        )  # fmt: skip
+        with torch.cuda.device(q.device):
+            for kernel, args, grid, block in todo:
+                bound(kernel, grid, block, stream)(*args)
 
 
 CALLS: dict[Any, Call] = {}
-LAUNCHES: dict[Any, Any] = {}
 COUNTERS: dict[Any, Any] = {}
 
 
-def remember(known, key, value):
-    """Keep a value, and of the others the newest."""
-    while len(known) >= MOST:
-        known.pop(next(iter(known)), None)
-    known[key] = value
+@functools.lru_cache(MOST)
+def bound(kernel, grid, block, stream):
+    """What launches a kernel: it may begin while the one before it ends."""
+    return cute.launch(kernel, grid=grid, block=block, stream=stream, pdl=True)
 
 
 def counter_of(device: Any, stream: int) -> Any:
@@ -109,18 +106,21 @@ def decided(tensors, said):
         key = (*said, *map(signature, tensors))
         found = CALLS.get(key)
     except (AttributeError, TypeError):  # what is no tensor, which is refused, or does not hash
-        return decide(tensors, said, False)
+        return decide(tensors, said)
     if found is None:
-        found = decide(tensors, said, True)
-        remember(CALLS, key, found)
+        found = CALLS[key] = decide(tensors, said)
+        while len(CALLS) > MOST:
+            CALLS.pop(next(iter(CALLS)), None)
     return found
 
 
-def decide(tensors, said, kept):
+def decide(tensors, said):
     """Check all but a call's `aux`, and decide what is launched. tensors, said: as `flash_attention` gives them."""
     q, k, v, sink, cu_q, cu_k, used, pages, out, *scales = tensors
     causal, window, scale, softcap, score, most_queries, splits = said
     shape, lse_shape = checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries)
+    for name, t in (("q", q), ("k", k), ("v", v)):
+        check_for_tma(name, t)
     left, right, scale = chosen(causal, window, softcap, score, scale, q.shape[-1], splits)
     check_narrow(q, k, v, cu_k, pages, scales)
     if out is not None:
@@ -131,7 +131,7 @@ def decide(tensors, said, kept):
     if not splits and k.numel() and q.numel():
         lengths = Lengths(cu_q, cu_k, used, pages)
         options = options._replace(splits=best_splits(q, k, v, options, lengths, entry.multiprocessors(q)))
-    return Call(shape, lse_shape, options, aux, kept, q.dtype.itemsize == 1)
+    return Call(shape, lse_shape, options, aux, q.dtype.itemsize == 1)
 
 
 def check_for_tma(name, t):
@@ -143,16 +143,8 @@ def check_for_tma(name, t):
         )
 
 
-def checked(q, k, v, *others, **named):
-    """Refuse tensors that do not fit, as `fitting` does, or that TMA cannot reach; gives what it gives."""
-    shapes = fitting(q, k, v, *others, **named)
-    for name, t in (("q", q), ("k", k), ("v", v)):
-        check_for_tma(name, t)
-    return shapes
-
-
-def fitting(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
-    """Refuse tensors that do not fit, which may be fake ones; gives the shapes of O and of the logs of the sums."""
+def checked(q, k, v, sink, cu_q, cu_k, used, pages, most_queries):
+    """Refuse tensors that do not fit; gives the shapes of O and of the logs of the sums."""
     entry.check(WHAT, "q", q, dtypes=("bfloat16", "float16", "float8_e4m3fn"), rank=4 if cu_q is None else 3)
     entry.check(WHAT, "k", k, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
     entry.check(WHAT, "v", v, dtypes=(entry.type_name(q),), rank=4 if cu_k is None else 3, like=q)
@@ -236,8 +228,7 @@ def chosen(causal, window, softcap, score, scale, d, splits):
 
 def check_gradients(others, q, v):
     """Refuse options, `others`, of which there are no gradients."""
-    dims = q.shape[-1], v.shape[-1]
-    if any(x is not None for x in others) or dims not in DIMS or q.dtype.itemsize == 1:
+    if any(x is not None for x in others) or (q.shape[-1], v.shape[-1]) not in DIMS or q.dtype.itemsize == 1:
         raise CuteError(
             f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, of 16 bits, and d of q and "
             f"v one of {', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
@@ -246,27 +237,26 @@ def check_gradients(others, q, v):
 
 def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
-    shape, lse_shape = fitting(q, k, v, None, *ALL, None)
-    return q.new_empty(shape, dtype=getattr(entry.pytorch(), result_of(q))), new_logs(q, lse_shape)
+    shape, lse_shape = checked(q, k, v, None, None, None, None, None, None)
+    torch = entry.pytorch()
+    return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
 
 
 def planned(q, k, v, o, lse, causal, scale):
     """What computes O and the logs of such tensors."""
     said = (causal, (None, None), scale, None, None, None, 0)
-    return functools.partial(run, decided((q, k, v, None, *ALL, None, None, None, None), said))
+    return functools.partial(run, decided((q, k, v, *[None] * 9), said))
 
 
-def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=(None, None, None)):
+def run(call, q, k, v, o, lse, lengths=ALL, sink=None, aux=(), scales=NO_SCALES):
     """Compute O and the logs of the sums, whether there is anything to see or not."""
-    if not k.numel():
-        see_nothing(o, lse, sink)
+    if not k.numel():  # nobody sees a key
+        o.zero_()
+        lse.fill_(-math.inf)
+        if sink is not None:
+            lse.copy_(sink[:, None].expand(lse.shape))
     elif o.numel():
         call(q, k, v, o, lse, lengths, sink, aux, scales)
-
-
-def new_logs(q, shape):
-    """A tensor for the logs of the sums."""
-    return q.new_empty(shape, dtype=entry.pytorch().float32)
 
 
 def keep(ctx, inputs, output):
@@ -284,22 +274,6 @@ def gradients(ctx, do, _):
 OPERATOR = entry.Operator(
     "numba_cute::flash_attention", planned, results, count=2, backward=gradients, setup_context=keep
 )
-
-
-def watched(tensors):
-    """Whether autograd asks for the gradients of tensors, and whether torch.compile looks on."""
-    if not all(hasattr(t, "requires_grad") for t in tensors):
-        return False, False  # not torch's, which is refused
-    torch = entry.pytorch()
-    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors), torch.compiler.is_compiling()
-
-
-def see_nothing(o, lse, sink):
-    """Write the results of queries where there are no keys."""
-    o.zero_()
-    lse.fill_(-math.inf)
-    if sink is not None:
-        lse.copy_(sink[:, None].expand(lse.shape))
 
 
 def flash_attention(
@@ -323,8 +297,7 @@ def flash_attention(
     cu_seqlens_q: int32, (sequences + 1,): q is (rows, heads, d), and the rows of sequence i begin at cu_seqlens_q[i];
     max_seqlen_q is the most rows of one. cu_seqlens_k: the same of k and v. seqused_k: int32, (batch,), the keys that
     each sequence has. page_table: int32, (batch, pages of a sequence): k and v are (pages, keys of a page, KV heads,
-    d), and these the pages of each sequence. What lies in k and v behind a sequence's last key, as far as its last tile
-    reaches, must be finite.
+    d), and these the pages of each sequence. What lies in k and v behind a sequence's last key is not seen.
     return_lse: whether to give the logs of the sums of exponentials too, float32, (batch, heads, queries), or (heads,
     rows) of sequences. out: where to write the result. num_splits: CTAs that share the keys of some queries, so that
     few queries over many keys keep the whole GPU busy: 1 for none, up to 256; 0 chooses, by shapes and not by lengths.
@@ -333,20 +306,20 @@ def flash_attention(
 
     Raises CuteError for tensors of other types and shapes, and for options that exclude each other.
     """
-    lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
-    said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
+    left, right, factor = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
+    torch, lengths = entry.pytorch(), Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, page_table)
     scales = q_descale, k_descale, v_descale
-    differentiable, compiling = watched((q, k, v))
-    if differentiable or compiling:
-        left, right, width = chosen(causal, window, softcap, score, scale, q.shape[-1], num_splits)
-        others = (left, right or None, score, softcap, sink, *lengths, out, num_splits or None, *scales)
+    differentiable = torch.is_grad_enabled() and any(getattr(t, "requires_grad", False) for t in (q, k, v))
+    if differentiable or torch.compiler.is_compiling():
+        others = (left, right or None, softcap, score, sink, *lengths, out, num_splits or None, *scales)
         if differentiable:
             check_gradients(others, q, v)
         if all(x is None for x in others):
-            o, lse = OPERATOR(q, k, v, right == 0, width)
+            o, lse = OPERATOR(q, k, v, right == 0, factor)
             return (o, lse) if return_lse else o
+    said = (causal, window, scale, softcap, score, max_seqlen_q, num_splits)
     call = decided((q, k, v, sink, *lengths, out, *scales), said)
-    o = q.new_empty(call.shape, dtype=getattr(entry.pytorch(), result_of(q))) if out is None else out
-    lse = new_logs(q, call.lse_shape)
+    o = q.new_empty(call.shape, dtype=torch.bfloat16 if call.narrow else q.dtype) if out is None else out
+    lse = q.new_empty(call.lse_shape, dtype=torch.float32)
     run(call, q, k, v, o, lse, lengths, sink, aux, scales)
     return (o, lse) if return_lse else o

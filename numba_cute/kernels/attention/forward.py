@@ -21,7 +21,7 @@ from . import masks, output, softmax, split
 from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
-TURN = 1  # the first of the named barriers by which warpgroups take turns
+TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
 
 def make_kernel(form):
@@ -36,7 +36,7 @@ def make_kernel(form):
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout = layouts(form)
     bytes_each, step = dtype.width // 8, 256 // dtype.width
-    (grown, offset), result, p_order = form.room, form.result, order_of_p(form)
+    (grown, offset), result, narrow, p_order = form.room, form.result, form.narrow, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
@@ -341,6 +341,7 @@ def make_kernel(form):
 
             mine = pipeline.NamedBarrier(TURN + w, 256)
             next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
+            everybody = pipeline.NamedBarrier(CLEARED, 128 * groups)
             if cute.const_expr(turns):
                 if w == groups - 1:
                     next_one.arrive()  # the first warpgroup begins
@@ -379,6 +380,13 @@ def make_kernel(form):
                     softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
                     softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
                     rP.store(as_p.load().to(dtype))
+                    if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
+                        if end * tile_n > rows_k:  # there is something behind the last key
+                            stage_v = full_v.wait()
+                            beyond = max(0, rows_k - (end - 1) * tile_n)
+                            masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
+                            arch.fence_proxy("async.shared", space="cta")
+                            everybody.arrive_and_wait()
 
                     for i in range(1, end - begin):
                         n = end - 1 - i

@@ -59,12 +59,26 @@ class Lengths(NamedTuple):
 ALL = Lengths()
 NO_SCALES = None, None, None
 SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
-MOST_STAGES = 8
+MOST_STAGES = {16: 8, 8: 4}  # by the bits of an element
+
+HABITS: dict[tuple[int, bool], dict[str, Any]] = {
+    (64, False): {"turns": 2}, (64, True): {"turns": 2},
+    (128, False): {"keys": 160},
+    (256, False): {"turns": 2},
+}  # fmt: skip
+"""What was best on an H200, by the greater head dimension, and by whether a query's keys end on a side: `turns` and
+`cluster` of the form (0 and 1 for what is not here), and `keys`, the most of a tile (176, or 128)."""
 
 
 def smem_of(form):
     """Bytes of shared memory for the tiles of a form."""
     return sum(cute.cosize(x) for x in layouts(form)) * form.dtype.width // 8
+
+
+def habit_of(form):
+    """What of `HABITS` is for a form. That of 8 bits has more room, and takes turns alike."""
+    found = HABITS.get((max(form.d, form.dv), form.left or form.right), {})
+    return {"turns": 2 if max(form.d, form.dv) <= 64 else 0} if form.narrow else found
 
 
 def tile_of(form, few=False):
@@ -73,7 +87,7 @@ def tile_of(form, few=False):
     d, dv, page = form.d, form.dv, form.page
     tile_m = 64 if few else 192 if max(d, dv) <= 64 else 128
     registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
-    most = 128 if few or form.left or form.right or page else 192 if form.narrow else 176
+    most = 128 if few or form.left or form.right or page else 192 if form.narrow else habit_of(form).get("keys", 176)
     each, step = (20, 64) if form.narrow else (24, 16)
     fit = [
         n for n in range(step, most + 1, step)
@@ -94,22 +108,19 @@ def pack_of(queries, group, tile_m):
 
 
 def stages_of(form):
-    """How many blocks of keys, and of values, lie in shared memory where few queries read many: as many as fit, so that
-    more of them are on their way."""
-    return max(n for n in range(2, MOST_STAGES + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
+    """How many blocks of keys, and of values, lie in shared memory where few queries read many, or elements have 8
+    bits: as many as fit, so that more of them are on their way."""
+    most = MOST_STAGES[form.dtype.width]
+    return max(n for n in range(2, most + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
 
 
 def view(array, align=None):
-    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
-    if hasattr(array, "data_ptr"):
-        ptr = cute.make_ptr(element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align)
-        shape, stride = array.shape, array.stride()
-    else:
-        t = from_dlpack(array, assumed_align=align)
-        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
-    *outer, last = stride
+    """A tensor over an array, whose extents are known at run time."""
+    t = from_dlpack(array, assumed_align=align)
+    shape, (*outer, last) = t.layout.shape, t.layout.stride
     assert last == 1 or array.shape[-1] == 1
-    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
+    stride = *map(cute.Int64, outer), 1
+    return cute.make_tensor(t.iterator, cute.make_layout(tuple(map(cute.Int32, shape)), stride=stride))
 
 
 def rows_first(array, columns_first=False):
@@ -131,10 +142,11 @@ def along_keys(turned):
     return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[2, 3, 1, 0]))
 
 
-def turning(v, turned):
-    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block."""
+def turning(v, turned, used=None):
+    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block. used:
+    the keys of each sequence, or None for all; behind them stands 0."""
     batch, keys, heads, dv = v.shape
-    args = rows_first(v), along_keys(turned), cute.Int32(keys)
+    args = rows_first(v), along_keys(turned), None if used is None else view(used), cute.Int32(keys)
     return values.make_turn(dv), args, (values.blocks(v), heads, batch), values.THREADS
 
 
@@ -148,30 +160,28 @@ def packed(tensor, group):
 
 
 def form_of(q, k, v, queries, lengths, options):
-    """The kernel's form for arrays, and `Options`. queries: of the longest sequence.
-
-    Measured on an H200: with a head dimension of 64 it is best if warpgroups take turns in Q K^T, with larger ones if
-    they take none; and where all queries see all keys, two CTAs of a head dimension of 128 share keys and values.
-    """
+    """The kernel's form for arrays, and `Options`. queries: of the longest sequence."""
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, options.left is not None, options.right is not None,
-        turns=(2 if max(d, dv) <= 64 else 0) if options.turns is None else options.turns,
         page=k.shape[1] if lengths.pages is not None else 0, score=options.score, stages=options.stages or 2,
     )  # fmt: skip
+    habit = habit_of(form)
+    turns = habit.get("turns", 0) if options.turns is None else options.turns
     small = pack_of(queries, form.group, 64) if options.pack is None else options.pack
     few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
     tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=0 if few else form.turns)
-    alike = all(x is None for x in lengths) and not form.left and not form.right and max(d, dv) == 128
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=0 if few else turns)
+    alike = all(x is None for x in lengths) and not form.left and not form.right
     share = alike and not few and not options.splits and math.ceil(queries * pack / tile_m) % 2 == 0
-    cluster = (2 if share else 1) if options.cluster is None else options.cluster
+    cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
     draws = cluster == 1 if options.draws is None else options.draws
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
     form = form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
-    return form._replace(stages=stages_of(form)) if few and options.stages is None else form
+    deep = (few or form.narrow) and options.stages is None
+    return form._replace(stages=stages_of(form)) if deep else form
 
 
 def copies(form, q, k, v, turned):
