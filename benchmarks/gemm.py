@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GEMM examples against cuBLAS and Triton on one GPU, interleaved in one process, in two regimes.
+"""The GEMMs against cuBLAS and Triton on one GPU, interleaved in one process, in two regimes.
 
 burst: a second of rest, 3 launches to warm up, 10 timed. sustained: the GPU is kept busy for seconds first, and then
 the contenders take turns of a quarter of a second without a pause; power limits the clock. Each round rotates the
-order; what counts is the median of the per-round ratios to cuBLAS (docs/testing.md).
+order; what counts is the median of the per-round ratios to cuBLAS (docs/testing.md). "ours" is a launch prepared once,
+"matmul" the call of `numba_cute.kernels.matmul`, with what it takes of the host, which is also timed alone: of calls
+whose operand lies elsewhere each time.
 
-    python -m benchmarks gemm                                   bf16 and f16 at 4096 and 8192: about three minutes
+    python -m benchmarks gemm                                   the table of docs/kernels.md: about two minutes
     python -m benchmarks gemm --sizes 4096 256x512x16384 --dtypes bf16 e4m3 --rounds 7 --regimes sustained
     python -m benchmarks gemm --sizes 8192 --dtypes bf16 --majors mnn --contenders
     python -m benchmarks gemm --sizes 8192 --dtypes s8*bf16 --contenders          weights A in 8 bits, B in bf16
     python -m benchmarks gemm --sizes 8192 --example ampere_gemm --contenders
-    python -m benchmarks gemm --dtypes bf16 --epilogues bias_gelu residual amax --contenders      beside torch's kernels
+    python -m benchmarks gemm --dtypes bf16 --sizes 8192 --epilogues amax --contenders      beside torch's kernels
 """
 
 import argparse
@@ -40,6 +42,13 @@ EPILOGUES = ("bias_gelu", "residual", "amax", "bias_gelu_residual")
 L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
 
 
+PROBLEMS = [((n, n, n), "bf16") for n in (2048, 3072, 4096, 8192)]
+PROBLEMS += [((64, 4096, 4096), "bf16"), ((128, 8192, 8192), "bf16"), ((512, 4096, 4096), "bf16")]
+PROBLEMS += [((256, 512, 16384), "bf16"), ((4096,) * 3, "e4m3"), ((8192,) * 3, "e4m3")]
+FUSED = ((4096,) * 3, "bf16")  # with epilogues too
+CALLS = 2000  # of the host's time
+
+
 # ---------------------------------------------------------------- contenders: make(a, b, c) gives a launch
 
 
@@ -50,6 +59,14 @@ def maker(example, dtype):
     if example == "ampere_gemm":
         return lambda a, b, c: ampere_gemm.launcher(a, b, c, dtype)
     return lambda a, b, c: hopper_gemm.launcher(a, b, c, gemm_host.DTYPES[dtype])
+
+
+def called(a, b, c):
+    """A call of the entry, as a launch."""
+    from numba_cute.kernels.gemm import matmul
+
+    turned = b.mT
+    return lambda: matmul(a, turned, out=c)
 
 
 def triton_maker(a, b, c, example):
@@ -157,7 +174,7 @@ def errors(makers, shape, dtype, majors):
     return found
 
 
-def benchmark(shape, dtype, options):
+def benchmark(shape, dtype, options, epilogues):
     one = arrays(shape, dtype, options.majors)
     sets = max(2, math.ceil(L2_TIMES_TWO / sum(x.nbytes for x in one)))
     buffers = [one] + [arrays(shape, dtype, options.majors) for _ in range(sets - 1)]
@@ -168,10 +185,12 @@ def benchmark(shape, dtype, options):
     compile_seconds = time.perf_counter() - start
     makers = {"ours": make, "cublas": gemm_host.cublas}
     ampere = options.example == "ampere_gemm"
+    if "matmul" in options.contenders and options.example == "hopper_gemm" and "*" not in dtype:
+        makers["matmul"] = called
     if "triton" in options.contenders and options.majors == "kkn" and (ampere or dtype in ("bf16", "f16")):
         makers["triton"] = triton_maker(*one, options.example)
     plain = dict(makers)  # those whose results are compared
-    for name in options.epilogues:
+    for name in epilogues:
         makers |= fused(name)
     contenders = {name: [make(*buffer) for buffer in buffers] for name, make in makers.items()}
     m, n, k = shape
@@ -190,8 +209,41 @@ def figures(results):
             for name, c in regime["contenders"].items():
                 what = "{dtype} {majors} {m} x {n} x {k}".format(**r)
                 out[f"{what}, {regime['regime']}: {name}"] = Figure(
-                    c["tflops_median"], "TFLOP/s", True, (min(c["tflops"]), max(c["tflops"])), name != "ours"
+                    c["tflops_median"], "TFLOP/s", True, (min(c["tflops"]), max(c["tflops"])), not is_ours(name)
                 )
+    return out
+
+
+def is_ours(name):
+    """Whether a contender is of this library."""
+    return name.split(",")[0] in ("ours", "matmul")
+
+
+def host_times(n=256):
+    """Microseconds of the host for a call, whose first operand lies elsewhere each time, and its result too."""
+    from numba_cute.kernels.gemm import bias, gelu, matmul
+
+    xs = [random((n, n), gemm_host.DTYPES["bf16"], False) for _ in range(CALLS)]
+    w, v, kept = random((n, n), gemm_host.DTYPES["bf16"], False).mT, torch.randn(n, device="cuda").bfloat16(), []
+    f = torch.nn.functional
+    calls = {
+        "matmul": lambda x: matmul(x, w),
+        "torch.matmul": lambda x: torch.matmul(x, w),
+        "matmul, bias and GELU": lambda x: matmul(x, w, epilogue=bias(v) | gelu()),
+        "torch, bias and GELU": lambda x: f.gelu(f.linear(x, w.mT, v), approximate="tanh"),
+    }
+    out = {}
+    for name, call in calls.items():
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            kept.extend(call(x) for x in xs)
+            times.append((time.perf_counter() - start) / CALLS * 1e6)
+            torch.cuda.synchronize()
+            kept.clear()
+        out[f"host: {name}"] = Figure(
+            statistics.median(times[1:]), "us", False, (min(times[1:]), max(times[1:])), not is_ours(name)
+        )
     return out
 
 
@@ -204,28 +256,33 @@ def size(text):
 
 
 def arguments(parser):
-    parser.add_argument("--sizes", type=size, nargs="+", default=[(4096,) * 3, (8192,) * 3], help="M = N = K, or MxNxK")
-    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f16"], help="bf16, s8*bf16, ...")
+    parser.add_argument("--sizes", type=size, nargs="+", help="M = N = K, or MxNxK; by default those of the table")
+    parser.add_argument("--dtypes", nargs="+", default=["bf16"], help="of `sizes`: bf16, s8*bf16, ...")
     parser.add_argument("--majors", default="kkn", help="the modes along which A, B and C are contiguous")
     parser.add_argument("--example", choices=("hopper_gemm", "ampere_gemm"), default="hopper_gemm")
-    parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["burst", "sustained"])
-    parser.add_argument("--contenders", nargs="*", choices=("triton",), default=["triton"], help="besides cuBLAS")
-    parser.add_argument("--epilogues", nargs="*", default=[], choices=EPILOGUES, help="fused, beside torch's kernels")
+    parser.add_argument("--regimes", nargs="+", choices=("burst", "sustained"), default=["sustained"])
+    parser.add_argument(
+        "--contenders", nargs="*", choices=("triton", "matmul"), default=["triton", "matmul"], help="besides cuBLAS"
+    )
+    parser.add_argument(
+        "--epilogues", nargs="*", choices=EPILOGUES, default=("bias_gelu", "residual"), help="beside torch's kernels"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turn", type=float, default=0.25, help="seconds of a turn")
     parser.add_argument("--warm", type=float, default=3.0, help="least seconds of the warm-up")
 
 
 def run(options):
-    results = []
-    for shape in options.sizes:
-        for dtype in options.dtypes:
-            results.append(benchmark(shape, dtype, options))
-            torch.cuda.empty_cache()
-    return Result(figures(results), {"results": results})
+    results, own = [], options.sizes and [(shape, dtype) for shape in options.sizes for dtype in options.dtypes]
+    for shape, dtype in own or PROBLEMS:
+        epilogues = options.epilogues if own or (shape, dtype) == FUSED else ()
+        results.append(benchmark(shape, dtype, options, epilogues))
+        torch.cuda.empty_cache()
+    host = host_times() if "matmul" in options.contenders else {}
+    return Result({**figures(results), **host}, {"results": results})
 
 
-ENTRY = Entry("gemm", "the GEMM examples against cuBLAS and Triton", run, arguments, gpu=True)
+ENTRY = Entry("gemm", "the GEMMs against cuBLAS and Triton", run, arguments, gpu=True)
 
 if __name__ == "__main__":
     harness.main(ENTRY, __doc__)

@@ -19,15 +19,14 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
-from benchmarks import harness  # noqa: E402
-from benchmarks.harness import Entry, Figure, Result  # noqa: E402
+from benchmarks import contests, harness  # noqa: E402
+from benchmarks.contests import contest  # noqa: E402
+from benchmarks.harness import Entry, Result  # noqa: E402
 from numba_cute.kernels.gemm import grouped  # noqa: E402
-from numba_cute.testing import Pace, compare  # noqa: E402
 
 import gemm_host  # noqa: E402
 import hopper_gemm  # noqa: E402
 
-L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
 CASES = ["8x1024x4096x4096", "8x~1024x4096x4096", "1x8192x8192x8192", "64x128x2048x2048"]
 
 
@@ -88,36 +87,22 @@ def run(options):
     for text in options.cases:
         what = groups, rows, n, k, _ = case(text)
         for kind in options.kinds:
-            one = tensors(what, kind, 0)
-            count = max(2, math.ceil(L2_TIMES_TWO / sum(x.nbytes for x in one)))
-            sets = [one] + [tensors(what, kind, i) for i in range(1, count)]
-            found = compare(
-                contenders(sets, kind, options.cuts), baseline="dense", rounds=options.rounds, keep_going=True,
-                pace=Pace(turn=options.turn, least=options.warm, most=2 * options.warm),
+            found = contest(
+                lambda i, what=what, kind=kind: tensors(what, kind, i), lambda one: sum(x.nbytes for x in one),
+                lambda sets, kind=kind: contenders(sets, kind, options.cuts), "dense", options,
             )  # fmt: skip
             print(text, kind, {x: round(found.speed(x)[0], 3) for x in found.timings}, found.failed or "", flush=True)
             for x, t in found.timings.items():
                 rate = [2 * groups * rows * n * k / us * 1e-6 for us in t.samples]
-                peer = x in ("dense", "torch")
-                figures[f"{text} {kind}: {x}"] = Figure(
-                    float(np.median(rate)), "TFLOP/s", True, (min(rate), max(rate)), peer
-                )
+                figures[f"{text} {kind}: {x}"] = contests.figure(rate, "TFLOP/s", True, x in ("dense", "torch"))
             details.append({"case": text, "kind": kind, "found": found.as_dict()})
-            del one, sets
-            torch.cuda.empty_cache()
     return Result(figures, {"results": details})
 
 
 def arguments(parser):
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--kinds", nargs="+", choices=("bf16", "f16", "e4m3", "scaled"), default=["bf16", "scaled"])
-    parser.add_argument(
-        "--cuts", nargs="*", default=[], help="others to compare: columns,CTAs along M,along N as 256,2,1",
-        type=lambda text: tuple(int(x) for x in text.split(",")),
-    )  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--turn", type=float, default=0.25, help="seconds of each turn")
-    parser.add_argument("--warm", type=float, default=3.0, help="seconds before")
+    contests.arguments(parser, "columns,CTAs along M,along N as 256,2,1")
 
 
 ENTRY = Entry("gemm_grouped", "grouped and block-scaled GEMMs against dense ones", run, arguments, gpu=True)

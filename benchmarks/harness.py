@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-SHARED = ("__init__", "__main__", "harness", "plots")
+SHARED = ("__init__", "__main__", "contests", "harness", "plots")
 NOISE = 0.03  # of a figure whose spread nobody knows
 
 

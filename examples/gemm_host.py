@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda
 
 import numba_cute as cute
-from numba_cute.kernels.gemm.arrays import contiguous as contiguous_mode, operand  # noqa: F401 (for the examples)
+from numba_cute.kernels.gemm.operands import contiguous as contiguous_mode, operand  # noqa: F401 (for the examples)
 from numba_cute.kernels.gemm.plan import RESULTS, cover  # noqa: F401
 
 try:

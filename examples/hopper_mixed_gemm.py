@@ -17,6 +17,7 @@ from numba import cuda
 
 import numba_cute as cute
 from numba_cute import arch, pipeline, utils
+from numba_cute.kernels.gemm.output import Stores, of_warpgroup, partition
 from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.runtime import from_dlpack
 
@@ -70,12 +71,8 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
 
     gA = cute.local_tile(mA, (TILE_M, TILE_K), (None, None))
     gB = cute.local_tile(mB, (TILE_N, TILE_K), (None, None))
-    tAsA, tAgA = cpasync.tma_partition(
-        tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
-    )
-    tBsB, tBgB = cpasync.tma_partition(
-        tma_b, rank, cute.make_layout(CLUSTER_M), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
-    )
+    tAsA, tAgA = partition(tma_a, sA, gA)
+    tBsB, tBgB = partition(tma_b, sB, gB, rank, CLUSTER_M)
     k_tiles = tAgA.shape[2]
 
     if warp_idx < 4:
@@ -104,21 +101,11 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
         wide = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, TILE_N)))
 
-        to_smem = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
-        to_smem = cute.make_tiled_copy_S(to_smem, cute.make_tiled_copy_C_atom(to_smem, tiled_mma))
-        tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * STORE_N // 128, STORES)))
+        store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
+        sums = cute.make_tensor(acc.iterator, cute.make_layout((64 * STORE_N // 128, STORES)))
         gC = cute.local_tile(mC, (64, STORE_N), (None, None))
-        sC_group = cute.local_tile(sC, (64, STORE_N), (group, 0))
-        tCsC, tCgC = cpasync.tma_partition(
-            tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-        )
-        stores = pipeline.PipelineTmaStore.create(
-            num_stages=STORE_STAGES, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
-        )
-        together = pipeline.NamedBarrier(1 + group, 128)
-        stores_issuer = warp_idx % 4 == 0
+        tCsC, tCgC = partition(tma_c, of_warpgroup(sC, group), gC)
+        stores = Stores.create(store, tiled_mma, sC, cute.Int32(tidx - 128), group, warp_idx % 4 == 0)
 
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
@@ -143,19 +130,12 @@ def gemm(a_dtype, dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, a_layout, b
                 wide.store(next_wide.load())
 
             for piece in cute.range_constexpr(STORES):
-                tRS_rC.store(pieces[None, piece].load().to(dtype))
-                if stores_issuer:
-                    stores.producer_acquire()  # the buffer has been read by the store before the last
-                together.arrive_and_wait()
-                cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % STORE_STAGES])
-                arch.fence_proxy("async.shared", space="cta")
-                together.arrive_and_wait()
-                if stores_issuer:
-                    cute.copy(tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, 2 * m + group, STORES * n + piece])
-                    stores.producer_commit()
+                slot = piece % STORE_STAGES
+                there = tCgC[None, 2 * m + group, STORES * n + piece]
+                stores.put(sums[None, piece].load(), slot, tma_c, tCsC[None, slot], there)
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
-        stores.producer_tail()
+        stores.tail()
 
 
 def arguments(a, b, c, most_clusters):

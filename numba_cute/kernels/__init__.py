@@ -13,6 +13,12 @@ from ..seam import facade as _facade, names as _names
 _FOUND_IN: dict[str, str] = {
     "attention_backward": "attention.gradients",
     "blockscaled_gemm": "gemm.blockscaled",
+    "conv1d": "conv.entry",
+    "conv2d": "conv.entry",
+    "conv3d": "conv.entry",
+    "conv_transpose1d": "conv.entry",
+    "conv_transpose2d": "conv.entry",
+    "conv_transpose3d": "conv.entry",
     "cross_entropy": "rows.softmax",
     "flash_attention": "attention.entry",
     "grouped_gemm": "gemm.grouped",
@@ -24,6 +30,7 @@ _FOUND_IN: dict[str, str] = {
     "rmsnorm": "rows.norm",
     "rotary": "rows.rotary",
     "softmax": "rows.softmax",
+    "topk": "rows.topk",
     "transpose": "moves.permute",
 }
 __all__ = sorted(_FOUND_IN)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -27,12 +27,23 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numba_cute as cute
 from numba_cute.seam import CuteError
 
-__all__ = ["FLOATS", "Operator", "Planned", "Work", "check", "described", "element_type", "multiprocessors", "pytorch"]
+__all__ = [
+    "FLOATS",
+    "Operator",
+    "Planned",
+    "Work",
+    "check",
+    "described",
+    "element_type",
+    "kinds",
+    "multiprocessors",
+    "pytorch",
+]
 
 FLOATS = ("bfloat16", "float16", "float32")
 """The element types that most kernels take, by the names that NumPy and torch share."""
@@ -107,21 +118,24 @@ def check(
     """
     if x is None and optional:
         return
-    said = f"{what}: {name} is {described(x)}"
+
+    def refuse(rule: str) -> NoReturn:
+        raise CuteError(f"{what}: {name} is {described(x)}{rule}")
+
     if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-        raise CuteError(f"{said}; give a tensor of torch's on the GPU{' or None' if optional else ''}")
+        refuse(f"; give a tensor of torch's on the GPU{' or None' if optional else ''}")
     if dtypes and type_name(x) not in dtypes:
-        raise CuteError(f"{said}; its elements must be {_either(dtypes)}: convert it with {name}.to(…)")
+        refuse(f"; its elements must be {_either(dtypes)}: convert it with {name}.to(…)")
     if rank is not None and len(x.shape) != rank or len(x.shape) < least_rank:
         modes = f"{rank} modes" if rank is not None else f"{least_rank} modes or more"
-        raise CuteError(f"{said}; it must have {modes}: reshape it")
+        refuse(f"; it must have {modes}: reshape it")
     if shape is not None and not _fits(tuple(x.shape), shape):
         extents = ", ".join("any" if n is None else str(n) for n in shape)
-        raise CuteError(f"{said}; its shape must be ({extents}{',' if len(shape) == 1 else ''})")
+        refuse(f"; its shape must be ({extents}{',' if len(shape) == 1 else ''})")
     if last and len(x.shape) and x.shape[-1] > 1 and strides(x)[-1] != 1:
-        raise CuteError(f"{said}; its last mode must be contiguous: give {name}.contiguous()")
+        refuse(f"; its last mode must be contiguous: give {name}.contiguous()")
     if like is not None and getattr(x, "device", None) != getattr(like, "device", None):
-        raise CuteError(f"{said}, and the first argument is on {like.device}: give {name}.to({str(like.device)!r})")
+        refuse(f", and the first argument is on {like.device}: give {name}.to({str(like.device)!r})")
 
 
 def _fits(shape: tuple[int, ...], want: Sequence[int | None]) -> bool:
@@ -184,6 +198,13 @@ class Work:
         return cute.compile(self.kernel, (*arrays, *self.static), arch=arch)
 
 
+def kinds(tensors: Sequence[Any]) -> list[Any]:
+    """Give what plans may read of tensors, or None of none: types, shapes, strides, devices and alignment."""
+    return [
+        None if t is None else (t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15 == 0) for t in tensors
+    ]  # fmt: skip
+
+
 class Planned:
     """A function of tensors that launches what was planned for their types, shapes, strides, devices and alignment.
 
@@ -197,8 +218,7 @@ class Planned:
 
     def __call__(self, tensors: Sequence[Any], static: tuple[Any, ...] = ()) -> None:
         """Launch on `tensors`; `static` are the plan's other arguments, which hash."""
-        key = (static, *[None if t is None else (
-            t.dtype, t.shape, t.stride(), t.device, t.data_ptr() & 15 == 0) for t in tensors])  # fmt: skip
+        key = (static, *kinds(tensors))
         launch = self.known.get(key)
         if launch is None:
             made = self.plan(*tensors, *static)

@@ -62,3 +62,21 @@ def make_layout_like(input: Domain) -> Layout:
 
 def _refill(profile: IntTuple, leaves: Any) -> IntTuple:
     return tuple(_refill(p, leaves) for p in profile) if isinstance(profile, tuple) else next(leaves)
+
+
+@pure
+def each_held_once(lay: Layout) -> Layout:
+    """Make the layout of registers for what the layout `lay` holds once: its shape, column-major, with stride 0 where
+    it has it."""
+    held = 1
+
+    def stride(shape: Any, given: Any) -> Any:
+        nonlocal held
+        if isinstance(shape, tuple):
+            return tuple(stride(s, d) for s, d in zip(shape, given))
+        if type(given) is int and given == 0:
+            return 0
+        at, held = held, held * shape
+        return at
+
+    return Layout(lay.shape, stride(lay.shape, lay.stride))

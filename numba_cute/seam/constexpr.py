@@ -13,8 +13,13 @@ from .error import CuteError
 from .held import as_argument, held, python_of
 from .shown import shown
 
+if TYPE_CHECKING:
+    Known = Any  # a parameter that is marked Constexpr has what its value has, and is computed with
+else:
+    Known = object
 
-class Constexpr:
+
+class Constexpr(Known):  # type: ignore[misc]
     """A parameter or argument of a kernel that is known when the kernel is compiled: each value compiles anew.
 
     `n: cute.Constexpr` or `n: cute.Constexpr[int]` marks a kernel's parameter: whatever a launch gives for it is
@@ -32,10 +37,6 @@ class Constexpr:
 
     def __class_getitem__(cls, kind: Any) -> Any:
         return cls
-
-    if TYPE_CHECKING:  # a parameter that is marked so has what its value has
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def __repr__(self) -> str:
         return f"Constexpr({shown(self.value)})"

@@ -486,15 +486,15 @@ class Arguments:
         handle = self._handles.get(record)
         if handle is not None:
             return handle
-        held = self.memory.find(record.address)
-        if record.address < self._begins.get(record, record.address):
-            pass  # a map may begin before its array: where each box lies is checked as it is copied
-        elif held is None:
-            self.memory.add(record.address, record.extent_bytes, name, record)
-        elif record.address + record.extent_bytes > held.end:
-            raise OutOfBoundsError(
-                f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
-                f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
-            )
+        # A map may begin before its array: then where each box lies is checked as it is copied.
+        if record.address >= self._begins.get(record, record.address):
+            held = self.memory.find(record.address)
+            if held is None:
+                self.memory.add(record.address, record.extent_bytes, name, record)
+            elif record.address + record.extent_bytes > held.end:
+                raise OutOfBoundsError(
+                    f"{name}: its tensor map (dims {record.dims}, strides {record.strides_bytes} bytes) reaches "
+                    f"{record.address + record.extent_bytes - held.end} bytes beyond the end of {held.label}"
+                )
         handle = self._handles[record] = self.maps.add(record, name)
         return handle

@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..seam import CuteError
+from ..seam.dltensor import DLTensor
 
 
 @dataclass(frozen=True)
@@ -98,23 +99,6 @@ def _in_elements(dtype: DType, address: int, shape: Any, strides: Any, owner: An
     return ArrayInfo(dtype, int(address), tuple(map(int, shape)), tuple(int(d) // dtype.bytes for d in strides), owner)
 
 
-class _DLTensor(ctypes.Structure):
-    """dlpack.h, DLTensor, at the start of a DLManagedTensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
 class _Versioned(ctypes.Structure):
     """dlpack.h, DLManagedTensorVersioned."""
 
@@ -124,7 +108,7 @@ class _Versioned(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _DLTensor),
+        ("tensor", DLTensor),
     ]
 
 
@@ -183,7 +167,7 @@ def _opened(capsule: Any) -> tuple[Any, bool]:
     if name == b"dltensor_versioned":
         held = ctypes.cast(at, ctypes.POINTER(_Versioned)).contents
         return held.tensor, bool(held.flags & _READ_ONLY)
-    return ctypes.cast(at, ctypes.POINTER(_DLTensor)).contents, False
+    return ctypes.cast(at, ctypes.POINTER(DLTensor)).contents, False
 
 
 def on_host(owner: Any) -> bool:

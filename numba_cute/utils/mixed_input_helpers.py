@@ -16,7 +16,7 @@ from ..atoms.copy_atom import CopyAtom, TiledCopy, make_copy_atom, make_tiled_co
 from ..atoms.mma_atom import TiledMma
 from ..dtypes import BFloat16, DType, Int4, Int8, Uint32
 from ..layout import ComposedLayout, Layout, make_layout
-from ..layout.pure import pure
+from ..layout.ordered import each_held_once
 from ..nvgpu import CopyUniversalOp, cpasync, tcgen05
 from ..nvgpu.common import CtaGroup
 from ..nvgpu.tcgen05 import OperandMajorMode, OperandSource
@@ -181,23 +181,6 @@ def scale_tma_partition(
     return filter_zeros(to), filter_zeros(source)
 
 
-@pure
-def _one_for_each(lay: Layout) -> Layout:
-    """Registers for what a layout holds once: its shape, with stride 0 where it has it."""
-    held = 1
-
-    def stride(shape: Any, given: Any) -> Any:
-        nonlocal held
-        if isinstance(shape, tuple):
-            return tuple(stride(s, d) for s, d in zip(shape, given))
-        if type(given) is int and given == 0:
-            return 0
-        at, held = held, held * shape
-        return at
-
-    return Layout(lay.shape, stride(lay.shape, lay.stride))
-
-
 @traced
 def scale_partition(
     src_copy_a: TiledCopy,
@@ -214,7 +197,7 @@ def scale_partition(
     mine = src_copy_a.get_slice(transform_local_tidx)
     part = mine.partition_S(tCsS)
     one = part[(*(None,) * (layout.rank(part.layout) - 1), 0)]
-    whole = _one_for_each(one.layout)
+    whole = each_held_once(one.layout)
     held = make_rmem_tensor(layout.filter_zeros(whole), mma_dtype)
     return mine, part, held, Tensor(held.iterator, whole)
 

@@ -13,7 +13,7 @@ from ..atoms.op import OPERAND_MODES, Field
 from ..dtypes import DType
 from ..isa.facts.fragment_layouts import mma_sync_scales
 from ..layout import Layout
-from ..layout.pure import pure
+from ..layout.ordered import each_held_once
 from ..nvgpu import CopyUniversalOp, warp
 from ..seam import CuteError, traced
 from ..tensor.tensor import Tensor, make_rmem_tensor, slice_tensor
@@ -85,24 +85,7 @@ def _fragment(operand: str, what: str, factors: Any, thr_mma: Any, tidx: Any) ->
     coord = mma.thr_layout_vmnk.get_flat_coord(tidx)
     rest = (None,) * layout.rank(layout.shape(parts.layout)[1][1])
     mine = slice_tensor(parts, ((coord[0], (coord[x + 1], coord[y + 1])), (None, rest)))
-    return make_rmem_tensor(_compact(mine.layout), mma.op.sf_type)  # type: ignore[attr-defined]
-
-
-@pure
-def _compact(lay: Layout) -> Layout:
-    """One register for each factor: the layout's shape, with stride 0 where it has it."""
-    held = 1
-
-    def stride(shape: Any, given: Any) -> Any:
-        nonlocal held
-        if isinstance(shape, tuple):
-            return tuple(stride(s, d) for s, d in zip(shape, given))
-        if type(given) is int and given == 0:
-            return 0
-        at, held = held, held * shape
-        return at
-
-    return Layout(lay.shape, stride(lay.shape, lay.stride))
+    return make_rmem_tensor(each_held_once(mine.layout), mma.op.sf_type)  # type: ignore[attr-defined]
 
 
 @traced

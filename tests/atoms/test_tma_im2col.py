@@ -5,7 +5,7 @@ dilation; and stores pixels."""
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import pytest
@@ -153,6 +153,17 @@ def test_tiles_are_those_of_the_im2col_matrix(run, conv, swizzle):
     run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
 
 
+def test_a_tap_has_whole_tiles_of_channels_and_zeros_behind_its_own(run):
+    conv = Conv((1, 5, 3, 24), (2, 2), ((1, 1), (1, 1)), (1, 1), (1, 1))
+    x = aligned(conv.image, np.float16)
+    padded = Conv((*conv.image[:-1], 32), *astuple(conv)[1:])
+    want = images(tiles_of(padded.matrix(np.pad(x, [(0, 0)] * 3 + [(0, 8)])), conv.tile), "none")
+    seen, lay = np.zeros_like(want), smem_layout(conv.tile, "none")
+    args = [*atom_and_tensor(x, conv, lay), lambda place: shown(place, seen), cute.Float16, lay.outer, lay.outer]
+    check = lambda: np.testing.assert_array_equal(seen, want)  # noqa: E731
+    run(columns, len(want), 32, args, outputs=[seen], check=check, arch="sm_90")
+
+
 def test_images_of_run_time_extents_need_no_new_kernel(run):
     conv = Conv((2, 5, 3, 16), (3, 3), ((1, 1), (1, 1)), (1, 1), (1, 1))
     x = aligned(conv.image, np.float16)
@@ -266,7 +277,7 @@ def test_operand_a_of_a_convolution_is_made_from_the_filter():
     "change, words",
     [
         (dict(image=(1, 2, 2, 16), taps=(3, 3)), "leave no pixel of dims"),
-        (dict(tile=(32, 24)), "the tile has 24 channels, which do not divide the 16"),
+        (dict(tile=(32, 264)), "im2col channels is 264; it must be in 1 to 256"),
     ],
     ids=["too_small", "channels"],
 )

@@ -120,9 +120,7 @@ class Exporter:
     def __init__(self, data, shape, strides, device=(2, 0), dtype=(2, 32, 1)):
         self.shape = (ctypes.c_int64 * len(shape))(*shape)
         self.strides = (ctypes.c_int64 * len(shape))(*strides)
-        self.view = arrays.DLTensor(
-            data, *device, len(shape), *dtype, ctypes.addressof(self.shape), ctypes.addressof(self.strides), 0
-        )
+        self.view = arrays.DLTensor(data, *device, len(shape), *dtype, self.shape, self.strides, 0)
 
 
 STREAM = [0x77]

@@ -19,6 +19,7 @@ from numba_cute.compiler.host.native import plans, sites, words
 from numba_cute.compiler.host.native.language import Code, Foreign, python_api
 from numba_cute.seam import recording
 from numba_cute.seam.constexpr import Constexpr
+from numba_cute.seam.held import as_argument
 
 from .noting import Exporter, array_type, kernel_of, launches, packed, planned, tensor_at
 
@@ -310,3 +311,22 @@ def test_the_language_of_words_is_pythons():
         for b in range(-3, 6):
             assert run(a, b) == int(_words_of_its_own(a, b)), (a, b)
     assert words.STEP_SIZE == 8 * words.STEP_WORDS
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_objects_of_the_users_are_held_anew_by_a_plan(launches, static):
+    class Setting:
+        def __init__(self, n):
+            self.n = n
+
+    def as_launched(obj):
+        return Constexpr(as_argument(obj)) if static else as_argument(obj)
+
+    setting = Setting(3)
+    site = planned(launches, (setting, 7), (as_launched(setting), 7))
+    assert struct.unpack_from("<q", packed(launches, site, setting, 5)[-1])[0] == 5
+    assert struct.unpack_from("<q", packed(launches, site, Setting(3), 6)[-1])[0] == 6
+    setting.n = 4
+    launches.seen.clear()
+    site.call(setting, 5)  # another kernel
+    assert len(site.slow.calls) == 1 and not launches.seen

@@ -14,6 +14,7 @@ from numba_cute import runtime
 from numba_cute.compiler.host.native import moulds
 from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
+from numba_cute.seam import static
 
 from .casts import TILE, Array, Noting, atom_of, casts, fields, maps, python_only
 from .noting import launches, packed, planned
@@ -24,6 +25,15 @@ __all__ = ["casts", "launches", "maps"]
 class Pair(NamedTuple):
     first: object
     second: object
+
+
+@static
+class Several:
+    """An object of the user's, of several arrays."""
+
+    tensor: object
+    pair: tuple
+    count: object
 
 
 @cuda.jit
@@ -84,6 +94,23 @@ def test_launches_pack_what_a_function_made_of_several_arrays(casts, launches, m
         records = [v[:8] for v in values if v[8:20] == b"m" * 12]
         assert [int.from_bytes(r, "little") for r in records] == [other, at]
     assert len(maps.encoded) == encoded
+
+
+def test_launches_pack_objects_that_hold_several_arrays(casts, launches, monkeypatch):
+    """As an epilogue of a GEMM: what a launch packed of one is packed of the next in machine code."""
+
+    @runtime.remembered
+    def made(a, b):
+        x, y = from_dlpack(a, assumed_align=16).mark_layout_dynamic(), from_dlpack(b)
+        return Several(x, ((y.iterator + 8, 3), x), cute.Int32(7)), y
+
+    site = planned(launches, made(Array(0x10000), Array(0x20000)))
+    packed(launches, site, *made(Array(0x30000), Array(0x40000)))
+    monkeypatch.setattr(moulds, "learn", None)
+    for at, other in ((0x50000, 0x60000), (0x60000, 0x50000), (0x70000, 0x70000)):
+        values = packed(launches, site, *made(Array(at), Array(other)))
+        words = [struct.unpack_from("<q", v)[0] for v in values if len(v) >= 8]
+        assert sorted(w for w in words if w > 0xFFFF) == sorted([at, at, other, other + 32]), "8 elements are 32 bytes"
 
 
 def test_a_function_of_arrays_that_gives_what_is_not_known_runs_each_time(casts):

@@ -280,7 +280,8 @@ def test_wrong_tx_count_is_reported_with_the_bytes(tmp_path, wrong, says):
 
 
 def test_missing_proxy_fence_is_named(tmp_path):
-    kernel = broken(tmp_path, ('arch.fence_proxy("async.shared", space="cta")', "pass"))
+    no_fence = "cute.copy(own.copy, own.held, own.shared[None, None, None, piece % slots])"
+    kernel = broken(tmp_path, ("own.put(piece % slots)", no_fence))
     with pytest.raises(Exception) as e:
         simulate(kernel, k=64)
     assert "fence.proxy.async" in str(e.value) or "fence_proxy" in str(e.value), str(e.value)

@@ -9,7 +9,6 @@ warpgroups take turns in issuing, so that one's softmax runs beside the other's 
 
 import functools
 import math
-from typing import Any, NamedTuple
 
 from numba import cuda
 
@@ -18,78 +17,11 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.pipeline import Agent, CooperativeGroup
 
-from . import masks, output, softmax
+from . import masks, output, softmax, split
+from .form import layouts, multiplies, order_of_p
 from .schedule import TICKETS, begin_tickets, draw, next_drawn, next_told, tile_at
 
-TURN = 1  # the first of the named barriers by which warpgroups take turns
-
-
-class Form(NamedTuple):
-    """What the kernel knows when it is compiled.
-
-    dtype: of Q, K, V and O. d, dv: head dimensions of Q and K, and of V and O. group: query heads that share the keys
-    and values of one. tile_m, tile_n: queries and keys of a tile. left, right: whether a query's window of keys ends on
-    that side. turns: whether the warpgroups take turns: 0 no, 1 in issuing, 2 in S = Q K^T. draws: whether a CTA that
-    is done draws the next tile from a counter, or takes every so manieth. pack: query heads of a group whose rows lie
-    side by side in a tile, all or 1. page: keys of a page, 0 if keys and values are not paged. score: what becomes of a
-    score, or None. q_stages: tiles of Q, and then O, in shared memory. cluster: CTAs, of neighbouring tiles, that share
-    their keys and values: each fetches a part of a block for all. Their queries must see the same blocks. stages:
-    blocks of K, and of V, in shared memory.
-    """
-
-    dtype: cute.DType
-    d: int
-    dv: int
-    group: int
-    tile_m: int
-    tile_n: int
-    left: bool = False
-    right: bool = False
-    turns: int = 1
-    draws: bool = False
-    pack: int = 1
-    page: int = 0
-    score: Any = None
-    q_stages: int = 1
-    cluster: int = 1
-    stages: int = 2
-
-    @property
-    def groups(self):
-        return self.tile_m // 64
-
-    @property
-    def threads(self):
-        return 128 * (self.groups + 1)
-
-    @property
-    def registers(self):
-        """Of a thread of the producer's warpgroup, and of the others."""
-        return (24, 240) if self.groups == 2 else (32, 160)
-
-    @property
-    def chunk(self):
-        """Keys that one copy brings."""
-        return math.gcd(self.page, self.tile_n) if self.page else self.tile_n
-
-
-def multiplies(form):
-    """The tiled MMAs of S = Q K^T and of O = P V, of one warpgroup."""
-    smem, rmem = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
-    K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
-    scores = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.tile_n, 16), smem, K, K)
-    values = warpgroup.MmaF16BF16Op(form.dtype, cute.Float32, (64, form.dv, 16), rmem, K, MN)
-    return cute.make_tiled_mma(scores, (1, 1, 1)), cute.make_tiled_mma(values, (1, 1, 1))
-
-
-def layouts(form):
-    """The layouts of Q, K and V in shared memory: columns of 128 bytes, swizzled. A stage of Q is a warpgroup's."""
-    kind = warpgroup.SmemLayoutAtomKind
-    rows, columns = (warpgroup.make_smem_layout_atom(k, form.dtype) for k in (kind.K_SW128, kind.MN_SW128))
-    q = cute.tile_to_shape(rows, (64, form.d, form.groups * form.q_stages), (0, 1, 2))
-    k = cute.tile_to_shape(rows, (form.tile_n, form.d, form.stages), (0, 1, 2))
-    v = cute.tile_to_shape(columns, (form.dv, form.tile_n, form.stages), (1, 0, 2))
-    return q, k, v
+TURN, CLEARED = 1, 5  # named barriers: the first of those by which warpgroups take turns; values are whole
 
 
 def make_kernel(form):
@@ -103,7 +35,8 @@ def make_kernel(form):
     producer_registers, consumer_registers = form.registers
     scores_mma, values_mma = multiplies(form)
     q_layout, k_layout, v_layout = layouts(form)
-    bytes_each = dtype.width // 8
+    bytes_each, step = dtype.width // 8, 256 // dtype.width
+    (grown, offset), result, narrow, p_order = form.room, form.result, form.narrow, order_of_p(form)
     q_bytes, k_bytes, v_bytes = 64 * d * bytes_each, tile_n * d * bytes_each, tile_n * dv * bytes_each
     p_shape = values_mma.partition_shape_A((64, tile_n))
     q_tile = 64 if pack == 1 else (pack, 64 // pack)
@@ -131,9 +64,17 @@ def make_kernel(form):
         return cute.domain_offset((first, 0), tensor)
 
     @cuda.jit
-    def blocks_of(m, queries, keys, left, right):
-        """The blocks of keys that the queries of tile m see: the first, the one after the last, and which of them all
-        queries see whole: the first, and the one after the last."""
+    def tile_of(index, tiles_m, heads, batch, section, splits):
+        """The tile that comes `index`-th, and which part of its keys."""
+        m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+        if cute.const_expr(splits is None):
+            return m, head, b, 0
+        return m // splits, head, b, m % splits
+
+    @cuda.jit
+    def blocks_of(m, queries, keys, left, right, part, splits):
+        """The blocks of keys that the queries of tile m see, or a part of them: the first, the one after the last, and
+        which of them all queries see whole: the first, and the one after the last."""
         shift = keys - queries
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
         begin, end, whole_begin, whole_end = 0, keys, 0, keys
@@ -143,6 +84,8 @@ def make_kernel(form):
             begin, whole_begin = max(0, first - left), max(0, last - left)
         begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
         whole_begin, whole_end = (whole_begin + tile_n - 1) // tile_n, whole_end // tile_n
+        if cute.const_expr(splits is not None):
+            begin, end = split.part_of(begin, end, part, splits)
         end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
         return begin, end, whole_begin, whole_end
 
@@ -160,11 +103,31 @@ def make_kernel(form):
         masks.leave_out(scores, column, begin if has_left else None, end)
 
     @cuda.jit
+    def row_of(place, r, head):
+        """The query, and the head, of a thread's row r, the one at `place`, or the eighth after; and whether it is one:
+        of a group that is no power of two some rows are nobody's."""
+        at = place + 8 * r
+        if cute.const_expr(pack == 1):
+            return at, head, True
+        return at // pack, head * group + min(at % pack, group - 1), at % pack < group
+
+    @cuda.jit
+    def scales_of(by_q, by_k, b, kv_head, scale, scale_log2):
+        """What scores are multiplied with before the caller's function has them, and after."""
+        if cute.const_expr(by_q is None and by_k is None):
+            return scale, scale_log2
+        by = cute.Float32(1)
+        if cute.const_expr(by_q is not None):
+            by *= by_q[b, kv_head]
+        if cute.const_expr(by_k is not None):
+            by *= by_k[b, kv_head]
+        return (scale * by, scale_log2) if score is not None else (scale, scale_log2 * by)
+
+    @cuda.jit
     def change(scores, n, place, column, b, head, aux, scale):
         """Scale the scores of block n, and change them as the caller's function says."""
         for r in cute.range_constexpr(2):
-            query = (place + 8 * r) // pack
-            own_head = head if pack == 1 else head * pack + (place + 8 * r) % pack
+            query, own_head, _ = row_of(place, r, head)
             for i in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = n * tile_n + column + i // 2 * 8 + i % 2
                 scores[r, i] = score(scores[r, i] * scale, b, own_head, query, key, *aux)
@@ -186,7 +149,7 @@ def make_kernel(form):
     @cuda.jit
     def multiply_scores(tQ, tK, acc, tile, stage):
         """Begin S = Q K^T."""
-        for k in cute.range_constexpr(d // 16):
+        for k in cute.range_constexpr(d // step):
             first = scores_mma.set(warpgroup.Field.ACCUMULATE, k > 0)
             cute.gemm(first, acc, tQ[None, None, k, tile], tK[None, None, k, stage], acc)
         warpgroup.commit_group()
@@ -194,35 +157,51 @@ def make_kernel(form):
     @cuda.jit
     def multiply_values(rP, tV, acc, stage, accumulate):
         """Begin O (+)= P V."""
-        for k in cute.range_constexpr(tile_n // 16):
+        for k in cute.range_constexpr(tile_n // step):
             adds = values_mma.set(warpgroup.Field.ACCUMULATE, accumulate or k > 0)
             cute.gemm(adds, acc, rP[None, None, k], tV[None, None, k, stage], acc)
         warpgroup.commit_group()
 
     @cuda.jit
-    def row_of(place, r, head):
-        """The query, and the head, of a thread's row r: the one at `place`, or the eighth after."""
-        at = place + 8 * r
-        return at // pack, head if pack == 1 else head * pack + at % pack
+    def following(index, seen, tickets, told, ctas):
+        """The number of the CTA's next tile, and how many of which it was told."""
+        if cute.const_expr(draws):
+            return next_told(tickets, told, seen), seen + 1
+        return index + ctas, seen
 
     @cuda.jit
-    def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row):
+    def seek(index, seen, tickets, told, cu_q, queries, splits, tiles, ctas, tiles_m, heads, batch, section):
+        """From tile `index` on, the first that has queries, as `following` gives it; if none has, `tiles` or more."""
+        if cute.const_expr(cu_q is not None):
+            while index < tiles:
+                m, _, b, _ = tile_of(index, tiles_m, heads, batch, section, splits)
+                if m * cluster * tile_m < sequence(cu_q, None, b, queries)[1] * pack:
+                    break
+                index, seen = following(index, seen, tickets, told, ctas)
+        return index, seen
+
+    @cuda.jit
+    def leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits):
         """Multiply a thread's rows of O with `factor`, and write them, and the logs of their sums."""
         first, rows = sequence(cu_q, None, b, queries)
         own_b = 0 if cu_q is not None else b
+        place = own_b if splits is None else (own_b, part)
         softmax.scale_rows(rO, factor)
         for r in cute.range_constexpr(2):
-            words = output.words_of(rO, r, dtype)
-            query, own_head = row_of(m * tile_m + row, r, head)
-            if query < rows:
-                output.store_words(words, mO[first + query, None, own_head, own_b])
-                if arch.lane_idx() % 4 == 0:
-                    mL[first + query, own_head, own_b] = lse[r]
+            query, own_head, there = row_of(m * tile_m + row, r, head)
+            there = there and query < rows
+            own_row = mO[first + min(query, rows - 1), None, own_head, place]
+            if cute.const_expr(splits is None):
+                output.store_row(rO, r, own_row, there, result)
+            elif there:
+                split.store_row(rO, r, own_row)
+            if there and arch.lane_idx() % 4 == 0:
+                mL[first + query, own_head, place] = lse[r]
 
     @cuda.jit(launch_bounds=(threads, 1))
     def kernel(
-        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, queries,
-        keys, heads, batch, section, left, right, scale, scale_log2,
+        tma_q, mQ, tma_k, mK, tma_v, mV, mO, mL, counter, cu_q, cu_k, used, pages, sink, aux, splits, by_q, by_k,
+        by_v, queries, keys, heads, batch, section, left, right, scale, scale_log2,
     ):  # fmt: skip
         tidx, _, _ = arch.thread_idx()
         warp_idx = arch.make_warp_uniform(arch.warp_idx())
@@ -258,8 +237,12 @@ def make_kernel(form):
             begin_tickets(told, 4 * groups)
         pipeline.pipeline_init_arrive((cluster, 1))
         pipeline.pipeline_init_wait((cluster, 1))
+        arch.griddepcontrol_launch_dependents()
+        arch.griddepcontrol_wait()  # what was launched before has written Q, K and V
 
         tiles_m = (queries * pack + cluster * tile_m - 1) // (cluster * tile_m)  # those of a cluster count once
+        if cute.const_expr(splits is not None):
+            tiles_m *= splits
         tiles = tiles_m * heads * batch
         index, ctas = cute.Int32(arch.block_idx()[0]) // cluster, cute.Int32(arch.grid_dim()[0]) // cluster
 
@@ -269,12 +252,12 @@ def make_kernel(form):
                 loads_q, loads_k, loads_v = q_pipe.make_producer(), k_pipe.make_producer(), v_pipe.make_producer()
                 given, drawn = cute.Int32(0), cute.Int32(0)
                 while index < tiles:
-                    m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
+                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
                     first_q, rows_q = sequence(cu_q, None, b, queries)
                     first_k, rows_k = sequence(cu_k, used, b, keys)
                     if m * cluster * tile_m < rows_q * pack:
                         m = m * cluster + rank
-                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right)
+                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                         kv_head = head // heads_of_tile
                         own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
                         gQ = cute.local_tile(
@@ -314,9 +297,9 @@ def make_kernel(form):
                         )
                         stage = loads_k.acquire_and_advance()
                         load(tma_k, tKgK, tKsK, stage.index, stage, pages, b, end - 1, rows_k)
-                        for part in range(groups):
+                        for part_of_q in range(groups):
                             stage = loads_q.acquire_and_advance()
-                            at = m * groups + part
+                            at = m * groups + part_of_q
                             cute.copy(tma_q, tQgQ[None, at], tQsQ[None, stage.index], tma_bar_ptr=stage.barrier)
                         for i in range(1, end - begin):
                             stage = loads_k.acquire_and_advance()
@@ -348,7 +331,7 @@ def make_kernel(form):
             rS = scores_mma.make_fragment_C(scores_mma.partition_shape_C((64, tile_n)))
             rO = values_mma.make_fragment_C(values_mma.partition_shape_C((64, dv)))
             rP = values_mma.make_fragment_A(p_shape)
-            as_p = cute.make_tensor(rS.iterator, rP.layout)  # S in the order of P's registers: it is S's own
+            as_p = cute.make_tensor(rS.iterator, rP.layout if p_order is None else p_order)
             scores = softmax.rows_of(rS)
             highest, total = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
             factor, lse = cute.make_rmem_tensor(2, cute.Float32), cute.make_rmem_tensor(2, cute.Float32)
@@ -358,6 +341,7 @@ def make_kernel(form):
 
             mine = pipeline.NamedBarrier(TURN + w, 256)
             next_one = pipeline.NamedBarrier(TURN + (w + 1) % groups, 256)
+            everybody = pipeline.NamedBarrier(CLEARED, 128 * groups)
             if cute.const_expr(turns):
                 if w == groups - 1:
                     next_one.arrive()  # the first warpgroup begins
@@ -365,35 +349,44 @@ def make_kernel(form):
             full_q, full_k, full_v = q_pipe.make_consumer(), k_pipe.make_consumer(), v_pipe.make_consumer()
             for _ in range(w):
                 full_q.advance()
-            seen = cute.Int32(0)
-            while index < tiles:
-                m, head, b = tile_at(index, tiles_m, heads, batch, section, has_right)
-                _, rows_q = sequence(cu_q, None, b, queries)
-                _, rows_k = sequence(cu_k, used, b, keys)
-                if m * cluster * tile_m < rows_q * pack:
+            order = tiles, ctas, tiles_m, heads, batch, section
+            index, seen = seek(index, cute.Int32(0), tickets, told, cu_q, queries, splits, *order)
+            if index < tiles:
+                stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                if cute.const_expr(turns):
+                    mine.arrive_and_wait()
+                warpgroup.fence()
+                multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                if cute.const_expr(turns):
+                    next_one.arrive()
+                warpgroup.wait_group(0)
+                stage_k.release()
+                while True:
+                    m, head, b, part = tile_of(index, tiles_m, heads, batch, section, splits)
+                    _, rows_q = sequence(cu_q, None, b, queries)
+                    _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
-                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right)
+                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                    begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = m * tile_m + row
-
-                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
-                    if cute.const_expr(turns):
-                        mine.arrive_and_wait()
-                    warpgroup.fence()
-                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
-                    if cute.const_expr(turns):
-                        next_one.arrive()
-                    warpgroup.wait_group(0)
-                    stage_k.release()
-                    if end - begin == 1:
-                        full_q.release()
+                    own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)
                     for r in cute.range_constexpr(2):
                         highest[r], total[r] = -math.inf, 0
+                    if end - begin == 1:
+                        full_q.release()
                     if cute.const_expr(score is not None):
-                        change(scores, end - 1, place, column, b, head, aux, scale)
+                        change(scores, end - 1, place, column, b, head, aux, own_scale)
                     mask(scores, end - 1, place, column, rows_q, rows_k, left, right)
-                    softmax.raise_maxima(scores, highest, total, factor, scale_log2, True)
-                    softmax.exponentials(scores, highest, total, scale_log2, True)
+                    softmax.raise_maxima(scores, highest, total, factor, own_log2, True, cute.Float32(grown))
+                    softmax.exponentials(scores, highest, total, own_log2, True, cute.Float32(offset))
                     rP.store(as_p.load().to(dtype))
+                    if cute.const_expr(not narrow and (cu_k is not None or used is not None)):
+                        if end * tile_n > rows_k:  # there is something behind the last key
+                            stage_v = full_v.wait()
+                            beyond = max(0, rows_k - (end - 1) * tile_n)
+                            masks.clear_behind(sV[None, None, stage_v.index], beyond, tidx - 128, 128 * groups)
+                            arch.fence_proxy("async.shared", space="cta")
+                            everybody.arrive_and_wait()
 
                     for i in range(1, end - begin):
                         n = end - 1 - i
@@ -401,8 +394,9 @@ def make_kernel(form):
                         if cute.const_expr(turns):
                             mine.arrive_and_wait()
                         warpgroup.fence()
-                        multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                        multiply_scores(tQ, tK, rS, full_q.state.index, stage_k.index)
                         stage_v = full_v.wait_and_advance()
+                        warpgroup.fence()
                         multiply_values(rP, tV, rO, stage_v.index, i > 1)
                         if cute.const_expr(turns == 1):
                             next_one.arrive()
@@ -413,36 +407,60 @@ def make_kernel(form):
                         if n == begin:
                             full_q.release()
                         if cute.const_expr(score is not None):
-                            change(scores, n, place, column, b, head, aux, scale)
+                            change(scores, n, place, column, b, head, aux, own_scale)
                         if cute.const_expr(has_right or has_left):
                             if n >= whole_end or n < whole_begin:
                                 mask(scores, n, place, column, rows_q, rows_k, left, right)
-                        moved = softmax.raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty)
-                        softmax.exponentials(scores, highest, total, scale_log2, may_be_empty)
+                        moved = softmax.raise_maxima(
+                            scores, highest, total, factor, own_log2, may_be_empty, cute.Float32(grown)
+                        )
+                        softmax.exponentials(scores, highest, total, own_log2, may_be_empty, cute.Float32(offset))
                         warpgroup.wait_group(0, after=total)  # the softmax runs beside P V
                         stage_v.release()
                         rP.store(as_p.load().to(dtype))
                         if moved:
                             softmax.scale_rows(rO, factor)
 
-                    for _ in cute.range_constexpr(groups):
-                        full_q.advance()
-                    stage_v = full_v.wait_and_advance()
-                    warpgroup.fence()
-                    multiply_values(rP, tV, rO, stage_v.index, end - begin > 1)
                     if cute.const_expr(sink is not None):
                         for r in cute.range_constexpr(2):
-                            _, own_head = row_of(place, r, head)
+                            _, own_head, _ = row_of(place, r, head)
                             sinks[r] = sink[own_head]
-                    softmax.finish(highest, total, factor, lse, scale_log2, None if sink is None else sinks)
-                    warpgroup.wait_group(0)
+                    of_sinks = None if sink is None else sinks
+                    softmax.finish(highest, total, factor, lse, own_log2, of_sinks, cute.Float32(offset))
+                    if cute.const_expr(by_v is not None):
+                        for r in cute.range_constexpr(2):
+                            factor[r] *= by_v[b, head // heads_of_tile]
+                    for _ in cute.range_constexpr(groups):
+                        full_q.advance()
+                    blocks = end - begin
+                    index, seen = following(index, seen, tickets, told, ctas)
+                    index, seen = seek(index, seen, tickets, told, cu_q, queries, splits, *order)
+                    if index >= tiles:
+                        break
+
+                    # the last P V, and the first Q K^T of the next tile, beside which O leaves
+                    stage_v = full_v.wait_and_advance()
+                    warpgroup.fence()
+                    multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                    stage_k, tile = full_k.wait_and_advance(), full_q.wait()
+                    if cute.const_expr(turns):
+                        mine.arrive_and_wait()
+                    warpgroup.fence()
+                    multiply_scores(tQ, tK, rS, tile.index, stage_k.index)
+                    if cute.const_expr(turns):
+                        next_one.arrive()
+                    warpgroup.wait_group(1)
                     stage_v.release()
-                    leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row)
-                if cute.const_expr(draws):
-                    index = next_told(tickets, told, seen)
-                    seen += 1
-                else:
-                    index += ctas
+                    leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
+                    warpgroup.wait_group(0)
+                    stage_k.release()
+
+                stage_v = full_v.wait_and_advance()
+                warpgroup.fence()
+                multiply_values(rP, tV, rO, stage_v.index, blocks > 1)
+                warpgroup.wait_group(0)
+                stage_v.release()
+                leave(rO, factor, lse, mO, mL, cu_q, queries, m, head, b, row, part, splits)
             if cute.const_expr(turns):
                 if w == 0:
                     mine.arrive_and_wait()  # the last arrival

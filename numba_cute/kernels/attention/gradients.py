@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute.nvgpu import cpasync
+from numba_cute.runtime import from_dlpack
 from numba_cute.seam import CuteError
 
 from .. import entry
 from . import backward, backward_parts, backward_tiles, backward_wide
 from .backward import KEYS, Form
-from .plan import view
 
 if TYPE_CHECKING:
     import torch
@@ -53,6 +53,21 @@ class Launch(NamedTuple):
         """Prepare it for a stream, to be called as often as the same arrays are meant."""
         made = cute.launch(self.kernel, grid=self.grid, block=self.block, stream=stream, pdl=self.overlaps)
         return made.prepare(*self.args)
+
+
+def view(array: Any, align: int | None = None) -> Any:
+    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
+    if hasattr(array, "data_ptr"):
+        ptr: Any = cute.make_ptr(
+            entry.element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align
+        )
+        shape, stride = array.shape, array.stride()
+    else:
+        t = from_dlpack(array, assumed_align=align)
+        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
+    *outer, last = stride
+    assert last == 1 or array.shape[-1] == 1
+    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
 
 
 def tensor(array: Any) -> Any:

@@ -10,17 +10,15 @@ from numba_cute.nvgpu import CopyUniversalOp
 
 @cuda.jit
 def turn_quad(words):
-    """Turn squares of four words by the four lanes that have a row together: of each four words lane c gets the c-th of
-    the first lane, of the second, the third and the fourth."""
-    lane = arch.lane_idx()
-    for first in cute.range_constexpr(0, cute.size(words), 4):
-        for bit in cute.range_constexpr(1, 3):
-            high = (lane & bit) != 0
-            for pair in cute.range_constexpr(2):
-                a = first + pair * (3 - bit)
-                low, up = words[a], words[a + bit]
-                other = arch.shuffle_sync_bfly(cute.where(high, low, up), bit)
-                words[a], words[a + bit] = cute.where(high, other, low), cute.where(high, up, other)
+    """Turn a square of four words by the four lanes that have a row together: lane c gets the c-th word of the first
+    lane, of the second, the third and the fourth."""
+    for bit in cute.range_constexpr(1, 3):
+        high = (arch.lane_idx() & bit) != 0
+        for pair in cute.range_constexpr(2):
+            a = pair * (3 - bit)
+            low, up = words[a], words[a + bit]
+            other = arch.shuffle_sync_bfly(cute.where(high, low, up), bit)
+            words[a], words[a + bit] = cute.where(high, other, low), cute.where(high, up, other)
 
 
 @cuda.jit
@@ -30,21 +28,16 @@ def half_words(values, dtype):
 
 
 @cuda.jit
-def words_of(acc, r, dtype):
-    """Round row `r` of a wgmma accumulator to `dtype`, of 16 bits: the words of the thread's lane of four. Of every 32
-    columns it has eight side by side: lane c those from 8 * c on. A whole warp."""
-    rows = cute.make_tensor(acc.iterator, cute.make_layout((2, 2, cute.size(acc) // 4)))
-    words = cute.make_rmem_tensor(cute.size(acc) // 4, cute.Uint32)
-    words.store(half_words(rows[0, r, None].load(), dtype) | half_words(rows[1, r, None].load(), dtype) << 16)
-    turn_quad(words)
-    return words
-
-
-@cuda.jit
-def store_words(words, row):
-    """Write what `words_of` gave to `row`, a row in global memory."""
+def store_row(acc, r, row, there, dtype):
+    """Round row `r` of a wgmma accumulator to `dtype`, of 16 bits, and write it to `row`, in global memory, where
+    `there` says so. Of every 32 columns the lanes of a row exchange theirs, so that each writes eight side by side. A
+    whole warp."""
     wide = cute.make_copy_atom(CopyUniversalOp(), cute.Uint32, 128)
-    target = cute.recast_tensor(row, cute.Uint32)
-    for i in cute.range_constexpr(cute.size(words) // 4):
-        part = cute.local_tile(target, (4,), (4 * i + arch.lane_idx() % 4,))
-        cute.copy(wide, cute.local_tile(words, (4,), (i,)), part)
+    target, words = cute.recast_tensor(row, cute.Uint32), cute.make_rmem_tensor(4, cute.Uint32)
+    of_row = cute.make_tensor(acc.iterator + 2 * r, cute.make_layout((2, 4, cute.size(acc) // 16), stride=(1, 4, 16)))
+    for i in cute.range_constexpr(cute.size(acc) // 16):
+        low, high = of_row[0, None, i].load(), of_row[1, None, i].load()
+        words.store(half_words(low, dtype) | half_words(high, dtype) << 16)
+        turn_quad(words)
+        if there:
+            cute.copy(wide, words, cute.local_tile(target, (4,), (4 * i + arch.lane_idx() % 4,)))

@@ -5,13 +5,16 @@ import math
 from typing import Any, NamedTuple
 
 import numba_cute as cute
-from numba_cute.nvgpu import cpasync, warpgroup
+from numba_cute.nvgpu import cpasync
 from numba_cute.runtime import from_dlpack
 
 from ..entry import element_type
-from .forward import Form, kernel_of, layouts
+from . import values
+from .form import Form, atoms, layouts
+from .forward import kernel_of
 from .schedule import section_of
 from .softmax import LOG2_E
+from .split import THREADS, make_join, splits_of
 
 
 class Options(NamedTuple):
@@ -21,7 +24,7 @@ class Options(NamedTuple):
     all; the last query's own key is the last key. score: `score(s, batch, head, query, key, *aux)`, what becomes of a
     scaled score, or None. most_queries: of the longest sequence, where they have their own lengths. tile: (queries,
     keys) of a tile. turns, draws, pack, q_stages, cluster, stages: as of `Form`. section: query heads that are done
-    side by side. None for what is best.
+    side by side. splits: CTAs that share a tile's keys. None for what is best.
     """
 
     scale: float
@@ -37,6 +40,7 @@ class Options(NamedTuple):
     cluster: int | None = None
     section: int | None = None
     stages: int | None = None
+    splits: int | None = None
 
 
 class Lengths(NamedTuple):
@@ -53,7 +57,17 @@ class Lengths(NamedTuple):
 
 
 ALL = Lengths()
+NO_SCALES = None, None, None
 SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
+MOST_STAGES = 8
+
+HABITS: dict[tuple[int, bool], dict[str, Any]] = {
+    (64, False): {"turns": 2}, (64, True): {"turns": 2},
+    (128, False): {"keys": 160},
+    (256, False): {"turns": 2},
+}  # fmt: skip
+"""What was best on an H200, by the greater head dimension, and by whether a query's keys end on a side: `turns` and
+`cluster` of the form (0 and 1 for what is not here), and `keys`, the most of a tile (176, or 128)."""
 
 
 def smem_of(form):
@@ -61,39 +75,51 @@ def smem_of(form):
     return sum(cute.cosize(x) for x in layouts(form)) * form.dtype.width // 8
 
 
-def tile_of(form):
-    """Queries and keys of a tile: as many keys as shared memory and registers have room for. form: the rest of it."""
+def habit_of(form):
+    """What of `HABITS` is for a form. That of 8 bits has more room, and takes turns alike."""
+    found = HABITS.get((max(form.d, form.dv), form.left or form.right), {})
+    return {"turns": 2 if max(form.d, form.dv) <= 64 else 0} if form.narrow else found
+
+
+def tile_of(form, few=False):
+    """Queries and keys of a tile: as many keys as shared memory and registers have room for. form: the rest of it. few:
+    whether there are so few queries that 64 will do."""
     d, dv, page = form.d, form.dv, form.page
-    tile_m = 192 if max(d, dv) <= 64 else 128
-    registers = 200 if tile_m == 128 else 128  # for S, and P at half its size, and O
-    most = 128 if form.left or form.right or page else 176
+    tile_m = 64 if few else 192 if max(d, dv) <= 64 else 128
+    registers = 128 if tile_m == 192 else 208 if form.narrow else 200  # for S, and P at part of its size, and O
+    most = 128 if few or form.left or form.right or page else 192 if form.narrow else habit_of(form).get("keys", 176)
+    each, step = (20, 64) if form.narrow else (24, 16)
     fit = [
-        n for n in range(16, most + 1, 16)
-        if 3 * n // 4 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
+        n for n in range(step, most + 1, step)
+        if n * each // 32 + dv // 2 <= registers and smem_of(form._replace(tile_m=tile_m, tile_n=n)) <= SMEM
     ]  # fmt: skip
     return tile_m, max(fit, key=lambda n: (math.gcd(page, n) if page else 0, n))
 
 
 def pack_of(queries, group, tile_m):
-    """How many heads of a group lie side by side in a tile: all, if that fills tiles much better, or 1."""
-    if group == 1 or 64 % group:
+    """How many heads of a group lie side by side in a tile: all, up to a power of two, if that fills tiles much better,
+    or 1."""
+    pack = 1 << (group - 1).bit_length()
+    if group == 1 or pack > 64:
         return 1
     alone = queries / (math.ceil(queries / tile_m) * tile_m)
-    together = queries * group / (math.ceil(queries * group / tile_m) * tile_m)
-    return group if alone < 0.9 * together else 1
+    together = queries * group / (math.ceil(queries * pack / tile_m) * tile_m)
+    return pack if alone < 0.9 * together else 1
+
+
+def stages_of(form):
+    """How many blocks of keys, and of values, lie in shared memory where few queries read many: as many as fit, so that
+    more of them are on their way."""
+    return max(n for n in range(2, MOST_STAGES + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
 
 
 def view(array, align=None):
-    """A tensor over an array, whose extents are known at run time. One of torch's is not kept alive by it."""
-    if hasattr(array, "data_ptr"):
-        ptr = cute.make_ptr(element_type(array), array.data_ptr(), cute.AddressSpace.gmem, assumed_align=align)
-        shape, stride = array.shape, array.stride()
-    else:
-        t = from_dlpack(array, assumed_align=align)
-        ptr, shape, stride = t.iterator, t.layout.shape, t.layout.stride
-    *outer, last = stride
+    """A tensor over an array, whose extents are known at run time."""
+    t = from_dlpack(array, assumed_align=align)
+    shape, (*outer, last) = t.layout.shape, t.layout.stride
     assert last == 1 or array.shape[-1] == 1
-    return cute.make_tensor(ptr, cute.make_layout(tuple(map(cute.Int32, shape)), stride=(*map(cute.Int64, outer), 1)))
+    stride = *map(cute.Int64, outer), 1
+    return cute.make_tensor(t.iterator, cute.make_layout(tuple(map(cute.Int32, shape)), stride=stride))
 
 
 def rows_first(array, columns_first=False):
@@ -109,50 +135,62 @@ def rows_first(array, columns_first=False):
     )
 
 
-def packed(tensor, pack, heads):
-    """(rows, d, heads, batch) as ((pack, rows), d, heads / pack, batch)."""
-    (rows, d, _, batch), (row, one, head, step) = tensor.layout.shape, tensor.layout.stride
+def along_keys(turned):
+    """A tensor (d, keys, heads, batch) over an array (batch, heads, d, keys)."""
+    t = view(turned, 16)
+    return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[2, 3, 1, 0]))
+
+
+def turning(v, turned):
+    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block."""
+    batch, keys, heads, dv = v.shape
+    args = rows_first(v), along_keys(turned), cute.Int32(keys)
+    return values.make_turn(dv), args, (values.blocks(v), heads, batch), values.THREADS
+
+
+def packed(tensor, group):
+    """(rows, d, heads, batch) as ((group, rows), d, heads / group, batch)."""
+    (rows, d, heads, batch), (row, one, head, step) = tensor.layout.shape, tensor.layout.stride
     lay = cute.make_layout(
-        ((pack, rows), d, cute.Int32(heads // pack), batch), stride=((head, row), one, head * pack, step)
+        ((cute.Int32(group), rows), d, heads // group, batch), stride=((head, row), one, head * group, step)
     )
     return cute.make_tensor(tensor.iterator, lay)
 
 
 def form_of(q, k, v, queries, lengths, options):
-    """The kernel's form for arrays, and `Options`. queries: of the longest sequence.
-
-    Measured on an H200: with a head dimension of 64 it is best if warpgroups take turns in Q K^T, with larger ones if
-    they take none; and where all queries see all keys, two CTAs of a head dimension of 128 share keys and values.
-    """
+    """The kernel's form for arrays, and `Options`. queries: of the longest sequence."""
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, options.left is not None, options.right is not None,
-        turns=(2 if max(d, dv) <= 64 else 0) if options.turns is None else options.turns,
         page=k.shape[1] if lengths.pages is not None else 0, score=options.score, stages=options.stages or 2,
     )  # fmt: skip
-    tile_m, tile_n = options.tile or tile_of(form)
+    habit = habit_of(form)
+    turns = habit.get("turns", 0) if options.turns is None else options.turns
+    small = pack_of(queries, form.group, 64) if options.pack is None else options.pack
+    few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
+    tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
-    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack)
-    alike = all(x is None for x in lengths) and not form.left and not form.right and max(d, dv) == 128
-    share = alike and math.ceil(queries * pack / tile_m) % 2 == 0
-    cluster = (2 if share else 1) if options.cluster is None else options.cluster
+    form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=0 if few else turns)
+    alike = all(x is None for x in lengths) and not form.left and not form.right
+    share = alike and not few and not options.splits and math.ceil(queries * pack / tile_m) % 2 == 0
+    cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
     draws = cluster == 1 if options.draws is None else options.draws
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
-    return form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
+    form = form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
+    return form._replace(stages=stages_of(form)) if few and options.stages is None else form
 
 
-def copies(form, q, k, v):
-    """The TMA atoms of Q, K and V, each with the tensor of its coordinates."""
+def copies(form, q, k, v, turned):
+    """The TMA atoms of Q, K and V, each with the tensor of its coordinates. turned: V of 8 bits, else None."""
     q_layout, k_layout, v_layout = layouts(form)
     load = cpasync.CopyBulkTensorTileG2SOp()
     load_kv = load if form.cluster == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    mQ, mK, mV = rows_first(q), rows_first(k), rows_first(v, columns_first=True)
+    mQ, mK, mV = rows_first(q), rows_first(k), along_keys(turned) if form.narrow else rows_first(v, columns_first=True)
     q_rows: Any = 64
     if form.pack > 1:
-        mQ, q_rows = packed(mQ, form.pack, q.shape[-2]), (form.pack, 64 // form.pack)
-    kind = warpgroup.SmemLayoutAtomKind
-    rows, columns = (warpgroup.make_smem_layout_atom(at, form.dtype) for at in (kind.K_SW128, kind.MN_SW128))
+        mQ, q_rows = packed(mQ, form.group), (form.pack, 64 // form.pack)
+    rows, columns = atoms(form)
     k_piece, v_piece = cute.slice_(k_layout, (None, None, 0)), cute.slice_(v_layout, (None, None, 0))
     if form.page:
         k_piece = cute.tile_to_shape(rows, (form.chunk, form.d), (0, 1))
@@ -173,29 +211,92 @@ def logs(lse):
     return cute.make_tensor(t.iterator, cute.make_layout(shape[::-1], stride=stride[::-1]))
 
 
-def arguments(q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=()):
+def sizes(q, k, options, lengths):
+    """The batch, and the queries and keys of the longest sequence."""
+    cu_q, cu_k, _, pages = lengths
+    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
+    queries = q.shape[1] if cu_q is None else options.most_queries
+    keys = pages.shape[1] * k.shape[1] if pages is not None else k.shape[0] if cu_k is not None else k.shape[1]
+    return batch, queries, keys
+
+
+def heads_of(q, form):
+    """How many heads of tiles there are: query heads, or where they lie side by side, groups of them."""
+    return q.shape[-2] // (form.group if form.pack > 1 else 1)
+
+
+def best_splits(q, k, v, options, lengths, sms):
+    """How many CTAs share a tile's keys, of what is known without reading lengths: 1 where tiles are enough for `sms`
+    SMs, or are no small ones and for more than half of them."""
+    batch, queries, keys = sizes(q, k, options, lengths)
+    form = form_of(q, k, v, queries, lengths, options._replace(cluster=1))
+    tiles = math.ceil(queries * form.pack / form.tile_m) * heads_of(q, form) * batch
+    if form.tile_m > 64 and 2 * tiles > sms:
+        return 1
+    if options.left is not None and options.right is not None:
+        keys = min(keys, options.left + options.right + queries)
+    return splits_of(tiles, math.ceil(keys / form.tile_n), sms, lengths.used is not None or lengths.cu_k is not None)
+
+
+def room(q, v, splits):
+    """How many Float32 the parts of O, and the logs of their sums, take."""
+    return math.prod(q.shape[:-1]) * (v.shape[-1] + 1) * splits
+
+
+def parts_of(work, q, v, splits):
+    """The tensors (queries, dv, heads, (batch, splits)) of the parts of O, and (queries, heads, (batch, splits)) of the
+    logs of their sums. work: an array of as many Float32 as `room` says."""
+    *outer, queries, heads = (1, *q.shape[:-1])[-3:]
+    batch, dv, rows = math.prod(outer), v.shape[-1], math.prod(q.shape[:-1])
+    at = view(work, 16).iterator
+
+    def tensor(at, extents, strides, width):
+        shape = *map(cute.Int32, extents), (cute.Int32(batch), cute.Int32(splits))
+        stride = *map(cute.Int64, strides), (cute.Int64(queries * heads * width), cute.Int64(rows * width))
+        return cute.make_tensor(at, cute.make_layout(shape, stride=stride))
+
+    sums = tensor(at, (queries, dv, heads), (heads * dv, 1, dv), dv)
+    return sums, tensor(at + rows * dv * splits, (queries, heads), (heads, 1), 1)
+
+
+def arguments(
+    q, k, v, o, lse, counter, sms, options, lengths=ALL, sink=None, aux=(), work=None, scales=NO_SCALES, turned=None
+):
     """The kernel, its arguments, grid and block, for arrays of the host (to simulate or compile) or of the device.
 
     q, o: (batch, queries, heads, d), k, v: (batch, keys, KV heads, d), lse: (batch, heads, queries). With lengths.cu_q
     q and o are (rows, heads, d), lse (heads, rows); with cu_k k and v are (rows, KV heads, d); with pages they are
     (pages, keys of a page, KV heads, d). counter: an int32 that is 0 before and after a launch. sms: CTAs at most.
-    sink: a float32 for each head, or None.
+    sink: a float32 for each head, or None. work: where options.splits are several, the Float32 that `room` counts, into
+    which the kernel writes parts of o and lse; what `joining` gives is launched after it, and joins them. scales: what
+    q, k and v are multiplied with, each float32 (batch, KV heads), or None. turned: v of 8 bits, as the kernel that
+    `turning` gives writes it.
     """
     cu_q, cu_k, used, pages = lengths
-    batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
-    queries = q.shape[1] if cu_q is None else options.most_queries
-    keys = pages.shape[1] * k.shape[1] if pages is not None else k.shape[0] if cu_k is not None else k.shape[1]
+    batch, queries, keys = sizes(q, k, options, lengths)
     form = form_of(q, k, v, queries, lengths, options)
-    heads = q.shape[-2] // form.pack
+    heads, splits = heads_of(q, form), options.splits or 1
     of_tiles = form.cluster * form.tile_m
-    tiles = math.ceil(queries * form.pack / of_tiles) * form.cluster * heads * batch
+    tiles = math.ceil(queries * form.pack / of_tiles) * form.cluster * heads * batch * splits
     share = form.group if form.pack == 1 else 1  # query heads of the same keys
     several = section_of(keys, form.d + form.dv, form.dtype.width // 8, share)
-    section = options.section or (several if form.cluster == 1 else share)
-    more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink)]
+    section = options.section or (heads if splits > 1 else several if form.cluster == 1 else share)
+    to_rows, to_logs = parts_of(work, q, v, splits) if splits > 1 else (rows_first(o), logs(lse))
+    more = [None if x is None else view(x) for x in (cu_q, cu_k, used, pages, sink if splits == 1 else None)]
+    by = [None if x is None else view(x) for x in scales]
+    numbers = queries, keys, heads, batch, section, options.left, options.right
     args = (
-        *copies(form, q, k, v), rows_first(o), logs(lse), view(counter), *more,
-        tuple(aux), *(cute.Int32(x or 0) for x in (queries, keys, heads, batch, section, options.left, options.right)),
+        *copies(form, q, k, v, turned), to_rows, to_logs, view(counter), *more, tuple(aux),
+        cute.Int32(splits) if splits > 1 else None, *by, *(cute.Int32(x or 0) for x in numbers),
         cute.Float32(options.scale), cute.Float32(LOG2_E * (1.0 if form.score is not None else options.scale)),
     )  # fmt: skip
     return kernel_of(form), args, min(tiles, max(sms // form.cluster, 1) * form.cluster), form.threads
+
+
+def joining(q, v, o, lse, options, lengths, sink, work):
+    """The kernel that joins the parts of o and lse, its arguments, grid and block. All as of `arguments`."""
+    batch, heads = 1 if lengths.cu_q is None else lengths.cu_q.shape[0] - 1, q.shape[-2]
+    more = [None if x is None else view(x) for x in (sink, lengths.cu_q)]
+    numbers = heads, q.shape[-3], batch, options.splits
+    args = *parts_of(work, q, v, options.splits), rows_first(o), logs(lse), *more, *map(cute.Int32, numbers)
+    return make_join(element_type(o), v.shape[-1]), args, math.prod(q.shape[:-1]), THREADS

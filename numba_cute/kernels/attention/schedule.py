@@ -77,7 +77,7 @@ def next_told(tickets, told, seen):
     """Give the tile of which the warp that draws has told, after the `seen` ones before. A whole warp."""
     place = seen % TICKETS
     arch.mbarrier_wait(told + place, seen // TICKETS & 1)
-    index = tickets[place]
+    index = arch.make_warp_uniform(tickets[place])
     arch.sync_warp()
     if arch.elect_one():
         arch.mbarrier_arrive(told + TICKETS + place)

@@ -36,20 +36,20 @@ def add(a, b):
 
 
 @cuda.jit
-def raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty):
-    """Raise `highest` to the greatest of these scores where one has grown by more than GROWN, and scale `total` to it.
-    Gives whether that was so of any row of the warp: then earlier results are to be multiplied with `factor`.
+def raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty, grown):
+    """Raise `highest` to the greatest of these scores where one has grown by more than `grown`, and scale `total` to
+    it. Gives whether that was so of any row of the warp: then earlier results are to be multiplied with `factor`.
 
     scores: (ROWS, columns). highest, total: of each row, what its exponentials are scaled to, and their sum over this
     thread's columns. scale_log2: what makes a score a logarithm. may_be_empty: whether a row may have no score yet
-    (all are -inf), known when it is compiled. A whole warp.
+    (all are -inf), known when it is compiled. grown: a logarithm. A whole warp.
     """
     top = cute.make_rmem_tensor(ROWS, cute.Float32)
-    grown = False
+    higher = False
     for r in cute.range_constexpr(ROWS):
         top[r] = over_quad(scores[r, None].load().reduce(cute.ReductionOp.MAX, highest[r]), cute.max)
-        grown = grown or (top[r] - highest[r]) * scale_log2 > GROWN
-    moved = arch.vote_any_sync(grown)
+        higher = higher or (top[r] - highest[r]) * scale_log2 > grown
+    moved = arch.vote_any_sync(higher)
     if moved:
         for r in cute.range_constexpr(ROWS):
             at = top[r]
@@ -62,13 +62,14 @@ def raise_maxima(scores, highest, total, factor, scale_log2, may_be_empty):
 
 
 @cuda.jit
-def exponentials(scores, highest, total, scale_log2, may_be_empty):
-    """Replace scores by exp2(scale_log2 * (score - highest of the row)), and add them to `total`. As `raise_maxima`."""
+def exponentials(scores, highest, total, scale_log2, may_be_empty, offset):
+    """Replace scores by exp2(scale_log2 * (score - highest of the row) + offset), and add them to `total`. As
+    `raise_maxima`."""
     for r in cute.range_constexpr(ROWS):
         at = highest[r]
         if cute.const_expr(may_be_empty):
             at = cute.where(at == -math.inf, cute.Float32(0), at)
-        p = cute.math.exp2(scores[r, None].load() * scale_log2 - at * scale_log2, fastmath=True)
+        p = cute.math.exp2(scores[r, None].load() * scale_log2 - (at * scale_log2 - offset), fastmath=True)
         scores[r, None].store(p)
         total[r] = p.reduce(cute.ReductionOp.ADD, total[r])
 
@@ -82,10 +83,10 @@ def scale_rows(acc, factor):
 
 
 @cuda.jit
-def finish(highest, total, factor, lse, scale_log2, sinks):
+def finish(highest, total, factor, lse, scale_log2, sinks, offset):
     """Give, of each row, what its results are to be multiplied with in `factor` (0 if it saw no key), and its
     log-sum-exp, to base e, in `lse` (-inf then). sinks: of each row the score, to base e and scaled, of a key that has
-    no value; or None."""
+    no value; or None. offset: as of `exponentials`."""
     for r in cute.range_constexpr(ROWS):
         top, whole, shrunk = highest[r], over_quad(total[r], add), cute.Float32(1)
         if cute.const_expr(sinks is not None):
@@ -93,11 +94,11 @@ def finish(highest, total, factor, lse, scale_log2, sinks):
             top = max(top, sink)
             safe = cute.where(top == -math.inf, cute.Float32(0), top)
             shrunk = cute.math.exp2((highest[r] - safe) * scale_log2, fastmath=True)
-            whole = whole * shrunk + cute.math.exp2((sink - safe) * scale_log2, fastmath=True)
+            whole = whole * shrunk + cute.math.exp2((sink - safe) * scale_log2 + offset, fastmath=True)
         none = whole == 0
         factor[r] = cute.where(none, cute.Float32(0), shrunk * arch.rcp_approx(whole))
         lse[r] = cute.where(
             none,
             cute.Float32(-math.inf),
-            (top * scale_log2 + cute.math.log2(whole, fastmath=True)) * cute.Float32(LN_2),
+            (top * scale_log2 + cute.math.log2(whole, fastmath=True) - offset) * cute.Float32(LN_2),
         )

@@ -20,6 +20,8 @@ from numba_cute import arch, pipeline, utils
 from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
+from .output import Pieces, of_warpgroup, partition
+
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
@@ -153,6 +155,9 @@ def gemm(
 
     stages, slots = cute.size(a_layout, mode=[2]), cute.size(c_layout, mode=[2])
     store_n = cute.size(c_layout, mode=[1])
+    k_kept = cute.size(b_layout, mode=[2])
+    kept = k_kept != stages  # all K tiles of B, which has one tile of columns, are loaded once and stay
+    loaded_n, more_barriers = (0, 2) if cute.const_expr(kept) else (tile_n, 0)
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
@@ -160,12 +165,12 @@ def gemm(
     splits = 1 if cute.const_expr(partials is None) else cute.size(partials, mode=[3])
     flag = smem.allocate_tensor(cute.Int32, cute.make_layout(4), 16, None, "flag")
     vectors = epilogue.allocate(smem, store_n, 2 * slots)
-    barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots, name="barriers")
+    barriers = smem.allocate_array(cute.Int64, 2 * stages + 4 * slots + more_barriers, name="barriers")
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
-        tx_count=(TILE_M + tile_n) * ROW,
+        tx_count=(TILE_M + loaded_n) * ROW,
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         tidx=tidx,
@@ -185,6 +190,17 @@ def gemm(
         defer_sync=True,
         name="pieces",
     )
+    if cute.const_expr(kept):
+        whole = pipeline.PipelineTmaAsync.create(
+            num_stages=1,
+            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+            consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, CONSUMER_WARPS),
+            tx_count=k_kept * tile_n * ROW,
+            barrier_storage=barriers + 2 * stages + 4 * slots,
+            tidx=tidx,
+            defer_sync=True,
+            name="whole",
+        )
     pipeline.pipeline_init_arrive(cluster.shape)
     pipeline.pipeline_init_wait(cluster.shape)
     producer, consumer = mainloop.make_participants()
@@ -196,13 +212,9 @@ def gemm(
     gA = tiles_of(mA, (TILE_M, tile_k))
     gB = tiles_of(mB, (tile_n, tile_k))
     gC = tiles_of(mC, (64, store_n))
-    tAsA, tAgA = cpasync.tma_partition(
-        tma_a, 0, cute.make_layout(1), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
-    )
-    tBsB, tBgB = cpasync.tma_partition(
-        tma_b, sharer, cute.make_layout(sharers), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
-    )
-    k_tiles = tAgA.shape[2]
+    tAsA, tAgA = partition(tma_a, sA, gA)
+    tBsB, tBgB = partition(tma_b, sB, gB, sharer, sharers)
+    k_tiles = cute.size(tAgA, mode=[2])
     own_pieces = tile_n // epilogue.spread // store_n // parts  # of C's, those that this CTA makes
     tile_pieces = own_pieces * parts
     share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
@@ -214,6 +226,11 @@ def gemm(
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()
         if warp_idx == 0:
+            if cute.const_expr(kept):
+                stage = whole.make_producer().acquire_and_advance()
+                for k in range(k_kept):
+                    cute.copy(tma_b, at(tBgB, 0, k, 0), tBsB[None, k], tma_bar_ptr=stage.barrier)
+                stage.commit()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 batch = layer // splits
@@ -224,10 +241,11 @@ def gemm(
                     cute.range_pop()
                     cute.range_push("load", k)
                     cute.copy(tma_a, at(tAgA, m, k, batch), tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
-                    cute.copy(
-                        tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
-                        mcast_mask=share,
-                    )  # fmt: skip
+                    if cute.const_expr(not kept):
+                        cute.copy(
+                            tma_b, at(tBgB, n, k, batch), tBsB[None, stage.index], tma_bar_ptr=stage.barrier,
+                            mcast_mask=share,
+                        )  # fmt: skip
                     stage.commit()
                     cute.range_pop()
                 scheduler.advance_to_next_work()
@@ -235,17 +253,12 @@ def gemm(
             producer.tail()
         elif warp_idx < 3:
             group = cute.Int32(warp_idx - 1)  # of which consumer warpgroup: rows 64 * group of the tile
-            sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
-            tCsC, tCgC = cpasync.tma_partition(
-                tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-            )
+            sC_group = of_warpgroup(sC, group)
+            tCsC, tCgC = partition(tma_c, sC_group, gC)
             lag = 1 if slots > 1 else 0  # a slot is filled again while the next one is stored
             matrix = None
             if cute.const_expr(tma_d is not None):
-                gD = tiles_of(mD, (64, store_n))
-                matrix = cpasync.tma_partition(
-                    tma_d, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gD, 0, 2)
-                )
+                matrix = partition(tma_d, sC_group, tiles_of(mD, (64, store_n)))
             state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2 * slots)
             if group == 1:
                 state.advance()
@@ -296,9 +309,7 @@ def gemm(
         tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
+        own = Pieces.create(store, tiled_mma, sC, cute.Int32(tidx - 128))
         tCsD = piece_mma.get_slice(cute.Int32(tidx - 128)).partition_C(sC)
         sums_of_piece = store_n * epilogue.spread // 2  # of this thread
         all_sums = cute.make_tensor(acc.iterator, cute.make_layout((sums_of_piece, tile_pieces)))
@@ -306,6 +317,8 @@ def gemm(
         if group == 1:
             state.advance()
 
+        if cute.const_expr(kept):
+            whole.make_consumer().wait_and_advance()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             batch = layer // splits
@@ -318,9 +331,10 @@ def gemm(
                 cute.range_push("multiply", k)
                 warpgroup.fence()
                 first = tiled_mma.set(warpgroup.Field.ACCUMULATE, k > first_k)
-                cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, stage.index], acc)
+                of_b = stage.index if cute.const_expr(not kept) else k
+                cute.gemm(first, acc, tCrA[None, None, 0, stage.index], tCrB[None, None, 0, of_b], acc)
                 for kb in cute.range_constexpr(1, K_BLOCKS):
-                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, stage.index], acc)
+                    cute.gemm(tiled_mma, acc, tCrA[None, None, kb, stage.index], tCrB[None, None, kb, of_b], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)  # the tensor cores may still read this stage, but not the one before
                 if k > first_k:
@@ -359,11 +373,10 @@ def gemm(
                     column = tile_pieces * n + part * own_pieces + piece
                     place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)
                     made = epilogue.apply(sums, place, vectors, tCsD[None, 0, 0, piece % slots], state.index)
-                    tRS_rC.store(made.to(c_dtype))
+                    own.hold(made)
                     if cute.const_expr(tma_d is not None):
                         arch.sync_warp()  # all lanes have read what is overwritten
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % slots])
-                    arch.fence_proxy("async.shared", space="cta")
+                    own.put(piece % slots)
                 arch.sync_warp()
                 pieces.consumer_release(state)
                 state.advance()

@@ -7,22 +7,21 @@ y = gemm(a, b, epilogue=Epilogue(lambda x, v: cute.where(x > 0, x, v * x), colum
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
-from .arrays import tensor_of
 from .hook import Hook, Matrix, Number, Result, Step, Vector
+from .operands import view
 
 TURNED = {"rows": "columns", "columns": "rows", "all": "all", "both": "both"}
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """A tensor that an epilogue reads or writes. tensor: of any element type (a result: float32). along: "rows" or
     "columns", of which it has a value each (or, of each matrix of a batch, in two modes, the batch first); "all": one
     value; "both": a matrix like C. fold: of a result, "sum", or "max" of magnitudes."""
@@ -31,15 +30,11 @@ class Given:
     along: str
     fold: str = ""
 
-    def moved(self, how: Callable[[Any], Any]) -> Given:
-        """Give the same of another tensor. how: makes it of this one's."""
-        return replace(self, tensor=how(self.tensor))
-
     def check(self, c: Any) -> None:
         """Refuse a tensor that does not fit the result `c`, with CuteError."""
         said = f"matmul: the epilogue's {entry.described(self.tensor)} along {self.along!r}"
         n = {"rows": c.shape[-2], "columns": c.shape[-1]}.get(self.along)
-        if not self.tensor.is_cuda:
+        if not getattr(self.tensor, "is_cuda", False):
             raise CuteError(f"{said} must be on the GPU: .cuda()")
         if self.along == "both":
             same = self.tensor.shape == c.shape and self.tensor.dtype == c.dtype
@@ -105,7 +100,7 @@ class Epilogue:
     """
 
     def __init__(self, function: Callable[..., Any], *inputs: Any, results: Any = (), pairs: bool = False) -> None:
-        results = results if isinstance(results, tuple) else (results,)
+        results = results if isinstance(results, tuple) and not isinstance(results, Given) else (results,)
         if not callable(function):
             raise CuteError(f"Epilogue: function {function!r} is no function of the sums")
         for x in inputs:
@@ -117,64 +112,71 @@ class Epilogue:
         for x in results:
             if not isinstance(x, Given) or not x.fold:
                 raise CuteError(f"Epilogue: result {x!r} is not what sums(out) or magnitude(out) gives")
-        self.steps: tuple[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool], ...]
-        self.steps = ((function, inputs, results, pairs),)
-        self._check()
+        self.tensors = [x.tensor for x in (*inputs, *results) if isinstance(x, Given)]
+        self.form: Form = ((function, tuple(map(_bare, inputs)), tuple(map(_bare, results)), pairs),)
+        check(self.form)
 
     def __or__(self, other: Epilogue) -> Epilogue:
         """Do `other` after this one."""
         if not isinstance(other, Epilogue):
             return NotImplemented
+        return Epilogue.of(self.form + other.form, self.tensors + other.tensors)
+
+    @staticmethod
+    def of(form: Form, tensors: Sequence[Any]) -> Epilogue:
+        """Make an epilogue. form: that of another, or of several in a row. tensors: in their order."""
+        check(form)
         out = object.__new__(Epilogue)
-        out.steps = self.steps + other.steps
-        out._check()
+        out.form, out.tensors = form, list(tensors)
         return out
 
-    def _check(self) -> None:
-        """Refuse steps that do not fit each other."""
-        if sum(x.along == "both" for x in self.given) > 1:
-            raise CuteError(
-                "Epilogue: it reads more than one matrix like C; there is room for one matrix: add them first"
-            )
-        if sum(pairs for *_, pairs in self.steps) > 1:
-            raise CuteError("Epilogue: two of its steps take pairs; one column of C is made of two, not of four")
-        for _, inputs, results, pairs in self.steps[: self._paired]:
-            if not pairs and (results or any(isinstance(x, Given) and x.along == "both" for x in inputs)):
-                raise CuteError(
-                    "Epilogue: results, and a matrix like C, come behind the step of pairs, not before a pair is one"
-                )
-
     @property
-    def _paired(self) -> int:
-        """How many steps come before the one that takes pairs."""
-        return next((i for i, (*_, pairs) in enumerate(self.steps) if pairs), 0)
-
-    @property
-    def spread(self) -> int:
-        """Return how many columns of sums make one of C: 1, or 2 with `pairs`."""
-        return 2 if any(pairs for *_, pairs in self.steps) else 1
+    def steps(self) -> list[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool]]:
+        """List what it does: functions, each with its inputs, results, and whether it takes pairs."""
+        left = iter(self.tensors)
+        put = lambda x: x._replace(tensor=next(left)) if isinstance(x, Given) else x  # noqa: E731
+        return [(f, tuple(map(put, i)), tuple(map(put, r)), p) for f, i, r, p in self.form]
 
     @property
     def given(self) -> list[Given]:
         """List the tensors that it takes."""
         return [x for _, inputs, results, _ in self.steps for x in (*inputs, *results) if isinstance(x, Given)]
 
-    def moved(self, how: Callable[[Any], Any]) -> Epilogue:
-        """Give the same of other tensors. how: makes each of one of these."""
-        out = object.__new__(Epilogue)
-        move = lambda x: x.moved(how) if isinstance(x, Given) else x  # noqa: E731
-        out.steps = tuple((f, tuple(map(move, i)), tuple(map(move, r)), p) for f, i, r, p in self.steps)
-        return out
-
-    def key(self, of: Callable[[Any], Any]) -> Any:
-        """Give what tells one launch from another. of: the same of a tensor."""
-        told = lambda x: (x.along, x.fold, of(x.tensor)) if isinstance(x, Given) else x  # noqa: E731
-        return tuple((f, *map(told, i), *map(told, r), p) for f, i, r, p in self.steps)
+    @property
+    def spread(self) -> int:
+        """Return how many columns of sums make one of C: 1, or 2 with `pairs`."""
+        return 2 if any(pairs for *_, pairs in self.form) else 1
 
     @property
     def matrix(self) -> Any:
         """Return its matrix like C, or None."""
         return next((x.tensor for x in self.given if x.along == "both"), None)
+
+
+Form = tuple[tuple[Any, tuple[Any, ...], tuple[Given, ...], bool], ...]
+"""An epilogue without its tensors: it hashes."""
+
+
+def _bare(x: Any) -> Any:
+    return x._replace(tensor=None) if isinstance(x, Given) else x
+
+
+@functools.lru_cache
+def check(form: Form) -> None:
+    """Refuse steps that do not fit each other, with CuteError. form: of an epilogue."""
+    matrices = [
+        [x for x in inputs if isinstance(x, Given) and x.along == "both"] for _, inputs, _, _ in form
+    ]  # of each step  # fmt: skip
+    if sum(map(len, matrices)) > 1:
+        raise CuteError("Epilogue: it reads more than one matrix like C; there is room for one matrix: add them first")
+    paired = [i for i, (*_, pairs) in enumerate(form) if pairs]
+    if len(paired) > 1:
+        raise CuteError("Epilogue: two of its steps take pairs; one column of C is made of two, not of four")
+    for i in range(paired[0] if paired else 0):
+        if form[i][2] or matrices[i]:
+            raise CuteError(
+                "Epilogue: results, and a matrix like C, come behind the step of pairs, not before a pair is one"
+            )
 
 
 def hook(epilogue: Epilogue | None, m: int, n: int, turned: bool) -> Hook:
@@ -200,7 +202,7 @@ def _result(x: Given, turned: bool) -> Result:
 
 def _values(x: Given) -> Any:
     """The tensor with run-time extents, the batch last."""
-    t = tensor_of(x.tensor)
+    t = view(x.tensor)
     if x.along == "all" or not cute.rank(t):
         return cute.make_tensor(t.iterator, cute.make_layout(1))
     t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=list(range(cute.rank(t)))[::-1]))

@@ -30,19 +30,19 @@ from .operands import (
     CONSUMER_WARPS,
     PRODUCER_REGISTERS,
     THREADS,
-    Of,
     check_rows,
     load_atom,
     mapped,
     most_clusters,
     tensor_of,
 )  # fmt: skip
+from .output import ROWS as STORE_ROWS, Stores, of_warpgroup, partition
 from .plan import mma_op, smem_layout
 
 if TYPE_CHECKING:
     import torch
 
-TILE_M, ROW, STORE_ROWS = 128, 128, 64  # ROW bytes along K, or of a piece of the output: one swizzle
+TILE_M, ROW = 128, 128  # ROW bytes along K, or of a piece of the output: one swizzle
 STAGES, STORE_STAGES, PLACES = 4, 2, 2
 KINDS = ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2")
 
@@ -73,7 +73,7 @@ def hear(told, places):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def grouped(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, columns, tiled_mma, store, a_layout, b_layout, c_layout,
-    cluster, share_a, share_b, scales_a, scales_b,
+    cluster, share_a, share_b, scales_a, scales_b, load, counter,
 ):  # fmt: skip
     tile_n = cute.size(b_layout, mode=[0])
     _, cluster_m, cluster_n, _ = cluster.shape
@@ -89,7 +89,12 @@ def grouped(
         cpasync.prefetch_descriptor(tma_b)
         cpasync.prefetch_descriptor(tma_c)
 
-    tiles = GroupedTiles(cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas)
+    arch.griddepcontrol_launch_dependents()
+    arch.griddepcontrol_wait()  # what was launched before has written A, B and the ends
+    tiles = GroupedTiles(
+        cute.make_tensor(ends), cluster_m * TILE_M, columns, block // ctas, blocks // ctas,
+        counter=None if cute.const_expr(counter is None) else cute.make_tensor(counter),
+    )  # fmt: skip
     if warp_idx == 1:
         tiles.spread()  # the ends come while the barriers are made
 
@@ -125,17 +130,13 @@ def grouped(
         arch.setmaxregister_decrease(PRODUCER_REGISTERS)
         if warp_idx == 0:
             gB = cute.local_tile(mB, (tile_n, tile_k), (None, None, None))
-            tBsB, tBgB = cpasync.tma_partition(
-                tma_b, rank_m, cute.make_layout(cluster_m), cute.group_modes(sB, 0, 2), cute.group_modes(gB, 0, 2)
-            )
+            tBsB, tBgB = partition(tma_b, sB, gB, rank_m, cluster_m)
             while True:
                 group, _, row, n = hear(told, places)
                 if group < 0:
                     break
                 gA = cute.local_tile(cute.domain_offset((row, 0), mA), (TILE_M, tile_k), (0, None))
-                tAsA, tAgA = cpasync.tma_partition(
-                    tma_a, rank_n, cute.make_layout(cluster_n), cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2)
-                )
+                tAsA, tAgA = partition(tma_a, sA, gA, rank_n, cluster_n)
                 for k in range(tBgB.shape[2]):
                     stage = producer.acquire_and_advance()
                     cute.copy(
@@ -158,7 +159,6 @@ def grouped(
         arch.setmaxregister_increase(CONSUMER_REGISTERS)
         group = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * group of the tile
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
-        tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
         k_tiles = cute.ceil_div(mB.shape[1], tile_k)
@@ -166,16 +166,9 @@ def grouped(
         # How the accumulators leave, in pieces of 64 x ROW bytes: registers -> shared memory -> (TMA) -> C
         store_n = 8 * ROW // c_dtype.width
         stores_of_tile = tile_n // store_n
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(cute.Int32(tidx - 128)).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), c_dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
-        sC_group = cute.local_tile(sC, (STORE_ROWS, store_n), (group, 0))
-        stores = pipeline.PipelineTmaStore.create(
-            num_stages=STORE_STAGES, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
-        )
-        together = pipeline.NamedBarrier(1 + group, 128)
-        stores_issuer = warp_idx % 4 == 0
+        sums = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        sC_group = of_warpgroup(sC, group)
+        stores = Stores.create(store, tiled_mma, sC, cute.Int32(tidx - 128), group, warp_idx % 4 == 0)
 
         while True:
             expert, end, row, n = hear(told, places)
@@ -185,34 +178,26 @@ def grouped(
             left = cute.max(cute.Int32(0), cute.min(cute.Int32(STORE_ROWS), cute.Int32(end - row)))
             if left > 0:
                 if cute.const_expr(scales_a is None):
+                    tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
                     multiply.plainly(consumer, tiled_mma, acc, tCrA, tCrB, k_tiles)
                 else:
                     own_row = cute.Int32(row + warp_idx % 4 * 16 + arch.lane_idx() // 4)
                     n_block = cute.Int32(n * (tile_n // multiply.BLOCK))
                     multiply.scaled(
-                        consumer, tiled_mma, acc, tCrA, tCrB, k_tiles, cute.make_tensor(scales_a), own_row,
-                        cute.make_tensor(scales_b), expert, n_block,
+                        consumer, tiled_mma, acc, sA, load, cute.Int32(tidx - 128), tCrB, k_tiles,
+                        cute.make_tensor(scales_a), own_row, cute.make_tensor(scales_b), expert, n_block,
                     )  # fmt: skip
                 gC = cute.local_tile(
                     cute.domain_offset((STORE_ROWS - left, 0, row + left), mC), (STORE_ROWS, store_n), (0, None, 0)
                 )
-                tCsC, tCgC = cpasync.tma_partition(
-                    tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-                )
+                tCsC, tCgC = partition(tma_c, sC_group, gC)
                 for piece in cute.range_constexpr(stores_of_tile):
-                    tRS_rC.store(pieces[None, piece].load().to(c_dtype))
-                    if stores_issuer:
-                        stores.producer_acquire()  # the buffer has been read by the store before the last
-                    together.arrive_and_wait()
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % STORE_STAGES])
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    if stores_issuer:
-                        cute.copy(tma_c, tCsC[None, piece % STORE_STAGES], tCgC[None, stores_of_tile * n + piece])
-                        stores.producer_commit()
+                    slot = piece % STORE_STAGES
+                    there = tCgC[None, stores_of_tile * n + piece]
+                    stores.put(sums[None, piece].load(), slot, tma_c, tCsC[None, slot], there)
             else:  # these rows are another group's
                 multiply.nothing(consumer, k_tiles)
-        stores.producer_tail()
+        stores.tail()
 
 
 class Cut(NamedTuple):
@@ -249,13 +234,35 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     check_rows("grouped_gemm" if scales_a is None else "blockscaled_gemm", a=a, b=b, out=c)
     cut = cut or cut_of(rows, groups, n)
     tile_n, (cluster_m, cluster_n) = cut
+    ctas = cluster_m * cluster_n
+    columns = math.ceil(n / (tile_n * cluster_n))
+    most_tiles = (rows // (TILE_M * cluster_m) + min(groups, rows)) * columns
+    clusters = max(1, min(most_clusters(a, ctas), most_tiles))
+    tensors = (a, b, ends, c) if scales_a is None else (a, b, ends, scales_a, scales_b, c)
+    ready = _all_rows(a) if ends is None else None
+
+    def arguments(*tensors):
+        return arguments_of(cut, columns, *tensors)
+
+    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, counts=ctas == 1)
+
+
+def arguments_of(cut, columns, a, b, ends, *others):
+    """Give the kernel's arguments. cut: a Cut. columns: tiles of clusters along N. a, b, ends: as `grouped_gemm` takes
+    them. others: the scales of A and B, if there are any, the result, and of single CTAs a counter."""
+    *scales, c, counter = others if cut.cluster == (1, 1) else (*others, None)
+    scales_a, scales_b = scales or (None, None)
+    tile_n, (cluster_m, cluster_n) = cut
     dtype, c_dtype = entry.element_type(a), entry.element_type(c)
     b_mode = 2 if entry.strides(b)[2] == 1 else 1
     tB = tensor_of(b, b_mode)
     tB = cute.make_tensor(tB.iterator, cute.select(tB.layout, mode=[1, 2, 0]))  # N, K, groups
-    b_major = warpgroup.OperandMajorMode.K if b_mode == 2 else warpgroup.OperandMajorMode.MN
-    mma_n = tile_n if scales_a is None else multiply.BLOCK
-    tiled_mma = cute.make_tiled_mma(mma_op(dtype, mma_n, warpgroup.OperandMajorMode.K, b_major), (TILE_M // 64, 1, 1))
+    k_major, n_major = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
+    if scales:
+        tiled_mma, load = multiply.of_registers(dtype)
+    else:
+        op, load = mma_op(dtype, tile_n, k_major, k_major if b_mode == 2 else n_major), None
+        tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
     tile_k, store_n = 8 * ROW // dtype.width, 8 * ROW // c_dtype.width
     a_layout = smem_layout(dtype, 1, TILE_M, tile_k, STAGES)
     b_layout = smem_layout(dtype, b_mode - 1, tile_n, tile_k, STAGES)
@@ -267,22 +274,12 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
         cpasync.CopyBulkTensorTileS2GOp(), ragged_rows(tensor_of(c, 1), STORE_ROWS),
         smem_layout(c_dtype, 1, STORE_ROWS, store_n), (STORE_ROWS, store_n),
     )  # fmt: skip
-    columns = math.ceil(n / (tile_n * cluster_n))
-    most_tiles = (rows // (TILE_M * cluster_m) + min(groups, rows)) * columns
-    clusters = max(1, min(most_clusters(a, cluster_m * cluster_n), most_tiles))
-    ctas = cluster_m * cluster_n
     share_a, share_b = (None if count == 1 else (1 << count) - 1 for count in (cluster_n, cluster_m))
-    tensors = (a, b, ends, c) if scales_a is None else (a, b, ends, scales_a, scales_b, c)
-    if ends is None:
-        ends = _all_rows(a)
-    else:
-        ends = Of(ends, 2)
-    arguments = (
-        dtype, c_dtype, Of(tma_a, 0), mA, Of(tma_b, 1), mB, Of(tma_c, len(tensors) - 1), mC, ends, cute.Int32(columns),
-        tiled_mma, store, a_layout, b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a,
-        share_b, None if scales_a is None else Of(scales_a, 3), None if scales_b is None else Of(scales_b, 4),
+    return (
+        dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, cute.Int32(columns), tiled_mma, store, a_layout,
+        b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a, share_b, scales_a, scales_b, load,
+        counter,
     )  # fmt: skip
-    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments)
 
 
 def _all_rows(a):

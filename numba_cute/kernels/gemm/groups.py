@@ -7,6 +7,8 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import traced
 
+from ..attention.schedule import draw
+
 TOGETHER = 8  # tiles of a group along M that are done side by side, so that they share B in L2
 WARP = 32
 
@@ -17,6 +19,13 @@ __all__ = ["GroupedTiles"]
 def tiles_of(begin, end, rows, columns):
     """Count the tiles of a group: those along M, each of so many rows, times those along N."""
     return cute.max(cute.Int32(0), end - begin + (rows - 1)) // rows * columns
+
+
+@traced
+def is_small(begin, end, rows):
+    """Count the group's last tile, 1 or 0, if it has half of its rows or fewer."""
+    left = cute.max(cute.Int32(0), end - begin) % rows
+    return cute.min(left, cute.Int32(1)) * cute.max(cute.Int32(0), cute.min(rows // 2 + 1 - left, cute.Int32(1)))
 
 
 @traced
@@ -49,9 +58,11 @@ class GroupedTiles:
     """The tiles that a CTA, or a cluster, does: the `index`-th of all, counted over all groups, and every `step`-th
     from there.
 
-    ends: the row after the last one of each group (groups,), Int32. rows: of a tile. columns: tiles along N. What
-    `find` finds: `group`, its first row `begin` and the one after its last, `end`, and the tile's place in it, `m` and
-    `n`.
+    Where there are tiles of half the rows or fewer, which take less, CTAs draw tiles from a counter when they are done.
+
+    ends: the row after the last one of each group (groups,), Int32. rows: of a tile. columns: tiles along N. counter:
+    an Int32 that is 0, of tiles that are drawn, or None. What `find` finds: `group`, its first row `begin` and the one
+    after its last, `end`, and the tile's place in it, `m` and `n`.
     """
 
     ends: Any
@@ -68,6 +79,9 @@ class GroupedTiles:
     after: cute.Int32 = cute.Int32(0)  # and with it
     first: cute.Int32 = cute.Int32(0)  # the group that lane 0 looks at
     seen: cute.Int32 = cute.Int32(0)  # the tiles of the groups before that
+    counter: Any = None  # that tiles are drawn from, if some take less than others
+    total: cute.Int32 = cute.Int32(0)
+    draws: cute.Int32 = cute.Int32(0)
 
     def find(self):
         """Find the tile to do now, and return whether there is one. The whole warp, whose lanes look at 32 groups at
@@ -105,14 +119,29 @@ class GroupedTiles:
             self.first += WARP
 
     def spread(self):
-        """Leave out CTAs that would spare no round: idle SMs leave power to the others. The whole warp, at first."""
-        if cute.size(self.ends) <= WARP:
+        """Decide who does which tiles. Where all take as long, CTAs that would spare no round are left out: idle SMs
+        leave power to the others. Otherwise all draw. The whole warp, at first."""
+        total, small = cute.Int32(0), cute.Int32(0)
+        while self.first < cute.size(self.ends):
             begin, end = self.rows_of_lane()
-            total = arch.warp_reduction_sum(tiles_of(begin, end, self.rows, self.columns))
-            self.step = fewest(total, self.step)
+            total += tiles_of(begin, end, self.rows, self.columns)
+            small += is_small(begin, end, self.rows)
+            self.first += WARP
+        self.first = cute.Int32(0)
+        self.total = cute.Int32(arch.warp_reduction_sum(total))
+        if cute.const_expr(self.counter is not None):
+            self.draws = cute.Int32(arch.warp_reduction_max(small))
+        if self.draws == 0:
+            self.step = fewest(self.total, self.step)
             if self.index >= self.step:
-                self.index = total
+                self.index = self.total
 
     def advance(self):
-        """Go on to the next tile."""
-        self.index += self.step
+        """Go on to the next tile. The whole warp."""
+        if cute.const_expr(self.counter is not None):
+            if self.draws > 0:
+                self.index = draw(self.counter, self.total, self.step)
+            else:
+                self.index += self.step
+        else:
+            self.index += self.step

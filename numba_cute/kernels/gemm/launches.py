@@ -12,26 +12,15 @@ import numba_cute as cute
 from numba_cute import CuteError, utils
 
 from .. import entry
-from .arrays import Loose
 from .dense import THREADS
 from .epilogue import Epilogue
-from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan
+from .operands import swapped, view
+from .plan import RESULTS, USUAL, Plan, arguments, cuts, kernel_of, modelled, plan, scratch_of
 
-MOST = 1024  # launches that are remembered
 OPERANDS = ("bfloat16", "float16", "float32", "float8_e4m3fn", "float8_e5m2", "int8")
 RESULT_TYPES = ("bfloat16", "float16", "float32")
-_known: dict[Any, Callable[[], None]] = {}
-
-
-def _on_host(sums: int, counts: int) -> tuple[Any, Any]:
-    return np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
-
-
-def _on_device(device: Any) -> Callable[[int, int], tuple[Any, Any]]:
-    torch = entry.pytorch()
-    return lambda sums, counts: (
-        torch.empty(sums, device=device), torch.zeros(counts, device=device, dtype=torch.int32)
-    )  # fmt: skip
+MOST = 4096  # problems that are remembered
+_known: dict[Any, tuple[Callable[..., None], Callable[[], Any]]] = {}
 
 
 def simulate(
@@ -40,7 +29,9 @@ def simulate(
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype: as of `arguments`.
     clusters: that fit on the device. options: those of `cute.simulate`."""
-    args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, _on_host, c_dtype)
+    sums, counts = scratch_of(c, cut, epilogue)
+    memory = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
+    args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, memory, c_dtype)
     cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
 
 
@@ -49,9 +40,8 @@ def launch_of(
 ) -> Callable[[], None]:
     """Prepare a launch of the GEMM for arrays of the device: call it as often as you like. a, b, c, dtype, cut,
     epilogue, c_dtype: as of `arguments`. It overlaps with the launch before it (programmatic dependent launch)."""
-    most = utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts)
-    scratch = _on_device(c.device) if cut.splits > 1 else None
-    args, grid = arguments(a, b, c, dtype, most, cut, epilogue, scratch, c_dtype)
+    memory = scratch(c, scratch_of(c, cut, epilogue)) if cut.splits > 1 else None
+    args, grid = arguments(a, b, c, dtype, clusters_here(cut), cut, epilogue, memory, c_dtype)
     return cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True).prepare(*args)  # type: ignore[no-any-return]
 
 
@@ -62,6 +52,17 @@ def launcher(
     width = (c_dtype or RESULTS[dtype]).width
     cut = plan(c, a.shape[-1], dtype, sms_here(), epilogue, width, parts)
     return launch_of(a, b, c, dtype, cut, epilogue, c_dtype)
+
+
+def scratch(c: Any, counts: tuple[int, int]) -> tuple[Any, Any]:
+    """Make the memory by which splits add their sums, where `c` lies. counts: as of `scratch_of`."""
+    torch, (sums, tiles) = entry.pytorch(), counts
+    return torch.empty(sums, device=c.device), torch.zeros(tiles, device=c.device, dtype=torch.int32)
+
+
+def clusters_here(cut: Plan) -> int:
+    """Count the clusters of a cut that fit on the current device."""
+    return int(utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts))
 
 
 def sms_here() -> int:
@@ -100,29 +101,36 @@ def matmul(
 
     Gives the result. It is no function that autograd knows. CuteError for what it does not take.
     """
+    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    tensors = [a, b, out, *given]
+    key: Any = None
+    try:
+        key = (*entry.kinds(tensors), form, out_dtype, cut)
+        known = _known.get(key)
+    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
+        known = None
+    if known is None:
+        known = _prepared(a, b, out, out_dtype, epilogue, cut)
+        if len(_known) >= MOST:
+            _known.pop(next(iter(_known)), None)
+        _known[key] = known
+    launch, empty = known
+    tensors[2] = out = empty() if out is None else out
+    launch(*[t.detach() if t.requires_grad else t for t in tensors])
+    return out
+
+
+def _result(a: Any, b: Any, epilogue: Any, out: Any, out_dtype: Any, cut: Any) -> Any:
+    """What is written to: `out`, if it fits, or a new tensor. What does not fit is refused."""
+    torch = entry.pytorch()
     for name, x in (("a", a), ("b", b)):
         entry.check("matmul", name, x, dtypes=OPERANDS, least_rank=2, last=False, like=a)
         if len(x.shape) > 3:
             raise CuteError(f"matmul: {name} is {entry.described(x)}; it must have 2 or 3 modes: reshape it")
-    result = _result(a, b, epilogue, out, out_dtype)
-    given = epilogue.given if epilogue else []
-    stream = entry.pytorch().cuda.current_stream().cuda_stream
-    key = _key(a), _key(b), _key(result), epilogue and epilogue.key(_key), cut, stream
-    launch = _known.get(key)
-    if launch is None:
-        _check(a, b, result, given)
-        launch = _remembered(key, a, b, result, epilogue, cut)
-    launch()
-    return result
-
-
-def _key(t: Any) -> Any:
-    return t.data_ptr(), t.dtype, t.shape, t.stride(), t.device.index
-
-
-def _result(a: Any, b: Any, epilogue: Epilogue | None, out: Any, out_dtype: Any) -> Any:
-    """What is written to: `out`, if it fits, or a new tensor."""
-    torch = entry.pytorch()
+    if epilogue is not None and not isinstance(epilogue, Epilogue):
+        raise CuteError(f"matmul: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
+    if cut is not None and not isinstance(cut, Plan):
+        raise CuteError(f"matmul: cut is {entry.described(cut)}; give a Plan, or None")
     if a.dtype != b.dtype or a.shape[-1] != b.shape[-2]:
         raise CuteError(
             f"matmul: a is {entry.described(a)} and b {entry.described(b)}; both must have the same elements, and a as "
@@ -130,13 +138,13 @@ def _result(a: Any, b: Any, epilogue: Epilogue | None, out: Any, out_dtype: Any)
         )
     batches = {x.shape[0] for x in (a, b) if len(x.shape) == 3}
     spread = epilogue.spread if epilogue else 1
-    if len(batches) > 1 or b.shape[-1] % (16 if spread == 2 else 1) or 0 in (*a.shape, *b.shape):
-        rule = (
-            "have columns in two halves, each of a multiple of 8"
-            if spread == 2 and len(batches) < 2
-            else "not be empty"
-        )
-        rule = "have as many matrices as a" if len(batches) > 1 else rule
+    rule = (
+        "have as many matrices as a" if len(batches) > 1
+        else "not be empty" if 0 in (*a.shape, *b.shape)
+        else "have columns in two halves, each of a multiple of 8" if spread == 2 and b.shape[-1] % 16
+        else ""
+    )  # fmt: skip
+    if rule:
         raise CuteError(f"matmul: a is {entry.described(a)} and b {entry.described(b)}; b must {rule}")
     shape = (*batches, a.shape[-2], b.shape[-1] // spread)
     usual = {torch.int8: torch.float32 if epilogue else torch.int32}
@@ -154,7 +162,7 @@ def _result(a: Any, b: Any, epilogue: Epilogue | None, out: Any, out_dtype: Any)
 def _check(a: Any, b: Any, c: Any, given: list[Any]) -> None:
     """What TMA and wgmma want of the tensors, and the epilogue of its own."""
     for name, x in (("a", a), ("b", b), ("out", c)):
-        if not x.is_cuda:
+        if not getattr(x, "is_cuda", False):
             raise CuteError(f"matmul: {name} is {entry.described(x)}; give tensors on the GPU: .cuda()")
         unit = 16 // x.element_size()
         steps = [s for n, s in zip(x.shape, x.stride()) if n > 1]
@@ -175,23 +183,67 @@ def _check(a: Any, b: Any, c: Any, given: list[Any]) -> None:
         x.check(c)
 
 
-def _remembered(key: Any, a: Any, b: Any, c: Any, epilogue: Epilogue | None, cut: Plan | None) -> Callable[[], None]:
-    """Prepare a launch, and remember it by where its tensors lie, which it does not keep."""
-    dtype = cute.TFloat32 if entry.type_name(a) == "float32" else entry.element_type(a)
-    c_dtype = entry.element_type(c)
-    x, y, z = loose(a), loose(b.mT), loose(c)
-    ours = epilogue.moved(loose) if epilogue else None
-    cut = cut or plan(z, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
-    most = utils.HardwareInfo().get_max_active_clusters(cut.sharers * cut.parts)
-    scratch = _on_device(c.device) if cut.splits > 1 else None
-    args, grid = arguments(x, y, z, dtype, most, cut, ours, scratch, c_dtype)
-    launch = cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True, stream=key[-1]).prepare(*args)
-    if len(_known) >= MOST:  # the oldest
-        _known.pop(next(iter(_known)), None)
-    _known[key] = launch
-    return launch  # type: ignore[no-any-return]
+class Splits:
+    """The memory of a problem's splits: for each stream some, for launches on one stream follow each other. counts: as
+    of `scratch_of`."""
+
+    def __init__(self, cut: Plan, counts: tuple[int, int]) -> None:
+        self.split, self.counts = cut.splits > 1, counts
+        self.known: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(self, c: Any) -> tuple[Any, ...]:
+        """Give that of the current stream, for a result like `c`; nothing, where nothing is split."""
+        if not self.split:
+            return ()
+        cuda = entry.pytorch().cuda
+        if cuda.is_current_stream_capturing():  # a graph has its own, which it makes zero
+            return scratch(c, self.counts)
+        stream = cuda.current_stream(c.device).cuda_stream
+        if stream not in self.known:
+            self.known[stream] = scratch(c, self.counts)
+        return self.known[stream]
 
 
-def loose(t: Any) -> Loose:
-    """Say where a tensor of torch's lies. t: the tensor."""
-    return Loose(t.data_ptr(), tuple(t.shape), tuple(t.stride()), entry.element_type(t))
+def _prepared(
+    a: Any, b: Any, out: Any, out_dtype: Any, epilogue: Epilogue | None, cut: Plan | None
+) -> tuple[Callable[..., None], Callable[[], Any]]:
+    """Check what `matmul` was given, and plan it for all that is like it: give what launches on a, b, a result, and the
+    epilogue's tensors, and what makes such a result."""
+    c = _result(a, b, epilogue, out, out_dtype, cut)
+    _check(a, b, c, epilogue.given if epilogue else [])
+    dtype, c_dtype = operands_of(a), entry.element_type(c)
+    ours = cut or plan(c, a.shape[-1], dtype, sms_here(), epilogue, c_dtype.width)
+    launch = launch_on((a, b, c), lambda a, b, c: (a, swapped(view(b, 16)), c), dtype, ours, epilogue)
+    shape, torch_type, device, empty = tuple(c.shape), c.dtype, c.device, entry.pytorch().empty
+    return launch, lambda: empty(shape, dtype=torch_type, device=device)
+
+
+def operands_of(t: Any) -> Any:
+    """Say as what a tensor's elements are multiplied: float32 as TF32. t: the tensor."""
+    return cute.TFloat32 if entry.type_name(t) == "float32" else entry.element_type(t)
+
+
+def launch_on(
+    tensors: tuple[Any, Any, Any], place: Callable[[Any, Any, Any], tuple[Any, Any, Any]], dtype: Any, cut: Plan,
+    epilogue: Epilogue | None = None,
+) -> Callable[..., None]:  # fmt: skip
+    """Give what launches the GEMM on tensors like some: two operands, a result, and the epilogue's.
+
+    tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there."""
+    form, count = epilogue and epilogue.form, len(epilogue.tensors) if epilogue else 0
+    c_dtype, most = entry.element_type(tensors[2]), clusters_here(cut)
+    splits = Splits(cut, scratch_of(place(*[t.detach() for t in tensors])[2], cut, epilogue))
+
+    @cute.runtime.remembered
+    def made(x: Any, y: Any, z: Any, *others: Any) -> Any:
+        own = Epilogue.of(form, others[:count]) if form else None
+        return arguments(*place(x, y, z), dtype, most, cut, own, others[count:], c_dtype)
+
+    given = [t.detach() for t in (*tensors, *(epilogue.tensors if epilogue else ()))]
+    bound = cute.launch(kernel_of(cut), grid=made(*given, *splits(given[2]))[1], block=THREADS, pdl=True)
+
+    def launch(x: Any, y: Any, z: Any, *given: Any) -> None:
+        others = [t.detach() if t is z else t for t in given]  # no object comes twice: else nothing is remembered
+        bound(*made(x, y, z, *others, *splits(z))[0])
+
+    return launch

@@ -12,8 +12,11 @@ many, and CTAs of a cluster take a part of K each, whose sums the first one adds
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from numba import cuda
 
@@ -23,39 +26,33 @@ from numba_cute.nvgpu import cpasync, warp, warpgroup
 from numba_cute.seam import CuteError, traced
 
 from .. import entry
+from .dense import get_sums, put_sums
 from .groups import place
-from .operands import (
-    CONSUMER_WARPS,
-    THREADS,
-    Of,
-    check_rows,
-    load_atom,
-    mapped,
-    most_clusters,
-    tensor_of,
-)  # fmt: skip
+from .operands import CONSUMER_WARPS, THREADS, check_rows, load_atom, mapped, most_clusters, tensor_of
+from .output import Stores, of_warpgroup, partition
 from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import smem_layout
 
 if TYPE_CHECKING:
     import torch
 
-    Constexpr = Any
-else:
-    Constexpr = cute.Constexpr
-
+TILES_N = (16, 32, 64, 128, 256)
+# What the model knows of an H200, in microseconds: what a CTA takes for 64 of K, by its tokens; a launch, the begin and
+# end of a tile, and the sum over a cluster.
+K_TILE = {16: 0.19, 32: 0.21, 64: 0.25, 128: 0.345, 256: 0.69}
+LAUNCH, TILE, SUMS = 3.0, 2.5, 1.5
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = 227 * 1024 - 1024
 REGISTERS = (40, 232), (24, 104)  # of producers and consumers, where one CTA is on an SM, and two
-MINUS_ZERO = 0x80008000
+MINUS_ZERO, MASK = 0x80008000, 0x000F000F
 
 
 @traced
-def widen(wide, words, dtype, lower, upper):
+def widen(wide, words, dtype, lower, upper, mask):
     """Write 64 by 64 numbers of four bits as `dtype` to `wide`, wgmma's fragment of this thread.
 
     words: four, each of a block of 16 of K. lower, upper: the (zero point + base, scale) of this thread's row, and of
-    the one 8 below, each two times in a word.
+    the one 8 below, each two times in a word. mask: MASK, which stays in a register where it is not known.
     """
     subtract = arch.sub_packed_bf16x2 if dtype == cute.BFloat16 else arch.sub_packed_f16x2
     multiply_add = arch.fma_packed_bf16x2 if dtype == cute.BFloat16 else arch.fma_packed_f16x2
@@ -65,7 +62,7 @@ def widen(wide, words, dtype, lower, upper):
         word = cute.Uint32(words[block])
         for pair in range(4):
             zero, scale = upper if pair % 2 else lower
-            number = (word >> (4 * pair)) & cute.Uint32(0x000F000F) | base
+            number = (word >> (4 * pair)) & mask | base
             made = multiply_add(subtract(number, zero), scale, cute.Uint32(MINUS_ZERO))
             halves[0, 4 * block + pair], halves[1, 4 * block + pair] = cute.Uint16(made), cute.Uint16(made >> 16)
     wide.store(halves.load().bitcast(dtype).reshape(wide.shape))
@@ -87,31 +84,19 @@ def factors_of(factors, row, stage, middle):
 
 
 @traced
-def put_sums(acc, there, thread):
-    """Write a thread's sums to shared memory, four by four."""
-    fours = cute.make_tensor(acc.iterator, cute.make_layout((4, cute.size(acc) // 4)))
-    for i in range(cute.size(acc) // 4):
-        cute.autovec_copy(fours[None, i], there[None, thread, i])
-
-
-@traced
-def add_sums(acc, there, thread, peers):
-    """Add the sums of the CTAs 1 to peers - 1 of the cluster to this thread's, in that order."""
-    for peer in range(1, peers):
-        theirs = cute.make_tensor(arch.map_dsmem_ptr(there.iterator, peer), there.layout)
-        for i in range(cute.size(acc) // 4):
-            got = arch.load(theirs[None, thread, i].iterator, cute.Float32, ss="cluster", count=4)
-            for j in range(4):
-                acc[4 * i + j] = acc[4 * i + j] + got[j]
+def makers_of(tile_n, parts):
+    """Count the CTAs that make pieces of C, of those that share K: each makes 16 columns or more."""
+    return 1 << min(parts, tile_n // 16).bit_length() - 1
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-    blocks_k, stages: Constexpr, per_stage: Constexpr, sharers: Constexpr, parts: Constexpr, resident: Constexpr,
-    middle: Constexpr,
+    cluster, blocks_k, mask, stages: cute.Constexpr, per_stage: cute.Constexpr, resident: cute.Constexpr,
+    middle: cute.Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
+    sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share the tokens, and those that share K
     tidx, _, _ = arch.thread_idx()
     bidx, _, _ = arch.block_idx()
     grid, _, _ = arch.grid_dim()
@@ -124,14 +109,13 @@ def mixed(
         cpasync.prefetch_descriptor(tma_x)
         cpasync.prefetch_descriptor(tma_c)
 
+    arch.griddepcontrol_launch_dependents()
+    arch.griddepcontrol_wait()  # what was launched before has written X
     smem = utils.SmemAllocator()
     sX = smem.allocate_tensor(dtype, x_layout.outer, 1024, x_layout.inner, "sX")
     sC = smem.allocate_tensor(dtype, c_layout.outer, 1024, c_layout.inner, "sC")
     sW = smem.allocate_tensor(cute.Uint32, w_layout, 1024, name="sW")
     sF = smem.allocate_tensor(cute.Uint16, f_layout, 128, name="sF")
-    if cute.const_expr(parts > 1):
-        sums_layout = cute.make_layout((4, 256, tile_n // 8))
-        sSums = smem.allocate_tensor(cute.Float32, sums_layout, 128, name="sSums")
     barriers = smem.allocate_array(cute.Int64, 2 * stages, name="barriers")
     mainloop = pipeline.PipelineTmaAsync.create(
         num_stages=stages,
@@ -139,32 +123,31 @@ def mixed(
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
         tx_count=per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * cute.size(f_layout, mode=[1]) * 2,
         barrier_storage=barriers,
-        cta_layout_vmnk=cute.make_layout((1, sharers, 1, 1)) if sharers > 1 else None,
+        cta_layout_vmnk=cluster,
         tidx=tidx,
+        mcast_mode_mn=(0, 1),  # the tokens, along the weights' rows
         name="mainloop",
     )
     producer, consumer = mainloop.make_participants()
     ctas = sharers * parts
     tiles_m = cute.ceil_div(cute.Int32(c.shape[1]), TILE_M * sharers)
     tiles_n = cute.ceil_div(cute.Int32(c.shape[0]), tile_n)
-    first_block, end_block = part * blocks_k // parts, (part + 1) * blocks_k // parts
-    share = None if sharers == 1 else (1 << sharers) - 1
+    first_block, end_block = cute.Int32(part * blocks_k // parts), cute.Int32((part + 1) * blocks_k // parts)
+    share = None if sharers == 1 else ((1 << sharers) - 1) << (part * sharers)
+    store_n = cute.size(c_layout, mode=[1])
+    own_pieces = tile_n // makers_of(tile_n, parts) // store_n  # of C's, those that a CTA makes
 
     if warp_idx < 4:
         arch.setmaxregister_decrease(REGISTERS[resident - 1][0])
+        if cute.const_expr(parts > 1):
+            arch.cluster_arrive()
         if warp_idx == 0:
             gX = cute.local_tile(mX, (tile_n, TILE_K), (None, None))
-            tXsX, tXgX = cpasync.tma_partition(
-                tma_x, sharer, cute.make_layout(sharers), cute.group_modes(sX, 0, 2), cute.group_modes(gX, 0, 2)
-            )
+            tXsX, tXgX = partition(tma_x, sX, gX, sharer, sharers)
             gW = cute.local_tile(mW, (cute.size(w_layout, mode=[0]), cute.size(w_layout, mode=[1])), (None, 0))
-            tWsW, tWgW = cpasync.tma_partition(
-                tma_w, 0, cute.make_layout(1), cute.group_modes(sW, 0, 2), cute.group_modes(gW, 0, 2)
-            )
+            tWsW, tWgW = partition(tma_w, sW, gW)
             gF = cute.local_tile(mF, (cute.size(f_layout, mode=[0]), cute.size(f_layout, mode=[1])), (0, 0, None))
-            tFsF, tFgF = cpasync.tma_partition(
-                tma_f, 0, cute.make_layout(1), cute.group_modes(sF, 0, 2), cute.group_modes(gF, 0, 2)
-            )
+            tFsF, tFgF = partition(tma_f, sF, gF)
             index = bidx // ctas
             while index < tiles_m * tiles_n:
                 m, n = place(cute.Int32(index), tiles_m, tiles_n)
@@ -188,7 +171,6 @@ def mixed(
                 index += grid // ctas
             producer.tail()
         if cute.const_expr(parts > 1):
-            arch.cluster_arrive()
             arch.cluster_wait()
             arch.cluster_arrive()
             arch.cluster_wait()
@@ -201,27 +183,16 @@ def mixed(
         wide_0 = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
         wide_1 = cute.make_rmem_tensor(tiled_mma.partition_shape_A((TILE_M, TILE_K)), dtype)
         wides = (wide_0, wide_1)
-        narrow = cute.make_rmem_tensor(4, cute.Uint32)
+        narrow = cute.make_rmem_tensor((4, per_stage), cute.Uint32)
         units = cute.make_tensor(sW.iterator, cute.make_layout((4, 128, 2, per_stage, stages)))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
 
-        store_n = cute.size(c_layout, mode=[1])
         stores_of_tile = tile_n // store_n
         store_stages = cute.size(c_layout, mode=[2])
-        to_smem = cute.make_tiled_copy_S(store, cute.make_tiled_copy_C_atom(store, tiled_mma))
-        tRS_sC = to_smem.get_slice(thread).partition_D(sC)
-        tRS_rC = cute.make_rmem_tensor(cute.shape(tRS_sC[None, None, None, 0]), dtype)
-        pieces = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
+        all_sums = cute.make_tensor(acc.iterator, cute.make_layout((64 * store_n // 128, stores_of_tile)))
         gC = cute.local_tile(mC, (64, store_n), (None, None))
-        sC_group = cute.local_tile(sC, (64, store_n), (group, 0))
-        tCsC, tCgC = cpasync.tma_partition(
-            tma_c, 0, cute.make_layout(1), cute.group_modes(sC_group, 0, 2), cute.group_modes(gC, 0, 2)
-        )
-        stores = pipeline.PipelineTmaStore.create(
-            num_stages=store_stages, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128)
-        )
-        together = pipeline.NamedBarrier(1 + group, 128)
-        stores_issuer = warp_idx % 4 == 0
+        tCsC, tCgC = partition(tma_c, of_warpgroup(sC, group), gC)
+        stores = Stores.create(store, tiled_mma, sC, thread, group, warp_idx % 4 == 0)
 
         index = bidx // ctas
         while index < tiles_m * tiles_n:
@@ -233,11 +204,12 @@ def mixed(
                 for half in cute.range_constexpr(2):
                     if cute.const_expr(half == 0 or per_stage == 1):
                         stage = consumer.wait_and_advance()
+                        cute.autovec_copy(units[None, thread % 128, group, None, stage.index], narrow)
+                    if cute.const_expr(half == 0):  # both halves of a block have the same
+                        lower = factors_of(sF, lane_row, stage.index, middle)
+                        upper = factors_of(sF, lane_row + 8, stage.index, middle)
                     within = half % per_stage
-                    cute.autovec_copy(units[None, thread % 128, group, within, stage.index], narrow)
-                    lower = factors_of(sF, lane_row, stage.index, middle)
-                    upper = factors_of(sF, lane_row + 8, stage.index, middle)
-                    widen(wides[half], narrow, dtype, lower, upper)
+                    widen(wides[half], narrow[None, within], dtype, lower, upper, mask)
                     warpgroup.fence()
                     for kb in cute.range_constexpr(4):
                         if cute.const_expr(half == 0 and kb == 0):
@@ -262,69 +234,97 @@ def mixed(
             arch.sync_warp()
             previous.release()
 
-            if cute.const_expr(parts > 1):
-                if part > 0:
-                    put_sums(acc, sSums, thread)
-                arch.cluster_arrive()
-                arch.cluster_wait()
-                if part == 0:
-                    add_sums(acc, sSums, thread, parts)
-                arch.cluster_arrive()
-                arch.cluster_wait()
-            if part == 0:
-                for piece in cute.range_constexpr(stores_of_tile):
-                    tRS_rC.store(pieces[None, piece].load().to(dtype))
-                    if stores_issuer:
-                        stores.producer_acquire()
-                    together.arrive_and_wait()
-                    cute.copy(to_smem, tRS_rC, tRS_sC[None, None, None, piece % store_stages])
-                    arch.fence_proxy("async.shared", space="cta")
-                    together.arrive_and_wait()
-                    if stores_issuer:
-                        cute.copy(
-                            tma_c, tCsC[None, piece % store_stages],
-                            tCgC[None, 2 * row_tile + group, stores_of_tile * n + piece],
-                        )  # fmt: skip
-                        stores.producer_commit()
+            if cute.const_expr(parts > 1):  # one tile for each CTA: the tokens' memory is free
+                shared_sums = cute.make_tensor(
+                    cute.recast_ptr(sX.iterator, dtype=acc.element_type),
+                    cute.make_layout((4, 2 * 128, cute.size(acc) // 4)),
+                )
+                put_sums(acc, shared_sums, thread)
+            if part * own_pieces < stores_of_tile:
+                for piece in cute.range_constexpr(own_pieces):
+                    slot, column = piece % store_stages, part * own_pieces + piece
+                    sums = all_sums[None, piece]
+                    if cute.const_expr(parts > 1):
+                        sums = get_sums(shared_sums, thread, column, sharer, cluster, sums)
+                    there = tCgC[None, 2 * row_tile + group, stores_of_tile * n + column]
+                    stores.put(sums.load(), slot, tma_c, tCsC[None, slot], there)
             index += grid // ctas
-        stores.producer_tail()
+        if cute.const_expr(parts > 1):
+            arch.cluster_arrive()  # the others' sums have been read
+            arch.cluster_wait()
+        stores.tail()
 
 
-mixed_two = cuda.jit(launch_bounds=(THREADS, 2))(mixed.py_func)  # the same, twice on an SM
+# The same, twice on an SM, whose memory is then all shared memory.
+mixed_two = cuda.jit(launch_bounds=(THREADS, 2), shared_memory_carveout=100)(mixed.py_func)
 
 
 class Cut(NamedTuple):
-    """How a problem is cut. tile_n: tokens of a tile. per_stage: K tiles of a stage, 1 or 2. stages. sharers: CTAs of a
-    cluster that share the tokens, each with rows of its own. parts: CTAs of a cluster that share K; one of the two is
-    1. resident: CTAs on an SM."""
+    """How a problem is cut. tile_n: tokens of a tile. sharers: CTAs of a cluster that share the tokens, each with rows
+    of its own. parts: CTAs of a cluster that share K. resident: CTAs on an SM. per_stage: K tiles of a stage, 1 or 2.
+    stages: 0 for as many as there is room for."""
 
     tile_n: int
-    per_stage: int
-    stages: int
     sharers: int = 1
     parts: int = 1
     resident: int = 1
+    per_stage: int = 1
+    stages: int = 0
 
 
-def stages_of(tile_n, per_stage, kinds, parts, resident=1):
-    """Count the stages that fit shared memory."""
+def fitted(cut, blocks, kinds):
+    """Give a cut with its stages. blocks: of K. kinds: of factors. CuteError where the kernel does not take it."""
+    tile_n, sharers, parts, resident, per_stage, _ = cut
+    rules = {
+        "tile_n is 16, 32, 64, 128 or 256": tile_n in TILES_N,
+        "per_stage is 1 or 2": per_stage in (1, 2),
+        "resident is 1, or 2 with up to 64 tokens a tile": resident == 1 or resident == 2 and tile_n <= 64,
+        "a cluster has 1 to 8 CTAs": min(sharers, parts) >= 1 and sharers * parts <= 8,
+        f"K has {blocks} blocks of 128, one for each part or more": parts <= blocks,
+    }
+    broken = next((rule for rule, holds in rules.items() if not holds), None)
+    if broken is not None:
+        raise CuteError(f"mixed_gemm: {cut}: {broken}")
     stage = per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * kinds * 2 + 16
-    store = TILE_M * min(64, tile_n) * 2 * min(2, math.ceil(tile_n / 64))
-    sums = TILE_M * tile_n * 4 if parts > 1 else 0
-    return min(16, (SMEM // resident - store - sums) // stage)
+    columns, slots = pieces_of(tile_n, parts)
+    room = (SMEM // resident - TILE_M * columns * 2 * slots) // stage
+    stages = cut.stages or min(16, room)
+    fewest = 2 if parts == 1 else max(2, 4 // per_stage)  # the sums of a tile go where its tokens were
+    if not fewest <= stages <= room:
+        raise CuteError(
+            f"mixed_gemm: {cut}: {stages} stages of {stage} bytes; there must be {fewest} or more, and shared memory "
+            f"has room for {room}"
+        )
+    return cut._replace(stages=stages)
 
 
-def cut_of(tokens, row_tiles, blocks, kinds, sms):
-    """Choose the cut for so many tokens, tiles of rows, blocks of K, kinds of factors and SMs."""
-    tile_n = next((n for n in (16, 32, 64, 128) if tokens <= n), 256)
-    per_stage = 2 if tile_n <= 64 else 1
-    tiles = row_tiles * math.ceil(tokens / tile_n)
-    resident, parts = 2 if tile_n <= 32 else 1, 1
-    while tile_n <= 128 and parts < 8 and 2 * parts * tiles <= sms * resident and 4 * parts <= blocks:
-        parts *= 2
-    sharers = 2 if parts == 1 and tile_n >= 128 and row_tiles > 1 else 1
-    stages = stages_of(tile_n, per_stage, kinds, parts, resident)
-    return Cut(tile_n, per_stage, stages, sharers, parts, resident)
+def pieces_of(tile_n, parts):
+    """Give the columns of a piece of C, whose rows are 64, and how many of them each warpgroup has in shared memory."""
+    own = tile_n // makers_of(tile_n, parts)
+    columns = min(64, own)
+    return columns, min(2, own // columns)
+
+
+def modelled(cut, tokens, row_tiles, blocks, room):
+    """Estimate the microseconds of a cut. tokens, row_tiles, blocks, room: as of `cut_of`."""
+    clusters = math.ceil(row_tiles / cut.sharers) * math.ceil(tokens / cut.tile_n)
+    rounds = math.ceil(clusters / (room(cut.sharers * cut.parts) * cut.resident))
+    tile = math.ceil(blocks / cut.parts) * 2 * K_TILE[cut.tile_n] + TILE
+    return LAUNCH + rounds * (tile + (SUMS if cut.parts > 1 else 0))
+
+
+def cut_of(tokens, row_tiles, blocks, kinds, room):
+    """Choose the cut that takes the least time, by the model.
+
+    tokens: of the problem. row_tiles, blocks, kinds: of the weights, as of `Int4Weights`. room: a function that gives
+    how many clusters of so many CTAs run at once, one on an SM.
+    """
+    found = []
+    for tile_n, parts in itertools.product(TILES_N, range(1, min(8, blocks) + 1)):
+        sharers = 2 if parts == 1 and tile_n == 256 and row_tiles > 1 and tokens > tile_n else 1
+        with contextlib.suppress(CuteError):
+            found.append(fitted(Cut(tile_n, sharers, parts, 1, 1 if tile_n == 256 else 2), blocks, kinds))
+    return min(found, key=lambda cut: modelled(cut, tokens, row_tiles, blocks, room))
 
 
 def plan(x, words, factors, c, middle, n, cut=None):
@@ -333,41 +333,53 @@ def plan(x, words, factors, c, middle, n, cut=None):
     if 0 in c.shape:
         return lambda *tensors: None
     check_rows("mixed_gemm", x=x, out=c)
+    (row_tiles, _, _), (_, blocks, kinds, _) = words.shape, factors.shape
+    if cut is None:
+        cut = cut_of(x.shape[0], row_tiles, blocks, kinds, functools.partial(most_clusters, x))
+    cut = fitted(cut, blocks, kinds)
+    tiles = math.ceil(words.shape[0] / cut.sharers) * math.ceil(x.shape[0] / cut.tile_n)
+    room = most_clusters(x, cut.sharers) * cut.resident
+    clusters = tiles if cut.parts > 1 else math.ceil(tiles / math.ceil(tiles / room))
+    ctas = cut.sharers * cut.parts
+
+    def arguments(*tensors):
+        return arguments_of(cut, middle, *tensors)
+
+    return mapped(
+        (mixed, mixed_two)[cut.resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments
+    )
+
+
+def arguments_of(cut, middle, x, words, factors, c):
+    """Give the kernel's arguments. cut: a whole Cut. The others: as of `plan`."""
+    tile_n, sharers, parts, resident, per_stage, stages = cut
     (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
-    sms = entry.multiprocessors(x)
-    tile_n, per_stage, stages, sharers, parts, resident = cut or cut_of(x.shape[0], row_tiles, blocks, kinds, sms)
     dtype, k = entry.element_type(x), warpgroup.OperandMajorMode.K
     op = warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, tile_n, 16), warpgroup.OperandSource.RMEM, k, k)
     tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
-    store_n = min(64, tile_n)
+    store_n, slots = pieces_of(tile_n, parts)
     store = cute.make_copy_atom(warp.StMatrix8x8x16bOp(True, 4), dtype)
     x_layout = smem_layout(dtype, 1, tile_n, TILE_K, stages * per_stage)
-    c_layout = smem_layout(dtype, 0, TILE_M, store_n, min(2, tile_n // store_n))
+    c_layout = smem_layout(dtype, 0, TILE_M, store_n, slots)
     w_layout = cute.make_layout((4 * per_stage, 256, stages), stride=(256, 1, 1024 * per_stage))
     f_layout = cute.make_layout((TILE_M, kinds, stages))
     rows_of_words = cute.make_layout((cute.Int32(row_tiles * k_tiles * 4), 256), stride=(256, 1))
     tW = cute.make_tensor(tensor_of(words, 2, cute.Uint32).iterator, rows_of_words)
     of_blocks = cute.make_layout((TILE_M, kinds, cute.Int32(row_tiles * blocks)), stride=(1, TILE_M, TILE_M * kinds))
     tF = cute.make_tensor(tensor_of(factors, 3, cute.Uint16).iterator, of_blocks)
-    turned = cute.select(tensor_of(c, 1).layout, mode=[1, 0])
+    tC = tensor_of(c, 1)
     tma_w, mW = load_atom(tW, w_layout, (4 * per_stage, 256))
     tma_f, mF = load_atom(tF, f_layout, (TILE_M, kinds))
     tma_x, mX = load_atom(tensor_of(x, 1), x_layout, (tile_n, TILE_K), sharers)
     tma_c, mC = cpasync.make_tiled_tma_atom(
-        cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tensor_of(c, 1).iterator, turned),
+        cpasync.CopyBulkTensorTileS2GOp(), cute.make_tensor(tC.iterator, cute.select(tC.layout, mode=[1, 0])),
         smem_layout(dtype, 0, 64, store_n), (64, store_n),
     )  # fmt: skip
-    tiles = math.ceil(row_tiles / sharers) * math.ceil(x.shape[0] / tile_n)
-    clusters = tiles if parts > 1 else math.ceil(tiles / math.ceil(tiles / (most_clusters(x, sharers) * resident)))
-    ctas = sharers * parts
-    arguments = (
-        dtype, Of(tma_w, 1), mW, Of(tma_f, 2), mF, Of(tma_x, 0), mX, Of(tma_c, 3), mC, tiled_mma, store, x_layout,
-        c_layout, w_layout, f_layout, Of(c, 3), cute.Int32(blocks),
-        stages, per_stage, sharers, parts, resident, middle,
+    return (
+        dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
+        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, resident,
+        middle,
     )  # fmt: skip
-    return mapped(
-        (mixed, mixed_two)[resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments
-    )
 
 
 def _result(x: torch.Tensor, words: torch.Tensor, factors: torch.Tensor, middle: int, n: int):

@@ -2,8 +2,10 @@
 """What the host makes of a GEMM's matrices: tensors, their places in shared memory, and launches whose TMA atoms go
 where the tensors of each call lie."""
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 import numba_cute as cute
 from numba_cute import utils
@@ -15,16 +17,67 @@ from .. import entry
 
 THREADS, CONSUMER_WARPS = 384, 8
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
-ADDRESSES = 256  # sets of tensors whose atoms one launch remembers
+
+
+class Source:
+    """A matrix with a way of its own to shared memory, or from there, as `dense.py` takes it. A subclass has `shape`,
+    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous."""
+
+    shape: tuple[int, int]
+    mode = 1
+
+    def loads(self, dtype, smem, tile, ctas, rows):
+        """Make the TMA atom that loads an operand's tiles, and its coordinates: (rows, K), K perhaps of several modes,
+        whose tiles are counted along the first one first. dtype: what its elements are taken for. smem: of a tile in
+        shared memory. tile: its extents. ctas: how many share it by multicast. rows: how many the coordinates must
+        have."""
+        raise NotImplementedError
+
+    def stores(self, dtype, smem, tile, extents):
+        """Make the TMA atom that stores a result's pieces, and its coordinates, of such `extents`. dtype, smem, tile:
+        as of `loads`."""
+        raise NotImplementedError
+
+
+def view(array, align=None):
+    """Make a tensor of an array as it lies, or give a tensor or a `Source`. array: it begins at a multiple of `align`
+    bytes, or of those of an element."""
+    return array if isinstance(array, (cute.Tensor, Source)) else from_dlpack(array, assumed_align=align)
+
+
+def swapped(tensor):
+    """Exchange a tensor's last two modes."""
+    *others, i, j = range(cute.rank(tensor))
+    return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, mode=[*others, j, i]))
 
 
 def tensor_of(array, mode, dtype=None):
-    """Make a tensor of an array, contiguous along `mode`, whose extents are known at run time. dtype: another element
-    type of the same width."""
-    t = from_dlpack(array, assumed_align=16)
-    strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(array.shape, entry.strides(array)))]
-    whole = cute.make_tensor(t.iterator, cute.make_layout(tuple(array.shape), stride=tuple(strides)))
-    return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or entry.element_type(array))
+    """Make a tensor of an array, contiguous along `mode`, whose extents are known at run time. array: it begins at a
+    multiple of 16 bytes. dtype: another element type of the same width."""
+    t = view(array, 16)
+    strides = [s if n > 1 or i == mode else 128 for i, (n, s) in enumerate(zip(t.shape, t.stride))]  # as TMA wants them
+    whole = cute.make_tensor(t.iterator, cute.make_layout(t.shape, stride=tuple(strides)))
+    return cute.recast_tensor(whole.mark_layout_dynamic(leading_dim=mode), dtype or t.element_type)
+
+
+def contiguous(array):
+    """Give the mode, 0 or 1 of the last two, along which an array's elements, or a source's, follow one another."""
+    if isinstance(array, Source):
+        return array.mode
+    t = view(array)
+    return int(cute.leading_dim(t.shape[-2:], t.stride[-2:]))
+
+
+def operand(array, dtype):
+    """Make a tensor of an array with run-time extents, the batch last, and give its contiguous mode too. dtype: what
+    its elements are taken for, of the same width. A `Source` is given as it is."""
+    if isinstance(array, Source):
+        return array, array.mode
+    mode, batch = contiguous(array), len(array.shape) - 2
+    t = tensor_of(array, mode + batch, dtype)  # Numba's arrays say int16
+    if batch:
+        t = cute.make_tensor(t.iterator, cute.select(t.layout, mode=[1, 2, 0]))
+    return t, mode
 
 
 def load_atom(tensor, layout, tile, ctas=1):
@@ -55,56 +108,43 @@ def check_rows(what, **arrays):
             raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
 
 
-def address_of(array):
-    """Say where an array of torch's or NumPy's begins."""
-    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+_counters = dict[Any, Any]()
 
 
-def moved(atom, address):
-    """Give a TMA atom whose map begins elsewhere."""
-    return replace(atom, tensor_map=replace(atom.tensor_map, address=address))
-
-
-class Of(NamedTuple):
-    """An argument that belongs to a tensor of the call: a TMA atom, or the tensor itself."""
-
-    value: Any
-    number: int
+def counter_of(array):
+    """Give an int32 where `array` lies, which is 0 whenever no launch is under way on the current stream."""
+    device: Any = getattr(array, "device", None)
+    if not hasattr(device, "type"):
+        return np.zeros(1, np.int32)
+    torch = entry.pytorch()
+    if device.type != "cuda" or torch.cuda.is_current_stream_capturing():  # a graph has its own, which it makes zero
+        return torch.zeros(1, dtype=torch.int32, device=device)
+    key = device, torch.cuda.current_stream(device).cuda_stream
+    if key not in _counters:
+        _counters[key] = torch.zeros(1, dtype=torch.int32, device=device)
+    return _counters[key]
 
 
 @dataclass(frozen=True)
 class Mapped(entry.Work):
-    """A launch whose arguments, `static`, hold TMA atoms. atoms: of each its place in `static`, the number of its
-    tensor, and how many bytes from that tensor's beginning its map begins. arrays: the place and the number of each
-    tensor that is an argument itself."""
+    """A launch whose arguments, with TMA atoms, are made of the tensors. It begins while the one before it ends.
 
-    atoms: tuple[tuple[int, int, int], ...] = ()
-    arrays: tuple[tuple[int, int], ...] = ()
+    arguments: makes them of the tensors; `static` are those of the tensors that it was planned for. ready: a tensor of
+    the launch's own, in the place of the one that is None. counts: whether a counter comes after the tensors."""
+
+    arguments: Any = None
+    ready: Any = None
+    counts: bool = False
 
     def launcher(self):
-        """Give the function that launches on tensors like those that the atoms were made for, and keeps none."""
-        bound = cute.launch(self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem)
-        of_atoms, of_arrays, known = self.atoms, self.arrays, dict[Any, Any]()  # `launch` must not hold `self`
-        given = list(self.static)
-        for place, *_ in of_atoms:
-            given[place] = replace(given[place], source=None)
-        for place, _ in of_arrays:
-            given[place] = None
+        """Give the function that launches on tensors like those that it was planned for, and keeps none."""
+        bound = cute.launch(
+            self.kernel, grid=self.grid, block=self.block, cluster=self.cluster, smem=self.smem, pdl=True
+        )  # fmt: skip
+        made, given = cute.runtime.remembered(self.arguments), (self.ready, self.counts)  # and not `self`
 
         def launch(*tensors):
-            key = tuple(tensors[i].data_ptr() for _, i, _ in of_atoms)
-            atoms = known.get(key)
-            if atoms is None:
-                atoms = [moved(given[p], at + begin) for at, (p, _, begin) in zip(key, of_atoms)]
-                if len(known) >= ADDRESSES:
-                    known.pop(next(iter(known)), None)
-                known[key] = atoms
-            arguments = given.copy()
-            for (place, *_), atom in zip(of_atoms, atoms):
-                arguments[place] = atom
-            for place, i in of_arrays:
-                arguments[place] = tensors[i]
-            bound(*arguments)
+            bound(*made(*whole(tensors, *given)))
 
         return launch
 
@@ -120,19 +160,16 @@ class Mapped(entry.Work):
         return cute.compile(self.kernel, self.static, arch=arch)
 
 
-def mapped(kernel, grid, cluster, tensors, arguments):
-    """Make the launch of a kernel. tensors: those that it is planned for. arguments: of each its value, and for a TMA
-    atom or a tensor of a call, in a pair with the tensor's number."""
-    static, atoms, arrays = [], [], []
-    for place, x in enumerate(arguments):
-        value, number = x if isinstance(x, Of) else (x, None)
-        static.append(value)
-        if number is None:
-            continue
-        if isinstance(value, cute.CopyAtom):
-            atoms.append((place, number, value.tensor_map.address - address_of(tensors[number])))
-        else:
-            arrays.append((place, number))
+def whole(tensors, ready, counts):
+    """Give the tensors that arguments are made of. ready, counts: as of `Mapped`."""
+    given = tuple(ready if t is None else t for t in tensors)
+    return (*given, counter_of(given[0])) if counts else given
+
+
+def mapped(kernel, grid, cluster, tensors, arguments, ready=None, counts=False):
+    """Make the launch of a kernel. tensors: those that it is planned for. arguments: makes its arguments of them, by
+    what `cute.runtime.remembered` allows. ready, counts: as of `Mapped`."""
+    static = arguments(*whole(tensors, ready, counts))
     return Mapped(
-        kernel, grid, THREADS, cluster=cluster, static=tuple(static), atoms=tuple(atoms), arrays=tuple(arrays)
-    )
+        kernel, grid, THREADS, cluster=cluster, static=static, arguments=arguments, ready=ready, counts=counts
+    )  # fmt: skip

@@ -6,16 +6,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numba_cute as cute
 from numba_cute import CuteError, utils
 from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 
-from .arrays import contiguous, operand, tensor_of
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
+from .operands import Source, contiguous, load_atom, operand, swapped, view
 
 SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
@@ -36,7 +35,7 @@ class Plan(NamedTuple):
     CTAs of a cluster that share K, and add their sums by each other's shared memory. splits: such clusters that share
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
-    for.
+    for. kept: how many K tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
     """
 
     tile_n: int = 256
@@ -46,6 +45,7 @@ class Plan(NamedTuple):
     turned: bool = False
     stages: int = 0
     slots: int = 0
+    kept: int = 0
 
 
 USUAL = Plan()
@@ -94,6 +94,24 @@ def cover(coordinates: Any, *shape: Any) -> Any:
     return cute.make_tensor(coordinates.iterator, cute.make_layout((*extents, *rest), stride=coordinates.stride))
 
 
+def loads(t: Any, dtype: Any, layout: Any, tile: tuple[int, int], ctas: int, extents: tuple[Any, ...]) -> Any:
+    """Give the TMA atom that loads tiles of an operand, and its coordinates. t, dtype: of `operand`. layout: of shared
+    memory's stages. tile: its extents. ctas: that share it. extents: of the coordinates, over whole clusters."""
+    if isinstance(t, Source):
+        return t.loads(dtype, cute.slice_(layout, (None, None, 0)), tile, ctas, extents[0])
+    atom, coordinates = load_atom(t, layout, tile, ctas)
+    return atom, cover(coordinates, *extents)
+
+
+def stores(t: Any, dtype: Any, smem: Any, piece: tuple[int, int], extents: tuple[int, int]) -> Any:
+    """Give the TMA atom that stores pieces of C, and its coordinates. t, dtype: C's, of `operand`. smem: of a piece in
+    shared memory. piece, extents: as of `loads`."""
+    if isinstance(t, Source):
+        return t.stores(dtype, smem, piece, extents)
+    atom, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), t, smem, piece)
+    return atom, cover(coordinates, *extents)
+
+
 class Pieces(NamedTuple):
     """What a tile of C leaves in. columns: of a piece, whose rows are 64. number: of those that each warpgroup
     makes. slots, stages: in shared memory."""
@@ -108,66 +126,68 @@ def pieces_of(cut: Plan, width: int, spread: int = 1) -> Pieces:
     """Give the pieces of a cut. width: bits of an element of C. spread: columns of sums for one of C. CuteError where C
     cannot be cut so, or shared memory does not hold it."""
     own = cut.tile_n // spread // cut.parts
-    columns = next((n for n in (64, 32, 16) if n * width <= 8 * ROW and own and own % n == 0), 0)
+    columns = next((n for n in (64, 32, 16, 8) if n * width <= 8 * ROW and own and own % n == 0), 0)
     if not columns:
-        raise CuteError(f"gemm: {cut}: of {cut.tile_n} columns a CTA has {own}, and must have a multiple of 16")
+        raise CuteError(f"gemm: {cut}: of {cut.tile_n} columns a CTA has {own}, and must have a multiple of 8")
     count = own // columns
-    stage, slot = (TILE_M + cut.tile_n) * ROW, TILE_M * columns * width // 8
-    room = (SMEM - FEWEST_STAGES * stage) // slot
+    stage, slot = (TILE_M + cut.tile_n * (not cut.kept)) * ROW, TILE_M * columns * width // 8
+    memory = SMEM - cut.kept * cut.tile_n * ROW
+    room = (memory - FEWEST_STAGES * stage) // slot
     slots = cut.slots or next((s for s in (count, 4, 2, 1) if count % s == 0 and s <= room), 1)
-    stages = cut.stages or min(MOST_STAGES, (SMEM - slots * slot) // stage)
-    if count % slots or slots * slot + stages * stage > SMEM or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
+    stages = cut.stages or min(MOST_STAGES, (memory - slots * slot) // stage)
+    stages -= stages == cut.kept  # the kernel knows by that
+    if count % slots or slots * slot + stages * stage > memory or stages < (FEWEST_STAGES if cut.parts > 1 else 2):
         raise CuteError(f"gemm: {cut}: {stages} stages of {stage} bytes and {slots} slots of {slot} do not fit")
     return Pieces(columns, count, slots, stages)
 
 
 def arguments(
     a: Any, b: Any, c: Any, dtype: Any, most_clusters: int, cut: Plan = USUAL, epilogue: Epilogue | None = None,
-    scratch: Callable[[int, int], tuple[Any, Any]] | None = None, c_dtype: Any = None,
+    scratch: Any = None, c_dtype: Any = None,
 ) -> tuple[tuple[Any, ...], tuple[int, int, int]]:  # fmt: skip
     """Give the kernel's arguments and grid for arrays of the host (to simulate or compile) or of the device.
 
     a: (M, K), b: (N, K), c: (M, N), each contiguous along either mode (along K, where dtype has not 16 bits) by
     multiples of 16 bytes; each may have a batch before these modes. dtype: the operands' type. most_clusters: that fit
     on the device at once; the grid is the fewest that need no more rounds than so many would: idle SMs leave power to
-    the others. cut: a Plan. epilogue: what becomes of the sums. scratch: makes memory for splits: so many floats, and
-    so many zeroed counters. c_dtype: C's type, by default that of RESULTS.
+    the others. cut: a Plan. epilogue: what becomes of the sums. scratch: for splits, two arrays as large as
+    `scratch_of` says, the second of zeros. c_dtype: C's type, by default that of RESULTS.
     """
     c_dtype, like = c_dtype or RESULTS[dtype], epilogue.matrix if epilogue else None
-    tC, c_mode = operand(c, c_dtype)
-    turned = (c_mode == 0) != cut.turned
-    if turned:  # the same, seen from the other side
-        a, b, c, like = b, a, c.swapaxes(-1, -2), None if like is None else like.swapaxes(-1, -2)
-        tC, c_mode = operand(c, c_dtype)
+    a, b, c, like = (None if x is None else view(x, 16) for x in (a, b, c, like))
     spread = epilogue.spread if epilogue else 1
+    turned = is_turned(c, cut.turned, spread)
+    if turned:  # the same, seen from the other side
+        a, b, c, like = b, a, swapped(c), None if like is None else swapped(like)
+    tC, c_mode = operand(c, c_dtype)
     (tA, a_mode), (tB, b_mode) = operand(a, dtype), operand(b, dtype)
     majors = [warpgroup.OperandMajorMode.K if mode == 1 else warpgroup.OperandMajorMode.MN for mode in (a_mode, b_mode)]
     tile_n, sharers, parts, splits = cut.tile_n, cut.sharers, cut.parts, cut.splits
     tiled_mma = cute.make_tiled_mma(mma_op(dtype, tile_n, *majors), (TILE_M // 64, 1, 1))
     tile_k, pieces = 8 * ROW // dtype.width, pieces_of(cut, c_dtype.width, spread)
     a_layout = smem_layout(dtype, a_mode, TILE_M, tile_k, pieces.stages)
-    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, pieces.stages)
+    b_layout = smem_layout(dtype, b_mode, tile_n, tile_k, cut.kept or pieces.stages)
     c_layout = smem_layout(c_dtype, c_mode, TILE_M, pieces.columns, pieces.slots)
     c_piece, piece = smem_layout(c_dtype, c_mode, 64, pieces.columns), (64, pieces.columns)
     # How the sums of a piece lie over threads: as those of any wgmma of its width.
     piece_mma = cute.make_tiled_mma(mma_op(cute.BFloat16, pieces.columns, *majors), (TILE_M // 64, 1, 1))
 
-    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    load_b = load if sharers == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
-    stage = (None, None, 0)
-    tma_a, mA = cpasync.make_tiled_tma_atom(load, tA, cute.slice_(a_layout, stage), (TILE_M, tile_k))
-    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
-    tma_b, mB = cpasync.make_tiled_tma_atom(load_b, tB, cute.slice_(b_layout, stage), (tile_n, tile_k), sharers)
-    tma_c, mC = cpasync.make_tiled_tma_atom(store, tC, c_piece, piece)
-    tma_d, mD = (
-        (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
-    )
-
     (m, k), n, batches = a.shape[-2:], b.shape[-2], c.shape[0] if len(c.shape) == 3 else 1
     clusters_m, tiles_n = math.ceil(m / (TILE_M * sharers)), math.ceil(n / tile_n)
     rows, columns = clusters_m * sharers * TILE_M, tiles_n * tile_n
+    if cut.kept and (cut.kept != k_tiles_of(k, dtype) or (tiles_n, batches, sharers, parts * splits) != (1, 1, 1, 1)):
+        raise CuteError(
+            f"gemm: {cut}: B stays of one tile of columns, alone, with all of {k_tiles_of(k, dtype)} K tiles"
+        )
     across = columns if spread == 1 else (8, 2, cute.Int32(columns // 16))
-    mA, mB, mC = cover(mA, rows, k), cover(mB, across, k), cover(mC, rows, columns // spread)
+    tB = tB if spread == 1 else in_halves(tB, b.shape[-2] // 2)
+    tma_a, mA = loads(tA, dtype, a_layout, (TILE_M, tile_k), 1, (rows, k))
+    tma_b, mB = loads(tB, dtype, b_layout, (tile_n, tile_k), sharers, (across, k))
+    tma_c, mC = stores(tC, c_dtype, c_piece, piece, (rows, columns // spread))
+    load = cpasync.CopyBulkTensorTileG2SOp()
+    tma_d, mD = (
+        (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
+    )
     mD = None if like is None else cover(mD, rows, columns // spread)
     layers = splits if batches == 1 else cute.Int32(batches * splits)
     tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), layers)
@@ -176,31 +196,41 @@ def arguments(
     clusters = work if parts * splits > 1 else math.ceil(work / math.ceil(work / most_clusters))
     partials = tickets = None
     if splits > 1:
-        assert scratch is not None
         partials, tickets = memory_of(scratch, (clusters_m * sharers, tiles_n, parts, batches), cut, dtype)
     made = hook(epilogue, c.shape[-2], c.shape[-1], turned)
+    atom = store_atom(c_dtype, c_mode, pieces.columns)
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
     return (
-        dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, store_atom(c_dtype, c_mode), *layouts,
+        dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, tiled_mma, piece_mma, atom, *layouts,
         schedule, made, tma_d, mD, partials, tickets,
     ), (sharers, parts, clusters)  # fmt: skip
 
 
-def store_atom(dtype: Any, mode: int) -> Any:
-    """Give the copy of sums from registers to shared memory that is contiguous along `mode`. dtype: C's elements."""
+def store_atom(dtype: Any, mode: int, columns: int) -> Any:
+    """Give the copy of sums from registers to shared memory that is contiguous along `mode`. dtype: C's elements.
+    columns: of a piece."""
     if dtype.width == 16:
-        return cute.make_copy_atom(warp.StMatrix8x8x16bOp(mode == 0, 4), dtype)
+        return cute.make_copy_atom(warp.StMatrix8x8x16bOp(mode == 0, min(4, columns // 4)), dtype)
     return cute.make_copy_atom(CopyUniversalOp(), dtype, dtype.width * (1 + mode))  # two neighbours along N
 
 
+def scratch_of(c: Any, cut: Plan, epilogue: Epilogue | None = None) -> tuple[int, int]:
+    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c: as for `cuts`. cut: a Plan.
+    epilogue: what becomes of the sums."""
+    m, n = kernel_extents(c, cut.turned, epilogue.spread if epilogue else 1)
+    batches = c.shape[0] if len(c.shape) == 3 else 1
+    tiles = math.ceil(m / (TILE_M * cut.sharers)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
+    return tiles * cut.splits * TILE_M * cut.tile_n, tiles * cut.parts
+
+
 def memory_of(scratch: Any, tiles: tuple[int, ...], cut: Plan, dtype: Any) -> tuple[Any, Any]:
-    """Make the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
-    count, fours = math.prod(tiles), cut.tile_n // cut.parts // 8
-    sums, counts = scratch(count * cut.splits * fours * 1024, count)
-    words = cute.recast_ptr(tensor_of(sums, 16).iterator, dtype=sums_of(dtype))
-    partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(count))))
+    """Give the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
+    sums, counts = scratch
+    words = cute.recast_ptr(view(sums, 16).iterator, dtype=sums_of(dtype))
+    fours = cut.tile_n // cut.parts // 8
+    partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(math.prod(tiles)))))
     layout = cute.make_layout(tuple(cute.Int32(x) for x in tiles))
-    return partials, cute.make_tensor(tensor_of(counts).iterator, layout)
+    return partials, cute.make_tensor(view(counts).iterator, layout)
 
 
 def sums_of(dtype: Any) -> Any:
@@ -216,11 +246,17 @@ def kernel_of(cut: Plan) -> Any:
 # ---------------------------------------------------------------- which cut
 
 
-def rows_first(c: Any, turned: bool = False) -> tuple[int, int]:
-    """Give the kernel's M and N: C's extents, the one that is not contiguous first, or last if `turned`."""
-    mode = contiguous(c)
-    m, n = int(c.shape[-1 - mode]), int(c.shape[-2 + mode])
-    return (n, m) if turned else (m, n)
+def is_turned(c: Any, turned: bool, spread: int) -> bool:
+    """Say whether the kernel's rows are C's columns: where these are contiguous, or, if `turned`, are not. spread: as
+    of `Epilogue`; pairs of columns stay columns."""
+    return spread == 1 and (contiguous(c) == 0) != turned
+
+
+def kernel_extents(c: Any, turned: bool, spread: int) -> tuple[int, int]:
+    """Give the kernel's M and N: C's extents, in the order that `is_turned` says, of the same parameters; where columns
+    are made of pairs, N of these."""
+    m, n = map(int, c.shape[-2:])
+    return (n, m) if is_turned(c, turned, spread) else (m, n * spread)
 
 
 def k_tiles_of(k: int, dtype: Any) -> int:
@@ -232,10 +268,10 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
+    turns = (False, True) if spread == 1 and c_width == 16 and not isinstance(c, Source) else (False,)
     for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns):
         cut = Plan(tile_n, sharers, parts, splits, turned)
-        m, n = rows_first(c, turned)
+        m, n = kernel_extents(c, turned, spread)
         if parts * splits > k_tiles_of(k, dtype) or (sharers == 2 and m <= TILE_M):
             continue
         if turned and n > 256:  # gains nothing
@@ -249,8 +285,8 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
 def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -> float:
     """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. spread: columns of sums for
     one of C."""
-    m, n = rows_first(c, cut.turned)
-    n, batches = n * spread, c.shape[0] if len(c.shape) == 3 else 1
+    m, n = kernel_extents(c, cut.turned, spread)
+    batches = c.shape[0] if len(c.shape) == 3 else 1
     tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
     ctas, each = tiles * cut.parts * cut.splits, cut.sharers * cut.parts
     room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly

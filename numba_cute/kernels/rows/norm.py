@@ -108,14 +108,14 @@ def forward(x, residual, weight, bias, y, summed, mean, rstd, eps, centred, spre
             team.write(cute.make_tensor(summed), row, s)
         m = cute.Float32(0)
         if cute.const_expr(centred):
-            m = team.reduce((total(s),), added)[0] / spread.length
+            m = team.mean(team.reduce((total(s),), added)[0])
             s = team.there_only(once_more(team, xs, residuals, row, s) - m, row)
             if mean is not None:
                 team.write_one(cute.make_tensor(mean), row, m)
         squares = team.reduce((total(s * s),), added)[0]
         xs.refill(team, row)
         residuals.refill(team, row)
-        r = cute.math.rsqrt(squares / spread.length + eps, fastmath=True)
+        r = cute.math.rsqrt(team.mean(squares) + eps, fastmath=True)
         if rstd is not None:
             team.write_one(cute.make_tensor(rstd), row, r)
         finish(team, xs, residuals, weight, bias, w, b, cute.make_tensor(y), row, s, m, r)
@@ -152,9 +152,9 @@ def backward(dy, x, weight, mean, rstd, dsummed, dx, dweight, dbias, centred, sp
         sums = team.reduce(sums, added)
         xs.refill(team, row)
         dys.refill(team, row)
-        g = g - h * (sums[0] / spread.length)
+        g = g - h * team.mean(sums[0])
         if cute.const_expr(centred):
-            g = g - sums[1] / spread.length
+            g = g - team.mean(sums[1])
         g = g * r
         if dsummed is not None:
             g = g + more.take(team, row, 0)

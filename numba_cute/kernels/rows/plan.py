@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numba_cute.kernels import entry
 from numba_cute.kernels.rows.spread import Spread
 from numba_cute.seam import CuteError
 
-__all__ = ["Habit", "Spreading", "bounded", "matrix", "spread_rows"]
+__all__ = ["Habit", "Spreading", "bounded", "matrix", "of_rows", "spread_rows"]
 
 MOST_THREADS = 512
 """That share a row in a block."""
@@ -25,7 +25,7 @@ MOST_BLOCKS = 16
 SHARED = 220 * 1024
 """Bytes of shared memory of an SM for rows that are on their way."""
 RESIDENT = 3
-"""Blocks of an SM that read rows once more: each thread then has 40 registers."""
+"""Blocks of an SM that read rows once more, at most: each thread then has 40 registers."""
 AGAIN = 8
 """Vectors of a thread of such a row, of all streams."""
 BLOCK = 256
@@ -42,7 +42,8 @@ class Habit:
     once more after the reduction. whole: whether its teams go through the whole matrix, because they keep sums over
     rows; else each has one row. stages: rows ahead, of those that go on. hold: whether it holds lines (weight and
     bias) in shared memory where its teams go through the matrix, as they then do with long rows.
-    direct: bytes of a row, of all streams, up to which it is loaded to registers.
+    direct: bytes of a row, of all streams, up to which it is loaded to registers. resident: blocks of an SM that read
+    rows once more. beside: bytes of shared memory of a team besides its row.
     """
 
     elements: int = 64
@@ -51,6 +52,8 @@ class Habit:
     stages: int = 3
     hold: bool = False
     direct: int = DIRECT
+    resident: int = RESIDENT
+    beside: int = 0
 
 
 @functools.cache
@@ -92,6 +95,20 @@ def matrix(x: Any) -> Any:
         raise CuteError(
             f"rows: {entry.described(x)} cannot be seen as rows of its last mode: give .contiguous()"
         ) from e
+
+
+def of_rows(work: Callable[..., entry.Work], matrices: tuple[bool, ...]) -> Callable[..., Any]:
+    """Make the plan of an operator that launches `work` on its tensors, each seen as a matrix or, where `matrices` says
+    False, as a line; `work` gets its other arguments too."""
+
+    def plan(*given: Any) -> Any:
+        def seen(tensors: Any) -> list[Any]:
+            return [matrix(t) if one else t.view(-1) for one, t in zip(matrices, tensors)]
+
+        launch = work(*seen(given), *given[len(matrices) :]).launcher()
+        return lambda *tensors: launch(*seen(tensors))
+
+    return plan
 
 
 def vector_of(length: int, arrays: Sequence[Any]) -> int:
@@ -146,7 +163,7 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
     if again and whole:
         again, resident, stages = False, 1, 2
     elif again:
-        resident, stages = max(1, min(RESIDENT, SHARED // each)), 1
+        resident, stages = max(1, min(habit.resident, SHARED // (each + habit.beside * teams))), 1
     else:
         resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
         ring = habit.whole and straight and threads >= 32

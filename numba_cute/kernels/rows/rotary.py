@@ -107,14 +107,13 @@ def rotary_kernel(x, cos, sin, positions, y, t):
 
 
 def rotary_work(x: Any, cos: Any, sin: Any, positions: Any, y: Any, neighbours: bool, back: bool) -> Any:
-    """Give the work of `rotary_kernel` for arrays of torch's or NumPy's, x and y (tokens, heads, D). place: whether y
-    is x, of which nothing else need be copied."""
+    """Give the work of `rotary_kernel` for arrays of torch's or NumPy's, x and y (tokens, heads, D)."""
     half = cos.shape[1]
     vector: int = 16 // min(x.itemsize, cos.itemsize)
     while vector > 1 and not _suits(vector, half, x, y, cos, sin):
         vector //= 2
     heads = x.shape[1]
-    each = next(e for e in (4, 3, 2, 1) if heads % e == 0)
+    each = next(e for e in range(HEADS, 0, -1) if heads % e == 0)
     rest = x.shape[2] - 2 * half
     turning = Turning(vector, half // vector, heads, each, neighbours, back, rest)
     items = x.shape[0] * (heads // each) * turning.columns

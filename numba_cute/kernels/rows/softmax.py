@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import numba_cute as cute
+from numba_cute import arch
 from numba_cute.kernels import entry
-from numba_cute.kernels.reduce import LEAST, added, exp, joined
-from numba_cute.kernels.rows.plan import Habit, matrix, spread_rows
+from numba_cute.kernels.reduce import LEAST, added, exp, greatest, joined, over_lanes
+from numba_cute.kernels.rows.plan import Habit, of_rows, spread_rows
 from numba_cute.kernels.rows.spread import Stream, Team, total
-from numba_cute.seam import CuteError
+from numba_cute.seam import CuteError, traced
 
 if TYPE_CHECKING:
     import torch
@@ -53,17 +54,25 @@ def part_in_memory(team, xs, row):
     return None, most, powers
 
 
+def whole_of(team, most, part):
+    """Join the parts of a row's threads. All threads of the team."""
+    lanes = cute.const_expr(min(32, team.spread.threads))
+    top = over_lanes((most,), greatest, lanes)[0]  # two rounds of shuffles: in one, each step has two exponentials
+    part = over_lanes((part * exp(most - top),), added, lanes)[0]
+    return team.meeting.reduce((top, part), joined, team.thread)
+
+
 def finish(team, xs, y, row, powers, most, whole):
     """Store a row's results: of a thread's powers, or of the row in shared memory."""
     if xs.kept is None:
-        team.write(y, row, powers * (exp(most - whole[0]) / whole[1]))
+        team.write(y, row, powers * (exp(most - whole[0]) * arch.rcp_approx(whole[1])))
     else:
         finish_in_memory(team, xs, y, row, whole)
 
 
 def finish_in_memory(team, xs, y, row, whole):
     """The same, some vectors at a time."""
-    scale = 1.0 / whole[1]
+    scale = arch.rcp_approx(whole[1])
     for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
         count = min(CHUNK, team.spread.vectors - first)
         values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - whole[0])
@@ -79,7 +88,7 @@ def softmax_forward(x, y, spread):
     xs.start(team)
     for row in range(team.first, team.end, team.step):
         powers, most, part = part_of(team, xs, row)
-        whole = team.reduce((most, part), joined)
+        whole = whole_of(team, most, part)
         xs.refill(team, row)
         finish(team, xs, ys, row, powers, most, whole)
 
@@ -101,6 +110,12 @@ def softmax_backward(dy, y, dx, spread):
         team.write(cute.make_tensor(dx), row, p * (g - dot))
 
 
+@traced
+def log_of(whole: Any) -> Any:
+    """The logarithm of the sum of a row's exponentials, of its greatest value and the sum of what is relative to it."""
+    return whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
+
+
 def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     """loss = lse - x[target] of each row of x (M, N), and lse = log(sum(exp(x))), (M,), which may be None. Where target
     (M,) is `ignored` the loss is 0; where it is no column, NaN."""
@@ -113,16 +128,22 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
     xs.start(team)
     for row in range(team.first, team.end, team.step):
         tells = team.thread == 0 and team.rank == 0 and row < team.rows
-        at, logit = cute.Int64(ignored), cute.Float32(NAN)
+        at, logit, inside = cute.Int64(ignored), cute.Float32(NAN), False
         if tells:
             at = cute.Int64(targets[row])
-            if at >= 0 and at < spread.length:
-                logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
+            inside = at >= 0 and at < spread.length
+            if cute.const_expr(spread.cluster > 1 or spread.stages == 0):
+                if inside:
+                    logit = cute.Float32(tx[row, at])  # on its way while the row is reduced
         _, most, part = part_of(team, xs, row)
-        whole = team.reduce((most, part), joined)
+        whole = whole_of(team, most, part)
+        if xs.buffers is not None:
+            if cute.const_expr(spread.cluster == 1):
+                if inside:
+                    logit = xs.element(at)
         xs.refill(team, row)
         if tells:
-            log = whole[0] + cute.math.log2(whole[1], fastmath=True) * LN_2
+            log = log_of(whole)
             losses[row] = cute.Float32(0) if at == ignored else log - logit
             if lse is not None:
                 cute.make_tensor(lse)[row] = log
@@ -182,19 +203,6 @@ def cross_entropy_backward_work(x: Any, target: Any, lse: Any, dloss: Any, dx: A
 # The entries.
 
 
-def _of_rows(work: Any, matrices: tuple[bool, ...]) -> Any:
-    """A plan that launches `work` on as many tensors, each seen as a matrix or as a line."""
-
-    def plan(*given: Any) -> Any:
-        def seen(tensors: Any) -> list[Any]:
-            return [matrix(t) if one else t.view(-1) for one, t in zip(matrices, tensors)]
-
-        launch = work(*seen(given), *given[len(matrices) :]).launcher()
-        return lambda *tensors: launch(*seen(tensors))
-
-    return plan
-
-
 def _like(x: torch.Tensor) -> Any:
     entry.check("softmax", "x", x, dtypes=entry.FLOATS, least_rank=1)
     return x.new_empty(x.shape)
@@ -238,18 +246,18 @@ def _logits(
 
 
 SOFTMAX_BACKWARD = entry.Operator(
-    "numba_cute::softmax_backward", _of_rows(softmax_backward_work, (True, True, True)), _like_both
+    "numba_cute::softmax_backward", of_rows(softmax_backward_work, (True, True, True)), _like_both
 )  # fmt: skip
 SOFTMAX = entry.Operator(
-    "numba_cute::softmax", _of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
+    "numba_cute::softmax", of_rows(softmax_work, (True, True)), _like, backward=_softmax_gradients,
     setup_context=_keep_result,
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = entry.Operator(
     "numba_cute::cross_entropy_backward",
-    _of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
+    of_rows(cross_entropy_backward_work, (True, False, False, False, True)), _logits,
 )  # fmt: skip
 CROSS_ENTROPY = entry.Operator(
-    "numba_cute::cross_entropy", _of_rows(cross_entropy_work, (True, False, False, False)), _losses, count=2,
+    "numba_cute::cross_entropy", of_rows(cross_entropy_work, (True, False, False, False)), _losses, count=2,
     backward=_cross_entropy_gradients, setup_context=_keep_logits,
 )  # fmt: skip
 

@@ -118,6 +118,11 @@ class Team:
         """Reduce a tuple of Float32 by `op` over the row's threads; all get the result. All threads of the team."""
         return self.meeting.reduce(over_lanes(values, op, min(self.spread.threads, 32)), op, self.thread)
 
+    @traced
+    def mean(self, sum: Any) -> Any:
+        """Divide `sum`, a Float32, by the elements of a row."""
+        return sum * (1.0 / self.spread.length)
+
     def there(self, row):
         """Count the vectors of this block's part of `row`."""
         s = self.spread
@@ -281,17 +286,13 @@ def total(values: Any) -> Any:
 
 
 @traced
-def _vectors(spread: Spread, pointer: Any, thread: Any) -> Any:
-    """A thread's vectors of what is at `pointer`: (element, vector)."""
-    layout = cute.make_layout((spread.vector, spread.vectors), stride=(1, spread.vector * spread.threads))
-    return cute.make_tensor(pointer + thread * spread.vector, layout)
-
-
-@traced
-def _some(spread: Spread, pointer: Any, thread: Any, first: int, count: int) -> Any:
-    """`count` of a thread's vectors of what is at `pointer`."""
-    whole = _vectors(spread, pointer + first * spread.vector * spread.threads, thread)
-    return cute.make_tensor(whole.iterator, cute.make_layout((spread.vector, count), stride=whole.stride))
+def _some(spread: Spread, pointer: Any, thread: Any, first: Any, count: int) -> Any:
+    """`count` of a thread's vectors, from `first` on, of what is at `pointer`: (element, vector). Rows begin where an
+    access may, which a pointer does not know that comes out of a ring or a function."""
+    size = min(16, spread.vector * pointer.dtype.bytes)
+    aligned = cute.make_ptr(pointer.dtype, pointer.toint(), pointer.space, size)
+    layout = cute.make_layout((spread.vector, count), stride=(1, spread.vector * spread.threads))
+    return cute.make_tensor(aligned + (first * spread.threads + thread) * spread.vector, layout)
 
 
 @cute.struct
@@ -368,6 +369,11 @@ class Stream:
             return team.read(team.at(self.tensor, row), row, absent)
         self.wait()
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
+
+    def element(self, column):
+        """Load the element in `column` of the row that has come to shared memory, where no cluster shares rows."""
+        line = cute.make_tensor(self.buffers + self.stage * self.spread.part, cute.make_layout(self.spread.length))
+        return cute.Float32(line[column])
 
     def wait(self):
         """Wait until the row of this stage has come. All threads of the team."""

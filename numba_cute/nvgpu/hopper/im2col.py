@@ -19,6 +19,7 @@ from ...dtypes import DType, Int32, Uint16
 from ...isa.facts.tensormap import Im2col, TensorMapRecord
 from ...layout import ComposedLayout, Layout, ScaledBasis
 from ...seam import CuteError, known_as, static
+from ...tensor.fastdivmod import fast_divmod_create_divisor
 from ...tensor.pointer import check_writable
 from ...tensor.tensor import Tensor
 from ..common.checks import need
@@ -38,8 +39,8 @@ __all__ = [
 
 @static
 class Pixels:
-    """The output pixels of a convolution, whose index becomes coordinates. extents: output pixels along W, H, D; step:
-    between them in the image; lower: the first one's place."""
+    """The output pixels of a convolution, whose index becomes coordinates. extents: output pixels along W, H, D, or
+    divisors by them; step: between them in the image; lower: the first one's place."""
 
     extents: tuple[Any, ...]
     step: tuple[int, ...]
@@ -214,9 +215,9 @@ def _info(
     every = int(dims[0]) * max(1, sliced)
     need(
         _WHAT,
-        every % width == 0 or layout.product(taps) == 1,
-        f"the tile has {width} channels, which do not divide the {every} of gmem_tensor: a tile cannot go on with the "
-        "next tap; use a divisor",
+        every % width == 0 or layout.product(taps) == 1 or not sliced,
+        f"the tile has {width} channels, which do not divide the {every} of gmem_tensor's slices: a tile cannot go on "
+        "with the next tap; use a divisor",
     )
     channels, pixels = _box(tile, plain)
     need(
@@ -236,14 +237,14 @@ def _info(
         tuple(int(strides[i]) * dtype.bytes for i in order[1:]), element_strides=tuple(steps[i] for i in order),
         swizzle=swizzle, im2col=Im2col(lower, upper, *part), **options,
     )  # fmt: skip
-    op = replace(op, pixels=Pixels(extents, step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
+    op = replace(op, pixels=Pixels(tuple(map(_divisor, extents)), step, lower), interleaved=sliced > 0)  # type: ignore[call-arg]
     atom = CopyAtom(op, ptr.dtype, channels * pixels * ptr.dtype.width, record, source=gmem)
-    along = tuple(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))
-    channel, of_channel = int(dims[0]), ScaledBasis(1, (0,))
+    whole = width if layout.product(taps) > 1 and not sliced else 1
+    channel, of_channel = -(-int(dims[0]) // whole) * whole, ScaledBasis(1, (0,))
     c_shape, c_stride = ((sliced, channel), (0, of_channel)) if sliced else (channel, of_channel)
     shape = (_product((*extents, dims[-1])), (c_shape, *taps))
-    coords = Tensor((0, 0, *first_tap), Layout(shape, (ScaledBasis(1, (1,)), (c_stride, *along))))
-    return TmaInfo(atom, coords, smem_layout)
+    basis = (ScaledBasis(1, (1,)), (c_stride, *(ScaledBasis(d, (2 + i,)) for i, d in enumerate(tap_step))))
+    return TmaInfo(atom, Tensor((0, 0, *first_tap), Layout(shape, basis)), smem_layout)
 
 
 def _image(t: Tensor, sliced: int) -> tuple[list[Any], list[Any]]:
@@ -296,6 +297,10 @@ def _box(tile: Layout, smem: Layout) -> tuple[int, int]:
     channel, pixel = ScaledBasis(1, (1,)), ScaledBasis(1, (0,))
     need(_WHAT, bool(found) and found[0][1] == channel, f"smem_layout {smem} must have channels contiguous (K-major)")
     return found[0][0], found[1][0] if len(found) > 1 and found[1][1] == pixel else 1
+
+
+def _divisor(n: Any) -> Any:
+    return n if type(n) is int else fast_divmod_create_divisor(n)
 
 
 def _like(n: Any, value: int) -> Any:

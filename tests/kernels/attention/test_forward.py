@@ -9,11 +9,14 @@ import pytest
 
 import numba_cute as cute
 from numba_cute.kernels.attention import entry, plan
-from numba_cute.kernels.attention.forward import Form
+from numba_cute.kernels.attention.form import Form
 from numba_cute.kernels.attention.plan import Lengths, Options
 from numba_cute.seam import CuteError
 
+from ...compiler.casts import Array, casts, python_only
 from . import reference
+
+__all__ = ["casts"]
 
 BF16, F16 = ml_dtypes.bfloat16, np.float16
 CAUSAL, ALL = (None, 0), (None, None)
@@ -52,6 +55,7 @@ CASES = {
     "no_draws": (1, 260, 40, 1, 1, 64, 64, CAUSAL, 2, {"draws": False, **SMALL}),
     "d256": (1, 128, 170, 1, 1, 256, 256, CAUSAL, 1, {}),
     "d192": (1, 100, 140, 1, 1, 192, 128, ALL, 1, {}),
+    "packed_of_three": (1, 20, 60, 6, 2, 64, 64, CAUSAL, 1, {"pack": 4, **SMALL}),
     "packed": (1, 20, 100, 4, 1, 64, 64, CAUSAL, 1, {"pack": 4, **SMALL}),
     "cluster": (1, 400, 60, 1, 1, 64, 64, ALL, 2, {"cluster": 2, "tile": (128, 48)}),
 }
@@ -92,6 +96,22 @@ def test_keys_and_values_may_lie_in_pages(page):
         reference.check(o[b], lse[b], *reference.attention(q[b], flat_k, flat_v, window=CAUSAL))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [0, 16])
+def test_what_lies_behind_the_last_key_is_not_seen(page):
+    used = np.array([70, 64, 0], np.int32)
+    q, k, v = random(BF16, (3, 5, 1, 64), (3, 96, 1, 64), (3, 96, 1, 64))
+    for x, n in zip(zip(k, v), used):
+        x[0][n:], x[1][n:] = math.nan, math.nan
+    pages, given = None, (k, v)
+    if page:
+        pages = np.arange(3 * 96 // page, dtype=np.int32).reshape(3, -1)
+        given = [x.reshape(-1, page, 1, 64) for x in (k, v)]
+    o, lse = simulate(q, *given, ALL, BF16, (3, 1, 5), lengths=Lengths(used=used, pages=pages), **SMALL)
+    for b, n in enumerate(used):
+        reference.check(o[b], lse[b], *reference.attention(q[b], k[b, :n], v[b, :n]))
+
+
 def bent(s, batch, head, query, key, slope):
     """A score with a bias of its head, and of distance."""
     return s * 0.5 + 0.25 * (head + batch) - slope * abs(query - key)
@@ -124,12 +144,37 @@ def test_exponentials_run_beside_the_products():
     assert compiled.resources.group_registers == (24, 240) and not compiled.notes
 
 
+def test_launches_are_made_anew_for_tensors_elsewhere(casts):
+    ran, function = [], entry.launches.function
+    entry.launches.moulds._function = lambda *args: ran.append(1) or function(*args)
+    codes = {"bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32)}
+
+    def array(place, name, *shape):
+        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+        made = Array(place, shape, strides, dtype=f"torch.{name}")
+        made.view.code, made.view.bits = codes[name]
+        return made
+
+    for call in range(4):
+        at = iter(range((1 + call) << 24, (2 + call) << 24, 1 << 20))
+        q, k, v, o = (array(next(at), "bfloat16", 2, 256, 4, 64) for _ in range(4))
+        lse, counter = array(next(at), "float32", 2, 4, 256), array(next(at), "int32", 1)
+        used = array(next(at), "int32", 2)
+        options = Options(0.1, None, 0, entry.capped)
+        given = q, k, v, o, lse, counter, None, None, used, *[None] * 7, 132, options, (cute.Float32, 2.0)
+        ((kernel, args, grid, block),) = entry.launches(*given)
+        ((wanted, want, *size),) = python_only(lambda given=given: function(*given))
+        assert kernel is wanted and [grid, block] == size
+        assert [x.iterator.address for x in args[6:8]] == [o.data_ptr(), lse.data_ptr()] and args == want
+    assert len(ran) == 1
+
+
 def test_tiles_take_the_room_that_there_is():
     def tile(d, dv, **more):
         return plan.tile_of(Form(cute.BFloat16, d, dv, 1, 0, 0, **more))
 
     assert tile(64, 64) == (192, 128)
-    assert (tile(128, 128), tile(128, 128, right=True)) == ((128, 176), (128, 128))
+    assert (tile(128, 128), tile(128, 128, right=True)) == ((128, 160), (128, 128))
     assert (tile(192, 128), tile(256, 256)) == ((128, 128), (128, 80))
     assert (tile(128, 128, page=64), tile(256, 256, page=64), tile(128, 128, page=24)) == (
         (128, 128), (128, 64), (128, 96),
@@ -139,7 +184,8 @@ def test_tiles_take_the_room_that_there_is():
 def test_heads_are_packed_where_queries_are_few():
     assert plan.pack_of(1, 8, 128) == 8
     assert plan.pack_of(4096, 8, 128) == 1
-    assert plan.pack_of(1, 7, 128) == 1
+    assert plan.pack_of(1, 7, 128) == 8
+    assert plan.pack_of(1, 65, 128) == 1
 
 
 def refusal(q, k, v, **more):
@@ -151,7 +197,7 @@ def refusal(q, k, v, **more):
 
 def test_what_does_not_fit_is_refused_in_words():
     q, k, v = random(BF16, (2, 5, 4, 64), (2, 7, 2, 64), (2, 7, 2, 64))
-    assert "its elements must be bfloat16 or float16" in refusal(q.astype(np.float32), k, v)
+    assert "its elements must be bfloat16, float16 or float8_e4m3fn" in refusal(q.astype(np.float32), k, v)
     assert "the head dimension is 32 of q" in refusal(q[..., :32], k[..., :32], v)
     assert "k must have v's shape" in refusal(q, k[:, :3], v)
     assert "q has 3 heads, which is no multiple of the 2" in refusal(q[:, :, :3], k, v)
@@ -159,7 +205,8 @@ def test_what_does_not_fit_is_refused_in_words():
     assert "max_seqlen_q is 3" in refusal(q, k, v, most_queries=3)
     assert "page_table is given; it needs seqused_k" in refusal(q, k, v, pages=np.zeros((2, 1), np.int32))
     assert "sink is bfloat16" in refusal(q, k, v, sink=q[0, 0, :, 0])
-    assert "TMA wants it" in refusal(np.zeros((2, 5, 4, 65), BF16)[..., :64], k, v)
+    with pytest.raises(CuteError, match="TMA wants it"):
+        entry.check_for_tma("q", np.zeros((2, 5, 4, 65), BF16)[..., :64])
 
 
 # ---------------------------------------------------------------- on a GPU
@@ -232,6 +279,11 @@ def test_sequences_and_pages_on_a_gpu():
         each = -(-1300 // page)
         pages = torch.randperm(3 * each + 2, device="cuda")[: 3 * each].reshape(3, each).int()
         q, k, v = on_gpu(torch, torch.bfloat16, (3, 5, 8, 128), *[(3 * each + 2, page, 2, 128)] * 2)
+        behind = torch.arange(each * page) >= torch.from_numpy(used)[:, None]
+        for x in (k, v):  # what lies behind the last key is not seen
+            own = x[pages.long()]
+            own[behind.view(3, each, page).cuda()] = math.nan
+            x[pages.long()] = own
         o, lse = flash_attention(
             q, k, v, causal=True, seqused_k=torch.from_numpy(used).cuda(), page_table=pages, return_lse=True
         )

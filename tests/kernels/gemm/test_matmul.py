@@ -6,6 +6,8 @@ import math
 import pytest
 
 from numba_cute import CuteError
+
+from numba_cute.kernels.gemm import launches  # isort: skip
 from numba_cute.kernels.gemm import Epilogue, amax, bias, columns, gelu, matmul, residual, scale, swiglu, total
 from numba_cute.kernels.gemm.plan import Plan
 
@@ -78,6 +80,7 @@ def test_matmul_takes_every_type(torch, dtype):
         Plan(128, 1),
         Plan(64, 1, 2, turned=True),
         Plan(128, 2, 2),
+        Plan(64, 1, 8, turned=True),
         Plan(128, 1, splits=4),
         Plan(64, 1, 2, 2, True),
         Plan(256, stages=4, slots=2),
@@ -91,6 +94,31 @@ def test_matmul_is_right_however_it_is_cut(torch, cut):
     want = a.double() @ b.double() + v.double() + r.double()
     for _ in range(3):  # counters of splits are ready for the next launch
         assert_close(torch, matmul(a, b, epilogue=epilogue, cut=cut), want, a, b)
+
+
+@pytest.mark.parametrize("cut", [None, Plan(64, 1, splits=2)], ids=str)
+def test_other_addresses_run_no_python_of_the_plan(torch, monkeypatch, cut):
+    v, of_rows = torch.randn(264, device="cuda"), torch.zeros(136, device="cuda")
+    kept = []
+    for i in range(40):
+        a, b = operands(torch, 136, 264, 328)
+        r = torch.randn(136, 264, device="cuda", dtype=torch.bfloat16)
+        if i == 36:  # moulds have been made by then
+            monkeypatch.setattr(launches, "arguments", None)
+        got = matmul(a, b, epilogue=bias(v) | residual(r) | total(of_rows.zero_()), cut=cut)
+        kept.append((a, b, r, got))
+        if i > 34:
+            want = a.double() @ b.double() + v.double() + r.double()
+            assert_close(torch, got, want, a, b)
+            torch.testing.assert_close(of_rows.double(), want.sum(1), rtol=1e-4, atol=1e-1)
+
+
+def test_a_result_may_be_what_was_added_to_it(torch):
+    a, b = operands(torch, 136, 264, 328)
+    c = torch.randn(136, 264, device="cuda", dtype=torch.bfloat16)
+    want = a.double() @ b.double() + c.double()
+    assert matmul(a, b, epilogue=residual(c), out=c) is c
+    assert_close(torch, c, want, a, b)
 
 
 def test_batches_are_multiplied_one_by_one_and_a_matrix_with_all(torch):
@@ -108,6 +136,9 @@ def test_a_column_of_the_result_may_be_made_of_two(torch):
     want = torch.nn.functional.silu(x[:, :520]) * x[:, 520:] + r.double()
     got = matmul(a, b, epilogue=scale(1 / 16) | bias(v) | swiglu() | residual(r))
     assert got.shape == (264, 520)
+    got_turned = matmul(a, b, epilogue=scale(1 / 16) | bias(v) | swiglu() | residual(r.mT.contiguous().mT),
+                        out=torch.empty(520, 264, device="cuda", dtype=torch.bfloat16).mT)  # fmt: skip
+    assert torch.equal(got, got_turned)
     assert (got.double() - want).abs().max() <= 2.0**-7 * want.abs().max()
 
 
@@ -152,6 +183,12 @@ def test_what_does_not_fit_is_refused_in_words(torch):
         matmul(a, b, epilogue=bias(torch.zeros(63, device="cuda")))
     with pytest.raises(CuteError, match="on the GPU"):
         matmul(a, b, epilogue=bias(torch.zeros(64)))
+    with pytest.raises(CuteError, match="a is int 3; give a tensor"):
+        matmul(3, b)
+    with pytest.raises(CuteError, match="cut is int 3; give a Plan"):
+        matmul(a, b, cut=3)
+    with pytest.raises(CuteError, match="epilogue is str 'gelu'; give an Epilogue"):
+        matmul(a, b, epilogue="gelu")
     with pytest.raises(CuteError, match="elements"):
         matmul(a.double(), b.double())
     x, y = operands(torch, 64, 64, 64, "int8", majors="kn")

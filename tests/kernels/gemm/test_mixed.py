@@ -26,10 +26,8 @@ def _on_gpus_alone(request):
         pytest.importorskip("torch")
 
 
-def cut(tile_n, parts=1, sharers=1, resident=1, kinds=1):
-    per_stage = 2 if tile_n <= 64 else 1
-    stages = mixed.stages_of(tile_n, per_stage, kinds, parts, resident)
-    return mixed.Cut(tile_n, per_stage, stages, sharers, parts, resident)
+def cut(tile_n, parts=1, sharers=1, resident=1):
+    return mixed.Cut(tile_n, sharers, parts, resident, 2 if tile_n <= 128 else 1)
 
 
 def test_words_hold_what_a_thread_multiplies():
@@ -82,11 +80,13 @@ def test_weights_that_are_none_are_refused_in_words(w, scales, zeros, says):
     ("shape", "dtype", "how", "given"),
     [
         ((5, 72, 136), BF16, cut(16, resident=2), {}),
-        ((5, 72, 136), F16, cut(16, kinds=2), {"zeros": True, "signed": False}),
-        ((20, 200, 264), BF16, cut(32, parts=2, kinds=2), {"zeros": True}),
+        ((5, 72, 136), F16, cut(16), {"zeros": True, "signed": False}),
+        ((20, 200, 264), BF16, cut(32, parts=2, sharers=2), {"zeros": True}),
         ((70, 264, 192), F16, cut(128, sharers=2), {}),
-        ((40, 24, 520), BF16, cut(64, parts=4), {}),
+        ((40, 24, 520), BF16, cut(64, parts=3), {}),
         ((260, 136, 256), BF16, cut(256), {}),
+        ((130, 136, 520), F16, cut(256, parts=4), {}),
+        ((100, 264, 264), BF16, cut(128, parts=2, sharers=2), {}),
     ],
     ids=str,
 )
@@ -106,11 +106,30 @@ def test_nothing_is_spilled(how):
 
 
 def test_few_tokens_are_cut_along_k_and_many_share():
-    few, many = mixed.cut_of(16, 32, 112, 1, 132), mixed.cut_of(4096, 32, 32, 1, 132)
-    assert few.parts > 1 and few.tile_n == 16 and few.sharers == 1
+    room = {1: 132, 2: 66, 3: 42, 4: 30, 5: 22, 6: 20, 7: 16, 8: 14}.get  # clusters on an H200
+    few, some, many = (mixed.cut_of(tokens, 32, 32, 1, room) for tokens in (16, 256, 4096))
+    assert few.parts == 3 and few.tile_n == 16 and few.sharers == 1  # 32 clusters of 4 do not fit at once
+    assert some.parts > 1 or some.tile_n == 128
     assert many.parts == 1 and many.tile_n == 256 and many.sharers == 2
-    for found in (few, many):
+    for found in (few, some, many):
         assert found.stages >= 3
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (mixed.Cut(48), "tile_n is 16, 32, 64, 128 or 256"),
+        (mixed.Cut(16, per_stage=3), "per_stage is 1 or 2"),
+        (mixed.Cut(128, resident=2), "resident is 1, or 2 with up to 64 tokens a tile"),
+        (mixed.Cut(16, sharers=4, parts=4), "a cluster has 1 to 8 CTAs"),
+        (mixed.Cut(16, parts=8), "K has 4 blocks of 128, one for each part or more"),
+        (mixed.Cut(16, stages=40, per_stage=2), "40 stages of .* has room for"),
+        (mixed.Cut(256, per_stage=2, stages=1), "1 stages of .* there must be 2 or more"),
+    ],
+)
+def test_a_cut_that_does_not_fit_is_refused_in_words(how, says):
+    with pytest.raises(cute.CuteError, match=says):
+        mixed.fitted(how, 4, 1)
 
 
 # ---------------------------------------------------------------- on a GPU

@@ -15,29 +15,13 @@ from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from .... import seam
 from ....seam.constexpr import Constexpr
+from ....seam.dltensor import DLTensor
 from ...bridge import tree
 from . import words
 
 _CAPSULES = ("__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__")
 """Attributes of an array's class that hold DLPack's exchange functions; torch's first name for them last."""
 CUDA = words.DL_CUDA
-
-
-class DLTensor(ctypes.Structure):
-    """dlpack.h, DLTensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
 
 
 class _Exchange(ctypes.Structure):

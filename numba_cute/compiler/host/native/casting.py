@@ -102,18 +102,30 @@ def field_value(field, objs, made):
     return load64(objs + 8 * load64(field + WHICH))
 
 
+def set_fields(step, held, in_dictionary, objs, made):
+    """Set a step's fields, as items of a dictionary or as attributes of an object; gives 0 where one could not be."""
+    field = load64(step + B)
+    left = load64(step + C)
+    while left:
+        value = field_value(field, objs, made)
+        if in_dictionary:
+            failed = PyDict_SetItem(held, load64(field + NAME), value)
+        else:
+            failed = PyObject_GenericSetAttr(held, load64(field + NAME), value)
+        if failed != 0:
+            return 0
+        field += FIELD_SIZE
+        left -= 1
+    return 1
+
+
 def slotted(step, objs, made):
     """An object whose class has slots."""
     new = PyType_GenericAlloc(load64(step + A), 0)
     if new == 0:
         return 0
-    field = load64(step + B)
-    left = load64(step + C)
-    while left:
-        if PyObject_GenericSetAttr(new, load64(field + NAME), field_value(field, objs, made)) != 0:
-            return released(new, 0)
-        field += FIELD_SIZE
-        left -= 1
+    if set_fields(step, new, 0, objs, made) == 0:
+        return released(new, 0)
     return new
 
 
@@ -122,13 +134,8 @@ def with_fields(step, objs, made):
     held = PyDict_Copy(load64(step + D))
     if held == 0:
         return 0
-    field = load64(step + B)
-    left = load64(step + C)
-    while left:
-        if PyDict_SetItem(held, load64(field + NAME), field_value(field, objs, made)) != 0:
-            return released(held, 0)
-        field += FIELD_SIZE
-        left -= 1
+    if set_fields(step, held, 1, objs, made) == 0:
+        return released(held, 0)
     new = PyType_GenericAlloc(load64(step + A), 0)
     if new == 0:
         return released(held, 0)

@@ -37,8 +37,7 @@ class Viewed:
         self.word = view.code | view.bits << 8 | view.lanes << 16
         self.where, self.dims = view.device_type | view.device_id << 32, view.ndim
         self.base = (view.data or 0) + view.byte_offset
-        at = ctypes.c_int64.from_address
-        self.shape, self.strides = ([at(p + 8 * i).value for i in range(view.ndim)] for p in (view.shape, view.strides))
+        self.shape, self.strides = view.shape[: view.ndim], view.strides[: view.ndim]
         self.form = [n for both in zip(self.shape, self.strides) for n in both]
 
 

@@ -55,11 +55,11 @@ class Items:
 
 
 class Packed:
-    """What a launch packed of an object. data: of one. patches: (where, how far from the address, tensor map or None),
-    all of the array `which`, which began at `base`."""
+    """What a launch packed of an object. data: of one. patches: where in it there is an address, or a tensor map; the
+    address, as a Number and as it was, and the map or None."""
 
-    def __init__(self, data: bytes, patches: list[tuple[int, int, bytes | None]], which: int, base: int) -> None:
-        self.data, self.patches, self.which, self.base = data, patches, which, base
+    def __init__(self, data: bytes, patches: list[tuple[int, Number, int, bytes | None]]) -> None:
+        self.data, self.patches = data, patches
 
 
 class Made:
@@ -127,17 +127,17 @@ class Mould:
     def set(self, word: int, value: int) -> None:
         self.words[word // 8] = value
 
-    def _mark(self, one: Any) -> None:
-        """Mark the objects that launches may be told of, or functions given."""
+    def _mark(self, one: Any, whole: bool = True) -> None:
+        """Mark the objects that launches may be told of, or functions given. whole: it is not a part of another."""
         if isinstance(one, Items):
             for varies, item in one.items:
                 if varies:
-                    self._mark(item)
+                    self._mark(item, whole)
         elif isinstance(one, Made):
-            if one.launched:
+            if one.launched or (whole and not one.slots):
                 one.fixed[launcher.MARK] = Mark(self, one)
             for inner in one.varied.values():
-                self._mark(inner)
+                self._mark(inner, False)
 
     def build(self) -> None:
         """Make the steps."""
@@ -194,7 +194,7 @@ class Mould:
 
     def _packed(self, one: Packed) -> list[int]:
         patches: list[int] = []
-        for where, delta, tensor_map in one.patches:
+        for where, number, before, tensor_map in one.patches:
             held = last = replace = 0
             if tensor_map is not None:
                 buffer = ctypes.create_string_buffer(2 * casting.MAP_BYTES)
@@ -202,8 +202,8 @@ class Mould:
                 held = ctypes.addressof(buffer)
                 held += -held % packing.MAP
                 ctypes.memmove(held, tensor_map, casting.MAP_BYTES)
-                last, replace = one.base + delta, replacing()
-            patches += [where, one.which, delta, held, last, replace]
+                last, replace = before, replacing()
+            patches += [where, number.which, number.delta, held, last, replace]
         data = ctypes.create_string_buffer(one.data, len(one.data))
         self.kept.append(data)
         return [casting.BYTES, ctypes.addressof(data), len(one.data), self.numbers(patches), len(one.patches)]
@@ -338,16 +338,43 @@ def learn(obj: Any, name: str, data: bytes, leaves: list[Any], offsets: list[int
     mark = getattr(obj, "__dict__", {}).get(launcher.MARK)
     if mark is None or not mark.mould.on_gpu or name in mark.made.told or len(mark.made.told) >= MOST_TOLD:
         return
-    record = getattr(obj, "tensor_map", None)
-    number = mark.made.number
-    base = (obj.iterator.address.value if record is None else int(record.address)) - number.delta
-    patches: list[tuple[int, int, bytes | None]] = []
+    known: dict[int, Number] = {}
+    _addresses(obj, mark.made, known)
+    patches: list[tuple[int, Number, int, bytes | None]] = []
     for leaf, at in zip(leaves, offsets, strict=True):
-        if isinstance(leaf, TensorMapRecord):
-            if not replacing():
-                return
-            patches.append((at, int(leaf.address) - base, data[at : at + casting.MAP_BYTES]))
-        elif hasattr(leaf, "owner"):
-            patches.append((at, leaf.value - base, None))
-    mark.made.told[name] = Packed(data, patches, number.which, base)
+        is_map = isinstance(leaf, TensorMapRecord)
+        if not is_map and not hasattr(leaf, "owner"):
+            continue
+        address = int(leaf.address) if is_map else leaf.value
+        number = known.get(id(leaf)) or _nearby(obj, mark.made, address)
+        if number is None or (is_map and not replacing()):
+            return
+        patches.append((at, number, address, data[at : at + casting.MAP_BYTES] if is_map else None))
+    mark.made.told[name] = Packed(data, patches)
     mark.mould.build()
+
+
+def _addresses(x: Any, made: Any, known: dict[int, Number]) -> None:
+    """Note of what address each part of an object is, by the part's identity. made: what makes the object."""
+    if isinstance(made, Iterator):
+        known[id(x.address)] = Number(0, 0)
+    elif isinstance(made, Items):
+        for y, (varies, item) in zip(x, made.items):
+            if varies:
+                _addresses(y, item, known)
+    elif isinstance(made, Made):
+        number = made.varied.get("value") or made.varied.get("address")
+        if isinstance(number, Number):
+            known[id(x)] = number
+            return
+        for name, inner in made.varied.items():
+            _addresses(getattr(x, name), inner, known)
+
+
+def _nearby(obj: Any, made: Made, address: int) -> Number | None:
+    """The number of an address in what a launch made of a tensor or an atom, which is of one array."""
+    if not made.launched:
+        return None
+    record = getattr(obj, "tensor_map", None)
+    own = obj.iterator.address.value if record is None else int(record.address)
+    return Number(made.number.which, made.number.delta + address - own)

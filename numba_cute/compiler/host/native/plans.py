@@ -19,6 +19,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 from ....dtypes import DType, Scalar
 from ....seam import StaticEnum
 from ....seam.constexpr import Constexpr
+from ....seam.held import as_argument, is_held
 from ...bridge import tree
 from ...bridge.leaf_types import Multiple
 from ...bridge.object_types import Value
@@ -241,7 +242,10 @@ class _Maker:
         here = (parent, index)
         if isinstance(given, MethodType):  # its object may have changed when it is given again
             raise Unknown
-        if isinstance(a, Constexpr):
+        value = a.value if isinstance(a, Constexpr) else a
+        if is_held(value) and given is not value:
+            self.held(given, a, t, here)
+        elif isinstance(a, Constexpr):
             self.static(given, a, t, here)
         elif isinstance(t, types.BaseTuple) and type(given) is tuple and type(a) is tuple:
             me = self.step(words.TUPLE, *here, tuple, A=len(given))
@@ -261,6 +265,13 @@ class _Maker:
     def same(self, a: Any, t: Any, here: tuple[int, int]) -> None:
         self.place(self.parameters(t, a))
         self.step(words.SAME, *here, None, A=self.kept_id(a))
+
+    def held(self, given: Any, a: Any, t: Any, here: tuple[int, int]) -> None:
+        """An object of the user's, which may have other fields when it is given again: it is held anew each time."""
+        if arrays.stream_of_object(a) is not None:
+            raise Unknown
+        static = isinstance(a, Constexpr)
+        self.asked(given, t, here, lambda obj: Constexpr(as_argument(obj)) if static else as_argument(obj))
 
     def static(self, given: Any, a: Constexpr, t: Any, here: tuple[int, int]) -> None:
         """An argument whose value is known when the kernel is compiled."""
@@ -328,18 +339,20 @@ class _Maker:
         else:
             self.asked(a, t, here)
 
-    def asked(self, a: Any, t: Any, here: tuple[int, int]) -> None:
-        """An argument that a Python function packs, which is told from others by its Numba type."""
+    def asked(self, a: Any, t: Any, here: tuple[int, int], make: Callable[[Any], Any] = lambda obj: obj) -> None:
+        """An argument that a Python function packs, which is told from others by its Numba type. make: gives what is
+        packed of it."""
         kernel = self.kernel
 
-        def ask(obj: Any) -> bytes | None:
+        def ask(given: Any) -> bytes | None:
+            obj = make(given)
             if typeof(obj, Purpose.argument) != t:
                 return None
             out: list[Any] = []
             kernel._prepare_args(t, obj, 0, [], out)
             return packing.block(out)[0]
 
-        start, size = self.place(self.parameters(t, a))
+        start, size = self.place(self.parameters(t, make(a)))
         self.step(words.ASKED, *here, type(a), start, C=size, D=self.kept_id(ask))
 
     def object(self, given: Any, t: Any, here: tuple[int, int], name: str = "_cute_launch",

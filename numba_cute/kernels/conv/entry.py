@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`conv1d`, `conv2d`, `conv3d`, and the transposed ones: the Hopper GEMM on images, for PyTorch's tensors in
+channels-last order.
+
+y = conv2d(x, weight, bias, padding=1)
+y = conv2d(x, weight, padding=1, epilogue=bias(v) | residual(r) | relu())
+z = conv_transpose2d(y, weight, padding=1)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..gemm.epilogue import Epilogue
+from ..gemm.plan import Plan
+from . import gradients
+from .forward import convolved
+from .transposed import transposed
+
+
+def conv1d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None,
+) -> Any:  # fmt: skip
+    """Convolve signals with filters, as torch's conv1d does, on a Hopper GPU.
+
+    x: (N, C, W), weight: (outputs, C, taps), of which channels are contiguous: `x.mT.contiguous().mT`. bias, stride,
+    padding, dilation, epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, W'), whose channels are
+    contiguous too. CuteError for what it does not take."""
+    return _convolved("conv1d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+
+
+def conv2d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None,
+) -> Any:  # fmt: skip
+    """Convolve images with filters, as torch's conv2d does, on a Hopper GPU.
+
+    x: (N, C, H, W), weight: (outputs, C, kh, kw), both in torch.channels_last and of the same type, one of matmul's;
+    float32 is rounded to TF32. C and the outputs are multiples of 16 bytes. bias: (outputs,), of any floating type.
+    stride (up to 8), padding, dilation: a number, or one for H and one for W; padding also "same", with stride 1, or
+    "valid". epilogue: what becomes of the sums and the bias, as of `matmul`; its rows are output pixels, its columns
+    are channels, and a `residual` has the shape and order of the result. out: what is written to, in
+    torch.channels_last. out_dtype: the result's type if `out` is not given, as of `matmul`. cut: a Plan; by default the
+    one that a model finds fastest.
+
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it, of bfloat16 and float16, without epilogue, out
+    and out_dtype. CuteError for what it does not take.
+    """
+    return _convolved("conv2d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+
+
+def conv3d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    epilogue: Epilogue | None = None, out: Any = None, out_dtype: Any = None, cut: Plan | None = None,
+) -> Any:  # fmt: skip
+    """Convolve volumes with filters, as torch's conv3d does, on a Hopper GPU.
+
+    x: (N, C, D, H, W), weight: (outputs, C, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding, dilation,
+    epilogue, out, out_dtype, cut: as of `conv2d`. Gives (N, outputs, D', H', W') in torch.channels_last_3d.
+    CuteError for what it does not take."""
+    return _convolved("conv3d", x, weight, bias, (stride, padding, dilation), epilogue, out, out_dtype, cut)
+
+
+def conv_transpose1d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
+) -> Any:  # fmt: skip
+    """Convolve signals transposed, as torch's conv_transpose1d does, on a Hopper GPU.
+
+    x: (N, C, W), weight: (C, outputs, taps), of which channels are contiguous: those of x, and the outputs of weight,
+    `weight.mT.contiguous().mT`. bias, stride, padding, output_padding, dilation, epilogue, out, cut: as of
+    `conv_transpose2d`. Gives (N, outputs, W'). CuteError for what it does not take."""
+    how = (stride, padding, output_padding, dilation)
+    return _transposed("conv_transpose1d", x, weight, bias, how, epilogue, out, cut)
+
+
+def conv_transpose2d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
+) -> Any:  # fmt: skip
+    """Convolve images transposed, as torch's conv_transpose2d does, on a Hopper GPU: what `conv2d` makes of images, it
+    gives the gradient of.
+
+    x: (N, C, H, W), weight: (C, outputs, kh, kw), both in torch.channels_last, bfloat16 or float16. C and the outputs
+    are multiples of 8. bias: (outputs,), of any floating type. stride, padding, output_padding, dilation: a number, or
+    one for H and one for W. epilogue: as of `conv2d`; with strides, of numbers and of values for each column alone.
+    out: what is written to, in torch.channels_last. cut: a Plan; by default the one that a model finds fastest.
+
+    Gives (N, outputs, H', W') in torch.channels_last. Autograd knows it without epilogue and out. CuteError for what it
+    does not take.
+    """
+    how = (stride, padding, output_padding, dilation)
+    return _transposed("conv_transpose2d", x, weight, bias, how, epilogue, out, cut)
+
+
+def conv_transpose3d(
+    x: Any, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    dilation: Any = 1, epilogue: Epilogue | None = None, out: Any = None, cut: Plan | None = None,
+) -> Any:  # fmt: skip
+    """Convolve volumes transposed, as torch's conv_transpose3d does, on a Hopper GPU.
+
+    x: (N, C, D, H, W), weight: (C, outputs, kd, kh, kw), in torch.channels_last_3d. bias, stride, padding,
+    output_padding, dilation, epilogue, out, cut: as of `conv_transpose2d`. Gives (N, outputs, D', H', W') in
+    torch.channels_last_3d. CuteError for what it does not take."""
+    how = (stride, padding, output_padding, dilation)
+    return _transposed("conv_transpose3d", x, weight, bias, how, epilogue, out, cut)
+
+
+def _convolved(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    out_dtype: Any, cut: Plan | None,
+) -> Any:  # fmt: skip
+    how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
+    if gradients.asked(x, weight, bias):
+        gradients.check_options(what, x, epilogue=epilogue, out=out, out_dtype=out_dtype)
+        return gradients.convolution()[0].apply(x, weight, bias, what, how, cut)
+    return convolved(what, x, weight, bias, how, epilogue, out, out_dtype, cut)[0]
+
+
+def _transposed(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    cut: Plan | None,
+) -> Any:  # fmt: skip
+    how = tuple(tuple(n) if isinstance(n, list) else n for n in how)  # type: ignore[assignment]
+    if gradients.asked(x, weight, bias):
+        gradients.check_options(what, x, epilogue=epilogue, out=out)
+        return gradients.convolution()[1].apply(x, weight, bias, what, how, cut)
+    return transposed(what, x, weight, bias, how, epilogue, out, cut)[0]

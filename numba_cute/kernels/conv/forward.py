@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions as they are launched: checked, cut, and multiplied by the dense GEMM's kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_cute import CuteError
+
+from .. import entry
+from ..gemm.epilogue import Epilogue
+from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
+from ..gemm.plan import Plan
+from .operands import Walk
+from .plan import plan
+from .tensors import check, flat, given_or, last, operands, result_of, rows_of, steps_of, walk_of
+
+MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
+MOST = 4096  # problems that are remembered
+_known: dict[Any, tuple[Any, Any, Walk]] = {}
+
+
+def convolved(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    out_dtype: Any, cut: Plan | None,
+) -> tuple[Any, Walk]:  # fmt: skip
+    """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
+    others: as of `conv2d`."""
+    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    key: Any = None
+    try:
+        key = (what, how, form, out_dtype, cut, *entry.kinds([x, weight, bias, out, *given]))
+        found = _known.get(key)
+    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
+        found = None
+    if found is None:
+        found = _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)
+        if len(_known) >= MOST:
+            _known.pop(next(iter(_known)), None)
+        _known[key] = found
+    launch, empty, walk = found
+    out = empty() if out is None else out
+    tensors = [x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim)]
+    launch(*[t.detach() if t.requires_grad else t for t in tensors])
+    return out, walk
+
+
+def _prepared(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    out_dtype: Any, cut: Plan | None,
+) -> tuple[Any, Any, Walk]:  # fmt: skip
+    """Check what is given, and give what launches all that is like it, what makes its result, and the walk."""
+    walk, shape, dtype = _plan(what, x, weight, how, epilogue, out_dtype)
+    device = x.device
+    result = given_or(what, x, shape, dtype, out, out_dtype)
+    steps = steps_of(what, result, bias, epilogue)
+    for name, t in (("x", x), ("weight", weight), ("out", result)):
+        entry.check(what, name, t, last=False, like=x)
+        check(what, name, t)
+    for given in steps.given if steps else ():
+        given.check(rows_of(result))
+    multiplied, c_dtype = operands_of(x), entry.element_type(result)
+
+    def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
+        return (*operands(last(x), last(weight), walk, multiplied), rows_of(out))
+
+    a, _, c = place(x, weight, result)
+    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, x.nbytes + weight.nbytes)
+    launch = launch_on((x, weight, result), place, multiplied, cut, steps)
+    return launch, lambda: result_of(device, shape, dtype), walk
+
+
+def _plan(
+    what: str, x: Any, weight: Any, how: tuple[Any, Any, Any], epilogue: Epilogue | None, out_dtype: Any
+) -> tuple[Walk, tuple[int, ...], Any]:
+    """How the filter goes over the images, and the result's shape and type, if `out` does not say another."""
+    torch, modes = entry.pytorch(), MODES[what]
+    entry.check(what, "x", x, dtypes=OPERANDS, rank=modes + 2, last=False)
+    shape = (None, x.shape[1], *(None,) * modes)
+    entry.check(what, "weight", weight, dtypes=(entry.type_name(x),), shape=shape, last=False)
+    walk = walk_of(what, tuple(weight.shape[2:]), *how)
+    extents = walk.out(tuple(x.shape[2:]))
+    if min(extents) < 1 or 0 in (*x.shape, *weight.shape):
+        raise CuteError(
+            f"{what}: x is {entry.described(x)} and weight {entry.described(weight)}; with {walk} that leaves an "
+            f"output of {extents}, and nothing may be empty"
+        )
+    usual = {torch.int8: torch.float32 if epilogue else torch.int32}
+    usual |= {torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
+    return walk, (x.shape[0], weight.shape[0], *extents), out_dtype or usual.get(x.dtype, x.dtype)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a convolution's GEMM is cut: what `gemm/plan.py` has, with what convolutions alone gain by.
+
+There are few columns, and rows without end: up to 128 output channels are the rows of turned tiles, which have 256
+pixels, and filters of few channels that fit into shared memory stay there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from typing import Any, NamedTuple
+
+from numba_cute import CuteError
+
+from ..gemm.dense import TILE_M
+from ..gemm.epilogue import Epilogue
+from ..gemm.operands import Source
+from ..gemm.plan import TILES_N, Plan, k_tiles_of, kernel_extents, pieces_of
+
+# Measured on an H200, microseconds: what an SM takes for a K tile, by its columns and the CTAs that share it; the same
+# where filters stay; the beginning of a launch, the end of a tile, of a sum over a cluster, of one by global memory and
+# of each of its columns. Bytes a microsecond that all get of memory.
+K_TILE = {(256, 1): 0.725, (256, 2): 0.72, (192, 1): 0.61, (192, 2): 0.54, (128, 1): 0.38, (128, 2): 0.375}
+K_TILE |= {(64, 1): 0.29, (64, 2): 0.34}
+KEPT = {256: 0.7, 192: 0.53, 128: 0.35, 64: 0.23}
+LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 1.0, 1.5, 2.5, 0.029
+MEMORY = 3.8e6
+
+
+def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: int = 16) -> list[Plan]:
+    """List the cuts that a convolution may have. c: the result, (pixels, channels). k, dtype, epilogue, c_width: as of
+    `gemm.plan.cuts`."""
+    found, k_tiles = [], k_tiles_of(k, dtype)
+    turns = (False, True) if c_width == 16 and not isinstance(c, Source) else (False,)
+    for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (1, 2), (1, 2, 4), (1, 2, 4), turns):
+        cut = Plan(tile_n, sharers, parts, splits, turned)
+        m, n = kernel_extents(c, turned, 1)
+        if parts * splits > k_tiles or (sharers == 2 and m <= TILE_M):
+            continue
+        kept = [k_tiles] if n <= tile_n and (sharers, parts, splits, turned) == (1, 1, 1, False) else []
+        for stay in (0, *kept):
+            with contextlib.suppress(CuteError):
+                pieces = pieces_of(cut._replace(kept=stay), c_width)
+                if not stay or pieces.stages > 3:
+                    found.append(cut._replace(kept=stay))
+    return found
+
+
+def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> float:
+    """Estimate the microseconds of a cut. c, k, dtype: as for `cuts`. sms: of the device. read: bytes of images and
+    filters."""
+    m, n = kernel_extents(c, cut.turned, 1)
+    tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n)
+    each = cut.sharers * cut.parts
+    room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly
+    rounds = math.ceil(tiles * cut.parts * cut.splits / room)
+    k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
+    of_k = KEPT[cut.tile_n] if cut.kept else K_TILE[cut.tile_n, cut.sharers]
+    once = (read + m * n * 2) / MEMORY
+    sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
+    sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
+    return float(LAUNCH + max(rounds * k_tiles * of_k, once) + rounds * (EPILOGUE * cut.tile_n / 256 + sums))
+
+
+def plan(c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None, c_width: int, read: int) -> Plan:
+    """Choose the cut that takes the least time, by the model. c, k, dtype, sms, epilogue, c_width, read: as for `cuts`
+    and `modelled`."""
+    return min(cuts(c, k, dtype, epilogue, c_width), key=lambda cut: modelled(cut, c, k, dtype, sms, read))
+
+
+# ---------------------------------------------------------------- of filters' gradients
+
+
+class Groups(NamedTuple):
+    """How the gradient of filters is cut: a Plan, and into how many groups of pixels, whose sums are added."""
+
+    cut: Plan
+    number: int
+
+
+def fits(tile: int, extents: tuple[int, ...]) -> bool:
+    """Say whether a tile of so many units divides a mode of several. extents: of these, the first one innermost."""
+    for n in extents:
+        if tile <= n:
+            return n % tile == 0
+        if tile % n:
+            return False
+        tile //= n
+    return tile == 1
+
+
+def groups(outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
+    """Choose the groups that take the least time. outs, channels: of the filters, these in whole units. taps: along W
+    first. pixels: of the output. unit: channels that are loaded together. sms: of the device."""
+    columns, best = channels * math.prod(taps), (math.inf, Groups(Plan(unit, 1), 1))
+    counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
+    for tile_n, sharers, count in itertools.product((256, 192, 128, 64), (1, 2), counts):
+        if not fits(tile_n // unit, (channels // unit, *taps)) or (sharers == 2 and outs <= TILE_M):
+            continue
+        tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
+        rounds = math.ceil(tiles / (sms // sharers * sharers))
+        multiply = rounds * (math.ceil(pixels / count / 64) * K_TILE[tile_n, sharers] + 2 * EPILOGUE)
+        added = (count * outs * columns * 8 / MEMORY + LAUNCH) * (count > 1)
+        best = min(best, (multiply + added, Groups(Plan(tile_n, sharers), count)))
+    return best[1]

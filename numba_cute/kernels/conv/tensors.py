@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the entries of convolutions make of PyTorch's arguments and tensors: walks, places, and what they refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from numba_cute import CuteError
+
+from .. import entry
+from ..gemm.dense import ROW
+from ..gemm.epilogue import Epilogue, bias as bias_of
+from ..gemm.launches import RESULT_TYPES
+from .operands import Filter, Image, Walk, alone
+
+LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
+MOST_STRIDE = 8  # of TMA
+
+
+def walk_of(what: str, taps: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> Walk:
+    """Give how a filter goes over images, of PyTorch's arguments. what: the entry, for the message. taps: of the
+    filter. stride, padding, dilation: as of `conv2d`. CuteError for what they cannot be."""
+    steps, apart = numbers(what, "stride", stride, len(taps), 1), numbers(what, "dilation", dilation, len(taps), 1)
+    if max(steps) > MOST_STRIDE:
+        raise CuteError(f"{what}: stride {stride!r}; TMA takes steps up to {MOST_STRIDE}: leave out pixels of x first")
+    if padding == "same":
+        if max(steps) > 1:
+            raise CuteError(f'{what}: padding "same" with stride {stride!r}; give numbers, or stride 1')
+        every = tuple(d * (t - 1) for t, d in zip(taps, apart))
+        return Walk(taps, steps, tuple(n // 2 for n in every), tuple(n - n // 2 for n in every), apart)
+    if isinstance(padding, str) and padding != "valid":
+        raise CuteError(f'{what}: padding {padding!r} must be a number, one for each mode, "same" or "valid"')
+    around = numbers(what, "padding", 0 if padding == "valid" else padding, len(taps), 0)
+    return Walk(taps, steps, around, around, apart)
+
+
+def numbers(what: str, name: str, given: Any, count: int, least: int) -> tuple[int, ...]:
+    """Give one number for each mode. what, name: the entry and the argument, for the message. given: a number, or one
+    for each. count: how many modes there are. least: of a number."""
+    several = tuple(given) if isinstance(given, (tuple, list)) else (given,) * count
+    several = several * count if len(several) == 1 else several
+    if len(several) != count or not all(isinstance(n, int) and n >= least for n in several):
+        raise CuteError(f"{what}: {name} {given!r} must be a number of {least} or more, or {count} of them")
+    return several
+
+
+def result_of(device: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Make a result, of channels that are contiguous. device, shape, dtype: its own."""
+    images, channels, *extents = shape
+    return entry.pytorch().empty((images, *extents, channels), dtype=dtype, device=device).movedim(-1, 1)
+
+
+def given_or(what: str, x: Any, shape: tuple[int, ...], dtype: Any, out: Any, out_dtype: Any) -> Any:
+    """Give what is written to: `out`, if it fits, or a new tensor. what: the entry. x: what it is given, on whose
+    device it lies. shape, dtype: of the result. out_dtype: what was asked for, if anything."""
+    if out is None:
+        return result_of(x.device, shape, dtype)
+    allowed = ("int32",) if dtype == entry.pytorch().int32 else RESULT_TYPES
+    entry.check(what, "out", out, dtypes=allowed, shape=shape, last=False, like=x)
+    if out_dtype is not None and out.dtype != out_dtype:
+        raise CuteError(f"{what}: out is {entry.described(out)}, and out_dtype {out_dtype}: leave one out")
+    return out
+
+
+def steps_of(what: str, result: Any, bias: Any, epilogue: Epilogue | None) -> Epilogue | None:
+    """Give the bias, and the epilogue after it, and refuse what does not fit. what: the entry. result: what is written
+    to. bias, epilogue: as given."""
+    if epilogue is not None:
+        if not isinstance(epilogue, Epilogue):
+            raise CuteError(f"{what}: epilogue is {entry.described(epilogue)}; give an Epilogue, or None")
+        if epilogue.spread > 1:
+            raise CuteError(
+                f"{what}: the epilogue makes one column of two, which is for matmul: join the halves after it"
+            )
+        epilogue = Epilogue.of(epilogue.form, flat(epilogue.tensors, result.ndim))
+    if bias is not None:
+        entry.check(what, "bias", bias, dtypes=entry.FLOATS, shape=(result.shape[1],), last=False, like=result)
+        epilogue = bias_of(bias) | epilogue if epilogue else bias_of(bias)
+    return epilogue
+
+
+def flat(tensors: list[Any], modes: int) -> list[Any]:
+    """Give an epilogue's tensors as the GEMM has them: those like a result, of so many modes, become matrices."""
+    return [rows_of(t) if getattr(t, "ndim", 0) == modes else t for t in tensors]
+
+
+def check(what: str, name: str, t: Any) -> None:
+    """Refuse a tensor that TMA cannot take. what, name: the entry and the argument. t: the tensor."""
+    if not t.is_cuda:
+        raise CuteError(f"{what}: {name} is {entry.described(t)}; give tensors on the GPU: .cuda()")
+    unit, last = 16 // t.element_size(), t.movedim(1, -1)
+    if t.shape[1] % unit:
+        raise CuteError(
+            f"{what}: {name} is {entry.described(t)}; its channels must be multiples of {unit}, which are 16 bytes: "
+            "pad them with zeros, in x and weight alike"
+        )
+    dense = name == "x" or last.is_contiguous()
+    steps = [s for n, s in zip(last.shape, last.stride()) if n > 1]
+    if not dense or (t.shape[1] > 1 and last.stride(-1) != 1) or any(s % unit for s in steps[:-1]):
+        how = f"memory_format={LAYOUT[len(t.shape)]}" if LAYOUT[len(t.shape)] else ""
+        give = f"{name}.contiguous({how})" if how else f"{name}.mT.contiguous().mT"
+        raise CuteError(f"{what}: {name} is {entry.described(t)}; its channels must be contiguous: give {give}")
+    if t.data_ptr() % 16:
+        raise CuteError(f"{what}: {name} begins at no multiple of 16 bytes, which TMA needs: give {name}.clone()")
+
+
+def rows_of(t: Any) -> Any:
+    """Give a result as the GEMM has it, (pixels, channels). t: of channels that are contiguous; others are given as
+    they are."""
+    last = t.movedim(1, -1)
+    return last.reshape(-1, t.shape[1]) if last.is_contiguous() else t
+
+
+def last(t: Any) -> Any:
+    """Give a tensor with its channels last, as they lie. t: (N, C, …), or filters."""
+    return t.movedim(1, -1)
+
+
+def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, Any]:
+    """Give the GEMM's operands: of images (N, D, H, W, C) and filters (outputs, taps along D, H, W, C). walk: of the
+    filter. dtype: what the elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
+    tile_k, channels = 8 * ROW // dtype.width, images.shape[-1]
+    plain = replace(walk, dilation=(1,) * len(walk.taps)) == alone(len(walk.taps))
+    if plain and images.is_contiguous():
+        return images.reshape(-1, channels), filters.reshape(-1, channels)
+    return Image(images, walk, tile_k), Filter(filters.reshape(len(filters), -1, channels), tile_k)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transposed convolutions as they are launched: the gradient of a convolution's images, which is as many convolutions
+with stride 1 as its stride has places. Each gives the pixels that the same taps reach.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_cute import CuteError
+
+from .. import entry
+from ..gemm.dense import ROW
+from ..gemm.epilogue import Epilogue
+from ..gemm.launches import launch_on, sms_here
+from ..gemm.plan import Plan
+from .operands import Image, Lattice, Part, Turned, Walk, parts_of
+from .plan import plan
+from .tensors import check, flat, given_or, last, numbers, result_of, rows_of, steps_of, walk_of
+
+OPERANDS = ("bfloat16", "float16")  # of which wgmma takes filters that are contiguous along their channels
+MODES = {"conv_transpose1d": 1, "conv_transpose2d": 2, "conv_transpose3d": 3}
+MOST = 4096  # problems that are remembered
+_known: dict[Any, tuple[list[tuple[Any, Any]], Any, Walk]] = {}
+
+
+def transposed(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    cut: Plan | None,
+) -> tuple[Any, Walk]:  # fmt: skip
+    """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
+    stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
+    form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
+    key: Any = None
+    try:
+        key = (what, how, form, cut, *entry.kinds([x, weight, bias, out, *given]))
+        found = _known.get(key)
+    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
+        found = None
+    if found is None:
+        walk, shape = _plan(what, x, weight, how)
+        result = given_or(what, x, shape, x.dtype, out, None)
+        steps = steps_of(what, result, bias, epilogue)
+        _check_steps(what, walk, result, epilogue)
+        found = _prepared(what, x, weight, result, walk, steps, cut), shape, walk
+        if len(_known) >= MOST:
+            _known.pop(next(iter(_known)), None)
+        _known[key] = found
+    launches, shape, walk = found
+    out = result_of(x.device, shape, x.dtype) if out is None else out
+    tensors = [*([] if bias is None else [bias]), *flat(given, out.ndim)]
+    _launch(launches, x, weight, out, bias, tensors)
+    return out, walk
+
+
+def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk) -> Any:
+    """Write the gradient of a convolution's images. what: the entry, for messages. dy: the gradient of its output.
+    weight: its filters. dx: the gradient, which is given back. walk: of the convolution."""
+    key = (what, walk, *entry.kinds([dy, weight, dx]))
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = _prepared(what, dy, weight, dx, walk, None, None), None, walk
+    _launch(found[0], dy, weight, dx, None, [])
+    return dx
+
+
+def _launch(launches: Any, x: Any, weight: Any, out: Any, bias: Any, tensors: list[Any]) -> None:
+    """Launch the parts. launches: of `_prepared`. bias: of which pixels are made that no tap reaches."""
+    x, weight, bias, out, *tensors = [
+        t.detach() if t is not None and t.requires_grad else t for t in (x, weight, bias, out, *tensors)
+    ]
+    for there, launch in launches:
+        pixels = out if there is None else out[there]
+        if launch is not None:
+            launch(x, weight, pixels, *tensors)
+        elif bias is None:
+            pixels.zero_()
+        else:
+            pixels.copy_(bias.view(-1, *(1,) * (out.ndim - 2)))
+
+
+def _prepared(
+    what: str, x: Any, weight: Any, result: Any, walk: Walk, steps: Epilogue | None, cut: Plan | None
+) -> list[tuple[Any, Any]]:
+    """Check tensors, and list the parts: where they are in the result, None for all of it, and what launches them, None
+    where no tap reaches."""
+    for name, t in (("x", x), ("weight", weight), ("out", result)):
+        entry.check(what, name, t, last=False, like=x)
+        check(what, name, t)
+    for given in steps.given if steps else ():
+        given.check(rows_of(result))
+    found = []
+    for part in parts_of(walk, tuple(result.shape[2:]), tuple(x.shape[2:])):
+        slices = (slice(first, None, step) for first, step in zip(part.first, walk.stride))
+        there = None if max(walk.stride) == 1 else (slice(None), slice(None), *slices)
+        launch = None if part.walk is None else _prepared_part(x, weight, result, there, part, steps, cut)
+        found.append((there, launch))
+    return found
+
+
+def _prepared_part(
+    x: Any, weight: Any, result: Any, there: Any, part: Part, steps: Epilogue | None, cut: Plan | None
+) -> Any:
+    """Prepare the launch of a part."""
+    dtype, tile_k = entry.element_type(x), 8 * ROW // entry.element_type(x).width
+
+    def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
+        assert part.walk is not None
+        a = Image(last(x), part.walk, tile_k)
+        b = Turned(last(weight), part.walk.taps, part.last, part.step, tile_k)
+        return a, b, rows_of(out) if there is None else Lattice(last(out))
+
+    tensors = (x, weight, result if there is None else result[there])
+    a, _, c = place(*[t.detach() for t in tensors])
+    cut = cut or plan(c, a.shape[1], dtype, sms_here(), steps, dtype.width, x.nbytes + weight.nbytes)
+    return launch_on(tensors, place, dtype, cut, steps)
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _plan(what: str, x: Any, weight: Any, how: tuple[Any, Any, Any, Any]) -> tuple[Walk, tuple[int, ...]]:
+    """The walk of the convolution whose gradient it is, and the result's shape."""
+    (stride, padding, more, dilation), modes = how, MODES[what]
+    entry.check(what, "x", x, dtypes=OPERANDS, rank=modes + 2, last=False)
+    shape = (x.shape[1], None, *(None,) * modes)
+    entry.check(what, "weight", weight, dtypes=(entry.type_name(x),), shape=shape, last=False)
+    if isinstance(padding, str):
+        raise CuteError(f"{what}: padding {padding!r} must be a number, or one for each mode")
+    walk = walk_of(what, tuple(weight.shape[2:]), stride, padding, dilation)
+    beyond = numbers(what, "output_padding", more, modes, 0)
+    if any(extra >= step for extra, step in zip(beyond, walk.stride)):
+        raise CuteError(f"{what}: output_padding {more!r} must be smaller than stride {stride!r}")
+    each = zip(x.shape[2:], walk.taps, walk.stride, walk.before, walk.dilation, beyond)
+    extents = tuple((n - 1) * s - 2 * p + d * (t - 1) + extra + 1 for n, t, s, p, d, extra in each)
+    if min(extents) < 1 or 0 in (*x.shape, *weight.shape):
+        raise CuteError(
+            f"{what}: x is {entry.described(x)} and weight {entry.described(weight)}; with {walk} that leaves an "
+            f"output of {extents}, and nothing may be empty"
+        )
+    return walk, (x.shape[0], weight.shape[1], *extents)
+
+
+def _check_steps(what: str, walk: Walk, result: Any, epilogue: Epilogue | None) -> None:
+    """Refuse an epilogue whose rows would be those of a part, or that pixels without taps would not see."""
+    if epilogue is None:
+        return
+    if max(walk.stride) > 1 and any(x.along in ("rows", "both") or x.fold for x in epilogue.given):
+        raise CuteError(
+            f"{what}: with stride {walk.stride} an epilogue takes numbers and a value for each column, and this one "
+            "takes more: do it after the convolution"
+        )
+    extents = tuple(result.shape[2:])
+    if any(part.walk is None for part in parts_of(walk, extents, extents)):
+        raise CuteError(
+            f"{what}: with stride {walk.stride} and {walk.taps} taps no tap reaches some pixels, and the epilogue "
+            "would not see them: do it after the convolution"
+        )
