@@ -49,12 +49,22 @@ def begin_tickets(told, warps):
 
 @cuda.jit
 def draw(counter):
-    """Draw a number from `counter`, an int32 that is 0 before the first (`next_drawn` sets it back after the last).
+    """Draw a number from `counter`, an int32 that is 0 before the first (`tile_drawn` sets it back after the last).
     Only the warp's first lane has it, and not before it is asked for: what is done before costs no time."""
     drawn = cute.Int32(0)
     if arch.lane_idx() == 0:
         drawn = cute.Int32(arch.atomic_add(counter.iterator, 1))
     return drawn
+
+
+@cuda.jit
+def tile_drawn(drawn, counter, tiles, ctas):
+    """Give the whole warp the tile of the number that its first lane drew from `counter`. tiles, ctas: as of
+    `next_drawn`."""
+    if arch.lane_idx() == 0:
+        if drawn == tiles - 1:
+            arch.atomic_exch(counter.iterator, 0)
+    return arch.shuffle_sync(drawn, 0) + ctas
 
 
 @cuda.jit
@@ -65,11 +75,9 @@ def next_drawn(drawn, counter, tiles, ctas, tickets, told, given):
     place = given % TICKETS
     arch.mbarrier_wait(told + TICKETS + place, given // TICKETS & 1 ^ 1)
     if arch.lane_idx() == 0:
-        if drawn == tiles - 1:
-            arch.atomic_exch(counter.iterator, 0)
         tickets[place] = drawn + ctas
         arch.mbarrier_arrive(told + place)
-    return arch.shuffle_sync(drawn, 0) + ctas
+    return tile_drawn(drawn, counter, tiles, ctas)
 
 
 @cuda.jit

@@ -7,7 +7,7 @@ import numba_cute as cute
 from numba_cute import arch
 from numba_cute.seam import traced
 
-from ..attention.schedule import draw
+from ..attention.schedule import draw, tile_drawn
 
 TOGETHER = 8  # tiles of a group along M that are done side by side, so that they share B in L2
 WARP = 32
@@ -140,7 +140,7 @@ class GroupedTiles:
         """Go on to the next tile. The whole warp."""
         if cute.const_expr(self.counter is not None):
             if self.draws > 0:
-                self.index = draw(self.counter, self.total, self.step)
+                self.index = tile_drawn(draw(self.counter), self.counter, self.total, self.step)
             else:
                 self.index += self.step
         else:
