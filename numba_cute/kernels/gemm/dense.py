@@ -157,7 +157,7 @@ def gemm(
     store_n = cute.size(c_layout, mode=[1])
     k_kept = cute.size(b_layout, mode=[2])
     kept = k_kept != stages  # all K tiles of B, which has one tile of columns, are loaded once and stay
-    loaded_n, more_barriers = (0, 2) if cute.const_expr(kept) else (tile_n, 0)
+    loaded_once, more_barriers = (tile_n * ROW, 2) if cute.const_expr(kept) else (0, 0)
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
@@ -170,7 +170,7 @@ def gemm(
         num_stages=stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
-        tx_count=(TILE_M + loaded_n) * ROW,
+        tx_count=(TILE_M + tile_n) * ROW - loaded_once,
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         tidx=tidx,
