@@ -45,6 +45,7 @@ L2_TIMES_TWO = 120e6  # bytes: two times the H200's L2
 PROBLEMS = [((n, n, n), "bf16") for n in (2048, 3072, 4096, 8192)]
 PROBLEMS += [((64, 4096, 4096), "bf16"), ((128, 8192, 8192), "bf16"), ((512, 4096, 4096), "bf16")]
 PROBLEMS += [((256, 512, 16384), "bf16"), ((4096,) * 3, "e4m3"), ((8192,) * 3, "e4m3")]
+PROBLEMS += [((2176, 2048, 4096), "bf16"), ((1536, 3072, 4096), "bf16")]  # a little more than a round of tiles
 FUSED = ((4096,) * 3, "bf16")  # with epilogues too
 CALLS = 2000  # of the host's time
 
@@ -267,18 +268,23 @@ def arguments(parser):
     parser.add_argument(
         "--epilogues", nargs="*", choices=EPILOGUES, default=("bias_gelu", "residual"), help="beside torch's kernels"
     )
+    parser.add_argument("--seconds", type=float, default=math.inf, help="no problem begins after so many")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turn", type=float, default=0.25, help="seconds of a turn")
     parser.add_argument("--warm", type=float, default=3.0, help="least seconds of the warm-up")
 
 
 def run(options):
+    host = host_times() if "matmul" in options.contenders else {}
     results, own = [], options.sizes and [(shape, dtype) for shape in options.sizes for dtype in options.dtypes]
+    began = time.perf_counter()
     for shape, dtype in own or PROBLEMS:
+        if time.perf_counter() - began > options.seconds:
+            print(f"left out for want of time: {shape} {dtype}")
+            continue
         epilogues = options.epilogues if own or (shape, dtype) == FUSED else ()
         results.append(benchmark(shape, dtype, options, epilogues))
         torch.cuda.empty_cache()
-    host = host_times() if "matmul" in options.contenders else {}
     return Result({**figures(results), **host}, {"results": results})
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example's GEMM: right on ragged shapes, as fast as its assembly says, and explained when it is broken."""
 
+import importlib.util
 import inspect
 import linecache
 import re
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.kernels.gemm import dense
+from numba_cute.kernels.gemm import dense, output
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
@@ -250,6 +251,20 @@ def broken(tmp_path, *changes):
     return scope["gemm"]
 
 
+def without_fence(tmp_path, monkeypatch):
+    """The pieces that the kernel stores, with no fence between their writes and TMA's reads."""
+    source = inspect.getsource(output)
+    fence = 'arch.fence_proxy("async.shared", space="cta")'
+    assert fence in source
+    file = tmp_path / "broken_output.py"
+    file.write_text(source.replace(fence, "pass"))
+    spec = importlib.util.spec_from_file_location("broken_output", file)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "broken_output", module)
+    spec.loader.exec_module(module)
+    return module.Pieces
+
+
 def simulate(kernel, k=64 * 5, **options):  # more than there are stages
     a, b, c = hopper_gemm.problem(256, 256, k, cute.BFloat16)
     args, grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 1)
@@ -279,8 +294,9 @@ def test_wrong_tx_count_is_reported_with_the_bytes(tmp_path, wrong, says):
     assert says in text and "mainloop.full" in text, text
 
 
-def test_missing_proxy_fence_is_named(tmp_path):
-    kernel = broken(tmp_path, ('arch.fence_proxy("async.shared", space="cta")', "pass"))
+def test_missing_proxy_fence_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(dense, "Pieces", without_fence(tmp_path, monkeypatch))
+    kernel = broken(tmp_path)
     with pytest.raises(Exception) as e:
         simulate(kernel, k=64)
     assert "fence.proxy.async" in str(e.value) or "fence_proxy" in str(e.value), str(e.value)

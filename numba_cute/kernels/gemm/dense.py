@@ -21,6 +21,7 @@ from numba_cute.nvgpu import cpasync, warpgroup
 from numba_cute.seam import current, traced
 
 from .output import Pieces, of_warpgroup, partition
+from .shares import part_of_k, share_of
 
 TILE_M, ROW = 128, 128  # ROW bytes along K make a tile: one swizzle
 K_BLOCKS = ROW // 32  # a wgmma takes 32 bytes of K
@@ -38,12 +39,6 @@ def tiles_of(tensor, tile):
 def at(tensor, *place):
     """Give the tile of a tensor of tiles at a place, of which a tensor without a batch has one coordinate less."""
     return tensor[(None, *place)[: cute.rank(tensor)]]
-
-
-@traced
-def share_of_k(k_tiles, share, shares):
-    """Give the first of the K tiles of a share, and the first that is not."""
-    return (0, k_tiles) if shares == 1 else (share * k_tiles // shares, (share + 1) * k_tiles // shares)
 
 
 @traced
@@ -102,19 +97,17 @@ def put_partial(sums, partial, thread, piece):
 
 
 @traced
-def get_partial(partial: Any, thread: Any, piece: int, like: Any) -> Any:
-    """Add this thread's sums of a piece of all that share K, in order. partial: (4, threads, fours, splits)."""
-    fours = cute.size(like) // 4
-    sums: Any = cute.make_rmem_tensor(cute.size(like), like.element_type)
+def get_partial(sums: Any, partial: Any, thread: Any, piece: int) -> None:
+    """Set this thread's sums of a piece to all sharers' together, in order. partial: (4, threads, fours, splits)."""
+    fours = cute.size(sums) // 4
     for i in range(fours):
         total: Any = None
         for split in range(cute.size(partial, mode=[3])):
             there = partial[None, thread, piece * fours + i, split].iterator
-            got = arch.load(there, like.element_type, cop="cg", count=4)
+            got = arch.load(there, sums.element_type, cop="cg", count=4)
             total = got if total is None else tuple(a + b for a, b in zip(total, got))
         for j in range(4):
             sums[4 * i + j] = total[j]
-    return sums
 
 
 @traced
@@ -233,8 +226,8 @@ def gemm(
                 stage.commit()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
-                batch = layer // splits
-                first_k, end_k = share_of_k(k_tiles, layer % splits * parts + part, splits * parts)
+                batch, split = share_of(layer, splits)
+                first_k, end_k = part_of_k(k_tiles, split, splits, part, parts)
                 for k in range(first_k, end_k):
                     cute.range_push("acquire", k)
                     stage = producer.acquire_and_advance()
@@ -263,41 +256,38 @@ def gemm(
             if group == 1:
                 state.advance()
             m, n, layer = work.tile_idx
+            batch, split = share_of(layer, splits)
             for piece in cute.range_constexpr(slots):
                 column = tile_pieces * n + part * own_pieces + piece
-                fill(
-                    epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, layer // splits, store_n,
-                    tma_d, matrix,
-                )  # fmt: skip
+                fill(epilogue, pieces, vectors, 2 * piece + group, 2 * m + group, column, batch, store_n, tma_d, matrix)
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
+                batch, split = share_of(layer, splits)
                 for piece in cute.range_constexpr(own_pieces):
                     pieces.producer_acquire(state)  # what the consumers made is there
                     state.advance()
                     state.advance()
                     column = tile_pieces * n + part * own_pieces + piece
-                    if cute.const_expr(splits == 1) or flag[0] == splits - 1:
-                        cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, layer // splits))
+                    if cute.const_expr(splits == 1) or split == splits or flag[0] == splits - 1:
+                        cute.copy(tma_c, tCsC[None, piece % slots], at(tCgC, 2 * m + group, column, batch))
                     arch.cp_async_bulk_commit_group()
                     if cute.const_expr(lag <= piece and piece - lag + slots < own_pieces):  # that has left its slot
                         arch.cp_async_bulk_wait_group(lag, read=True)
                         slot = 2 * ((piece - lag) % slots) + group
                         fill(
-                            epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, layer // splits,
-                            store_n, tma_d, matrix,
+                            epilogue, pieces, vectors, slot, 2 * m + group, column + slots - lag, batch, store_n,
+                            tma_d, matrix,
                         )  # fmt: skip
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
                 arch.cp_async_bulk_wait_group(0, read=True)
                 if work.is_valid_tile:
                     m, n, layer = work.tile_idx
+                    batch, split = share_of(layer, splits)
                     for piece in cute.range_constexpr(slots):
                         column = tile_pieces * n + part * own_pieces + piece
                         slot = 2 * piece + group
-                        fill(
-                            epilogue, pieces, vectors, slot, 2 * m + group, column, layer // splits, store_n, tma_d,
-                            matrix,
-                        )  # fmt: skip
+                        fill(epilogue, pieces, vectors, slot, 2 * m + group, column, batch, store_n, tma_d, matrix)
         if cute.const_expr(parts > 1):
             arch.cluster_wait()
             arch.cluster_arrive()
@@ -321,8 +311,8 @@ def gemm(
             whole.make_consumer().wait_and_advance()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
-            batch = layer // splits
-            first_k, end_k = share_of_k(k_tiles, layer % splits * parts + part, splits * parts)
+            batch, split = share_of(layer, splits)
+            first_k, end_k = part_of_k(k_tiles, split, splits, part, parts)
             previous = consumer.wait()
             for k in range(first_k, end_k):
                 cute.range_push("wait", k)
@@ -353,21 +343,24 @@ def gemm(
                     cute.make_layout((4, 2 * 128, cute.size(acc) // 4)),
                 )
                 put_sums(acc, shared_sums, tidx - 128)
+            finishes = True
             if cute.const_expr(splits > 1):
-                tile = cute.crd2idx((m, n, part, batch), tickets.layout)
+                tile = schedule.place(scheduler.current_work_linear_idx) * (sharers * parts) + rank
                 partial = partials[None, None, None, None, tile]
-                for piece in cute.range_constexpr(own_pieces):
-                    sums = all_sums[None, piece]
-                    if cute.const_expr(parts > 1):
-                        sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
-                    put_partial(sums, partial[None, None, None, layer % splits], tidx - 128, piece)
-                finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
+                if split < splits:
+                    for piece in cute.range_constexpr(own_pieces):
+                        sums = all_sums[None, piece]
+                        if cute.const_expr(parts > 1):
+                            sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
+                        put_partial(sums, partial[None, None, None, split], tidx - 128, piece)
+                    finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
             for piece in cute.range_constexpr(own_pieces):
                 pieces.consumer_wait(state)
                 if cute.const_expr(splits == 1) or finishes:
                     sums = all_sums[None, piece]
                     if cute.const_expr(splits > 1):
-                        sums = get_partial(partial, tidx - 128, piece, sums)
+                        if split < splits:
+                            get_partial(sums, partial, tidx - 128, piece)
                     elif cute.const_expr(parts > 1):
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                     column = tile_pieces * n + part * own_pieces + piece

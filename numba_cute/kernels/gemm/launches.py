@@ -29,7 +29,7 @@ def simulate(
 ) -> None:  # fmt: skip
     """Run the GEMM in the simulator on NumPy's arrays. a, b, c, dtype, cut, epilogue, c_dtype: as of `arguments`.
     clusters: that fit on the device. options: those of `cute.simulate`."""
-    sums, counts = scratch_of(c, cut, epilogue)
+    sums, counts = scratch_of(c, cut, clusters, epilogue)
     memory = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
     args, grid = arguments(a, b, c, dtype, clusters, cut, epilogue, memory, c_dtype)
     cute.simulate(kernel_of(cut), **options)[grid, THREADS](*args)
@@ -40,7 +40,7 @@ def launch_of(
 ) -> Callable[[], None]:
     """Prepare a launch of the GEMM for arrays of the device: call it as often as you like. a, b, c, dtype, cut,
     epilogue, c_dtype: as of `arguments`. It overlaps with the launch before it (programmatic dependent launch)."""
-    memory = scratch(c, scratch_of(c, cut, epilogue)) if cut.splits > 1 else None
+    memory = scratch(c, scratch_of(c, cut, clusters_here(cut), epilogue)) if cut.splits > 1 else None
     args, grid = arguments(a, b, c, dtype, clusters_here(cut), cut, epilogue, memory, c_dtype)
     return cute.launch(kernel_of(cut), grid=grid, block=THREADS, pdl=True).prepare(*args)  # type: ignore[no-any-return]
 
@@ -76,10 +76,10 @@ def sms_here() -> int:
     makes_launch=True,
 )
 def tuned(a: Any, b: Any, c: Any, dtype: Any, tile_n: int = 256, sharers: int = 2, parts: int = 1, splits: int = 1,
-          turned: bool = False, stages: int = 0, slots: int = 0) -> Any:  # fmt: skip
+          turned: bool = False, stages: int = 0, slots: int = 0, tail: bool = False) -> Any:  # fmt: skip
     """Prepare a launch, cut as measurements find best; `tuned.tune(a, b, c, dtype)` shows them. a, b, c, dtype: as of
     `arguments`. The others: those of a Plan."""
-    return launch_of(a, b, c, dtype, Plan(tile_n, sharers, parts, splits, turned, stages, slots))
+    return launch_of(a, b, c, dtype, Plan(tile_n, sharers, parts, splits, turned, stages, slots, tail))
 
 
 # ---------------------------------------------------------------- PyTorch's entry
@@ -232,7 +232,7 @@ def launch_on(
     tensors: the first three. place: gives of them a, b and c as of `arguments`. dtype, cut, epilogue: as there."""
     form, count = epilogue and epilogue.form, len(epilogue.tensors) if epilogue else 0
     c_dtype, most = entry.element_type(tensors[2]), clusters_here(cut)
-    splits = Splits(cut, scratch_of(place(*[t.detach() for t in tensors])[2], cut, epilogue))
+    splits = Splits(cut, scratch_of(place(*[t.detach() for t in tensors])[2], cut, most, epilogue))
 
     @cute.runtime.remembered
     def made(x: Any, y: Any, z: Any, *others: Any) -> Any:

@@ -15,10 +15,12 @@ from numba_cute.nvgpu import CopyUniversalOp, cpasync, warp, warpgroup
 from .dense import ROW, TILE_M, gemm
 from .epilogue import Epilogue, hook
 from .operands import Source, contiguous, load_atom, operand, swapped, view
+from .shares import Shares
 
 SMEM = 232448 - 2048  # bytes for stages and slots: barriers and vectors have the rest
 GROUP_M = 16  # tiles along M that are done side by side, so that they share B in L2
 TILES_N = (256, 192, 128, 64)
+TAIL_SPLITS = (2, 4)
 FEWEST_STAGES, MOST_STAGES = 3, 8
 # What the model knows of an H200, in microseconds and bytes each: what an SM takes for a K tile, by its columns; what
 # all get of L2 and of memory; a launch; the end of a tile, of a sum over a cluster, and of one by global memory, and of
@@ -35,7 +37,8 @@ class Plan(NamedTuple):
     CTAs of a cluster that share K, and add their sums by each other's shared memory. splits: such clusters that share
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
-    for. kept: how many K tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
+    for. tail: the tiles of the last round alone are split, of which there are fewer than fit at once. kept: how many K
+    tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
     """
 
     tile_n: int = 256
@@ -45,6 +48,7 @@ class Plan(NamedTuple):
     turned: bool = False
     stages: int = 0
     slots: int = 0
+    tail: bool = False
     kept: int = 0
 
 
@@ -189,14 +193,16 @@ def arguments(
         (None, None) if like is None else cpasync.make_tiled_tma_atom(load, operand(like, c_dtype)[0], c_piece, piece)
     )
     mD = None if like is None else cover(mD, rows, columns // spread)
-    layers = splits if batches == 1 else cute.Int32(batches * splits)
-    tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), layers)
-    schedule = utils.PersistentTileSchedulerParams(tiles, (sharers, 1, 1), GROUP_M // sharers, False)
-    work = clusters_m * tiles_n * splits * batches
-    clusters = work if parts * splits > 1 else math.ceil(work / math.ceil(work / most_clusters))
-    partials = tickets = None
-    if splits > 1:
-        partials, tickets = memory_of(scratch, (clusters_m * sharers, tiles_n, parts, batches), cut, dtype)
+    tiles = (cute.Int32(math.ceil(m / TILE_M)), cute.Int32(tiles_n), 1 if batches == 1 else cute.Int32(batches))
+    order, work = (tiles, (sharers, 1, 1), GROUP_M // sharers, False), clusters_m * tiles_n * batches
+    alone, partials, tickets = alone_of(work, most_clusters, cut), None, None
+    if splits == 1:
+        schedule = utils.PersistentTileSchedulerParams(*order)
+        clusters = work if parts > 1 else math.ceil(work / math.ceil(work / most_clusters))
+    else:
+        schedule = Shares(*order, cute.Int32(alone), splits)
+        clusters = min(most_clusters, alone + (work - alone) * splits) if cut.tail else work * splits
+        partials, tickets = memory_of(scratch, (work - alone) * sharers * parts, cut, dtype)
     made = hook(epilogue, c.shape[-2], c.shape[-1], turned)
     atom = store_atom(c_dtype, c_mode, pieces.columns)
     layouts = (a_layout, b_layout, c_layout, cute.make_layout((1, sharers, parts, 1)))  # the last: V, M, N, K
@@ -214,23 +220,33 @@ def store_atom(dtype: Any, mode: int, columns: int) -> Any:
     return cute.make_copy_atom(CopyUniversalOp(), dtype, dtype.width * (1 + mode))  # two neighbours along N
 
 
-def scratch_of(c: Any, cut: Plan, epilogue: Epilogue | None = None) -> tuple[int, int]:
-    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c: as for `cuts`. cut: a Plan.
-    epilogue: what becomes of the sums."""
-    m, n = kernel_extents(c, cut.turned, epilogue.spread if epilogue else 1)
+def clusters_of(c: Any, cut: Plan, spread: int = 1) -> int:
+    """Count the tiles of clusters. c: as for `cuts`. cut: a Plan. spread: columns of sums for one of C."""
+    m, n = kernel_extents(c, cut.turned, spread)
     batches = c.shape[0] if len(c.shape) == 3 else 1
-    tiles = math.ceil(m / (TILE_M * cut.sharers)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
-    return tiles * cut.splits * TILE_M * cut.tile_n, tiles * cut.parts
+    return math.ceil(m / (TILE_M * cut.sharers)) * math.ceil(n / cut.tile_n) * int(batches)
 
 
-def memory_of(scratch: Any, tiles: tuple[int, ...], cut: Plan, dtype: Any) -> tuple[Any, Any]:
-    """Give the memory by which splits add their sums: of each thread, and a counter for each of `tiles`."""
+def alone_of(work: int, most_clusters: int, cut: Plan) -> int:
+    """Count the tiles of clusters that are not shared: of `work`, those of whole rounds, or none. cut: a Plan."""
+    return work // most_clusters * most_clusters if cut.tail else 0
+
+
+def scratch_of(c: Any, cut: Plan, most_clusters: int, epilogue: Epilogue | None = None) -> tuple[int, int]:
+    """Count the numbers of 32 bits, and the counters, by which splits add their sums. c: as for `cuts`. cut: a Plan.
+    most_clusters: as for `arguments`. epilogue: what becomes of the sums."""
+    work = clusters_of(c, cut, epilogue.spread if epilogue else 1)
+    shared = (work - alone_of(work, most_clusters, cut)) * cut.sharers
+    return max(1, shared * cut.splits * TILE_M * cut.tile_n), max(1, shared * cut.parts)
+
+
+def memory_of(scratch: Any, shared: int, cut: Plan, dtype: Any) -> tuple[Any, Any]:
+    """Give the memory by which splits add their sums: of each thread, and a counter for each of `shared` tiles."""
     sums, counts = scratch
     words = cute.recast_ptr(view(sums, 16).iterator, dtype=sums_of(dtype))
     fours = cut.tile_n // cut.parts // 8
-    partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(math.prod(tiles)))))
-    layout = cute.make_layout(tuple(cute.Int32(x) for x in tiles))
-    return partials, cute.make_tensor(view(counts).iterator, layout)
+    partials = cute.make_tensor(words, cute.make_layout((4, 256, fours, cut.splits, cute.Int32(shared))))
+    return partials, cute.make_tensor(view(counts).iterator, cute.make_layout(cute.Int32(shared)))
 
 
 def sums_of(dtype: Any) -> Any:
@@ -268,9 +284,12 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 and not isinstance(c, Source) else (False,)
-    for tile_n, sharers, parts, splits, turned in itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns):
-        cut = Plan(tile_n, sharers, parts, splits, turned)
+    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
+    ways = itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns, (False, True))
+    for tile_n, sharers, parts, splits, turned, tail in ways:
+        cut = Plan(tile_n, sharers, parts, splits, turned, tail=tail)
+        if tail and (parts > 1 or splits not in TAIL_SPLITS):
+            continue
         m, n = kernel_extents(c, turned, spread)
         if parts * splits > k_tiles_of(k, dtype) or (sharers == 2 and m <= TILE_M):
             continue
@@ -287,19 +306,22 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, spread: int = 1) -
     one of C."""
     m, n = kernel_extents(c, cut.turned, spread)
     batches = c.shape[0] if len(c.shape) == 3 else 1
-    tiles = math.ceil(m / (cut.sharers * TILE_M)) * cut.sharers * math.ceil(n / cut.tile_n) * batches
-    ctas, each = tiles * cut.parts * cut.splits, cut.sharers * cut.parts
+    each, k_tiles = cut.sharers * cut.parts, k_tiles_of(k, dtype)
     room = sms // each * each if each < 4 else sms // each * each * 15 // 16  # GPCs do not divide evenly
-    rounds = math.ceil(ctas / room)
-    busy = math.ceil(ctas / rounds)
-    k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
+    tiles = clusters_of(c, cut, spread) * cut.sharers
+    alone = alone_of(tiles, room, cut)
+    ctas = (tiles - alone) * cut.parts * cut.splits  # of the rounds that share K
+    if cut.tail and not (alone > 0 and 0 < ctas <= room):
+        return math.inf
+    before, rounds = alone // room, math.ceil(ctas / room)
+    busy = math.ceil((alone + ctas) / (before + rounds))
     tile_bytes = (TILE_M + cut.tile_n / cut.sharers) * ROW
     each_k_tile = max(K_TILE[cut.tile_n], busy * tile_bytes / L2)
     once = (m * k + n * k) * dtype.width / 8 * batches / MEMORY
-    multiply = max(rounds * k_tiles * each_k_tile, once)
+    multiply = (before * k_tiles + rounds * math.ceil(k_tiles / (cut.parts * cut.splits))) * each_k_tile
     sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
     sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
-    return float(LAUNCH + multiply + rounds * (EPILOGUE + sums))
+    return float(LAUNCH + max(multiply, once) + (before + rounds) * EPILOGUE + rounds * sums)
 
 
 def plan(
@@ -311,7 +333,7 @@ def plan(
     CuteError where K has not so many tiles."""
     spread, found = epilogue.spread if epilogue else 1, cuts(c, k, dtype, epilogue, c_width)
     if parts is not None:
-        found = [cut for cut in found if cut.parts * cut.splits == parts]
+        found = [cut for cut in found if cut.parts * cut.splits == parts and not cut.tail]
         if not found:
             raise CuteError(
                 f"gemm: parts {parts}: K of {k} {dtype} has {k_tiles_of(k, dtype)} tiles; give 1, 2, 4, 8 or 16"

@@ -40,6 +40,7 @@ def gelu_of(x):
         pytest.param(Plan(64, 1, 2, turned=True), (72, 40, 136), marks=SLOW),
         pytest.param(Plan(64, 1, 8, turned=True), (72, 40, 520), marks=SLOW),  # 8 columns for each CTA
         pytest.param(Plan(64, 1, splits=2), (40, 72, 136), marks=SLOW),
+        pytest.param(Plan(64, 1, splits=2, tail=True), (136, 72, 136), marks=SLOW),  # one of four tiles is shared
         pytest.param(Plan(256, 1, slots=1), (40, 264, 72), marks=SLOW),
     ],
     ids=str,
@@ -53,7 +54,7 @@ def test_steps_follow_each_other(cut, shape):
         *(np.zeros(i, np.float32) for i in (m, n, 1)),
     )
     epilogue = scale(w, "rows") | bias(v) | gelu() | residual(r, 2.0) | total(of_rows) | total(of_columns, "columns")
-    simulate(a, b, c, cute.BFloat16, cut, epilogue | amax(most))
+    simulate(a, b, c, cute.BFloat16, cut, epilogue | amax(most), clusters=3)
     want = gelu_of(x * w[:, None] + v.astype(np.float64)) + 2 * r.astype(np.float64)
     assert_close(c, want)
     np.testing.assert_allclose(of_rows, want.sum(1), rtol=1e-2, atol=0.05)  # by the fast tanh

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches of the GEMM: what is made of arrays is made anew in machine code where others lie elsewhere. No GPU."""
 
+import numpy as np
 import pytest
+from numba import cuda
 
 import numba_cute as cute
 from numba_cute.kernels.gemm import Epilogue, Plan, bias, gelu, residual, scale, total
 from numba_cute.kernels.gemm.operands import swapped, view
-from numba_cute.kernels.gemm.plan import arguments, scratch_of
+from numba_cute.kernels.gemm.plan import alone_of, arguments, clusters_of, plan, scratch_of
+from numba_cute.kernels.gemm.shares import Shares, part_of_k, share_of
 
 from ...compiler.casts import Array, Noting, casts
 
 __all__ = ["casts"]
 
 
-@pytest.mark.parametrize("cut", [Plan(64, 1), Plan(64, 1, 2, turned=True), Plan(64, 1, splits=2)], ids=str)
+@pytest.mark.parametrize("cut", [Plan(64, 1), Plan(64, 1, 2, turned=True), Plan(64, 1, splits=2, tail=True)], ids=str)
 def test_arguments_at_other_addresses_are_cast(casts, cut):
     form = (bias("v") | scale("w", "rows") | gelu() | residual("r") | scale(3.0) | total("s")).form
 
@@ -27,7 +30,7 @@ def test_arguments_at_other_addresses_are_cast(casts, cut):
             return Array(at + 0x10000 * i, shape, (64, 1)[-len(shape) :], dtype=dtype)
 
         a, b, c, r = (array(i, (64, 64)) for i in range(4))
-        sums, counts = (array(4 + i, (n,), "torch.float32") for i, n in enumerate(scratch_of(c, cut)))
+        sums, counts = (array(4 + i, (n,), "torch.float32") for i, n in enumerate(scratch_of(c, cut, 66)))
         v, w, s = (array(6 + i, (64,), "torch.float32") for i in range(3))
         return made(a, b, c, sums, counts, v, w, r, s)
 
@@ -46,3 +49,31 @@ def test_an_epilogue_is_known_by_what_it_does_and_not_by_its_tensors():
     assert one.form == other.form and hash(one.form) == hash(other.form)
     assert one.tensors == ["a", "b", "c"] and [x.tensor for x in other.given] == ["d", "e", "f"]
     assert one.matrix == "b" and (bias("a") | residual("b")).form != (residual("b") | bias("a")).form
+
+
+@cuda.jit
+def places(order, out):
+    i, _, _ = cute.arch.thread_idx()
+    m, n, layer = order.decode(i)
+    _, share = share_of(layer, 4)
+    first, end = part_of_k(64, share, 4, 0, 1)
+    out[i, 0], out[i, 1], out[i, 2], out[i, 3] = m, n, layer, order.place(i)
+    out[i, 4], out[i, 5] = first, end
+
+
+def test_the_last_round_alone_is_shared_where_it_would_keep_few_busy():
+    """136 tiles on 132 SMs: the shares cover the tail's K once, and each tile before it is whole."""
+    c, k = np.empty((2176, 2048), np.float16), 4096
+    cut = plan(c, k, cute.BFloat16, 132)
+    assert cut.tail and cut.splits > 1
+    most = 132 // cut.sharers
+    work = clusters_of(c, cut)
+    alone = alone_of(work, most, cut)
+    assert 0 < (work - alone) * cut.splits <= most
+    out = np.full((296, 6), -1, np.int32)  # 264 tiles alone, and 8 of four shares each
+    cute.simulate(places)[1, 296](Shares((17, 16, 1), (1, 1, 1), 16, False, cute.Int32(264), 4), out)
+    assert len({tuple(x) for x in out[:, :2]}) == 272
+    assert out[:, 2].tolist() == [4] * 264 + [0, 1, 2, 3] * 8
+    assert out[264:, 3].tolist() == [i // 4 for i in range(32)]
+    assert out[262:268, 4:].tolist() == [[0, 64], [0, 64], [0, 16], [16, 32], [32, 48], [48, 64]]
+    assert not plan(np.empty((4096, 4096), np.float16), k, cute.BFloat16, 132).tail

@@ -83,13 +83,16 @@ def test_matmul_takes_every_type(torch, dtype):
         Plan(64, 1, 8, turned=True),
         Plan(128, 1, splits=4),
         Plan(64, 1, 2, 2, True),
+        Plan(64, 1, splits=4, tail=True),
+        Plan(64, 2, splits=2, tail=True),
         Plan(256, stages=4, slots=2),
     ],
-    ids=str,
+    ids=lambda c: f"n{c.tile_n}s{c.sharers}k{c.parts}x{c.splits}" + "turned" * c.turned + "tail" * c.tail,
 )
 def test_matmul_is_right_however_it_is_cut(torch, cut):
-    a, b = operands(torch, 456, 1032, 1208)
-    v, r = torch.randn(1032, device="cuda"), torch.randn(456, 1032, device="cuda", dtype=torch.bfloat16)
+    m = 1112 if cut.tail else 456  # more tiles than there are SMs
+    a, b = operands(torch, m, 1032, 1208)
+    v, r = torch.randn(1032, device="cuda"), torch.randn(m, 1032, device="cuda", dtype=torch.bfloat16)
     epilogue = bias(v) | residual(r)
     want = a.double() @ b.double() + v.double() + r.double()
     for _ in range(3):  # counters of splits are ready for the next launch

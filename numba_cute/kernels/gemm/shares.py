@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of a GEMM's tiles, of which several clusters share some: all, where there are few, or those of the last
+round, which would else keep few of the SMs busy. Each that shares a tile has a part of K."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba_cute import utils
+from numba_cute.seam import current, static, traced
+
+
+@static
+class Shares(utils.PersistentTileSchedulerParams):
+    """Tiles in their order, the last of them several times over. whole: how many clusters' tiles come before these.
+    splits: how many clusters share each of these; the layer of a tile says which of its shares it is (`share_of`)."""
+
+    whole: Any = 0
+    splits: int = 1
+
+    @property
+    def num_clusters(self) -> Any:
+        """The number of pieces of work."""
+        m, n, batch = self.problem_shape_ncluster_mnl
+        return self.whole + (m * n * batch - self.whole) * self.splits
+
+    def decode(self, index: Any) -> tuple[Any, Any, Any]:
+        """Return the place (m, n, layer) of the `index`-th piece of work."""
+        b, beyond = current(), index - self.whole
+        alone = b.compare("<", index, self.whole)
+        tile = b.select(alone, index, self.whole + beyond // self.splits)
+        share = b.select(alone, self.splits, beyond % self.splits)
+        m, n, batch = utils.PersistentTileSchedulerParams.decode(self, tile)
+        return m, n, batch * (self.splits + 1) + share
+
+    def place(self, index: Any) -> Any:
+        """Return which of the tiles that are shared the `index`-th piece of work belongs to; 0 for none of them."""
+        b = current()
+        return b.select(b.compare("<", index, self.whole), 0, (index - self.whole) // self.splits)
+
+
+@traced
+def share_of(layer, splits):
+    """Return a layer's batch and share: below `splits` one of so many, and `splits` of a tile that is not shared."""
+    return (layer, 0) if splits == 1 else (layer // (splits + 1), layer % (splits + 1))
+
+
+@traced
+def part_of_k(k_tiles, share, splits, part, parts):
+    """Return the first K tile of a share's part, and the first that is not. share, splits: as of `share_of`. part,
+    parts: of a share."""
+    first, end = part * k_tiles // parts, (part + 1) * k_tiles // parts
+    if splits == 1:
+        return (0, k_tiles) if parts == 1 else (first, end)
+    index, count, b = share * parts + part, splits * parts, current()
+    alone = b.compare("==", share, splits)
+    begin, stop = index * k_tiles // count, (index + 1) * k_tiles // count
+    return b.select(alone, first, begin), b.select(alone, end, stop)
