@@ -150,7 +150,7 @@ def gemm(
     store_n = cute.size(c_layout, mode=[1])
     k_kept = cute.size(b_layout, mode=[2])
     kept = k_kept != stages  # all K tiles of B, which has one tile of columns, are loaded once and stay
-    loaded_n, more_barriers = (0, 2) if cute.const_expr(kept) else (tile_n, 0)
+    loaded_once, more_barriers = (tile_n * ROW, 2) if cute.const_expr(kept) else (0, 0)
     smem = utils.SmemAllocator()
     sA = smem.allocate_tensor(dtype, a_layout.outer, 1024, a_layout.inner, "sA")
     sB = smem.allocate_tensor(dtype, b_layout.outer, 1024, b_layout.inner, "sB")
@@ -163,7 +163,7 @@ def gemm(
         num_stages=stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
         consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, sharers * CONSUMER_WARPS),
-        tx_count=(TILE_M + loaded_n) * ROW,
+        tx_count=(TILE_M + tile_n) * ROW - loaded_once,
         barrier_storage=barriers,
         cta_layout_vmnk=cluster,
         tidx=tidx,
@@ -345,23 +345,23 @@ def gemm(
                 put_sums(acc, shared_sums, tidx - 128)
             finishes = True
             if cute.const_expr(splits > 1):
+                tile = schedule.place(scheduler.current_work_linear_idx) * (sharers * parts) + rank
+                partial = partials[None, None, None, None, tile]
                 if split < splits:
-                    tile = schedule.place(scheduler.current_work_linear_idx) * (sharers * parts) + rank
-                    partial = partials[None, None, None, None, tile]
                     for piece in cute.range_constexpr(own_pieces):
                         sums = all_sums[None, piece]
                         if cute.const_expr(parts > 1):
                             sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                         put_partial(sums, partial[None, None, None, split], tidx - 128, piece)
                     finishes = is_last(tickets.iterator + tile, splits, flag, tidx - 128)
-                    if finishes:
-                        for piece in cute.range_constexpr(own_pieces):
-                            get_partial(all_sums[None, piece], partial, tidx - 128, piece)
             for piece in cute.range_constexpr(own_pieces):
                 pieces.consumer_wait(state)
                 if cute.const_expr(splits == 1) or finishes:
                     sums = all_sums[None, piece]
-                    if cute.const_expr(parts > 1 and splits == 1):
+                    if cute.const_expr(splits > 1):
+                        if split < splits:
+                            get_partial(sums, partial, tidx - 128, piece)
+                    elif cute.const_expr(parts > 1):
                         sums = get_sums(shared_sums, tidx - 128, part * own_pieces + piece, sharer, cluster, sums)
                     column = tile_pieces * n + part * own_pieces + piece
                     place = epilogue.place(64 * (2 * m + group), store_n * column, batch, tidx % 128, store_n)

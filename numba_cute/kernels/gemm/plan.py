@@ -37,8 +37,8 @@ class Plan(NamedTuple):
     CTAs of a cluster that share K, and add their sums by each other's shared memory. splits: such clusters that share
     K further, and add their sums by global memory. turned: C's columns are the kernel's rows (of few rows, more of a
     tile is of use). stages, slots: tiles of operands, and pieces of C, in shared memory; 0 for as many as there is room
-    for. kept: how many K tiles B has, of which all stay in shared memory, or 0; for one tile of columns. tail: the tiles
-    of the last round alone are split, of which there are fewer than fit at once.
+    for. tail: the tiles of the last round alone are split, of which there are fewer than fit at once. kept: how many K
+    tiles B has, of which all stay in shared memory, or 0; for one tile of columns.
     """
 
     tile_n: int = 256
@@ -48,8 +48,8 @@ class Plan(NamedTuple):
     turned: bool = False
     stages: int = 0
     slots: int = 0
-    kept: int = 0
     tail: bool = False
+    kept: int = 0
 
 
 USUAL = Plan()
@@ -284,7 +284,7 @@ def cuts(c: Any, k: int, dtype: Any, epilogue: Epilogue | None = None, c_width: 
     """List the cuts that a problem may have. c: of the result's shape and order. k: the extent summed over. dtype: the
     operands' type. epilogue: what becomes of the sums. c_width: bits of C's elements."""
     spread, found = epilogue.spread if epilogue else 1, []
-    turns = (False, True) if spread == 1 and c_width == 16 and not isinstance(c, Source) else (False,)
+    turns = (False, True) if spread == 1 and c_width == 16 else (False,)
     ways = itertools.product(TILES_N, (2, 1), (1, 2), (1, 2, 4, 7, 8), turns, (False, True))
     for tile_n, sharers, parts, splits, turned, tail in ways:
         cut = Plan(tile_n, sharers, parts, splits, turned, tail=tail)

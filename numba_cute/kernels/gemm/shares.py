@@ -34,8 +34,9 @@ class Shares(utils.PersistentTileSchedulerParams):
         return m, n, batch * (self.splits + 1) + share
 
     def place(self, index: Any) -> Any:
-        """Return which of the tiles that are shared the `index`-th piece of work belongs to."""
-        return (index - self.whole) // self.splits
+        """Return which of the tiles that are shared the `index`-th piece of work belongs to; 0 for none of them."""
+        b = current()
+        return b.select(b.compare("<", index, self.whole), 0, (index - self.whole) // self.splits)
 
 
 @traced
