@@ -171,7 +171,6 @@ def grouped(
         sC_group = of_warpgroup(sC, group)
         stores = Stores.create(store, tiled_mma, sC, cute.Int32(tidx - 128), group, warp_idx % 4 == 0)
 
-        turns = multiply.turns_of(scales_a, 3, group)
         while True:
             expert, end, row, n = hear(told, places)
             if expert < 0:
@@ -186,7 +185,7 @@ def grouped(
                     n_block = cute.Int32(n * (tile_n // multiply.BLOCK))
                     multiply.scaled(
                         consumer, tiled_mma, acc, tCrA, tCrB, k_tiles, cute.make_tensor(scales_a), own_row,
-                        cute.make_tensor(scales_b), expert, n_block, turns,
+                        cute.make_tensor(scales_b), expert, n_block,
                     )  # fmt: skip
                 gC = cute.local_tile(
                     cute.domain_offset((STORE_ROWS - left, 0, row + left), mC), (STORE_ROWS, store_n), (0, None, 0)
@@ -197,9 +196,7 @@ def grouped(
                     there = tCgC[None, stores_of_tile * n + piece]
                     stores.put(sums[None, piece].load(), slot, tma_c, tCsC[None, slot], there)
             else:  # these rows are another group's
-                multiply.nothing(consumer, k_tiles, turns, tile_n // multiply.BLOCK)
-        if cute.const_expr(scales_a is not None):
-            turns.tail()
+                multiply.nothing(consumer, k_tiles)
         stores.tail()
 
 

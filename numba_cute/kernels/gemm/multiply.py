@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a warpgroup multiplies for one tile of C, stage by stage, with wgmma: 64 rows of A by all of the tile of B."""
 
-from typing import Any
-
 import numba_cute as cute
-from numba_cute import pipeline
 from numba_cute.nvgpu import warpgroup
-from numba_cute.seam import current, traced
+from numba_cute.seam import traced
 
 BLOCK = 128  # elements of K, and columns of B, that share a scale
 
@@ -32,57 +29,10 @@ def plainly(consumer, tiled_mma, acc, rA, rB, k_tiles):
 
 
 @cute.jit
-def nothing(consumer, k_tiles, turns, batches):
-    """Release `k_tiles` stages as they come. turns: None, or of both warpgroups, of which `scaled` takes as many as
-    `batches` for each stage: they are passed on."""
+def nothing(consumer, k_tiles):
+    """Release `k_tiles` stages as they come."""
     for _ in range(k_tiles):
-        stage = consumer.wait_and_advance()
-        if cute.const_expr(turns is not None):
-            for _ in cute.range_constexpr(batches):
-                turns.take()
-                turns.give()
-        stage.release()
-
-
-@cute.struct
-class Turns:
-    """Whose turn it is to multiply, of two warpgroups: else the tensor cores would share out their time, and both would
-    wait for their products, and then add, together. Make one with `create`."""
-
-    own: Any
-    others: Any
-    group: Any
-
-    @staticmethod
-    @traced
-    def create(barrier, group):
-        """Begin with the first warpgroup's turn. barrier: the first of two named barriers. group: which this one is."""
-        turns = Turns(
-            pipeline.NamedBarrier(barrier + group, 2 * 128), pipeline.NamedBarrier(barrier + 1 - group, 2 * 128), group
-        )
-        current().when(current().compare("==", group, 1), turns.give)
-        return turns
-
-    @traced
-    def take(self):
-        """Wait for this warpgroup's turn."""
-        self.own.arrive_and_wait()
-
-    @traced
-    def give(self):
-        """Let the other warpgroup have its turn."""
-        self.others.arrive()
-
-    @traced
-    def tail(self):
-        """Take the turn that nobody will use. Each warpgroup, at the end."""
-        current().when(current().compare("==", self.group, 0), self.take)
-
-
-@traced
-def turns_of(scales: Any, barrier: int, group: Any) -> Any:
-    """Give the turns of a multiply with scales, as `Turns.create` makes them; None, where there are none."""
-    return None if scales is None else Turns.create(barrier, group)
+        consumer.wait_and_advance().release()
 
 
 @traced
@@ -94,31 +44,25 @@ def promote(sums, acc, scale, scale_8):
 
 
 @traced
-def multiply(tiled_mma, acc, rA, rB, half, stage, turns):
-    """Multiply a stage by 128 of B's columns, when it is this warpgroup's turn: the other's begins before the last of
-    these instructions ends."""
-    turns.take()
+def start(tiled_mma, acc, rA, rB, half, stage):
+    """Begin to multiply a stage by 128 of B's columns."""
     warpgroup.fence()
-    blocks = cute.size(rA, mode=[2])
-    for kb in range(blocks):
+    for kb in range(cute.size(rA, mode=[2])):
         mma = tiled_mma.set(warpgroup.Field.ACCUMULATE, kb > 0)
         products = acc[None, 0, 0]
         cute.gemm(mma, products, rA[None, 0, kb, stage], rB[None, half, kb, stage], products)
-        if kb >= blocks - 2:
-            warpgroup.commit_group()
-    warpgroup.wait_group(1)
-    turns.give()
+    warpgroup.commit_group()
 
 
 @cute.jit
-def scaled(consumer, tiled_mma, sums, rA, rB, k_tiles, scales_a, row, scales_b, group, n_block, turns):
+def scaled(consumer, tiled_mma, sums, rA, rB, k_tiles, scales_a, row, scales_b, group, n_block):
     """Set `sums` to the products of `k_tiles` stages, each times the scale of its block.
 
     A stage is a block of 128 along K, and each 128 of the tile's columns are summed by the tensor cores from zero, and
-    added to the sums in float32: the other warpgroup multiplies meanwhile, for they take turns. The scales of the next
-    block are on their way from global memory meanwhile.
+    added to the sums in float32: the other warpgroup multiplies meanwhile. The scales of the next block are on their
+    way from global memory meanwhile.
     rA, rB: fragments, (V, M or N, K, stages). scales_a: (rows, blocks of K). row: this thread's, in A. scales_b:
-    (groups, blocks of N, blocks of K). n_block: the tile's first. turns: of both warpgroups.
+    (groups, blocks of N, blocks of K). n_block: the tile's first.
     """
     halves = cute.size(rB, mode=[1])
     acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((128, BLOCK)))
@@ -138,15 +82,15 @@ def scaled(consumer, tiled_mma, sums, rA, rB, k_tiles, scales_a, row, scales_b, 
         scale, scale_8 = a * b, a_8 * b
         scale_right, scale_8_right = a * b_right, a_8 * b_right
         stage = consumer.wait_and_advance()
+        start(tiled_mma, acc, rA, rB, 0, stage.index)
         following = cute.min(cute.Int32(k + 1), cute.Int32(k_tiles - 1))
         a, a_8, b, b_right = row_a[following], row_a_8[following], row_b[following], row_b_right[following]
-        multiply(tiled_mma, acc, rA, rB, 0, stage.index, turns)
         warpgroup.wait_group(0)
         if cute.const_expr(halves == 1):
             stage.release()
         promote(each[None, 0], acc, scale, scale_8)
         if cute.const_expr(halves == 2):
-            multiply(tiled_mma, acc, rA, rB, 1, stage.index, turns)
+            start(tiled_mma, acc, rA, rB, 1, stage.index)
             warpgroup.wait_group(0)
             stage.release()
             promote(each[None, 1], acc, scale_right, scale_8_right)
