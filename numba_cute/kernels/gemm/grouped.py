@@ -6,7 +6,7 @@ end stands on the device, and a group may have any number of rows: nothing is pa
 its group's last one, and does not store them: C's tensor map has two modes for rows, of which one ends after 64 rows.
 A store whose box begins at row 64 - n of that mode writes the n rows that are left (`ragged_rows`).
 
-Warps, stages and tiles are those of `dense`; only the schedule (`groups.py`) and the two ends of the rows differ.
+Warps, stages and tiles are like those of `dense`; the schedule (`groups.py`) and the two ends of the rows differ.
 """
 
 from __future__ import annotations

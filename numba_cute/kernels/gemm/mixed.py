@@ -6,8 +6,8 @@ wgmma takes its first operand from registers, so that is the weights: a tile of 
 thread's numbers next to each other, so that it reads them as they come: 16 bytes are its share of 64 by 64 numbers. A
 warpgroup widens the next of these while the tensor cores multiply the last.
 
-Where there are few tokens the weights' bytes set the time: then tiles are as narrow as the tokens are many, stages are
-many, and CTAs of a cluster take a part of K each, whose sums the first one adds up.
+Where there are few tokens, tiles are as narrow as the tokens are many, and stages are many. Where there are fewer tiles
+than SMs, CTAs of a cluster take a part of K each, and read each other's sums of the columns that they store.
 """
 
 from __future__ import annotations
