@@ -9,6 +9,7 @@ times those of the forward pass, half of them where it is causal. All launches o
 """
 
 import argparse
+import itertools
 import math
 import statistics
 import sys
@@ -98,14 +99,16 @@ def arguments(parser):
 
 def run(options: argparse.Namespace) -> Result:
     results = []
-    for text in options.shapes:
-        for causal in (False, True):
-            shape = tuple(int(x) for x in text.split("x"))
+    for text, causal in itertools.product(options.shapes, (False, True)):
+        shape = tuple(int(x) for x in text.split("x"))
+        try:
             results.append(benchmark(shape, causal, options))
-            r = results[-1]
-            print(f"{text} {'causal' if causal else 'all'}: {r['tflops']['ours']:.0f} : {r['tflops']['cudnn']:.0f}"
-                  f" TFLOP/s, {r['ratio_to_cudnn']:.3f}", flush=True)  # fmt: skip
-            torch.cuda.empty_cache()
+        except KeyboardInterrupt:  # what there is counts
+            break
+        r = results[-1]
+        print(f"{text} {'causal' if causal else 'all'}: {r['tflops']['ours']:.0f} : {r['tflops']['cudnn']:.0f} TFLOP/s,"
+              f" {r['ratio_to_cudnn']:.3f}", flush=True)  # fmt: skip
+        torch.cuda.empty_cache()
     return Result(figures(results), {"results": results})
 
 

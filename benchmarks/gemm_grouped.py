@@ -74,9 +74,9 @@ def contenders(sets, kind, cuts):
     dtype = gemm_host.DTYPES["e4m3" if kind == "scaled" else kind]
     out = {"dense": [hopper_gemm.launcher(x[0], x[1][0], x[-1], dtype) for x in sets]}
     out["ours"] = [launch(x) for x in sets]
-    for tile_n, cluster_m, cluster_n in cuts:
-        cut = grouped.Cut(tile_n, (cluster_m, cluster_n))
-        out[f"{tile_n} {cluster_m}x{cluster_n}"] = [launch(x, cut) for x in sets]
+    for tile_n, cluster_m, cluster_n, *draws in cuts:
+        cut = grouped.Cut(tile_n, (cluster_m, cluster_n), bool(draws))
+        out[f"{tile_n} {cluster_m}x{cluster_n}{', drawn' if draws else ''}"] = [launch(x, cut) for x in sets]
     if hasattr(torch, "_grouped_mm") and kind == "bf16":
         out["torch"] = [lambda x=x: torch._grouped_mm(x[0], x[1].transpose(1, 2), x[2]) for x in sets]
     return out
@@ -102,7 +102,7 @@ def run(options):
 def arguments(parser):
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--kinds", nargs="+", choices=("bf16", "f16", "e4m3", "scaled"), default=["bf16", "scaled"])
-    contests.arguments(parser, "columns,CTAs along M,along N as 256,2,1")
+    contests.arguments(parser, "columns,CTAs along M,along N as 256,2,1, and perhaps ,1 for tiles that are drawn")
 
 
 ENTRY = Entry("gemm_grouped", "grouped and block-scaled GEMMs against dense ones", run, arguments, gpu=True)

@@ -47,7 +47,9 @@ def launch(given, cut=None):
     """A prepared launch of ours, cut so, or as is thought best."""
     x, weights, _, c = given
     work = mixed.plan(x, weights.words, weights.factors, c, weights.middle, weights.shape[0], cut)
-    return cute.launch(work.kernel, grid=work.grid, block=work.block, cluster=work.cluster).prepare(*work.static)
+    return cute.launch(work.kernel, grid=work.grid, block=work.block, cluster=work.cluster, pdl=True).prepare(
+        *work.static
+    )
 
 
 def contenders(sets, cuts):
@@ -86,7 +88,7 @@ def run(options):
 def arguments(parser):
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="tokens x N x K")
     parser.add_argument("--zeros", action="store_true", help="with zero points")
-    contests.arguments(parser, "tokens of a tile,CTAs that share them,parts of K,CTAs on an SM,K tiles of a stage")
+    contests.arguments(parser, "tokens of a tile,CTAs that share them,parts of K,K tiles of a stage")
 
 
 ENTRY = Entry("gemm_mixed", "weights of 4 bits against cuBLAS and the copy rate", run, arguments, gpu=True)

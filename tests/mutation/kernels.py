@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import numba_cute as cute
-from numba_cute.kernels.gemm import dense, plan
+from numba_cute.kernels.gemm import dense, output, plan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 import elementwise  # noqa: E402
@@ -24,10 +24,12 @@ from ..sim import gemm_kernel  # noqa: E402
 from . import blackwell  # noqa: E402
 from .source import Kernel, small  # noqa: E402
 
-HOPPER = small(dense)
-MIXED = small(hopper_mixed_gemm, ("TILE_K, STAGES = 64, 4", "TILE_N, TILE_K, STAGES = 128, 64, 2"))
+HOPPER = small(dense, within=(output,))
+MIXED = small(hopper_mixed_gemm, ("TILE_K, STAGES = 64, 4", "TILE_N, TILE_K, STAGES = 128, 64, 2"), within=(output,))
 AMPERE = small(ampere_gemm, ("TILE_M, TILE_N, ROW_BYTES = 128, 256, 128", "TILE_M, TILE_N, ROW_BYTES = 32, 32, 128"),
                ("WARPS_M, WARPS_N = 2, 4", "WARPS_M, WARPS_N = 1, 2"))  # fmt: skip
+
+LEAVING = frozenset({"gemm", "Pieces.put", "Stores.create", "Stores.put", "Stores.tail"})
 
 
 def _hopper(space: dict, options: dict) -> None:
@@ -160,8 +162,8 @@ def _copies(space: dict, options: dict) -> None:
 
 
 KERNELS = [
-    Kernel("Hopper GEMM", HOPPER, frozenset({"gemm"}), _hopper),
-    Kernel("mixed GEMM", MIXED, frozenset({"gemm"}), _mixed),
+    Kernel("Hopper GEMM", HOPPER, frozenset({"gemm", "Pieces.put"}), _hopper),
+    Kernel("mixed GEMM", MIXED, LEAVING, _mixed),
     Kernel("raw GEMM", gemm_kernel, frozenset({"produce", "consume", "epilogue", "gemm"}), _raw),
     Kernel("threads to threads", test_pipelines, frozenset({"threads_kernel"}), _threads),
     Kernel("TMA to warps", test_pipelines, frozenset({"tma_kernel"}), _tma),

@@ -69,10 +69,18 @@ def mutants(source: str, functions: set[str]) -> Iterator[Mutant]:
         yield m if nth == 1 else replace(m, change=f"{m.change} #{nth}")
 
 
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """A module's functions by name, and those of its classes as "Class.function"."""
+    classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+    of_class = {id(f): c.name for c in classes for f in c.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield f"{of_class[id(node)]}.{node.name}" if id(node) in of_class else node.name, node
+
+
 def _mutants(source: str, functions: set[str]) -> Iterator[Mutant]:
     tree = ast.parse(source)
-    inside = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name in functions for n in ast.walk(f)]
-    places = {id(n) for n in inside}
+    places = {id(n) for name, f in _functions(tree) if name in functions for n in ast.walk(f)}
     for at, node in enumerate(ast.walk(tree)):
         if id(node) not in places:
             continue

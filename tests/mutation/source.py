@@ -3,6 +3,8 @@
 
 import inspect
 import linecache
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
@@ -24,14 +26,23 @@ class Kernel:
         return getattr(self.module, "SOURCE", None) or inspect.getsource(self.module)
 
 
-def small(module: Any, *changes: tuple[str, str]) -> Any:
-    """The module with some constants changed, so that its kernels work on smaller tiles."""
+FUTURE = "from __future__ import annotations\n"
+
+
+def small(module: Any, *changes: tuple[str, str], within: tuple[ModuleType, ...] = ()) -> Any:
+    """The module with some constants changed, so that its kernels work on smaller tiles. within: modules whose source
+    takes the place of the line that imports them, since part of the kernel stands there."""
     text = inspect.getsource(module)
+    for part in within:
+        (line,) = re.findall(rf"^from \S*\b{part.__name__.rpartition('.')[2]} import .*\n", text, re.MULTILINE)
+        text = FUTURE + text.replace(line, inspect.getsource(part).replace(FUTURE, "")).replace(FUTURE, "")
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     made = ModuleType(f"small_{module.__name__}")
     made.__file__ = f"small_{module.__name__}.py"
+    made.__package__ = module.__package__  # what it imports from beside it
+    sys.modules[made.__name__] = made  # where its structs' annotations are looked up
     linecache.cache[made.__file__] = (len(text), None, text.splitlines(True), made.__file__)
     exec(compile(text, made.__file__, "exec"), vars(made))
     made.SOURCE = text  # type: ignore[attr-defined]

@@ -41,7 +41,7 @@ def launches(
     lengths, scales = Lengths(cu_q, cu_k, used, pages), (by_q, by_k, by_v)
     numbers = tuple(x[0](x[1]) if type(x) is tuple else x for x in aux)
     made = arguments(q, k, v, o, lse, counter, sms, options, lengths, sink, numbers, work, scales, turned)
-    before = () if turned is None else (turning(v, turned),)
+    before = () if turned is None else (turning(v, turned, used),)
     after = () if work is None else (joining(q, v, o, lse, options, lengths, sink, work),)
     return *before, made, *after
 
@@ -228,17 +228,18 @@ def chosen(causal, window, softcap, score, scale, d, splits):
 
 def check_gradients(others, q, v):
     """Refuse options, `others`, of which there are no gradients."""
-    if any(x is not None for x in others) or (q.shape[-1], v.shape[-1]) not in DIMS:
+    if any(x is not None for x in others) or (q.shape[-1], v.shape[-1]) not in DIMS or q.dtype.itemsize == 1:
         raise CuteError(
-            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, and d of q and v one of "
-            f"{', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
+            f"{WHAT}: a gradient is asked for, which there is with causal and scale alone, of 16 bits, and d of q and "
+            f"v one of {', '.join(map(str, DIMS))}: leave the other options, or call it under torch.no_grad()"
         )
 
 
 def results(q: "torch.Tensor", k: "torch.Tensor", v: "torch.Tensor", causal: bool, scale: float) -> Any:
     """Refuse tensors that do not fit; gives those for O and the logs of the sums."""
     shape, lse_shape = checked(q, k, v, None, None, None, None, None, None)
-    return q.new_empty(shape), q.new_empty(lse_shape, dtype=entry.pytorch().float32)
+    torch = entry.pytorch()
+    return q.new_empty(shape, dtype=getattr(torch, result_of(q))), q.new_empty(lse_shape, dtype=torch.float32)
 
 
 def planned(q, k, v, o, lse, causal, scale):

@@ -59,7 +59,7 @@ class Lengths(NamedTuple):
 ALL = Lengths()
 NO_SCALES = None, None, None
 SMEM = (227 << 10) - 512  # bytes that a CTA may have, less those for barriers
-MOST_STAGES = 8
+MOST_STAGES = {16: 8, 8: 4}  # by the bits of an element
 
 HABITS: dict[tuple[int, bool], dict[str, Any]] = {
     (64, False): {"turns": 2}, (64, True): {"turns": 2},
@@ -108,9 +108,10 @@ def pack_of(queries, group, tile_m):
 
 
 def stages_of(form):
-    """How many blocks of keys, and of values, lie in shared memory where few queries read many: as many as fit, so that
-    more of them are on their way."""
-    return max(n for n in range(2, MOST_STAGES + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
+    """How many blocks of keys, and of values, lie in shared memory where few queries read many, or elements have 8
+    bits: as many as fit, so that more of them are on their way."""
+    most = MOST_STAGES[form.dtype.width]
+    return max(n for n in range(2, most + 1) if n == 2 or smem_of(form._replace(stages=n)) <= SMEM)
 
 
 def view(array, align=None):
@@ -141,10 +142,11 @@ def along_keys(turned):
     return cute.make_tensor(t.iterator, cute.select(t.layout, mode=[2, 3, 1, 0]))
 
 
-def turning(v, turned):
-    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block."""
+def turning(v, turned, used=None):
+    """The kernel that writes V of 8 bits to `turned`, of `values.turned_shape`, its arguments, grid and block. used:
+    the keys of each sequence, or None for all; behind them stands 0."""
     batch, keys, heads, dv = v.shape
-    args = rows_first(v), along_keys(turned), cute.Int32(keys)
+    args = rows_first(v), along_keys(turned), None if used is None else view(used), cute.Int32(keys)
     return values.make_turn(dv), args, (values.blocks(v), heads, batch), values.THREADS
 
 
@@ -179,7 +181,8 @@ def form_of(q, k, v, queries, lengths, options):
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
     q_stages = (2 if fits else 1) if options.q_stages is None else options.q_stages
     form = form._replace(cluster=cluster, draws=draws, q_stages=q_stages)
-    return form._replace(stages=stages_of(form)) if few and options.stages is None else form
+    deep = (few or form.narrow) and options.stages is None
+    return form._replace(stages=stages_of(form)) if deep else form
 
 
 def copies(form, q, k, v, turned):

@@ -38,12 +38,14 @@ def make_turn(dv):
     teams = THREADS // across
 
     @cuda.jit(launch_bounds=THREADS)
-    def turn(v, turned, keys):
+    def turn(v, turned, used, keys):
         tidx, _, _ = arch.thread_idx()
         block, head, b = arch.block_idx()
         column, first = tidx % across * 4, (cute.Int32(block) * teams + tidx // across) * KEYS
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()
+        if cute.const_expr(used is not None):
+            keys = min(keys, used[b])  # what lies behind is 0, and no NaN
         words = cute.make_rmem_tensor(KEYS, cute.Uint32)
         for i in cute.range_constexpr(KEYS):
             words[i] = 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numba_cute import CuteError
@@ -13,10 +14,9 @@ from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
 from ..gemm.plan import Plan
 from .operands import Walk
 from .plan import plan
-from .tensors import check, flat, given_or, last, operands, result_of, rows_of, steps_of, walk_of
+from .tensors import check, flat, given_or, last, operands, remembered, result_of, rows_of, steps_of, walk_of
 
 MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
-MOST = 4096  # problems that are remembered
 _known: dict[Any, tuple[Any, Any, Walk]] = {}
 
 
@@ -27,18 +27,9 @@ def convolved(
     """Convolve, and give the walk too. what: the entry. how: stride, padding, dilation, of numbers and tuples. The
     others: as of `conv2d`."""
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    key: Any = None
-    try:
-        key = (what, how, form, out_dtype, cut, *entry.kinds([x, weight, bias, out, *given]))
-        found = _known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        found = None
-    if found is None:
-        found = _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)
-        if len(_known) >= MOST:
-            _known.pop(next(iter(_known)), None)
-        _known[key] = found
-    launch, empty, walk = found
+    make = lambda: _prepared(what, x, weight, bias, how, epilogue, out, out_dtype, cut)  # noqa: E731
+    static = (what, how, form, out_dtype, cut)
+    launch, empty, walk = remembered(_known, [x, weight, bias, out, *given], static, make)
     out = empty() if out is None else out
     tensors = [x, weight, out, *([] if bias is None else [bias]), *flat(given, out.ndim)]
     launch(*[t.detach() if t.requires_grad else t for t in tensors])
@@ -65,7 +56,8 @@ def _prepared(
         return (*operands(last(x), last(weight), walk, multiplied), rows_of(out))
 
     a, _, c = place(x, weight, result)
-    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, x.nbytes + weight.nbytes)
+    read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
+    cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, read)
     launch = launch_on((x, weight, result), place, multiplied, cut, steps)
     return launch, lambda: result_of(device, shape, dtype), walk
 

@@ -15,8 +15,8 @@ from .. import entry
 from ..gemm.launches import launch_on, sms_here
 from .forward import convolved
 from .operands import Columns, Walk, whole
-from .plan import Groups, groups
-from .tensors import check, last
+from .plan import groups
+from .tensors import check, last, remembered
 from .transposed import gradient_of_images, transposed
 
 OPERANDS = ("bfloat16", "float16")
@@ -29,28 +29,22 @@ def gradient_of_filters(what: str, x: Any, dy: Any, weight: Any, walk: Walk) -> 
     the output. weight: the filters. walk: of the convolution."""
     torch = entry.pytorch()
     outs, channels, *taps = weight.shape
-    padded, pixels = whole(channels, UNIT), dy.numel() // outs
-    cut, count = chosen(outs, padded, tuple(taps[::-1]), pixels, sms_here())
+    cut, count, each = groups(outs, channels, tuple(taps[::-1]), dy.numel() // outs, UNIT, sms_here())
+    padded = whole(channels, each)
     sums = torch.empty((count, outs, math.prod(taps) * padded), dtype=torch.float32, device=x.device)
-    key = (walk, *entry.kinds([dy, x, sums]))
-    launch = _known.get(key)
-    if launch is None:
+
+    def made() -> Any:
         for name, t in (("x", x), ("gradient", dy)):
             check(what, name, t)
 
         def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
-            return last(dy).reshape(count, -1, outs).mT, Columns(last(x), walk, UNIT, count), sums
+            return last(dy).reshape(count, -1, outs).mT, Columns(last(x), walk, each, count), sums
 
-        launch = _known[key] = launch_on((dy, x, sums), place, entry.element_type(x), cut)
-    launch(dy.detach(), x.detach(), sums)
+        return launch_on((dy, x, sums), place, entry.element_type(x), cut)
+
+    remembered(_known, [dy, x, sums], (walk,), made)(dy.detach(), x.detach(), sums)
     total = sums.sum(0) if count > 1 else sums[0]
     return total.view(outs, *taps, padded)[..., :channels].to(weight.dtype).contiguous().movedim(-1, 1)
-
-
-@functools.lru_cache(maxsize=1024)
-def chosen(outs: int, channels: int, taps: tuple[int, ...], pixels: int, sms: int) -> Groups:
-    """Give the groups of pixels. See `plan.groups`, which is slow."""
-    return groups(outs, channels, taps, pixels, UNIT, sms)
 
 
 def asked(*tensors: Any) -> bool:

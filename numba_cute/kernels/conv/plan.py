@@ -8,6 +8,7 @@ pixels, and filters of few channels that fit into shared memory stay there.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -20,12 +21,12 @@ from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, k_tiles_of, kernel_extents, pieces_of
 
 # Measured on an H200, microseconds: what an SM takes for a K tile, by its columns and the CTAs that share it; the same
-# where filters stay; the beginning of a launch, the end of a tile, of a sum over a cluster, of one by global memory and
-# of each of its columns. Bytes a microsecond that all get of memory.
-K_TILE = {(256, 1): 0.725, (256, 2): 0.72, (192, 1): 0.61, (192, 2): 0.54, (128, 1): 0.38, (128, 2): 0.375}
+# where filters stay; the beginning of a launch, the end of 256 columns (of turned tiles so many times), of a sum over a
+# cluster, of one by global memory, and of each of its columns. Bytes a microsecond that all get of memory.
+K_TILE = {(256, 1): 0.735, (256, 2): 0.73, (192, 1): 0.61, (192, 2): 0.525, (128, 1): 0.38, (128, 2): 0.375}
 K_TILE |= {(64, 1): 0.29, (64, 2): 0.34}
-KEPT = {256: 0.7, 192: 0.53, 128: 0.35, 64: 0.23}
-LAUNCH, EPILOGUE, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 1.0, 1.5, 2.5, 0.029
+KEPT = {256: 0.7, 192: 0.53, 128: 0.35, 64: 0.21}
+LAUNCH, EPILOGUE, TURNED, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 1.8, 1.3, 1.5, 2.5, 0.029
 MEMORY = 3.8e6
 
 
@@ -58,10 +59,10 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> floa
     rounds = math.ceil(tiles * cut.parts * cut.splits / room)
     k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
     of_k = KEPT[cut.tile_n] if cut.kept else K_TILE[cut.tile_n, cut.sharers]
-    once = (read + m * n * 2) / MEMORY
     sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
     sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
-    return float(LAUNCH + max(rounds * k_tiles * of_k, once) + rounds * (EPILOGUE * cut.tile_n / 256 + sums))
+    end = EPILOGUE * (TURNED if cut.turned else 1.0) * cut.tile_n / 256 / cut.parts + sums
+    return float(LAUNCH + max(rounds * (k_tiles * of_k + end), (read + m * n * 2) / MEMORY))
 
 
 def plan(c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None, c_width: int, read: int) -> Plan:
@@ -74,10 +75,12 @@ def plan(c: Any, k: int, dtype: Any, sms: int, epilogue: Epilogue | None, c_widt
 
 
 class Groups(NamedTuple):
-    """How the gradient of filters is cut: a Plan, and into how many groups of pixels, whose sums are added."""
+    """How the gradient of filters is cut: a Plan, into how many groups of pixels, whose sums are added, and the
+    channels, of which each tap has whole multiples."""
 
     cut: Plan
     number: int
+    channels: int
 
 
 def fits(tile: int, extents: tuple[int, ...]) -> bool:
@@ -91,17 +94,22 @@ def fits(tile: int, extents: tuple[int, ...]) -> bool:
     return tile == 1
 
 
+@functools.lru_cache(maxsize=1024)
 def groups(outs: int, channels: int, taps: tuple[int, ...], pixels: int, unit: int, sms: int) -> Groups:
-    """Choose the groups that take the least time. outs, channels: of the filters, these in whole units. taps: along W
-    first. pixels: of the output. unit: channels that are loaded together. sms: of the device."""
-    columns, best = channels * math.prod(taps), (math.inf, Groups(Plan(unit, 1), 1))
+    """Choose the groups that take the least time. outs, channels: of the filters. taps: along W first. pixels: of the
+    output. unit: channels that are loaded together. sms: of the device."""
+    best = (math.inf, Groups(Plan(unit, 1), 1, unit))
     counts = [n for n in range(1, min(pixels, 2 * sms) + 1) if pixels % n == 0]
     for tile_n, sharers, count in itertools.product((256, 192, 128, 64), (1, 2), counts):
-        if not fits(tile_n // unit, (channels // unit, *taps)) or (sharers == 2 and outs <= TILE_M):
+        each = tile_n if channels > tile_n else unit
+        padded = -(-channels // each) * each
+        if not fits(tile_n // unit, (padded // unit, *taps)) or (sharers == 2 and outs <= TILE_M):
             continue
+        columns = padded * math.prod(taps)
         tiles = math.ceil(outs / (sharers * TILE_M)) * sharers * (columns // tile_n) * count
         rounds = math.ceil(tiles / (sms // sharers * sharers))
-        multiply = rounds * (math.ceil(pixels / count / 64) * K_TILE[tile_n, sharers] + 2 * EPILOGUE)
+        end = 2 * EPILOGUE * tile_n / 256
+        multiply = rounds * (math.ceil(pixels / count / 64) * K_TILE[tile_n, sharers] + end)
         added = (count * outs * columns * 8 / MEMORY + LAUNCH) * (count > 1)
-        best = min(best, (multiply + added, Groups(Plan(tile_n, sharers), count)))
+        best = min(best, (multiply + added, Groups(Plan(tile_n, sharers), count, each)))
     return best[1]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from .operands import Filter, Image, Walk, alone
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
 MOST_STRIDE = 8  # of TMA
+MOST = 4096  # problems of a kind that are remembered
 
 
 def walk_of(what: str, taps: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> Walk:
@@ -110,6 +112,23 @@ def rows_of(t: Any) -> Any:
     they are."""
     last = t.movedim(1, -1)
     return last.reshape(-1, t.shape[1]) if last.is_contiguous() else t
+
+
+def remembered(known: dict[Any, Any], tensors: list[Any], static: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """Give what was made for tensors of the same kinds. known: what was made. static: what else it was made of. make:
+    makes it, and refuses in words what are no tensors."""
+    key: Any = None
+    try:
+        key = (*static, *entry.kinds(tensors))
+        found = known.get(key)
+    except (AttributeError, TypeError):  # some are no tensors
+        found = None
+    if found is None:
+        found = make()
+        if len(known) >= MOST:
+            known.pop(next(iter(known)), None)
+        known[key] = found
+    return found
 
 
 def last(t: Any) -> Any:

@@ -16,12 +16,12 @@ from ..gemm.launches import launch_on, sms_here
 from ..gemm.plan import Plan
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of
 from .plan import plan
-from .tensors import check, flat, given_or, last, numbers, result_of, rows_of, steps_of, walk_of
+from .tensors import check, flat, given_or, last, numbers, remembered, result_of, rows_of, steps_of, walk_of
 
 OPERANDS = ("bfloat16", "float16")  # of which wgmma takes filters that are contiguous along their channels
 MODES = {"conv_transpose1d": 1, "conv_transpose2d": 2, "conv_transpose3d": 3}
-MOST = 4096  # problems that are remembered
-_known: dict[Any, tuple[list[tuple[Any, Any]], Any, Walk]] = {}
+_known: dict[Any, Any] = {}
+_gradients: dict[Any, Any] = {}
 
 
 def transposed(
@@ -31,36 +31,31 @@ def transposed(
     """Convolve transposed, and give the walk too, of the convolution whose gradient it is. what: the entry. how:
     stride, padding, output_padding, dilation, of numbers and tuples. The others: as of `conv_transpose2d`."""
     form, given = (epilogue.form, epilogue.tensors) if isinstance(epilogue, Epilogue) else (epilogue, [])
-    key: Any = None
-    try:
-        key = (what, how, form, cut, *entry.kinds([x, weight, bias, out, *given]))
-        found = _known.get(key)
-    except (AttributeError, TypeError):  # some are no tensors, which is refused in words
-        found = None
-    if found is None:
-        walk, shape = _plan(what, x, weight, how)
-        result = given_or(what, x, shape, x.dtype, out, None)
-        steps = steps_of(what, result, bias, epilogue)
-        _check_steps(what, walk, result, epilogue)
-        found = _prepared(what, x, weight, result, walk, steps, cut), shape, walk
-        if len(_known) >= MOST:
-            _known.pop(next(iter(_known)), None)
-        _known[key] = found
-    launches, shape, walk = found
+    make = lambda: _planned(what, x, weight, bias, how, epilogue, out, cut)  # noqa: E731
+    launches, shape, walk = remembered(_known, [x, weight, bias, out, *given], (what, how, form, cut), make)
     out = result_of(x.device, shape, x.dtype) if out is None else out
     tensors = [*([] if bias is None else [bias]), *flat(given, out.ndim)]
     _launch(launches, x, weight, out, bias, tensors)
     return out, walk
 
 
+def _planned(
+    what: str, x: Any, weight: Any, bias: Any, how: tuple[Any, Any, Any, Any], epilogue: Epilogue | None, out: Any,
+    cut: Plan | None,
+) -> tuple[Any, tuple[int, ...], Walk]:  # fmt: skip
+    """Check what is given, and give the launches of all that is like it, the result's shape, and the walk."""
+    walk, shape = _plan(what, x, weight, how)
+    result = given_or(what, x, shape, x.dtype, out, None)
+    steps = steps_of(what, result, bias, epilogue)
+    _check_steps(what, walk, result, epilogue)
+    return _prepared(what, x, weight, result, walk, steps, cut), shape, walk
+
+
 def gradient_of_images(what: str, dy: Any, weight: Any, dx: Any, walk: Walk) -> Any:
     """Write the gradient of a convolution's images. what: the entry, for messages. dy: the gradient of its output.
     weight: its filters. dx: the gradient, which is given back. walk: of the convolution."""
-    key = (what, walk, *entry.kinds([dy, weight, dx]))
-    found = _known.get(key)
-    if found is None:
-        found = _known[key] = _prepared(what, dy, weight, dx, walk, None, None), None, walk
-    _launch(found[0], dy, weight, dx, None, [])
+    make = lambda: _prepared(what, dy, weight, dx, walk, None, None)  # noqa: E731
+    _launch(remembered(_gradients, [dy, weight, dx], (walk,), make), dy, weight, dx, None, [])
     return dx
 
 

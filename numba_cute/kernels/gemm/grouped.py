@@ -73,7 +73,7 @@ def hear(told, places):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def grouped(
     dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, columns, tiled_mma, store, a_layout, b_layout, c_layout,
-    cluster, share_a, share_b, scales_a, scales_b, load, counter,
+    cluster, share_a, share_b, scales_a, scales_b, counter,
 ):  # fmt: skip
     tile_n = cute.size(b_layout, mode=[0])
     _, cluster_m, cluster_n, _ = cluster.shape
@@ -159,6 +159,7 @@ def grouped(
         arch.setmaxregister_increase(CONSUMER_REGISTERS)
         group = cute.Int32((warp_idx - 4) // 4)  # which consumer warpgroup: rows 64 * group of the tile
         mma = tiled_mma.get_slice(cute.Int32(group * 128))
+        tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
         tCrB = tiled_mma.make_fragment_B(mma.partition_B(sB))
         acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((TILE_M, tile_n)))
         k_tiles = cute.ceil_div(mB.shape[1], tile_k)
@@ -178,14 +179,13 @@ def grouped(
             left = cute.max(cute.Int32(0), cute.min(cute.Int32(STORE_ROWS), cute.Int32(end - row)))
             if left > 0:
                 if cute.const_expr(scales_a is None):
-                    tCrA = tiled_mma.make_fragment_A(mma.partition_A(sA))
                     multiply.plainly(consumer, tiled_mma, acc, tCrA, tCrB, k_tiles)
                 else:
                     own_row = cute.Int32(row + warp_idx % 4 * 16 + arch.lane_idx() // 4)
                     n_block = cute.Int32(n * (tile_n // multiply.BLOCK))
                     multiply.scaled(
-                        consumer, tiled_mma, acc, sA, load, cute.Int32(tidx - 128), tCrB, k_tiles,
-                        cute.make_tensor(scales_a), own_row, cute.make_tensor(scales_b), expert, n_block,
+                        consumer, tiled_mma, acc, tCrA, tCrB, k_tiles, cute.make_tensor(scales_a), own_row,
+                        cute.make_tensor(scales_b), expert, n_block,
                     )  # fmt: skip
                 gC = cute.local_tile(
                     cute.domain_offset((STORE_ROWS - left, 0, row + left), mC), (STORE_ROWS, store_n), (0, None, 0)
@@ -201,17 +201,19 @@ def grouped(
 
 
 class Cut(NamedTuple):
-    """How the tiles of a problem are cut. tile_n: columns of a CTA's. cluster: CTAs of a cluster along M and N."""
+    """How the tiles of a problem are cut. tile_n: columns of a CTA's. cluster: CTAs of a cluster along M and N. draws:
+    whether CTAs draw tiles where groups end in half tiles; single ones."""
 
     tile_n: int = 256
     cluster: tuple[int, int] = (2, 1)
+    draws: bool = False
 
 
 def cut_of(rows, groups, n):
     """Choose the cut for so many rows in so many groups, and N columns."""
     if n <= 128:
-        return Cut(128, (1, 1))
-    return Cut(256, (2, 1)) if rows >= 3072 * groups else Cut(256, (1, 1))
+        return Cut(128, (1, 1), True)
+    return Cut(256, (2, 1)) if rows >= 3072 * groups else Cut(256, (1, 1), True)
 
 
 def ragged_rows(c, rows):
@@ -231,10 +233,13 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     (rows, _), (groups, n, _) = a.shape, b.shape
     if 0 in (rows, groups, n):
         return lambda *tensors: None
-    check_rows("grouped_gemm" if scales_a is None else "blockscaled_gemm", a=a, b=b, out=c)
+    what = "grouped_gemm" if scales_a is None else "blockscaled_gemm"
+    check_rows(what, a=a, b=b, out=c)
     cut = cut or cut_of(rows, groups, n)
-    tile_n, (cluster_m, cluster_n) = cut
+    tile_n, (cluster_m, cluster_n), draws = cut
     ctas = cluster_m * cluster_n
+    if tile_n not in (128, 256) or ctas not in (1, 2, 4) or (draws and ctas > 1):
+        raise CuteError(f"{what}: {cut}: tile_n is 128 or 256, a cluster has 1, 2 or 4 CTAs, and only single ones draw")
     columns = math.ceil(n / (tile_n * cluster_n))
     most_tiles = (rows // (TILE_M * cluster_m) + min(groups, rows)) * columns
     clusters = max(1, min(most_clusters(a, ctas), most_tiles))
@@ -244,25 +249,22 @@ def plan(a, b, ends, c, scales_a=None, scales_b=None, cut=None):
     def arguments(*tensors):
         return arguments_of(cut, columns, *tensors)
 
-    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, counts=ctas == 1)
+    return mapped(grouped, (clusters * ctas, 1, 1), (ctas, 1, 1), tensors, arguments, ready, counts=draws)
 
 
 def arguments_of(cut, columns, a, b, ends, *others):
     """Give the kernel's arguments. cut: a Cut. columns: tiles of clusters along N. a, b, ends: as `grouped_gemm` takes
     them. others: the scales of A and B, if there are any, the result, and of single CTAs a counter."""
-    *scales, c, counter = others if cut.cluster == (1, 1) else (*others, None)
+    tile_n, (cluster_m, cluster_n), draws = cut
+    *scales, c, counter = others if draws else (*others, None)
     scales_a, scales_b = scales or (None, None)
-    tile_n, (cluster_m, cluster_n) = cut
     dtype, c_dtype = entry.element_type(a), entry.element_type(c)
     b_mode = 2 if entry.strides(b)[2] == 1 else 1
     tB = tensor_of(b, b_mode)
     tB = cute.make_tensor(tB.iterator, cute.select(tB.layout, mode=[1, 2, 0]))  # N, K, groups
     k_major, n_major = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
-    if scales:
-        tiled_mma, load = multiply.of_registers(dtype)
-    else:
-        op, load = mma_op(dtype, tile_n, k_major, k_major if b_mode == 2 else n_major), None
-        tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
+    op = mma_op(dtype, multiply.BLOCK if scales else tile_n, k_major, k_major if b_mode == 2 else n_major)
+    tiled_mma = cute.make_tiled_mma(op, (TILE_M // 64, 1, 1))
     tile_k, store_n = 8 * ROW // dtype.width, 8 * ROW // c_dtype.width
     a_layout = smem_layout(dtype, 1, TILE_M, tile_k, STAGES)
     b_layout = smem_layout(dtype, b_mode - 1, tile_n, tile_k, STAGES)
@@ -277,7 +279,7 @@ def arguments_of(cut, columns, a, b, ends, *others):
     share_a, share_b = (None if count == 1 else (1 << count) - 1 for count in (cluster_n, cluster_m))
     return (
         dtype, c_dtype, tma_a, mA, tma_b, mB, tma_c, mC, ends, cute.Int32(columns), tiled_mma, store, a_layout,
-        b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a, share_b, scales_a, scales_b, load,
+        b_layout, c_layout, cute.make_layout((1, cluster_m, cluster_n, 1)), share_a, share_b, scales_a, scales_b,
         counter,
     )  # fmt: skip
 

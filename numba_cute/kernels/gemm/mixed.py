@@ -28,7 +28,17 @@ from numba_cute.seam import CuteError, traced
 from .. import entry
 from .dense import get_sums, put_sums
 from .groups import place
-from .operands import CONSUMER_WARPS, THREADS, check_rows, load_atom, mapped, most_clusters, tensor_of
+from .operands import (
+    CONSUMER_REGISTERS,
+    CONSUMER_WARPS,
+    PRODUCER_REGISTERS,
+    THREADS,
+    check_rows,
+    load_atom,
+    mapped,
+    most_clusters,
+    tensor_of,
+)  # fmt: skip
 from .output import Stores, of_warpgroup, partition
 from .pack import BASE, COLUMNS as TILE_K, ROWS as TILE_M, Int4Weights
 from .plan import smem_layout
@@ -39,11 +49,10 @@ if TYPE_CHECKING:
 TILES_N = (16, 32, 64, 128, 256)
 # What the model knows of an H200, in microseconds: what a CTA takes for 64 of K, by its tokens; a launch, the begin and
 # end of a tile, and the sum over a cluster.
-K_TILE = {16: 0.19, 32: 0.21, 64: 0.25, 128: 0.345, 256: 0.69}
-LAUNCH, TILE, SUMS = 3.0, 2.5, 1.5
+K_TILE = {16: 0.175, 32: 0.195, 64: 0.235, 128: 0.37, 256: 0.69}
+LAUNCH, TILE, SUMS = 3.0, 2.1, 1.5
 UNIT = 512  # words of 8 numbers: 64 rows by 64 of K
 SMEM = 227 * 1024 - 1024
-REGISTERS = (40, 232), (24, 104)  # of producers and consumers, where one CTA is on an SM, and two
 MINUS_ZERO, MASK = 0x80008000, 0x000F000F
 
 
@@ -92,8 +101,7 @@ def makers_of(tile_n, parts):
 @cuda.jit(launch_bounds=(THREADS, 1))
 def mixed(
     dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-    cluster, blocks_k, mask, stages: cute.Constexpr, per_stage: cute.Constexpr, resident: cute.Constexpr,
-    middle: cute.Constexpr,
+    cluster, blocks_k, mask, stages: cute.Constexpr, per_stage: cute.Constexpr, middle: cute.Constexpr,
 ):  # fmt: skip
     tile_n = cute.size(x_layout, mode=[0])
     sharers, parts = cluster.shape[1], cluster.shape[2]  # CTAs that share the tokens, and those that share K
@@ -138,7 +146,7 @@ def mixed(
     own_pieces = tile_n // makers_of(tile_n, parts) // store_n  # of C's, those that a CTA makes
 
     if warp_idx < 4:
-        arch.setmaxregister_decrease(REGISTERS[resident - 1][0])
+        arch.setmaxregister_decrease(PRODUCER_REGISTERS)
         if cute.const_expr(parts > 1):
             arch.cluster_arrive()
         if warp_idx == 0:
@@ -175,7 +183,7 @@ def mixed(
             arch.cluster_arrive()
             arch.cluster_wait()
     else:
-        arch.setmaxregister_increase(REGISTERS[resident - 1][1])
+        arch.setmaxregister_increase(CONSUMER_REGISTERS)
         group = cute.Int32((warp_idx - 4) // 4)
         thread = cute.Int32(tidx - 128)
         lane_row = cute.Int32(warp_idx % 4 * 16 + arch.lane_idx() // 4 + group * 64)
@@ -255,30 +263,24 @@ def mixed(
         stores.tail()
 
 
-# The same, twice on an SM, whose memory is then all shared memory.
-mixed_two = cuda.jit(launch_bounds=(THREADS, 2), shared_memory_carveout=100)(mixed.py_func)
-
-
 class Cut(NamedTuple):
     """How a problem is cut. tile_n: tokens of a tile. sharers: CTAs of a cluster that share the tokens, each with rows
-    of its own. parts: CTAs of a cluster that share K. resident: CTAs on an SM. per_stage: K tiles of a stage, 1 or 2.
-    stages: 0 for as many as there is room for."""
+    of its own. parts: CTAs of a cluster that share K. per_stage: K tiles of a stage, 1 or 2. stages: 0 for as many as
+    there is room for."""
 
     tile_n: int
     sharers: int = 1
     parts: int = 1
-    resident: int = 1
     per_stage: int = 1
     stages: int = 0
 
 
 def fitted(cut, blocks, kinds):
     """Give a cut with its stages. blocks: of K. kinds: of factors. CuteError where the kernel does not take it."""
-    tile_n, sharers, parts, resident, per_stage, _ = cut
+    tile_n, sharers, parts, per_stage, _ = cut
     rules = {
         "tile_n is 16, 32, 64, 128 or 256": tile_n in TILES_N,
         "per_stage is 1 or 2": per_stage in (1, 2),
-        "resident is 1, or 2 with up to 64 tokens a tile": resident == 1 or resident == 2 and tile_n <= 64,
         "a cluster has 1 to 8 CTAs": min(sharers, parts) >= 1 and sharers * parts <= 8,
         f"K has {blocks} blocks of 128, one for each part or more": parts <= blocks,
     }
@@ -287,7 +289,7 @@ def fitted(cut, blocks, kinds):
         raise CuteError(f"mixed_gemm: {cut}: {broken}")
     stage = per_stage * (tile_n * TILE_K * 2 + 2 * UNIT * 4) + TILE_M * kinds * 2 + 16
     columns, slots = pieces_of(tile_n, parts)
-    room = (SMEM // resident - TILE_M * columns * 2 * slots) // stage
+    room = (SMEM - TILE_M * columns * 2 * slots) // stage
     stages = cut.stages or min(16, room)
     fewest = 2 if parts == 1 else max(2, 4 // per_stage)  # the sums of a tile go where its tokens were
     if not fewest <= stages <= room:
@@ -308,7 +310,7 @@ def pieces_of(tile_n, parts):
 def modelled(cut, tokens, row_tiles, blocks, room):
     """Estimate the microseconds of a cut. tokens, row_tiles, blocks, room: as of `cut_of`."""
     clusters = math.ceil(row_tiles / cut.sharers) * math.ceil(tokens / cut.tile_n)
-    rounds = math.ceil(clusters / (room(cut.sharers * cut.parts) * cut.resident))
+    rounds = math.ceil(clusters / room(cut.sharers * cut.parts))
     tile = math.ceil(blocks / cut.parts) * 2 * K_TILE[cut.tile_n] + TILE
     return LAUNCH + rounds * (tile + (SUMS if cut.parts > 1 else 0))
 
@@ -323,7 +325,7 @@ def cut_of(tokens, row_tiles, blocks, kinds, room):
     for tile_n, parts in itertools.product(TILES_N, range(1, min(8, blocks) + 1)):
         sharers = 2 if parts == 1 and tile_n == 256 and row_tiles > 1 and tokens > tile_n else 1
         with contextlib.suppress(CuteError):
-            found.append(fitted(Cut(tile_n, sharers, parts, 1, 1 if tile_n == 256 else 2), blocks, kinds))
+            found.append(fitted(Cut(tile_n, sharers, parts, 1 if tile_n == 256 else 2), blocks, kinds))
     return min(found, key=lambda cut: modelled(cut, tokens, row_tiles, blocks, room))
 
 
@@ -338,21 +340,19 @@ def plan(x, words, factors, c, middle, n, cut=None):
         cut = cut_of(x.shape[0], row_tiles, blocks, kinds, functools.partial(most_clusters, x))
     cut = fitted(cut, blocks, kinds)
     tiles = math.ceil(words.shape[0] / cut.sharers) * math.ceil(x.shape[0] / cut.tile_n)
-    room = most_clusters(x, cut.sharers) * cut.resident
+    room = most_clusters(x, cut.sharers)
     clusters = tiles if cut.parts > 1 else math.ceil(tiles / math.ceil(tiles / room))
     ctas = cut.sharers * cut.parts
 
     def arguments(*tensors):
         return arguments_of(cut, middle, *tensors)
 
-    return mapped(
-        (mixed, mixed_two)[cut.resident - 1], (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments
-    )
+    return mapped(mixed, (clusters * ctas, 1, 1), (ctas, 1, 1), (x, words, factors, c), arguments)
 
 
 def arguments_of(cut, middle, x, words, factors, c):
     """Give the kernel's arguments. cut: a whole Cut. The others: as of `plan`."""
-    tile_n, sharers, parts, resident, per_stage, stages = cut
+    tile_n, sharers, parts, per_stage, stages = cut
     (row_tiles, k_tiles, _), (_, blocks, kinds, _) = words.shape, factors.shape
     dtype, k = entry.element_type(x), warpgroup.OperandMajorMode.K
     op = warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, tile_n, 16), warpgroup.OperandSource.RMEM, k, k)
@@ -377,8 +377,7 @@ def arguments_of(cut, middle, x, words, factors, c):
     )  # fmt: skip
     return (
         dtype, tma_w, mW, tma_f, mF, tma_x, mX, tma_c, mC, tiled_mma, store, x_layout, c_layout, w_layout, f_layout, c,
-        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, resident,
-        middle,
+        cute.make_layout((1, sharers, parts, 1)), cute.Int32(blocks), cute.Uint32(MASK), stages, per_stage, middle,
     )  # fmt: skip
 
 

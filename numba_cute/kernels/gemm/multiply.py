@@ -2,8 +2,7 @@
 """What a warpgroup multiplies for one tile of C, stage by stage, with wgmma: 64 rows of A by all of the tile of B."""
 
 import numba_cute as cute
-from numba_cute import arch
-from numba_cute.nvgpu import warp, warpgroup
+from numba_cute.nvgpu import warpgroup
 from numba_cute.seam import traced
 
 BLOCK = 128  # elements of K, and columns of B, that share a scale
@@ -44,39 +43,27 @@ def promote(sums, acc, scale, scale_8):
         sums[i] = cute.fma(acc[i], scale_8 if i // 2 % 2 else scale, sums[i])
 
 
-def of_registers(dtype):
-    """Give the multiply that takes A of 8-bit floats from registers, 128 columns at a time, and the tiled copy that
-    brings A there. dtype: of A and B."""
-    k = warpgroup.OperandMajorMode.K
-    op = warpgroup.MmaF8Op(dtype, dtype, cute.Float32, (64, BLOCK, 32), warpgroup.OperandSource.RMEM, k, k)
-    tiled_mma = cute.make_tiled_mma(op, (2, 1, 1))
-    return tiled_mma, cute.make_tiled_copy_A(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), dtype), tiled_mma)
-
-
 @traced
 def start(tiled_mma, acc, rA, rB, half, stage):
-    """Begin to multiply A of a stage, in registers, by 128 of B's columns."""
+    """Begin to multiply a stage by 128 of B's columns."""
     warpgroup.fence()
     for kb in range(cute.size(rA, mode=[2])):
         mma = tiled_mma.set(warpgroup.Field.ACCUMULATE, kb > 0)
         products = acc[None, 0, 0]
-        cute.gemm(mma, products, rA[None, 0, kb], rB[None, half, kb, stage], products)
+        cute.gemm(mma, products, rA[None, 0, kb, stage], rB[None, half, kb, stage], products)
     warpgroup.commit_group()
 
 
 @cute.jit
-def scaled(consumer, tiled_mma, sums, sA, load, thread, rB, k_tiles, scales_a, row, scales_b, group, n_block):
+def scaled(consumer, tiled_mma, sums, rA, rB, k_tiles, scales_a, row, scales_b, group, n_block):
     """Set `sums` to the products of `k_tiles` stages, each times the scale of its block.
 
     A stage is a block of 128 along K, and each 128 of the tile's columns are summed by the tensor cores from zero, and
-    added to the sums in float32: the other warpgroup multiplies meanwhile. A comes to registers once for all columns.
-    The scales of the next block are on their way from global memory meanwhile.
-    tiled_mma, load: of `of_registers`. sA: A's stages in shared memory. thread: of the consumers. scales_a: (rows,
-    blocks of K). row: this thread's, in A. scales_b: (groups, blocks of N, blocks of K). n_block: the tile's first.
+    added to the sums in float32: the other warpgroup multiplies meanwhile. The scales of the next block are on their
+    way from global memory meanwhile.
+    rA, rB: fragments, (V, M or N, K, stages). scales_a: (rows, blocks of K). row: this thread's, in A. scales_b:
+    (groups, blocks of N, blocks of K). n_block: the tile's first.
     """
-    rA = cute.make_rmem_tensor(tiled_mma.partition_shape_A((128, BLOCK)), sA.element_type)
-    mine = load.get_slice(thread)
-    from_smem, to_registers = mine.partition_S(sA), mine.retile(rA)
     halves = cute.size(rB, mode=[1])
     acc = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((128, BLOCK)))
     each = cute.make_tensor(sums.iterator, cute.make_layout((cute.size(acc), halves)))
@@ -95,18 +82,15 @@ def scaled(consumer, tiled_mma, sums, sA, load, thread, rB, k_tiles, scales_a, r
         scale, scale_8 = a * b, a_8 * b
         scale_right, scale_8_right = a * b_right, a_8 * b_right
         stage = consumer.wait_and_advance()
-        cute.copy(load, from_smem[None, None, None, stage.index], to_registers)
         start(tiled_mma, acc, rA, rB, 0, stage.index)
         following = cute.min(cute.Int32(k + 1), cute.Int32(k_tiles - 1))
         a, a_8, b, b_right = row_a[following], row_a_8[following], row_b[following], row_b_right[following]
         warpgroup.wait_group(0)
         if cute.const_expr(halves == 1):
-            arch.sync_warp()  # all lanes have read theirs of A
             stage.release()
         promote(each[None, 0], acc, scale, scale_8)
         if cute.const_expr(halves == 2):
             start(tiled_mma, acc, rA, rB, 1, stage.index)
             warpgroup.wait_group(0)
-            arch.sync_warp()
             stage.release()
             promote(each[None, 1], acc, scale_right, scale_8_right)

@@ -238,9 +238,9 @@ def move(x_memory, y_memory, grid, x_side, y_side, lengths, places, counts, box)
 
 
 BYTES = 16384
-"""Of a box."""
-FLIGHT = 4
-"""Vectors of a thread that are on their way at once."""
+"""Of a box, and twice as many where vectors reach beyond runs."""
+FLIGHT, FLIGHT_RAGGED = 4, 10
+"""Vectors of a thread that are on their way at once, at most; and there."""
 
 
 def _extents(of: Moved, most: int) -> list[int]:
@@ -307,24 +307,38 @@ def _placed(x: Side, extents: list[int], pitch: int) -> dict[int, int]:
     return place
 
 
+def _runs(of: Moved, most: int) -> tuple[list[int], Side, Side]:
+    """Choose a box of so many bytes at most, and find its runs in x and in y."""
+    extents = _extents(of, most // of.width)
+    x = Side(of, extents, of.in_x(), of.x, of.x_aligned)
+    return extents, x, Side(of, extents, range(len(of.shape)), of.y, of.y_aligned)
+
+
+def _in_order(of: Moved) -> list[int]:
+    return list(range(len(of.shape)))
+
+
 def work(of: Moved) -> entry.Work:
     """Plan `move`, which does everything."""
-    most, dense = BYTES // of.width, of.reach == math.prod(of.shape)
+    dense, most = of.reach == math.prod(of.shape), BYTES
+    extents, x, y = _runs(of, most)
+    ragged = not (x.whole and y.whole)
+    if ragged:  # longer runs have fewer ends
+        most = 2 * BYTES
+        extents, x, y = _runs(of, most)
     while True:
-        extents = _extents(of, most)
-        x = Side(of, extents, of.in_x(), of.x, of.x_aligned)
-        y = Side(of, extents, range(len(of.shape)), of.y, of.y_aligned)
         slack = of.vector - 1 if dense and not x.whole else 0  # elements beside a run that come with its vectors
         pitch = x.length + 2 * slack | bool(x.outer)
         places = -(-(pitch * x.runs + 2 * slack) * of.width // 4096) * 4096 // of.width
-        if places * of.width <= 2 * BYTES:
+        if places * of.width <= 4 * BYTES:
             break
         most //= 2
-    grid = [m for m in of.in_x() if extents[m] > 1] + [m for m in of.in_x() if extents[m] == 1]
+        extents, x, y = _runs(of, most)
+    grid = _in_order(of)  # blocks follow each other as their boxes do in y
     box = Box(
         width=of.width,
         places=places,
-        flight=max(1, min(FLIGHT, -(-x.touched * x.runs // THREADS))),
+        flight=max(1, min(FLIGHT_RAGGED if ragged else FLIGHT, -(-x.touched * x.runs // THREADS))),
         whole_in=x.whole,
         whole_out=y.whole,
         together=x.whole and (not x.outer or of.width == VECTOR),

@@ -97,14 +97,14 @@ def vectors(t: Any, count: Any) -> cute.Tensor:
 
 
 @traced
-def begun(block: Any, tiles: Any, others: Any, squares: Squares) -> Any:
-    """Find the first row and column of a block's tile, and where its other modes are in x and in y. Tiles follow each
-    other in swaths: some along the rows, then all columns."""
-    left, row = tiles[0].divmod(cute.Int32(block))
-    left, column = tiles[1].divmod(left)
-    other, swath = tiles[2].divmod(left)
-    row = (swath * tiles[0].divisor + row) * squares.rows
-    return row, column * squares.columns, spread(other, others[0]), spread(other, others[1])
+def begun(block: Any, grid: Any) -> tuple[Any, Any, Any, Any]:
+    """Find the first row and column of a block's tile, and where its other modes are in x and in y. grid: a divisor by
+    the blocks along each mode, and how far each step of it is, in these four."""
+    left, at = cute.Int32(block), (cute.Int32(0), cute.Int32(0), cute.Int64(0), cute.Int64(0))
+    for blocks, steps in grid:
+        left, c = blocks.divmod(left)
+        at = tuple(a + (c if n < 2 else cute.Int64(c)) * s for n, (a, s) in enumerate(zip(at, steps)))
+    return at
 
 
 @traced
@@ -131,17 +131,16 @@ def line(tidx: Any, n: int, tile: Any, sizes: Any, y_rows: Any, squares: Squares
 
 
 @cuda.jit
-def turn(x_memory, y_memory, sizes, tiles, x_columns, y_rows, others, squares):
+def turn(x_memory, y_memory, sizes, grid, x_columns, y_rows, squares):
     """y = x in tiles of rows, contiguous in x, and columns, contiguous in y.
 
-    sizes: vectors of x and y in memory, rows, columns. tiles: divisors by the tiles of a swath along rows, by those
-    along columns, by swaths. x_columns: where columns lie in x, as `spread` takes it. y_rows: the same of rows in y.
-    others: the same of all other modes, in x and in y.
+    sizes: vectors of x and y in memory, rows, columns. grid: as of `begun`. x_columns: where columns lie in x, as
+    `spread` takes it. y_rows: the same of rows in y.
     """
     tidx, _, _ = arch.thread_idx()
     side = squares.side
     x, y = vectors(x_memory, sizes[0]), vectors(y_memory, sizes[1])
-    tile = begun(arch.block_idx()[0], tiles, others, squares)
+    tile = begun(arch.block_idx()[0], grid)
     smem = utils.SmemAllocator()
     s = smem.allocate_tensor(cute.Uint32, cute.make_layout((4, squares.rows * squares.down)), VECTOR, None, "tile")
 
@@ -176,8 +175,6 @@ TILES = {
 """By the bytes of an element, the larger first: their runs of 256 bytes are those that memory likes."""
 USED = 0.75
 """How much of the tiles there must be."""
-SWATH = 16
-"""Tiles of a swath along the rows."""
 
 
 def _rounded(n: int, tile: int) -> int:
@@ -221,18 +218,29 @@ def _work(of: Moved, tile: Squares, rows: list[int], columns: list[int]) -> entr
     def placed(some: list[int], strides: tuple[int, ...]) -> Any:
         return modes([of.shape[m] for m in some], [strides[m] // tile.side for m in some])
 
-    others = [m for m in range(len(of.shape)) if m not in (*rows, *columns)]
+    # Blocks follow each other as their tiles do in y: what is written together meets in the L2 cache.
     across, down = -(-of.size(rows) // tile.rows), -(-of.size(columns) // tile.columns)
-    swaths = -(-across // SWATH)
-    wide = -(-across // swaths)
+    steps = [
+        (tile.columns, down, (0, tile.columns, 0, 0)),
+        (of.y[rows[0]] * tile.rows, across, (tile.rows, 0, 0, 0)),
+        *((of.y[m], n, (0, 0, of.x[m] // tile.side, of.y[m] // tile.side)) for m, n in enumerate(of.shape)
+          if m not in (*rows, *columns)),
+    ]  # fmt: skip
+    kinds = (cute.Int32, cute.Int32, cute.Int64, cute.Int64)
     reach, count = (of.reach - 1) // tile.side + 1, math.prod(of.shape) // tile.side
     return entry.Work(
         turn,
-        grid=wide * down * swaths * of.size(others),
+        grid=math.prod(n for _, n, _ in steps),
         block=tile.threads,
         static=(
             (cute.Int64(reach), cute.Int64(count), cute.Int32(of.size(rows)), cute.Int32(of.size(columns))),
-            (divisor(wide), divisor(down), divisor(swaths)),
-            placed(columns, of.x), placed(rows, of.y), (placed(others, of.x), placed(others, of.y)), tile,
+            tuple((divisor(n), tuple(k(s) for k, s in zip(kinds, step))) for _, n, step in _in_order(steps)),
+            placed(columns, of.x),
+            placed(rows, of.y),
+            tile,
         ),
-    )  # fmt: skip
+    )
+
+
+def _in_order(steps: list[Any]) -> list[Any]:
+    return sorted(steps, key=lambda s: s[0])

@@ -19,14 +19,15 @@ E4M3 = ml_dtypes.float8_e4m3fn
 ROUNDING = 2.0**-4  # of P, to three bits
 
 
-def exact(q, k, v, scales, **options):
-    """O and the logs of the sums of each sequence, in float64."""
+def exact(q, k, v, scales, used=None, **options):
+    """O and the logs of the sums of each sequence, of its first `used` keys, in float64."""
     found = []
     for b in range(q.shape[0]):
+        keys = slice(None if used is None else used[b])
         by_q, by_k, by_v = (s[b].astype(np.float64)[None, :, None] for s in scales)
         group = q.shape[2] // k.shape[2]
-        given = (q[b].astype(np.float64) * np.repeat(by_q, group, 1), k[b].astype(np.float64) * by_k,
-                 v[b].astype(np.float64) * by_v)  # fmt: skip
+        given = (q[b].astype(np.float64) * np.repeat(by_q, group, 1), k[b, keys].astype(np.float64) * by_k,
+                 v[b, keys].astype(np.float64) * by_v)  # fmt: skip
         found.append(reference.attention(*given, **options))
     return [np.stack(x) for x in zip(*found)]
 
@@ -45,22 +46,23 @@ def scales_of(batch, kv_heads):
     return [np.random.default_rng(i).uniform(0.5, 2, (batch, kv_heads)).astype(np.float32) for i in range(3)]
 
 
-def turned(v):
+def turned(v, used=None):
     """V as the kernel has it that turns it."""
     made = np.full(values.turned_shape(v), math.nan, E4M3)
-    kernel, args, grid, block = plan.turning(v, made)
+    kernel, args, grid, block = plan.turning(v, made, used)
     cute.simulate(kernel, arch="sm_90a")[grid, block](*args)
     return made
 
 
 @pytest.mark.slow
 def test_values_are_turned_along_keys_in_the_order_of_p():
-    (v,) = random(E4M3, (1, 70, 1, 64))
-    padded = np.zeros((1, 80, 1, 64), E4M3)
-    padded[:, :70] = v
+    (v,) = random(E4M3, (1, 90, 1, 64))
+    v[:, 70:] = math.nan
+    padded = np.zeros((1, 96, 1, 64), E4M3)
+    padded[:, :70] = v[:, :70]
     order = [i // 2 * 8 + 2 * t + i % 2 for t in range(4) for i in range(4)]
-    want = padded.reshape(1, 5, 16, 1, 64)[:, :, order].reshape(padded.shape).transpose(0, 2, 3, 1)
-    np.testing.assert_array_equal(turned(v).view(np.uint8), want.view(np.uint8))
+    want = padded.reshape(1, 6, 16, 1, 64)[:, :, order].reshape(padded.shape).transpose(0, 2, 3, 1)
+    np.testing.assert_array_equal(turned(v, np.array([70], np.int32)).view(np.uint8), want.view(np.uint8))
 
 
 CASES = {
@@ -114,7 +116,7 @@ SHAPES = [  # batch, queries, keys, heads, KV heads, d, window, splits
     (1, 512, 1000, 2, 2, 128, CAUSAL, 0),
     (2, 500, 300, 3, 1, 64, ALL, 0),
     (1, 300, 300, 2, 2, 256, CAUSAL, 0),
-    (3, 1, 3000, 8, 2, 128, ALL, 3),
+    (3, 1, 3000, 8, 2, 128, ALL, 3),  # and keys that are not used
 ]
 
 
@@ -125,8 +127,13 @@ def test_ragged_problems_on_a_gpu(batch, queries, keys, heads, kv_heads, d, wind
     from numba_cute.kernels import flash_attention
 
     arrays = random(E4M3, (batch, queries, heads, d), (batch, keys, kv_heads, d), (batch, keys, kv_heads, d))
-    scales = scales_of(batch, kv_heads)
+    scales, used, more = scales_of(batch, kv_heads), None, {}
+    if splits:
+        used = np.array([3000, 17, 1000], np.int32)
+        more["seqused_k"] = torch.from_numpy(used).cuda()
+        for b, n in enumerate(used):
+            arrays[1][b, n:] = arrays[2][b, n:] = math.nan
     q, k, v = (torch.from_numpy(x.view(np.uint8)).cuda().view(torch.float8_e4m3fn) for x in arrays)
     by = dict(zip(("q_descale", "k_descale", "v_descale"), (torch.from_numpy(s).cuda() for s in scales)))
-    o, lse = flash_attention(q, k, v, window=window, return_lse=True, num_splits=splits, **by)
-    check(o.float().cpu().numpy(), lse.cpu().numpy(), *exact(*arrays, scales, window=window))
+    o, lse = flash_attention(q, k, v, window=window, return_lse=True, num_splits=splits, **by, **more)
+    check(o.float().cpu().numpy(), lse.cpu().numpy(), *exact(*arrays, scales, used, window=window))

@@ -19,7 +19,9 @@ except ImportError:
     torch = None
 
 BF16, F16, E4M3, E5M2 = cute.BFloat16, cute.Float16, cute.Float8E4M3FN, cute.Float8E5M2
-ALONE, NARROW, ROWS, COLUMNS = (grouped.Cut(*x) for x in ((256, (1, 1)), (128, (1, 1)), (256, (2, 1)), (256, (1, 2))))
+ALONE, NARROW, ROWS, COLUMNS = (
+    grouped.Cut(*x) for x in ((256, (1, 1), True), (128, (1, 1), True), (256, (2, 1)), (256, (1, 2)))
+)
 SLOW = pytest.mark.slow
 
 
@@ -89,6 +91,13 @@ def test_a_launch_holds_no_tensor_that_it_was_planned_for():
     del a, b, ends, c
     gc.collect()
     assert callable(launch) and not any(x() is not None for x in watched)
+
+
+@pytest.mark.parametrize("cut", [grouped.Cut(192), grouped.Cut(256, (2, 1), True), grouped.Cut(256, (3, 1))])
+def test_a_cut_that_does_not_fit_is_refused_in_words(cut):
+    a, b, ends, _, c, _ = problems.grouped((40,), 24, 144, BF16, beyond=0)
+    with pytest.raises(cute.CuteError, match="grouped_gemm: Cut.*tile_n is 128 or 256, a cluster has 1, 2 or 4 CTAs"):
+        grouped.plan(a, b, ends, c, cut=cut)
 
 
 def test_tall_groups_share_their_matrix_and_others_are_alone():

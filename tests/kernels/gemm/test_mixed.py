@@ -26,8 +26,8 @@ def _on_gpus_alone(request):
         pytest.importorskip("torch")
 
 
-def cut(tile_n, parts=1, sharers=1, resident=1):
-    return mixed.Cut(tile_n, sharers, parts, resident, 2 if tile_n <= 128 else 1)
+def cut(tile_n, parts=1, sharers=1):
+    return mixed.Cut(tile_n, sharers, parts, 2 if tile_n <= 128 else 1)
 
 
 def test_words_hold_what_a_thread_multiplies():
@@ -79,7 +79,7 @@ def test_weights_that_are_none_are_refused_in_words(w, scales, zeros, says):
 @pytest.mark.parametrize(
     ("shape", "dtype", "how", "given"),
     [
-        ((5, 72, 136), BF16, cut(16, resident=2), {}),
+        ((5, 72, 136), BF16, cut(16), {}),
         ((5, 72, 136), F16, cut(16), {"zeros": True, "signed": False}),
         ((20, 200, 264), BF16, cut(32, parts=2, sharers=2), {"zeros": True}),
         ((70, 264, 192), F16, cut(128, sharers=2), {}),
@@ -98,7 +98,7 @@ def test_weights_are_widened_on_their_way(shape, dtype, how, given):
 
 
 @SLOW
-@pytest.mark.parametrize("how", [cut(16, parts=2, resident=2), cut(64, parts=2), cut(256, sharers=2)], ids=str)
+@pytest.mark.parametrize("how", [cut(16, parts=2), cut(64, parts=2), cut(256, sharers=2)], ids=str)
 def test_nothing_is_spilled(how):
     x, weights, c, _ = problems.mixed(how.tile_n, 512, 512, BF16)
     found = mixed.plan(x, weights.words, weights.factors, c, weights.middle, 512, how).compile()
@@ -120,7 +120,6 @@ def test_few_tokens_are_cut_along_k_and_many_share():
     [
         (mixed.Cut(48), "tile_n is 16, 32, 64, 128 or 256"),
         (mixed.Cut(16, per_stage=3), "per_stage is 1 or 2"),
-        (mixed.Cut(128, resident=2), "resident is 1, or 2 with up to 64 tokens a tile"),
         (mixed.Cut(16, sharers=4, parts=4), "a cluster has 1 to 8 CTAs"),
         (mixed.Cut(16, parts=8), "K has 4 blocks of 128, one for each part or more"),
         (mixed.Cut(16, stages=40, per_stage=2), "40 stages of .* has room for"),
