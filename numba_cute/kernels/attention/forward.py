@@ -73,21 +73,31 @@ def make_kernel(form):
 
     @cuda.jit
     def blocks_of(m, queries, keys, left, right, part, splits):
-        """The blocks of keys that the queries of tile m see, or a part of them: the first, the one after the last, and
-        which of them all queries see whole: the first, and the one after the last."""
+        """The blocks of keys that the queries of tile m see, or a part of them: the first, and the one after the
+        last."""
         shift = keys - queries
         first, last = m * tile_m // pack + shift, ((m + 1) * tile_m - 1) // pack + shift
-        begin, end, whole_begin, whole_end = 0, keys, 0, keys
+        begin, end = 0, keys
         if cute.const_expr(has_right):
-            end, whole_end = min(keys, last + right + 1), min(keys, first + right + 1)
+            end = min(keys, last + right + 1)
         if cute.const_expr(has_left):
-            begin, whole_begin = max(0, first - left), max(0, last - left)
+            begin = max(0, first - left)
         begin, end = begin // tile_n, (end + tile_n - 1) // tile_n
-        whole_begin, whole_end = (whole_begin + tile_n - 1) // tile_n, whole_end // tile_n
         if cute.const_expr(splits is not None):
             begin, end = split.part_of(begin, end, part, splits)
         end = max(end, begin + 1)  # a tile that sees no key has a block, all masked
-        return begin, end, whole_begin, whole_end
+        return begin, end
+
+    @cuda.jit
+    def whole_of(place, queries, keys, left, right):
+        """Of the blocks of keys those that a warpgroup's rows, from `place` on, see whole: the first, and the one after
+        the last."""
+        begin, end, shift = 0, keys, keys - queries
+        if cute.const_expr(has_right):
+            end = min(keys, place // pack + shift + right + 1)
+        if cute.const_expr(has_left):
+            begin = max(0, (place + 63) // pack + shift - left)
+        return (begin + tile_n - 1) // tile_n, end // tile_n
 
     @cuda.jit
     def mask(scores, n, place, column, queries, keys, left, right):
@@ -257,7 +267,7 @@ def make_kernel(form):
                     first_k, rows_k = sequence(cu_k, used, b, keys)
                     if m * cluster * tile_m < rows_q * pack:
                         m = m * cluster + rank
-                        begin, end, _, _ = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                        begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
                         kv_head = head // heads_of_tile
                         own_q, own_k = 0 if cu_q is not None else b, 0 if cu_k is not None else b
                         gQ = cute.local_tile(
@@ -366,7 +376,8 @@ def make_kernel(form):
                     _, rows_q = sequence(cu_q, None, b, queries)
                     _, rows_k = sequence(cu_k, used, b, keys)
                     m = m * cluster + rank
-                    begin, end, whole_begin, whole_end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                    begin, end = blocks_of(m, rows_q, rows_k, left, right, part, splits)
+                    whole_begin, whole_end = whole_of(m * tile_m + 64 * w, rows_q, rows_k, left, right)
                     begin, end = arch.make_warp_uniform(begin), arch.make_warp_uniform(end)
                     place = m * tile_m + row
                     own_scale, own_log2 = scales_of(by_q, by_k, b, head // heads_of_tile, scale, scale_log2)

@@ -67,7 +67,7 @@ HABITS: dict[tuple[int, bool], dict[str, Any]] = {
     (256, False): {"turns": 2},
 }  # fmt: skip
 """What was best on an H200, by the greater head dimension, and by whether a query's keys end on a side: `turns` and
-`cluster` of the form (0 and 1 for what is not here), and `keys`, the most of a tile (176, or 128)."""
+`cluster` and `stages` of the form (0, 1 and 2 for what is not here), and `keys`, the most of a tile (176, or 128)."""
 
 
 def smem_of(form):
@@ -164,10 +164,11 @@ def form_of(q, k, v, queries, lengths, options):
     (heads, d), (kv_heads, dv) = q.shape[-2:], v.shape[-2:]
     form = Form(
         element_type(q), d, dv, heads // kv_heads, 0, 0, options.left is not None, options.right is not None,
-        page=k.shape[1] if lengths.pages is not None else 0, score=options.score, stages=options.stages or 2,
+        page=k.shape[1] if lengths.pages is not None else 0, score=options.score,
     )  # fmt: skip
     habit = habit_of(form)
     turns = habit.get("turns", 0) if options.turns is None else options.turns
+    form = form._replace(stages=options.stages or habit.get("stages", 2))
     small = pack_of(queries, form.group, 64) if options.pack is None else options.pack
     few = queries * small <= 64 if options.tile is None else options.tile[0] == 64
     tile_m, tile_n = options.tile or tile_of(form._replace(q_stages=2 if few else 1), few)
