@@ -175,7 +175,7 @@ def form_of(q, k, v, queries, lengths, options):
     pack = pack_of(queries, form.group, tile_m) if options.pack is None else options.pack
     form = form._replace(tile_m=tile_m, tile_n=tile_n, pack=pack, turns=0 if few else turns)
     alike = all(x is None for x in lengths) and not form.left and not form.right
-    share = alike and not few and not options.splits and math.ceil(queries * pack / tile_m) % 2 == 0
+    share = alike and not few and (options.splits or 1) == 1 and math.ceil(queries * pack / tile_m) % 2 == 0
     cluster = (habit.get("cluster", 1) if share else 1) if options.cluster is None else options.cluster
     draws = cluster == 1 if options.draws is None else options.draws
     fits = smem_of(form._replace(q_stages=2)) <= SMEM
