@@ -67,6 +67,10 @@ LONG_FILES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {
     "numba_cute/kernels/attention/backward.py:kernel": "one kernel, shown whole",
     "numba_cute/kernels/attention/backward.py:make_kernel": "one kernel, shown whole",
+    "numba_cute/kernels/attention/backward_wide.py:dk_dv": "one kernel, shown whole",
+    "numba_cute/kernels/attention/backward_wide.py:dq": "one kernel, shown whole",
+    "numba_cute/kernels/attention/backward_wide.py:make_keys_kernel": "one kernel, shown whole",
+    "numba_cute/kernels/attention/backward_wide.py:make_queries_kernel": "one kernel, shown whole",
     "numba_cute/kernels/attention/forward.py:kernel": "one kernel, shown whole",
     "numba_cute/kernels/attention/forward.py:make_kernel": "one kernel, shown whole",
     "examples/ampere_gemm.py:gemm": "one kernel, shown whole",
