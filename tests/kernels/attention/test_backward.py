@@ -211,8 +211,8 @@ def test_autograd_has_the_gradients(d, causal):
     *_, want = reference(torch, *map(turned, (*given, do)), 1 / math.sqrt(d), causal)
     given = [x.requires_grad_() for x in given]
     attend = lambda q, k, v: flash_attention(q, k, v, causal=causal)  # noqa: E731
-    traced = torch.compile(attend, fullgraph=True, backend="aot_eager")
-    for call in (attend, attend, traced):  # the second launches what the first has prepared
+    traced = [torch.compile(attend, fullgraph=True, backend="aot_eager")] if d == 64 else []
+    for call in (attend, attend, *traced):  # the second launches what the first has prepared
         got = torch.autograd.grad(call(*given), given, do)
         for mine, (name, gradient, size) in zip(got, want, strict=True):
             near(turned(mine), gradient, size, 2 * UNIT["bfloat16"], name)
