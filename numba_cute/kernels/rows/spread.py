@@ -371,7 +371,7 @@ class Stream:
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
 
     def element(self, column):
-        """Load the element in `column` of the row that has come to shared memory, where no cluster shares rows."""
+        """Load the element in `column` of this block's part of the row that has come to shared memory."""
         line = cute.make_tensor(self.buffers + self.stage * self.spread.part, cute.make_layout(self.spread.length))
         return cute.Float32(line[column])
 
