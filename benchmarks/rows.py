@@ -36,7 +36,7 @@ SOME = (1024, 4096, 16384, 65536, 262144)
 PEERS = (4096, 65536)
 CHOSEN = {64: 8, 256: 8, 1024: 8, 4096: 32, 8192: 128, 32768: 128, 65536: 64, 131072: 128}
 """The k of top-k, by the length of a row."""
-PACE = Pace(turn=0.015, least=0.06, most=0.25)
+PACE = Pace(turn=0.012, least=0.05, most=0.15)
 
 Launches = dict[str, Callable[[], Any]]
 

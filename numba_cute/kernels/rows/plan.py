@@ -25,7 +25,7 @@ MOST_BLOCKS = 16
 SHARED = 220 * 1024
 """Bytes of shared memory of an SM for rows that are on their way."""
 RESIDENT = 3
-"""Blocks of an SM that read rows once more, at most: each thread then has 40 registers."""
+"""Blocks of MOST_THREADS of an SM that read rows once more: each thread then has 40 registers."""
 AGAIN = 8
 """Vectors of a thread of such a row, of all streams."""
 BLOCK = 256
@@ -42,8 +42,9 @@ class Habit:
     once more after the reduction. whole: whether its teams go through the whole matrix, because they keep sums over
     rows; else each has one row. stages: rows ahead, of those that go on. hold: whether it holds lines (weight and
     bias) in shared memory where its teams go through the matrix, as they then do with long rows.
-    direct: bytes of a row, of all streams, up to which it is loaded to registers. resident: blocks of an SM that read
-    rows once more. beside: bytes of shared memory of a team besides its row.
+    direct: bytes of a row, of all streams, up to which it is loaded to registers. resident: blocks of MOST_THREADS of
+    an SM that read rows once more, or as many threads; block: threads of one at least. beside: bytes of shared memory
+    of a team besides its row.
     """
 
     elements: int = 64
@@ -53,6 +54,7 @@ class Habit:
     hold: bool = False
     direct: int = DIRECT
     resident: int = RESIDENT
+    block: int = MOST_THREADS
     beside: int = 0
 
 
@@ -156,14 +158,15 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
         raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
     count = length // vector
     vectors = -(-count // (threads * cluster))
-    teams = max(1, (MOST_THREADS if again else BLOCK) // threads)
+    teams = max(1, (habit.block if again else BLOCK) // threads)
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
     lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
     whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
     if again and whole:
         again, resident, stages = False, 1, 2
     elif again:
-        resident, stages = max(1, min(habit.resident, SHARED // (each + habit.beside * teams))), 1
+        resident = habit.resident * MOST_THREADS // (threads * teams)
+        resident, stages = max(1, min(resident, SHARED // (each + habit.beside * teams))), 1
     else:
         resident = max(1, 65536 // (threads * teams * (128 if vectors * vector > 32 or habit.whole else 80)))
         ring = habit.whole and straight and threads >= 32

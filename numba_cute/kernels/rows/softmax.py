@@ -93,6 +93,31 @@ def softmax_forward(x, y, spread):
         finish(team, xs, ys, row, powers, most, whole)
 
 
+def product_of(team, ys, dys, row):
+    """What a thread has of a row of y and of dy, if that stays in registers, and the sum of its products."""
+    if ys.kept is None:
+        p, g = ys.take(team, row, 0), dys.take(team, row, 0)
+        return p, g, total(p * g)
+    ys.wait()
+    dys.wait()
+    sum = cute.Float32(0)
+    for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+        count = min(CHUNK, team.spread.vectors - first)
+        sum += total(team.read_some(ys.kept, row, 0, first, count) * team.read_some(dys.kept, row, 0, first, count))
+    return None, None, sum
+
+
+def finish_backward(team, ys, dys, dx, row, p, g, dot):
+    """Store a row's gradients: of what is in registers, or of the rows in shared memory, some vectors at a time."""
+    if ys.kept is None:
+        team.write(dx, row, p * (g - dot))
+    else:
+        for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+            count = min(CHUNK, team.spread.vectors - first)
+            p, g = team.read_some(ys.kept, row, 0, first, count), team.read_some(dys.kept, row, 0, first, count)
+            team.put_some(team.at(dx, row), row, p * (g - dot), first, count)
+
+
 def softmax_backward(dy, y, dx, spread):
     """dx = y * (dy - sum(dy * y)) of each row."""
     team = Team.create(spread, y.shape[0], 1)
@@ -103,11 +128,11 @@ def softmax_backward(dy, y, dx, spread):
     ys.start(team)
     dys.start(team)
     for row in range(team.first, team.end, team.step):
-        p, g = ys.take(team, row, 0), dys.take(team, row, 0)
-        dot = team.reduce((total(p * g),), added)[0]
+        p, g, part = product_of(team, ys, dys, row)
+        dot = team.reduce((part,), added)[0]
         ys.refill(team, row)
         dys.refill(team, row)
-        team.write(cute.make_tensor(dx), row, p * (g - dot))
+        finish_backward(team, ys, dys, cute.make_tensor(dx), row, p, g, dot)
 
 
 @traced
@@ -149,6 +174,21 @@ def cross_entropy_forward(x, target, loss, lse, ignored, spread):
                 cute.make_tensor(lse)[row] = log
 
 
+def finish_losses(team, xs, dx, row, at, log, scale):
+    """Store a row's gradients: of the row when it comes to registers, or in shared memory, some vectors at a time."""
+    if xs.kept is None:
+        values = xs.take(team, row, ABSENT)
+        team.meeting.sync()
+        xs.refill(team, row)
+        team.write(dx, row, team.less_one(exp(values - log), at, 0) * scale)
+    else:
+        xs.wait()
+        for first in cute.range_constexpr(0, team.spread.vectors, CHUNK):
+            count = min(CHUNK, team.spread.vectors - first)
+            values = exp(team.read_some(xs.kept, row, ABSENT, first, count) - log)
+            team.put_some(team.at(dx, row), row, team.less_one(values, at, first) * scale, first, count)
+
+
 def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     """dx = (exp(x - lse) - [column == target]) * dloss of each row; 0 where target is `ignored`."""
     team = Team.create(spread, x.shape[0], 1)
@@ -158,21 +198,18 @@ def cross_entropy_backward(x, target, lse, dloss, dx, ignored, spread):
     team.begin()
     xs.start(team)
     for row in range(team.first, team.end, team.step):
-        values, at = xs.take(team, row, ABSENT), cute.Int32(targets[team.real(row)])
-        team.meeting.sync()
-        xs.refill(team, row)
-        log = team.read_one(cute.make_tensor(lse), row)
+        at, log = cute.Int32(targets[team.real(row)]), team.read_one(cute.make_tensor(lse), row)
         scale = team.read_one(cute.make_tensor(dloss), row)
         if at == ignored:
             scale = cute.Float32(0)
-        team.write(cute.make_tensor(dx), row, team.less_one(exp(values - log), at) * scale)
+        finish_losses(team, xs, cute.make_tensor(dx), row, at, log, scale)
 
 
 # How they are launched, for arrays of torch's or NumPy's. Matrices are (M, N); lse may be None.
 
-FORWARD = Habit(again=True)
-BACKWARD = Habit(elements=32)
-LOGITS = Habit()
+FORWARD = Habit(again=True, direct=8 * 1024, block=256)
+BACKWARD = Habit(elements=32, again=True)
+LOGITS = Habit(again=True)
 LOSSES = Habit(again=True, direct=0)  # what only reads wants more on its way
 
 

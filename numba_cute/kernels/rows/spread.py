@@ -208,15 +208,15 @@ class Team:
                 regs[None, v].fill(0)
         return regs.load()
 
-    def less_one(self, values, column):
-        """Give `values`, this thread's of a row, less 1 in `column`."""
+    def less_one(self, values, column, first):
+        """Give `values`, this thread's vectors of a row from `first` on, less 1 in `column`."""
         s = self.spread
-        regs = cute.make_rmem_tensor((s.vector, s.vectors), cute.Float32)
+        regs = cute.make_rmem_tensor(values.shape, cute.Float32)
         regs.store(values)
         own = column - (self.rank * s.part + self.thread * s.vector)  # from this thread's first element
-        for v in cute.range_constexpr(s.vectors):
+        for v in cute.range_constexpr(values.shape[1]):
             for e in cute.range_constexpr(s.vector):
-                if own == v * s.threads * s.vector + e:
+                if own == (first + v) * s.threads * s.vector + e:
                     regs[e, v] -= 1
         return regs.load()
 
@@ -371,7 +371,7 @@ class Stream:
         return team.read(self.buffers + self.stage * self.spread.part, row, absent)
 
     def element(self, column):
-        """Load the element in `column` of the row that has come to shared memory, where no cluster shares rows."""
+        """Load the element in `column` of this block's part of the row that has come to shared memory."""
         line = cute.make_tensor(self.buffers + self.stage * self.spread.part, cute.make_layout(self.spread.length))
         return cute.Float32(line[column])
 

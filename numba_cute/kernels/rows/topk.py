@@ -108,50 +108,76 @@ def any_from(values: Any, bound: Any) -> Any:
     return hit
 
 
-def list_of(team, values, v, there, choice, found, bound):
-    """Put what is not below the Float32 `bound` in a thread's vector `v` on the list; gives how many are not."""
-    mine = cute.Int32(0)
-    if any_from(values, bound):
-        if team.thread + v * team.spread.threads < there:
-            for e in cute.range_constexpr(team.spread.vector):
-                if not values[e, 0] < bound:
-                    noted(found, choice.room, whole_key(key_of(values[e, 0]), column_of(team, v) + e))
-                    mine += 1
-    return mine
+def list_held(team, held, row, choice, found, bound):
+    """Put what is not below the Float32 `bound` on the list, of a row in registers. All threads of the team."""
+    there = team.there(row)
+    for v in cute.range_constexpr(team.spread.vectors):
+        values = one_of(held, v)
+        if any_from(values, bound):
+            if team.thread + v * team.spread.threads < there:
+                for e in cute.range_constexpr(team.spread.vector):
+                    if not values[e, 0] < bound:
+                        noted(found, choice.room, whole_key(key_of(values[e, 0]), column_of(team, v) + e))
 
 
-def count_of(team, values, v, there, choice, found, bound):
-    """Count those of vector `v` whose joined key is not below `bound`."""
-    mine = cute.Int32(0)
-    if team.thread + v * team.spread.threads < there:
-        for e in cute.range_constexpr(team.spread.vector):
-            if whole_key(key_of(values[e, 0]), column_of(team, v) + e) >= bound:
-                mine += 1
-    return mine
+def list_kept(team, xs, row, choice, found, bound):
+    """The same of a row in shared memory: few threads have such elements, and these few, so they look for them."""
+    s, there = team.spread, team.there(row)
+    vectors = cute.Int32(0)
+    for v in cute.range_constexpr(s.vectors):
+        if any_from(team.read_some(xs.kept, row, ABSENT, v, 1), bound):
+            if team.thread + v * s.threads < there:
+                vectors = cute.Int32(vectors | (1 << v))
+    while vectors != 0:
+        which = arch.bfind(vectors)
+        vectors = cute.Int32(vectors ^ (1 << which))
+        values, elements = team.read_some(xs.kept, row, ABSENT, which, 1), cute.Int32(0)
+        for e in cute.range_constexpr(s.vector):
+            if not values[e, 0] < bound:
+                elements = cute.Int32(elements | (1 << e))
+        while elements != 0:
+            last = arch.bfind(elements)
+            elements = cute.Int32(elements ^ (1 << last))
+            own = (team.thread + which * s.threads) * s.vector + last
+            noted(found, choice.room, whole_key(key_of(xs.element(own)), team.rank * s.part + own))
 
 
-def list_exactly_of(team, values, v, there, choice, found, bound):
-    """Put these on the list; gives how many they are."""
+def count_of(team, values, v, there, choice, found, bound, lists):
+    """Count those of vector `v` whose joined key is not below `bound`; put them on the list too, if `lists`."""
     mine = cute.Int32(0)
     if team.thread + v * team.spread.threads < there:
         for e in cute.range_constexpr(team.spread.vector):
             key = whole_key(key_of(values[e, 0]), column_of(team, v) + e)
             if key >= bound:
-                noted(found, choice.room, key)
                 mine += 1
+                if lists:
+                    noted(found, choice.room, key)
     return mine
 
 
-def counted(team, xs, held, row, choice, found, of, bound):
-    """Add up what `of` gives for all vectors of the row. All threads of the team."""
+def counted(team, xs, held, row, choice, found, bound, lists):
+    """Count those of the row. All threads of the team."""
     mine, there = cute.Int32(0), team.there(row)
     if xs.kept is None:
         for v in cute.range_constexpr(team.spread.vectors):
-            mine += of(team, one_of(held, v), v, there, choice, found, bound)
+            mine += count_of(team, one_of(held, v), v, there, choice, found, bound, lists)
     else:
         for v in range(team.spread.vectors):
-            mine += of(team, team.read_some(xs.kept, row, ABSENT, v, 1), v, there, choice, found, bound)
-    return team.reduce((cute.Float32(mine),), added)[0]
+            values = team.read_some(xs.kept, row, ABSENT, v, 1)
+            mine += count_of(team, values, v, there, choice, found, bound, lists)
+    return cute.Int32(team.reduce((cute.Float32(mine),), added)[0])
+
+
+def length_of(team, found):
+    """Tell how long the lists of the team and its peers are. All threads of the team."""
+    team.meeting.sync()
+    count = cute.Int32(found.count[0])
+    if cute.const_expr(team.spread.cluster > 1):
+        once = cute.Float32(0)
+        if team.thread < 32:
+            once = cute.Float32(count)
+        count = cute.Int32(team.meeting.reduce((once,), added, team.thread)[0])
+    return count
 
 
 def anyone(team, condition):
@@ -177,26 +203,28 @@ def listed(team, xs, held, row, choice, found):
     clear(team, found, choice.room)
     bound = first_bound(team, xs, held, row, choice, found)
     team.meeting.sync()
-    count = counted(team, xs, held, row, choice, found, list_of, bound)
+    if xs.kept is None:
+        list_held(team, held, row, choice, found, bound)
+    else:
+        list_kept(team, xs, row, choice, found, bound)
+    count = length_of(team, found)
     if cute.const_expr(team.spread.length > choice.room):
         if anyone(team, count > choice.room):
             low, high = whole_key(key_of(bound), LAST_COLUMN), cute.Int64(HIGHEST)
             while anyone(team, count > choice.room):
                 middle = above_middle(low, high)
-                now = counted(team, xs, held, row, choice, found, count_of, middle)
+                now = counted(team, xs, held, row, choice, found, middle, False)
                 if count > choice.room:
                     if now >= choice.k:
                         low, count = middle, now
                     else:
                         high = middle - 1
-            if cute.const_expr(team.spread.warps == 1):
-                team.meeting.sync()
+            team.meeting.sync()
             clear(team, found, choice.room)
             team.meeting.sync()
-            count = counted(team, xs, held, row, choice, found, list_exactly_of, low)
-    if cute.const_expr(team.spread.warps * team.spread.cluster == 1):  # shuffles order no memory
-        team.meeting.sync()
-    return cute.Int32(count)
+            count = counted(team, xs, held, row, choice, found, low, True)
+            team.meeting.sync()
+    return count
 
 
 def gather(team, found):
@@ -315,7 +343,7 @@ def topk_work(x: Any, values: Any, indices: Any, k: int, softmax: bool) -> entry
 @functools.cache
 def forward_habit(k: int) -> Habit:
     """Say how the kernel takes rows for so many of each."""
-    return Habit(again=True, direct=1024, resident=2, beside=(room_of(k) + 3 * k) * 8)
+    return Habit(again=True, direct=1024, resident=2, block=256, beside=(room_of(k) + 3 * k) * 8)
 
 
 def topk_backward_work(
