@@ -22,7 +22,6 @@ MORE_BOXED = [
     ((37, 41), (1, 0), "u1"),
     ((40, 33), (1, 0), "f8"),
     ((3, 4, 5, 2, 6), (4, 1, 3, 0, 2), "f4"),
-    ((130, 70), (1, 0), "u1"),  # several boxes
     ((16, 2, 24, 5), (3, 2, 0, 1), "u2"),  # vectors of y across modes
 ]
 TURNED = [
@@ -55,6 +54,15 @@ def test_boxes_move_each_element_to_its_place(shape, order, dtype):
 def test_boxes_of_any_extents(shape, order, dtype):
     work, x, y = simulated(shape, order, dtype)
     assert work.compile(x, y).resources.local == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "order", "dtype"), [((21, 35), (1, 0), "u1"), ((3, 7, 5, 9), (1, 3, 0, 2), "u2")])
+def test_several_boxes_follow_each_other_in_swaths(shape, order, dtype, monkeypatch):
+    monkeypatch.setattr(box, "BYTES", 64)
+    monkeypatch.setattr(box, "SWATH", 2)
+    work, _, _ = simulated(shape, order, dtype)
+    assert work.grid > 8
 
 
 def test_tiles_are_turned_in_registers_and_shared_memory(monkeypatch):
