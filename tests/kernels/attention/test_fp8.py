@@ -33,13 +33,14 @@ def exact(q, k, v, scales, used=None, **options):
 
 
 def check(o, lse, want_o, want_lse):
-    """Fail unless O is as near as rounding P to e4m3 leaves it, and the logs to 1e-3: the hardware rounds sums."""
+    """Fail unless O is as near as rounding P to e4m3 leaves it, and the logs to 5e-3: wgmma cuts off what is 13 bits
+    below the greatest of 32 products and their sum, which makes errors of up to 3e-3 in the logs of these problems."""
     got = np.asarray(o).astype(np.float64)
     assert np.linalg.norm(got - want_o) <= 0.5 * ROUNDING * np.linalg.norm(want_o)
     assert (np.abs(got - want_o) <= 2 * ROUNDING * (np.abs(want_o) + np.abs(want_o).max())).all()
     seen = np.isfinite(want_lse)
     assert (np.asarray(lse)[~seen] == want_lse[~seen]).all()
-    assert (np.abs(np.asarray(lse)[seen] - want_lse[seen]) <= 1e-3).all()
+    assert (np.abs(np.asarray(lse)[seen] - want_lse[seen]) <= 5e-3).all()
 
 
 def scales_of(batch, kv_heads):
