@@ -14,7 +14,7 @@ from ..gemm.launches import OPERANDS, launch_on, operands_of, sms_here
 from ..gemm.plan import Plan
 from .operands import Walk
 from .plan import plan
-from .tensors import check, flat, given_or, last, operands, remembered, result_of, rows_of, steps_of, walk_of
+from .tensors import check, flat, given_or, operands, pixels_of, remembered, result_of, rows_of, steps_of, walk_of
 
 MODES = {"conv1d": 1, "conv2d": 2, "conv3d": 3}
 _known: dict[Any, tuple[Any, Any, Walk]] = {}
@@ -53,9 +53,9 @@ def _prepared(
     multiplied, c_dtype = operands_of(x), entry.element_type(result)
 
     def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
-        return (*operands(last(x), last(weight), walk, multiplied), rows_of(out))
+        return (*operands(x, weight, walk, multiplied), pixels_of(out))
 
-    a, _, c = place(x, weight, result)
+    a, _, c = place(*[t.detach() for t in (x, weight, result)])
     read = min(x.nbytes, math.prod(a.shape) * x.element_size()) + weight.nbytes
     cut = cut or plan(c, a.shape[1], multiplied, sms_here(), steps, c_dtype.width, read)
     launch = launch_on((x, weight, result), place, multiplied, cut, steps)

@@ -16,7 +16,7 @@ from ..gemm.launches import launch_on, sms_here
 from .forward import convolved
 from .operands import Columns, Walk, whole
 from .plan import groups
-from .tensors import check, last, remembered
+from .tensors import channels_last, check, last, pixels_of, placed, remembered
 from .transposed import gradient_of_images, transposed
 
 OPERANDS = ("bfloat16", "float16")
@@ -38,7 +38,9 @@ def gradient_of_filters(what: str, x: Any, dy: Any, weight: Any, walk: Walk) -> 
             check(what, name, t)
 
         def place(dy: Any, x: Any, sums: Any) -> tuple[Any, Any, Any]:
-            return last(dy).reshape(count, -1, outs).mT, Columns(last(x), walk, each, count), sums
+            rows = pixels_of(dy).shape[0] // count
+            a = placed(dy, (count, outs, rows), (rows * outs, 1, outs))
+            return a, Columns(channels_last(x), walk, each, count), sums
 
         return launch_on((dy, x, sums), place, entry.element_type(x), cut)
 

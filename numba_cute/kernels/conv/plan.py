@@ -21,12 +21,12 @@ from ..gemm.operands import Source
 from ..gemm.plan import TILES_N, Plan, k_tiles_of, kernel_extents, pieces_of
 
 # Measured on an H200, microseconds: what an SM takes for a K tile, by its columns and the CTAs that share it; the same
-# where filters stay; the beginning of a launch, the end of 256 columns (of turned tiles so many times), of a sum over a
-# cluster, of one by global memory, and of each of its columns. Bytes a microsecond that all get of memory.
+# where filters stay; the beginning of a launch, the end of 256 columns (of turned tiles so many times), a sum over each
+# further CTA of a cluster, one by global memory, and each of its columns. Bytes a microsecond that all get of memory.
 K_TILE = {(256, 1): 0.735, (256, 2): 0.73, (192, 1): 0.61, (192, 2): 0.525, (128, 1): 0.38, (128, 2): 0.375}
 K_TILE |= {(64, 1): 0.29, (64, 2): 0.34}
 KEPT = {256: 0.7, 192: 0.53, 128: 0.35, 64: 0.21}
-LAUNCH, EPILOGUE, TURNED, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 1.8, 1.3, 1.5, 2.5, 0.029
+LAUNCH, EPILOGUE, TURNED, CLUSTER_SUM, SPLIT_SUM, SPLIT_COLUMN = 3.0, 1.8, 1.3, 3.0, 2.5, 0.029
 MEMORY = 3.8e6
 
 
@@ -59,7 +59,7 @@ def modelled(cut: Plan, c: Any, k: int, dtype: Any, sms: int, read: int) -> floa
     rounds = math.ceil(tiles * cut.parts * cut.splits / room)
     k_tiles = math.ceil(k_tiles_of(k, dtype) / (cut.parts * cut.splits))
     of_k = KEPT[cut.tile_n] if cut.kept else K_TILE[cut.tile_n, cut.sharers]
-    sums = CLUSTER_SUM * (cut.parts > 1) + 0.5 * (each > 2)
+    sums = CLUSTER_SUM * (cut.parts - 1) + 0.5 * (each > 2)
     sums += (SPLIT_SUM + SPLIT_COLUMN * cut.tile_n / cut.parts) * (cut.splits > 1)
     end = EPILOGUE * (TURNED if cut.turned else 1.0) * cut.tile_n / 256 / cut.parts + sums
     return float(LAUNCH + max(rounds * (k_tiles * of_k + end), (read + m * n * 2) / MEMORY))

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numba_cute as cute
 from numba_cute import CuteError
 
 from .. import entry
 from ..gemm.dense import ROW
 from ..gemm.epilogue import Epilogue, bias as bias_of
 from ..gemm.launches import RESULT_TYPES
+from ..gemm.operands import view
 from .operands import Filter, Image, Walk, alone
 
 LAYOUT = {3: "", 4: "torch.channels_last", 5: "torch.channels_last_3d"}  # of so many modes, torch's name
@@ -136,11 +139,40 @@ def last(t: Any) -> Any:
     return t.movedim(1, -1)
 
 
+def placed(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """Make a tensor where an array lies, without another array in between, so that launches may be remembered. shape,
+    strides: of the tensor."""
+    return cute.make_tensor(view(array, 16).iterator, cute.make_layout(shape, stride=strides))
+
+
+def channels_last(array: Any) -> Any:
+    """Make a tensor (N, …, C) of an array (N, C, …)."""
+    t = view(array, 16)
+    order = [0, *range(2, len(t.shape)), 1]
+    return placed(array, tuple(t.shape[i] for i in order), tuple(t.stride[i] for i in order))
+
+
+def pixels_of(array: Any) -> Any:
+    """Make a matrix (pixels, C) of an array (N, C, …) whose channels are last, and which is dense."""
+    images, channels, *extents = view(array, 16).shape
+    return placed(array, (images * math.prod(extents), channels), (channels, 1))
+
+
+def taps_of(array: Any) -> Any:
+    """Make a tensor (outputs, taps, C) of dense filters (outputs, C, …)."""
+    outs, channels, *taps = view(array, 16).shape
+    many = math.prod(taps)
+    return placed(array, (outs, many, channels), (many * channels, channels, 1))
+
+
 def operands(images: Any, filters: Any, walk: Walk, dtype: Any) -> tuple[Any, Any]:
-    """Give the GEMM's operands: of images (N, D, H, W, C) and filters (outputs, taps along D, H, W, C). walk: of the
-    filter. dtype: what the elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
-    tile_k, channels = 8 * ROW // dtype.width, images.shape[-1]
+    """Give the GEMM's operands: of images (N, C, …) and filters (outputs, C, …). walk: of the filter. dtype: what the
+    elements are taken for. A filter that takes each pixel once multiplies plain matrices."""
+    tile_k = 8 * ROW // dtype.width
     plain = replace(walk, dilation=(1,) * len(walk.taps)) == alone(len(walk.taps))
-    if plain and images.is_contiguous():
-        return images.reshape(-1, channels), filters.reshape(-1, channels)
-    return Image(images, walk, tile_k), Filter(filters.reshape(len(filters), -1, channels), tile_k)
+    there = channels_last(images)
+    inside = [math.prod(there.shape[i + 1 :]) for i in range(len(there.shape))]
+    if plain and all(n == 1 or s == want for n, s, want in zip(there.shape, there.stride, inside)):
+        w = taps_of(filters)
+        return pixels_of(images), placed(filters, w.shape[::2], (w.shape[2], 1))
+    return Image(there, walk, tile_k), Filter(taps_of(filters), tile_k)

@@ -16,7 +16,19 @@ from ..gemm.launches import launch_on, sms_here
 from ..gemm.plan import Plan
 from .operands import Image, Lattice, Part, Turned, Walk, parts_of
 from .plan import plan
-from .tensors import check, flat, given_or, last, numbers, remembered, result_of, rows_of, steps_of, walk_of
+from .tensors import (
+    channels_last,
+    check,
+    flat,
+    given_or,
+    numbers,
+    pixels_of,
+    remembered,
+    result_of,
+    rows_of,
+    steps_of,
+    walk_of,
+)
 
 OPERANDS = ("bfloat16", "float16")  # of which wgmma takes filters that are contiguous along their channels
 MODES = {"conv_transpose1d": 1, "conv_transpose2d": 2, "conv_transpose3d": 3}
@@ -101,9 +113,9 @@ def _prepared_part(
 
     def place(x: Any, weight: Any, out: Any) -> tuple[Any, Any, Any]:
         assert part.walk is not None
-        a = Image(last(x), part.walk, tile_k)
-        b = Turned(last(weight), part.walk.taps, part.last, part.step, tile_k)
-        return a, b, rows_of(out) if there is None else Lattice(last(out))
+        a = Image(channels_last(x), part.walk, tile_k)
+        b = Turned(channels_last(weight), part.walk.taps, part.last, part.step, tile_k)
+        return a, b, pixels_of(out) if there is None else Lattice(channels_last(out))
 
     tensors = (x, weight, result if there is None else result[there])
     a, _, c = place(*[t.detach() for t in tensors])

@@ -239,6 +239,16 @@ def test_images_may_be_parts_of_others(torch):
 
 
 @pytest.mark.gpu
+def test_tensors_of_a_kind_lie_anywhere(torch):
+    """The first call makes the launch, and the others have its tensor maps at their own addresses."""
+    kept = []
+    for _ in range(4):
+        x, w = given(torch, (3, 64, 29, 31), 72, (3, 3))
+        kept += [x, w, cute.kernels.conv2d(x, w, padding=1)]
+        assert_right(torch, kept[-1], x, w, padding=1)
+
+
+@pytest.mark.gpu
 def test_order_and_alignment_are_explained(torch):
     x, w = given(torch, (3, 64, 9, 9), 72, (3, 3))
     for bad, says in [
