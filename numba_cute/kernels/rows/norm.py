@@ -189,6 +189,9 @@ def columns(parts, out):
 
 FORWARD = Habit(again=True, hold=True)
 BACKWARD = Habit(elements=32, whole=True)
+CENTRED_BACKWARD = Habit(elements=16, whole=True)  # of both sums a thread has registers for so many
+CENTRED_MOST = 128 * 1024
+"""Elements of rows that are spread so: a cluster does not hold longer ones."""
 
 
 def forward_work(
@@ -204,7 +207,8 @@ def backward_works(
 ) -> tuple[entry.Work, int, entry.Work]:  # fmt: skip
     """Give the work of `backward` of such arrays, how many rows its dweight and dbias have, and the work of `columns`,
     which adds them up."""
-    chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=BACKWARD)
+    habit = CENTRED_BACKWARD if centred and x.shape[1] <= CENTRED_MOST else BACKWARD
+    chosen = spread_rows("norm backward", [x, dy, dsummed], [weight, dx], habit=habit)
     work = chosen.work(backward, (cute.Constexpr(centred), chosen.spread))
     return work, chosen.groups, entry.Work(columns, -(-x.shape[1] // 32), 256)
 

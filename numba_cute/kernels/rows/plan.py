@@ -158,7 +158,7 @@ def spread_rows(what: str, streamed: Sequence[Any], others: Sequence[Any] = (), 
         raise CuteError(f"{what}: rows of {length} elements are longer than a cluster holds, {longest}: split them")
     count = length // vector
     vectors = -(-count // (threads * cluster))
-    teams = max(1, (habit.block if again else BLOCK) // threads)
+    teams = max(1, (habit.block if again else BLOCK) // threads) if cluster == 1 else 1
     each = vectors * vector * threads * teams * size  # bytes of a block's rows
     lines = sum(a.itemsize for a in others if a is not None and len(a.shape) == 1) * each // (size * teams)
     whole = habit.whole or again and habit.hold and lines > 0 and 2 * each + lines <= SHARED
