@@ -86,22 +86,15 @@ def elements(t: Any, start: Any, box: Box) -> tuple[Any, Any, Any]:
 
 
 @traced
-def begun(block: Any, grid: Any, swath: Any) -> tuple[Any, Any, Any, Any]:
-    """Find where a block's box begins, in x and in y, how much of each mode is in it, and whether it is none: the last
-    swath may reach beyond x. swath: divisors by the boxes that follow each other along x's runs, and by those that are
-    before these in the grid."""
-    left, beside = swath[0].divmod(cute.Int32(block))
-    along, before = swath[1].divmod(left)
-    block = (along * swath[0].divisor + beside) * swath[1].divisor + before
-    left, in_x, in_y, there = block, cute.Int64(0), cute.Int64(0), []
-    none = cute.Boolean(False)
+def begun(block: Any, grid: Any) -> tuple[Any, Any, Any]:
+    """Find where box `block` begins, in x and in y, and how much of each mode is in it."""
+    left, in_x, in_y, there = cute.Int32(block), cute.Int64(0), cute.Int64(0), []
     for boxes, extent, whole, x_stride, y_stride in grid:
         left, at = boxes.divmod(left)
         at = at * extent
         in_x, in_y = in_x + cute.Int64(at) * x_stride, in_y + cute.Int64(at) * y_stride
         there.append(cute.min(extent, whole - at))
-        none = none | (at >= whole)
-    return in_x, in_y, tuple(there), none
+    return in_x, in_y, tuple(there)
 
 
 @traced
@@ -187,19 +180,16 @@ def readable(box: Box, at: Any, whole: Any, some: Any, within: Any) -> Any:
 
 
 @cuda.jit(launch_bounds=THREADS)
-def move(x_memory, y_memory, grid, swath, x_side, y_side, lengths, places, counts, box):
+def move(x_memory, y_memory, grid, x_side, y_side, lengths, places, counts, box):
     """y = x, a box to a block.
 
-    grid: of each mode a divisor by its boxes, a box's extent, its extent, its strides in x and in y. swath: as of
-    `begun`. x_side, y_side: as of `touched`. lengths: elements of a run in x and in y for one of the mode that says how
-    long it is. places: as of `inner`. counts: elements of x's memory; vectors that runs touch in x, and in y; elements
-    of the ends of y's runs.
+    grid: of each mode a divisor by its boxes, a box's extent, its extent, its strides in x and in y. x_side, y_side: as
+    of `touched`. lengths: elements of a run in x and in y for one of the mode that says how long it is. places: as of
+    `inner`. counts: elements of x's memory; vectors that runs touch in x, and in y; elements of the ends of y's runs.
     """
     tidx, _, _ = arch.thread_idx()
     n, vector = box.flight, box.vector
-    x_start, y_start, there, none = begun(arch.block_idx()[0], grid, swath)
-    if none:
-        return
+    x_start, y_start, there = begun(arch.block_idx()[0], grid)
     x, x_beside, x_before = elements(x_memory, x_start, box)
     y, y_beside, _ = elements(y_memory, y_start, box)
     within = bounds(x_start, x_before, counts[0], box)
@@ -251,17 +241,18 @@ BYTES = 16384
 """Of a box, and twice as many where vectors reach beyond runs."""
 FLIGHT, FLIGHT_RAGGED = 4, 10
 """Vectors of a thread that are on their way at once, at most; and there."""
-SWATH = 8
-"""Boxes that follow each other along x there, before those along y do."""
+LONGER = 4
+"""How many times as long as x's runs those of y are to be, where vectors reach beyond these."""
 
 
-def _extents(of: Moved, most: int) -> list[int]:
-    """Choose the extents of a box: the shorter of the two runs grows until there are `most` elements."""
+def _extents(of: Moved, most: int, longer: int) -> list[int]:
+    """Choose the extents of a box: the shorter of the two runs grows until there are `most` elements, or that of y, if
+    it is not so many times as long."""
     extents = [1] * len(of.shape)
     while True:
         sides = []
-        for order in (of.in_x(), range(len(of.shape))):
-            length, grows = 1, -1
+        for order, length in ((of.in_x(), longer), (range(len(of.shape)), 1)):
+            grows = -1
             for m in order:
                 length *= extents[m]
                 if extents[m] < of.shape[m]:
@@ -319,9 +310,9 @@ def _placed(x: Side, extents: list[int], pitch: int) -> dict[int, int]:
     return place
 
 
-def _runs(of: Moved, most: int) -> tuple[list[int], Side, Side]:
+def _runs(of: Moved, most: int, longer: int = 1) -> tuple[list[int], Side, Side]:
     """Choose a box of so many bytes at most, and find its runs in x and in y."""
-    extents = _extents(of, most // of.width)
+    extents = _extents(of, most // of.width, longer)
     x = Side(of, extents, of.in_x(), of.x, of.x_aligned)
     return extents, x, Side(of, extents, range(len(of.shape)), of.y, of.y_aligned)
 
@@ -334,10 +325,10 @@ def work(of: Moved) -> entry.Work:
     """Plan `move`, which does everything."""
     dense, most = of.reach == math.prod(of.shape), BYTES
     extents, x, y = _runs(of, most)
-    ragged = not (x.whole and y.whole)
+    ragged, longer = not (x.whole and y.whole), 1 if y.whole else LONGER
     if ragged:  # longer runs have fewer ends
         most = 2 * BYTES
-        extents, x, y = _runs(of, most)
+        extents, x, y = _runs(of, most, longer)
     while True:
         slack = of.vector - 1 if dense and not x.whole else 0  # elements beside a run that come with its vectors
         pitch = x.length + 2 * slack | bool(x.outer)
@@ -345,7 +336,7 @@ def work(of: Moved) -> entry.Work:
         if room <= 4 * BYTES:
             break
         most //= 2
-        extents, x, y = _runs(of, most)
+        extents, x, y = _runs(of, most, longer)
     grid = _in_order(of)  # blocks follow each other as their boxes do in y
     box = Box(
         width=of.width,
@@ -365,16 +356,12 @@ def work(of: Moved) -> entry.Work:
     )
     place, i32, i64 = _placed(x, extents, pitch), cute.Int32, cute.Int64
     boxes = {m: -(-of.shape[m] // extents[m]) for m in grid}
-    # Where runs begin anywhere, those that meet in x are read soon after each other too.
-    swath = min(SWATH if ragged else 1, boxes[x.last])
-    boxes[x.last] = -(-boxes[x.last] // swath) * swath
     return entry.Work(
         move,
         grid=math.prod(boxes.values()),
         block=THREADS,
         static=(
             tuple((divisor(boxes[m]), i32(extents[m]), i32(of.shape[m]), i64(of.x[m]), i64(of.y[m])) for m in grid),
-            (divisor(swath), divisor(math.prod(boxes[m] for m in grid[: grid.index(x.last)]))),
             x.takes(extents, place, box.far),
             y.takes(extents, place, box.far),
             (i32(x.length // extents[x.last]), i32(y.length // extents[y.last])),
