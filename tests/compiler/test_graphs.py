@@ -106,6 +106,7 @@ def test_a_graph_waits_for_what_is_before_it():
 def test_on_a_gpu_graphs_do_what_launches_do():
     torch = pytest.importorskip("torch")
     out = torch.zeros(32, device="cuda")
+    gc.collect()  # of tests before
     kept = torch.cuda.memory_allocated()
     call = cute.launch(increments, grid=1, block=32, graph=True).prepare(out, 2.0)
     plan = call.__self__[1]

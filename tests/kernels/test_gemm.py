@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import numba_cute as cute
-from numba_cute.kernels.gemm import dense
+from numba_cute.kernels.gemm import dense, plan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
@@ -33,8 +33,7 @@ def kernel_arguments(a, b, c, dtype, most_clusters=1, cut=hopper_gemm.USUAL, ino
 
     def all_of(place):
         if not made:
-            scratch = lambda *_: [place(x) for x in inouts]  # noqa: E731
-            arrays = [place(x) for x in (a, b, c)]
+            scratch, arrays = [place(x) for x in inouts], [place(x) for x in (a, b, c)]
             made["args"] = hopper_gemm.arguments(*arrays, dtype, most_clusters, cut, None, scratch)[0]
         return made["args"]
 
@@ -82,15 +81,9 @@ def test_gemm_is_right_on_ragged_shapes(run, shape, dtype):
 )
 def test_problems_can_be_cut_in_other_ways(run, cut, majors, shape):
     a, b, c = gemm_host.problem(*shape, cute.BFloat16, majors=majors)
-    memory = {}
-
-    def scratch(sums, counts):
-        if not memory:
-            memory["it"] = np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)
-        return memory["it"]
-
-    grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 3, cut, None, scratch)[1]
-    inouts = [*memory.get("it", ())]
+    sums, counts = plan.scratch_of(c, cut, 3)
+    inouts = [np.full(sums, np.nan, np.float32), np.zeros(counts, np.int32)] if cut.splits > 1 else []
+    grid = hopper_gemm.arguments(a, b, c, cute.BFloat16, 3, cut, None, inouts)[1]
     args = kernel_arguments(a, b, c, cute.BFloat16, 3, cut, inouts=inouts)
     run(
         hopper_gemm.kernel_of(cut), grid, hopper_gemm.THREADS, args, outputs=[c], inouts=inouts,

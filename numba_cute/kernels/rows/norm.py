@@ -293,6 +293,8 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
 def _gradients(ctx: Any, dy: Any, dsummed: Any, dmean: Any, drstd: Any) -> Any:
     s, weight, mean, rstd = ctx.saved_tensors
     kind, residual_kind, bias_kind = ctx.types
+    if residual_kind is None:  # then there was no sum: what is said of its gradient has no elements
+        dsummed = None
     needs = ctx.needs_input_grad
     if dy is None:
         dx, dweight, dbias = dsummed, None, None
