@@ -48,21 +48,41 @@ def measured(d, batch, rows, causal, options):
     dtype = getattr(torch, options.dtype)
     q = torch.randn(batch, rows, options.heads, d, device="cuda", dtype=dtype)
     k, v = (torch.randn(batch, rows, options.kv_heads or options.heads, d, device="cuda", dtype=dtype) for _ in "kv")
+    found = raced(contenders(q, k, v, causal), "cudnn", options)
+    name = f"{options.dtype} {name_of(d, batch, rows, causal, options)}"
+    return reported(name, found, "ours", "cuDNN", flops(d, batch, rows, causal, options))
+
+
+def raced(launches, baseline, options):
+    """A comparison in turns of the length, and for the rounds, that were asked for."""
     pace = Pace(turn=options.turn, least=6 * options.turn, most=20 * options.turn)
-    found = compare(contenders(q, k, v, causal), baseline="cudnn", rounds=options.rounds, pace=pace)
-    work = 4 * batch * options.heads * rows**2 * d / (2 if causal else 1)
-    name = f"{options.dtype} d{d}, {batch} x {options.heads} x {rows}, {'causal' if causal else 'all'}"
-    ratio, interval = found.speed("ours")
-    print(f"{name}: {ratio:.3f} of cuDNN ({interval.low:.3f} to {interval.high:.3f})", flush=True)
+    return compare(launches, baseline=baseline, rounds=options.rounds, pace=pace)
+
+
+def flops(d, batch, rows, causal, options):
+    """What an attention computes: two products, of which a causal one needs half."""
+    return 4 * batch * options.heads * rows**2 * d / (2 if causal else 1)
+
+
+def name_of(d, batch, rows, causal, options):
+    return f"d{d}, {batch} x {options.heads} x {rows}, {'causal' if causal else 'all'}"
+
+
+def reported(name, found, ours, of, work):
+    """Print a comparison's ratio and rates, and give its figures, TFLOP/s, and details, by name."""
+    ratio, interval = found.speed(ours)
     rates = {who: [work / us * 1e-6 for us in t.samples] for who, t in found.timings.items()}
+    said = ", ".join(f"{who} {statistics.median(x):.0f}" for who, x in rates.items())
+    print(f"{name}: {ratio:.3f} of {of} ({interval.low:.3f} to {interval.high:.3f}); TFLOP/s: {said}", flush=True)
     figures = {
-        f"{name}: {who}": Figure(statistics.median(x), "TFLOP/s", True, (min(x), max(x)), who != "ours")
+        f"{name}: {who}": Figure(statistics.median(x), "TFLOP/s", True, (min(x), max(x)), who != ours)
         for who, x in rates.items()
     }
     return figures, {name: {**found.as_dict(), "ratio": ratio, "ratio_interval": [interval.low, interval.high]}}
 
 
-def run(options):
+def every(measured, options):
+    """The result of `measured` for all head dimensions and sizes, without a mask and with a causal one."""
     figures, details = {}, {}
     for d in options.dims:
         for batch, rows in options.sizes:
@@ -71,6 +91,10 @@ def run(options):
                 figures |= more
                 details |= detail
     return Result(figures, {"comparisons": details})
+
+
+def run(options):
+    return every(measured, options)
 
 
 def arguments(parser):

@@ -21,7 +21,8 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 
 class Source:
     """A matrix with a way of its own to shared memory, or from there, as `dense.py` takes it. A subclass has `shape`,
-    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous."""
+    its extents, (rows, K) of an operand, where K counts whole tiles, and the `mode`, 0 or 1, that is contiguous; of
+    `loads` and `stores` it has the one for what it can be, an operand or a result."""
 
     shape: tuple[int, int]
     mode = 1

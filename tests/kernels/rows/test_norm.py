@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """RMSNorm and LayerNorm against float64: every spread in the simulator with all checks; entries on a GPU."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,29 @@ GPU = [
     *[(n, t, c, r) for n, c, r in ((96, True, True), (4098, False, True), (32768, True, False), (262144, False, False))
       for t in ("float16", "float32")],
 ]  # fmt: skip
+
+
+class Given:
+    """What a gradient's function does to a tensor, of which nothing is known."""
+
+    def contiguous(self):
+        return self
+
+    def to(self, dtype):
+        return self
+
+
+@pytest.mark.parametrize("residual_type", [None, "float32"])
+def test_a_sum_has_a_gradient_where_there_was_a_residual_alone(monkeypatch, residual_type):
+    taken = []
+    monkeypatch.setattr(norm, "BACKWARD_ENTRY", lambda *given: taken.append(given) or (Given(),) * 3)
+    ctx = SimpleNamespace(
+        saved_tensors=(Given(), None, Given(), Given()), types=("bfloat16", residual_type, None),
+        needs_input_grad=(True,) + 7 * (False,), centred=False,
+    )  # fmt: skip
+    dsummed = Given()  # autograd under torch.compile gives one, without elements, of a result that nobody asked for
+    norm._gradients(ctx, Given(), dsummed, None, None)
+    assert taken[0][5] is (dsummed if residual_type else None)
 
 
 @pytest.mark.gpu
