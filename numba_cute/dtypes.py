@@ -16,8 +16,8 @@ import ml_dtypes
 import numpy as np
 
 from . import seam
-from .seam import judged, shown
-from .seam.names import Speaking, UnknownName
+from .seam.ground.names import Speaking, UnknownName
+from .seam.guards import element_values
 
 __all__ = [
     "BFloat16", "Boolean", "DType", "Float", "Float16", "Float32", "Float4E2M1FN", "Float64", "Float6E2M3FN",
@@ -48,7 +48,7 @@ class DType(_Base):
     __cute_element__ = True
 
     def __post_init__(self) -> None:
-        judged.element_fields(self)
+        element_values.element_fields(self)
 
     @property
     def is_float(self) -> bool:
@@ -106,10 +106,10 @@ class DType(_Base):
 
     def __or__(self, other: Any) -> Any:
         """A union in an annotation: `cute.Float32 | None`."""
-        return Union[self, judged.in_union(other)]  # noqa: UP007 - this is what X | Y calls
+        return Union[self, element_values.in_union(other)]  # noqa: UP007 - this is what X | Y calls
 
     def __ror__(self, other: Any) -> Any:
-        return Union[judged.in_union(other), self]  # noqa: UP007
+        return Union[element_values.in_union(other), self]  # noqa: UP007
 
     def __reduce__(self) -> str:
         return self.name  # a copy, and what was pickled, is the type itself
@@ -140,7 +140,7 @@ class Scalar(seam.Leaf):
         """Return the same number with the promise that `divisor` divides it: checked, for the number is known here."""
         if not self.dtype.is_integer:
             raise seam.CuteError(f"assume: src {self!r} is not an integer")
-        judged.promised(divisor)
+        element_values.promised(divisor)
         Scalar(self.dtype, self.value, divisor).checked()
         return Scalar(self.dtype, self.value, math.lcm(self.divisor, divisor))
 
@@ -157,7 +157,7 @@ class Scalar(seam.Leaf):
         return self.checked(simulated)
 
     def __index__(self) -> int:
-        return judged.whole(self.value)
+        return element_values.whole(self.value)
 
     __int__ = __index__
 
@@ -256,16 +256,16 @@ class Scalar(seam.Leaf):
         return _scalar("xor", self, -1)
 
     def __lt__(self, o: Any) -> bool:
-        return bool(self.value < judged.compared(self, o))
+        return bool(self.value < element_values.compared(self, o))
 
     def __le__(self, o: Any) -> bool:
-        return bool(self.value <= judged.compared(self, o))
+        return bool(self.value <= element_values.compared(self, o))
 
     def __gt__(self, o: Any) -> bool:
-        return bool(self.value > judged.compared(self, o))
+        return bool(self.value > element_values.compared(self, o))
 
     def __ge__(self, o: Any) -> bool:
-        return bool(self.value >= judged.compared(self, o))
+        return bool(self.value >= element_values.compared(self, o))
 
 
 _OPERATORS = {
@@ -405,7 +405,7 @@ def from_numpy(dtype: Any) -> DType:
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError, ValueError, SyntaxError, RecursionError):  # NumPy reads texts as Python's
-        raise judged.NoElementType(f"dtype {shown.shown(dtype)}: no CuTe element type; known are {ALL}") from None
+        raise element_values.no_element_type(dtype, ALL) from None
 
 
 # ------------------------------------------------------------------ conversion, as on a GPU
@@ -419,7 +419,7 @@ def number(value: Any, dtype: DType) -> Any:
     if type(value) is int and dtype.is_integer:
         bits = value & ((1 << dtype.width) - 1)
         return bits - (1 << dtype.width) if dtype.kind == "int" and bits >> (dtype.width - 1) else bits
-    return converted(judged.one_number(value, dtype), dtype).item()
+    return converted(element_values.one_number(value, dtype), dtype).item()
 
 
 def converted(values: Any, dtype: DType) -> Any:

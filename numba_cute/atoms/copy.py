@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import layout
 from ..seam import CuteError, StaticEnum, traced
-from ..seam.words import how_static
+from ..seam.guards.messages import how_static
 from ..tensor.move import move
 from ..tensor.pointer import Pointer, check_writable
 from ..tensor.tensor import Tensor

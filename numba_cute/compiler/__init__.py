@@ -23,7 +23,7 @@ else:
     from .passes import literals  # noqa: F401  (these register)
 
     patches.apply(patches.PATCHES)
-from ..seam.engines import COMPILER
+from ..seam.hooks.engines import COMPILER
 from .host.kernels import dsl_user_op, jit, kernel
 from .host.result import Compiled, PerformanceWarning
 

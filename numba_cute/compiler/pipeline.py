@@ -14,9 +14,9 @@ from numba.cuda.core.bytecode import FunctionIdentity
 from numba.cuda.core.typed_passes import InlineOverloads, NopythonTypeInference
 from numba.cuda.core.untyped_passes import ExtractByteCode, InlineClosureLikes, ReconstructSSA
 
-from ..seam.classes import without_classes
-from ..seam.language import refuse_code
-from ..seam.withs import without_with
+from ..seam.source.class_statements import without_classes
+from ..seam.source.language import refuse_code
+from ..seam.source.with_statements import without_with
 from .bridge import contexts
 from .ground import ownership
 from .inspection import operations

@@ -28,8 +28,9 @@ from ..compiler.inspection.described import (
 )  # fmt: skip
 from ..compiler.inspection.inference import is_whole
 from ..dtypes import Boolean, DType
-from ..seam import CuteError, facade, is_static_class, is_struct_class, is_traced
-from ..seam.whose import is_library
+from ..seam import CuteError, is_static_class, is_struct_class, is_traced
+from ..seam.ground.packages import is_library
+from ..seam.guards import facade
 from . import arithmetic
 from .calls import pattern_of
 from .foreign import NumbaBinary, NumbaCall, NumbaGetAttr, NumbaGetItem, NumbaMethod, NumbaSetItem, NumbaValue

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, Leaf, divisor, is_static
-from ..seam.kinds import Domain, Tiler
-from ..seam.marks import HOW_STATIC
+from ..seam.guards.kinds import Domain, Tiler
+from ..seam.marks.decorators import HOW_STATIC
 from .basis import ScaledBasis, checked
 from .coalescing import Mode, column_major, filter, flat_layout, merged, modes_of
 from .commuting import commuted, keeps_clear

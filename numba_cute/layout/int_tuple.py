@@ -12,8 +12,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ..seam import CuteError, Leaf, current_or, divisor, is_static, is_static_class, kinds, shown, traced
-from ..seam.marks import HOW_STATIC
+from ..seam import CuteError, Leaf, current_or, divisor, is_static, is_static_class, traced
+from ..seam.ground.naming import described
+from ..seam.guards import kinds
+from ..seam.marks.decorators import HOW_STATIC
 
 __all__ = [
     "filter_tuple", "flatten_to_tuple", "get_divisibility", "has_underscore", "product", "product_each", "product_like",
@@ -260,9 +262,7 @@ def filter_tuple(f: Callable[..., Any], *terms: tuple[Any, ...]) -> tuple[Any, .
     for modes in zip(*terms):
         made = f(*modes)
         if not isinstance(made, tuple):
-            raise CuteError(
-                f"filter_tuple: f gives {shown.described(made)} for a mode: it must give a tuple, as (x,) or ()"
-            )
+            raise CuteError(f"filter_tuple: f gives {described(made)} for a mode: it must give a tuple, as (x,) or ()")
         out += made
     return out
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..seam import CuteError, divisor
-from ..seam.kinds import Domain
-from ..seam.marks import HOW_STATIC
+from ..seam.guards.kinds import Domain
+from ..seam.marks.decorators import HOW_STATIC
 from .algebra import composition
 from .basis import ScaledBasis, basis_value, coord_zero
 from .coalescing import Mode, coalesce, column_major, flat_layout, merged, modes_of

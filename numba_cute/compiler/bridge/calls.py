@@ -21,9 +21,11 @@ from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
 from ...dtypes import Scalar
-from ...seam import CuteError, facade, plain
-from ...seam.error import RunTimeCondition
-from ...seam.names import WrongArguments, other_arguments
+from ...seam import CuteError
+from ...seam.ground.error import RunTimeCondition
+from ...seam.ground.names import WrongArguments, other_arguments
+from ...seam.guards import facade
+from ...seam.marks import plain
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error

@@ -23,8 +23,8 @@ from numba.cuda.extending import register_model
 from numba.cuda.target import CUDATypingContext
 from numba.cuda.typing.templates import fold_arguments, make_concrete_template
 
-from ...seam import plain
-from ...seam.names import WrongArguments, other_arguments
+from ...seam.ground.names import WrongArguments, other_arguments
+from ...seam.marks import plain
 from ..ground.building import building_kernel, kernel
 from ..ground.errors import as_typing_error
 from ..ground.ownership import adopting, is_own_type, owns

@@ -14,7 +14,7 @@ from numba.cuda import types, typing
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
-from ...seam.plain import with_ordinary_parameters
+from ...seam.marks.plain import with_ordinary_parameters
 from ..ground.target import current_arch
 from . import contexts
 from .object_types import StructRef

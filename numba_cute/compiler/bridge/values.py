@@ -20,8 +20,9 @@ from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
-from ...seam import CuteError, plain
-from ...seam.names import no_field, unknown
+from ...seam import CuteError
+from ...seam.ground.names import no_field, unknown
+from ...seam.marks import plain
 from ..emit.leaves import Number, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer

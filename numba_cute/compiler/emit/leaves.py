@@ -12,8 +12,8 @@ from numba.cuda import types
 
 from ... import dtypes, seam
 from ...seam import CuteError
-from ...seam.error import RunTimeCondition
-from ...seam.whose import is_library
+from ...seam.ground.error import RunTimeCondition
+from ...seam.ground.packages import is_library
 
 _SCALARS: dict[dtypes.DType, types.Type] = {
     dtypes.Boolean: types.boolean,

@@ -12,7 +12,7 @@ from numba.cuda import types
 
 from ... import dtypes
 from ...seam import CuteError, divisor
-from ...seam.words import no_number
+from ...seam.guards.messages import no_number
 from ..ground.target import current_arch
 from . import casts, convert
 from .leaves import Number, dtype_of, joined, scalar_type

@@ -15,7 +15,7 @@ from ...isa.form.instr import THREAD, Instr
 from ...isa.form.kinds import Operand, pred
 from ...isa.form.targets import lacks
 from ...seam import CuteError, Regs
-from ...seam.words import SMEM_TWICE
+from ...seam.guards.messages import SMEM_TWICE
 from ..ground.building import Kernel, building_kernel, kernel, known_launch, want_map
 from . import addresses, convert
 from .leaves import Number, element_ir, held, joined, scalar_type

@@ -31,7 +31,7 @@ from numba.cuda.core import imputils
 from numba.cuda.extending import _Intrinsic
 from numba.cuda.typing import templates
 
-from ...seam.whose import package_of
+from ...seam.ground.packages import package_of
 from ..bridge.object_types import Value
 from ..ground.ownership import names_of
 

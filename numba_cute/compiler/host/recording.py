@@ -17,7 +17,7 @@ from numba import cuda
 from numba.cuda.cudadrv import devices
 
 from ...seam import CuteError
-from ...seam.recording import KINDS, NAMES, Event, Recorder
+from ...seam.hooks.recording import KINDS, NAMES, Event, Recorder
 from ..emit.tracer import TIMELINE_SYMBOL
 
 HEADER, RECORD, HAS_PAYLOAD = 16, 32, 8

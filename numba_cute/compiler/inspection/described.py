@@ -13,7 +13,7 @@ from numba.cuda import types
 
 from ... import dtypes
 from ...seam import CuteError
-from ...seam.shown import shown
+from ...seam.ground.naming import shown
 from ..bridge import tree
 from ..bridge.leaf_types import TENSOR_MAP, Multiple, Registers, TensorMapType, Vector, multiple
 from ..bridge.object_types import StructRef, Value

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import seam
-from ...seam import CuteError, Regs, facade
+from ...seam import CuteError, Regs
+from ...seam.guards import facade
 from ..bridge import structs
 from ..bridge.values import abstract
 from ..emit.tracer import Tracer

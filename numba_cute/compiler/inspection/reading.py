@@ -12,7 +12,7 @@ from numba.cuda import types
 from numba.cuda.core import ir
 
 from ...seam import CuteError
-from ...seam.whose import is_library
+from ...seam.ground.packages import is_library
 from ..bridge.object_types import Value
 from ..emit.leaves import dtype_of
 from ..ground.target import compiling_for

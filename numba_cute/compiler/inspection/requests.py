@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from numba.cuda import types
 
 from ... import dtypes, seam
-from ...seam import CuteError, Regs, facade
+from ...seam import CuteError, Regs
+from ...seam.guards import facade
 from ..bridge import tree
 from ..bridge.values import abstract
 from ..emit.leaves import Number, RegFile, VectorLeaf, dtype_of, joined

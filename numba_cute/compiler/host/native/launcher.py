@@ -9,7 +9,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from ....seam.recording import ACTIVE
+from ....seam.hooks.recording import ACTIVE
 from . import casting, words
 from .language import Code, Foreign, python_api
 

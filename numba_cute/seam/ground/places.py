@@ -11,7 +11,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 from .error import CuteError
-from .whose import package_of
+from .packages import package_of
 
 E = TypeVar("E", bound=CuteError)
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from .error import CuteError
-from .places import at_line, definition_of
-from .prints import prints
+from ..ground.error import CuteError
+from ..ground.places import at_line, definition_of
+from ..marks.prints import prints
 
 # ---------------------------------------------------------------- constructs
 

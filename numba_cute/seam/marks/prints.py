@@ -7,8 +7,8 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from numba_cute.seam.backend import current_or
-from numba_cute.seam.marks import traced
+from numba_cute.seam.ground.backend import current_or
+from numba_cute.seam.marks.decorators import traced
 
 PRINTS = "__cute_prints__"
 """The attribute of functions whose `print` is the DSL's."""

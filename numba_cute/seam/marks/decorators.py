@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numba_cute.seam.backend import current_or
-from numba_cute.seam.error import CuteError
-from numba_cute.seam.leaf import Leaf
-from numba_cute.seam.names import (
+from numba_cute.seam.ground.backend import current_or
+from numba_cute.seam.ground.error import CuteError
+from numba_cute.seam.ground.leaf import Leaf
+from numba_cute.seam.ground.names import (
     NamedEnum,
     UnknownName,
     WrongArguments,
@@ -23,8 +23,8 @@ from numba_cute.seam.names import (
     other_arguments,
     says_names,
 )
-from numba_cute.seam.places import note_operation
-from numba_cute.seam.shown import shown
+from numba_cute.seam.ground.naming import shown
+from numba_cute.seam.ground.places import note_operation
 
 T = TypeVar("T")
 

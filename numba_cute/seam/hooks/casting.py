@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from numba_cute.seam.backend import RUNNING
-from numba_cute.seam.names import refuse_arguments
+from numba_cute.seam.ground.backend import RUNNING
+from numba_cute.seam.ground.names import refuse_arguments
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:

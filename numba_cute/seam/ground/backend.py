@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from numba_cute.seam.error import CuteError
+from numba_cute.seam.ground.error import CuteError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from numba_cute.seam.error import CuteError
+from numba_cute.seam.ground.error import CuteError
 
 
 def _unread(address: int, nbytes: int) -> Any:

@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
+from ..ground.error import CuteError
+from ..ground.names import of_module, refuse_arguments
+from ..ground.packages import KERNELS, is_library, package_of
+from ..marks.decorators import is_static_class, is_struct_class, is_traced
 from . import kinds
-from .error import CuteError
-from .marks import is_static_class, is_struct_class, is_traced
-from .names import of_module, refuse_arguments
-from .whose import KERNELS, is_library, package_of
 
 _IGNORED = ("loc", "ip")
 _ROOM = "numba_cute."

@@ -9,7 +9,7 @@ from pathlib import Path
 LIBRARY = __name__.partition(".")[0]
 KERNELS = f"{LIBRARY}.kernels"
 """The room whose files are written as users write theirs: both engines take them for a user's."""
-_HOME = str(Path(os.path.abspath(__file__)).parents[1]) + os.sep
+_HOME = str(Path(os.path.abspath(__file__)).parents[2]) + os.sep
 _KERNELS_HOME = os.path.join(_HOME, "kernels") + os.sep
 
 

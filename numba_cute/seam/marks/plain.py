@@ -18,9 +18,9 @@ import sys
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
-from .leaf import Leaf
-from .marks import is_static_class, is_struct_class, is_traced
-from .whose import package_of
+from ..ground.leaf import Leaf
+from ..ground.packages import package_of
+from .decorators import is_static_class, is_struct_class, is_traced
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
 _FOREIGN = frozenset(("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax"))

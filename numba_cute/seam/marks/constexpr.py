@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from .error import CuteError
-from .held import as_argument, held, python_of
-from .shown import shown
+from ..ground.error import CuteError
+from ..ground.naming import shown
+from .host_objects import as_argument, held, python_of
 
 if TYPE_CHECKING:
     Known = Any  # a parameter that is marked Constexpr has what its value has, and is computed with

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .error import CuteError
+from ..ground.error import CuteError
 
 E = TypeVar("E", bound=CuteError)
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from .error import CuteError
-from .shown import described, shown
+from ..ground.error import CuteError
+from ..ground.naming import described, shown
 
 _KINDS_OF_NUMBERS = "biufV"
 """NumPy's kinds of what is one number; some of ml_dtypes call themselves void."""
@@ -15,6 +15,11 @@ _KINDS_OF_NUMBERS = "biufV"
 
 class NoElementType(CuteError, TypeError):
     """The error for a NumPy type that is no element type."""
+
+
+def no_element_type(dtype: Any, known: Any) -> NoElementType:
+    """Return the error for a NumPy type that is no element type. known: those that there are."""
+    return NoElementType(f"dtype {shown(dtype)}: no CuTe element type; known are {known}")
 
 
 def one_number(value: Any, dtype: Any) -> Any:

@@ -16,12 +16,12 @@ import numbers
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, ClassVar
 
-from .error import CuteError
-from .leaf import Leaf
-from .marks import is_static_class, is_struct_class, is_traced, static
-from .names import UnknownName, unknown
+from ..ground.error import CuteError
+from ..ground.leaf import Leaf
+from ..ground.names import UnknownName, unknown
+from ..ground.packages import is_library
+from .decorators import is_static_class, is_struct_class, is_traced, static
 from .plain import is_plain
-from .whose import is_library
 
 _NUMBERS = (bool, int, float, str, type(None), enum.Enum, Leaf)
 _CALLABLES = (type, FunctionType, BuiltinFunctionType)

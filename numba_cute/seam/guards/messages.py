@@ -8,8 +8,8 @@ import functools
 import linecache
 from typing import Any
 
-from . import CuteError, is_static, is_static_class
-from .marks import HOW_STATIC
+from ..ground.error import CuteError
+from ..marks.decorators import HOW_STATIC, is_static, is_static_class
 
 
 class FalseAssertion(CuteError, AssertionError):

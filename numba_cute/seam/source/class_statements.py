@@ -11,10 +11,10 @@ import textwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from ..ground.error import CuteError
+from ..ground.places import at_line
+from ..marks.decorators import traced
 from .bytecode import opnames
-from .error import CuteError
-from .marks import traced
-from .places import at_line
 
 _DESCRIBE = "__cute_describe__"
 

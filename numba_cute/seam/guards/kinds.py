@@ -21,11 +21,11 @@ import typing
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
-from .error import CuteError
-from .leaf import Leaf
-from .marks import ArrayView, is_static_class, is_struct_class, judge_made
-from .shown import article, described, shown
-from .whose import is_library, package_of
+from ..ground.error import CuteError
+from ..ground.leaf import Leaf
+from ..ground.naming import article, described, shown
+from ..ground.packages import is_library, package_of
+from ..marks.decorators import ArrayView, is_static_class, is_struct_class, judge_made
 
 DEEPEST = 100
 """So deep may tuples be nested: further than that Python's recursion may not reach."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from numba_cute.seam.error import CuteError
-from numba_cute.seam.marks import traced
-from numba_cute.seam.shown import shown
+from numba_cute.seam.ground.error import CuteError
+from numba_cute.seam.ground.naming import shown
+from numba_cute.seam.marks.decorators import traced
 
 __all__ = ["range"]
 
