@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
+from numba.cuda import types
 from numba.cuda.datamodel import models, register_default
 from numba.cuda.extending import register_model
 from numba.cuda.typeconv import Conversion
 
 from ...seam import CuteError
 from . import tree
+from .returns import Composite, Object
 
 _serial = itertools.count()
 
@@ -77,7 +78,7 @@ class Value(types.Callable):
 
 
 @register_model(Value)
-class ValueModel(models.StructModel):
+class ValueModel(Composite, models.StructModel):
     def __init__(self, dmm: Any, fe: Value) -> None:
         super().__init__(dmm, fe, [(f"leaf{i}", t) for i, t in enumerate(fe.leaves)])
 
@@ -109,35 +110,35 @@ class StructRef(types.Type):
 
 
 @register_model(StructRef)
-class StructRefModel(models.DataModel):
-    """A pointer as a value and as an argument; the fields themselves when stored, kept in a tuple, or returned."""
+class StructRefModel(Object, models.DataModel):
+    """A pointer; what it points to, where it is a field of a struct: those are embedded."""
+
+    embedded = True
 
     def __init__(self, dmm: Any, fe: StructRef) -> None:
         super().__init__(dmm, fe)
         self._members = [dmm.lookup(fe.types[name]) for name in fe.stored]
 
-    def _struct(self) -> ir.Type:
+    def object_key(self) -> Any:
+        return self._fe_type._key
+
+    def contents(self) -> ir.Type:
         return ir.LiteralStructType([m.get_data_type() for m in self._members])
 
+    def fields(self) -> list[Any]:
+        return self._members
+
     def get_value_type(self) -> ir.Type:
-        return self._struct().as_pointer()
+        return self.contents().as_pointer()
 
     def get_data_type(self) -> ir.Type:
-        return self._struct()
-
-    def get_argument_type(self) -> ir.Type:
-        return self._struct().as_pointer()
-
-    def get_return_type(self) -> ir.Type:
-        return self._struct()
+        return self.contents()
 
     def as_data(self, builder: Any, value: Any) -> Any:
         return builder.load(value)
 
     def from_data(self, builder: Any, value: Any) -> Any:
-        slot = cgutils.alloca_once(builder, self._struct())
-        builder.store(value, slot)
-        return slot
+        raise CuteError(f"{self._fe_type.cls.__name__}: an embedded object is no copy")
 
     def as_argument(self, builder: Any, value: Any) -> Any:
         return value
@@ -145,18 +146,10 @@ class StructRefModel(models.DataModel):
     def from_argument(self, builder: Any, value: Any) -> Any:
         return value
 
-    def as_return(self, builder: Any, value: Any) -> Any:
-        return builder.load(value)
-
-    def from_return(self, builder: Any, value: Any) -> Any:
-        return self.from_data(builder, value)
-
-    def load_from_data_pointer(self, builder: Any, ptr: Any, align: Any = None) -> Any:
-        return ptr
-
 
 class StructPointer(StructRef):
-    """A `StructRef` as an object of a plain class holds it: by its address, so that it is the same one there."""
+    """A `StructRef` as an object of a plain class, or a tuple in a field, holds it: by its address, so that it is the
+    same one there."""
 
     @property
     def target(self) -> StructRef:
@@ -172,14 +165,10 @@ class StructPointer(StructRef):
 class StructPointerModel(StructRefModel):
     """An address, also where it is stored."""
 
-    def get_data_type(self) -> ir.Type:
-        return self._struct().as_pointer()
+    embedded = False
 
-    def get_return_type(self) -> ir.Type:
-        raise CuteError(
-            "an object that holds a mutable one cannot be returned by a function that Numba compiles: the place of "
-            "that is gone then; return both"
-        )
+    def get_data_type(self) -> ir.Type:
+        return self.get_value_type()
 
     def as_data(self, builder: Any, value: Any) -> Any:
         return value

@@ -12,6 +12,7 @@ from numba.cuda import cgutils, types
 from ... import dtypes, seam
 from ...seam import CuteError, Regs
 from . import convert, elementwise
+from .frames import make_slot
 from .leaves import Number, RegFile, VectorLeaf, element_ir, held, per_slot, scalar_type, slots
 from .scalars import Scalars
 
@@ -31,7 +32,7 @@ class Vectors(Scalars):
         if self.builder is None:
             return RegFile(dtype, count)
         array = ir.ArrayType(element_ir(dtype), slots(dtype, count))
-        return RegFile(dtype, count, cgutils.alloca_once(self.builder, array, name="registers"))
+        return RegFile(dtype, count, make_slot(self.builder, array, "registers"))
 
     def _slot(self, file: RegFile, slot: Any) -> Any:
         index = slot.ir if isinstance(slot, Number) else _I32(slot)

@@ -14,6 +14,7 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.debuginfo import DummyDIBuilder
 from numba.cuda.lowering import CUDALower
 
+from ..bridge import returns
 from .definitions import statements
 from .uses import uses_and_definitions
 
@@ -36,6 +37,12 @@ class Lower(CUDALower):
         elsewhere = set().union(must_use_alloca(blocks), *known.usemap.values())
         found = set().union(*known.defmap.values()) - elsewhere
         self._singly_assigned_vars |= {name for name in found if assigned[name] == 1}
+
+    def lower_function_body(self) -> Any:
+        """Lower all; then it is known which objects are of this function's frame."""
+        entry = super().lower_function_body()
+        returns.settle(self.function)
+        return entry
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
