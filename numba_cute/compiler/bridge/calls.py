@@ -15,7 +15,6 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
-from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
@@ -29,8 +28,9 @@ from ...seam.marks import plain
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from ..ground.target import current_arch
+from ..ground.memory import LASTING, memory
 from . import contexts
+from .lasting import is_lasting_value, lasts, setting
 from .object_types import BoundTraced, Value, traces_calls
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
@@ -92,9 +92,12 @@ def _of_callable(fn: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(fn)
 
 
-@functools.cache
 def _shared_signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature] | None:
     """Return the signatures of a callable that is the same for all calls; None if they depend on the call."""
+    return _lasting_signature(fn) if is_lasting_value(fn) else _whole_signature(fn)
+
+
+def _whole_signature(fn: Callable[..., Any]) -> tuple[inspect.Signature, inspect.Signature] | None:
     sig = _of_callable(fn)
     return None if any(p.kind is p.VAR_KEYWORD for p in sig.parameters.values()) else _ordinary(sig)
 
@@ -144,7 +147,7 @@ def _fold(fn: Any, pysig: inspect.Signature, args: Any, kws: Any) -> tuple[types
     )  # fmt: skip
 
 
-_results: dict[Any, Any] = {}
+_lasting_signature = functools.cache(_whole_signature)
 
 
 @traces_calls
@@ -154,8 +157,8 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     receiver: the Numba type whose object `find` is given: the callable itself or a method's object. What is called is
     traced; of the user's plain functions those that Python alone cannot follow are jitted.
     """
-    memo = (key, tuple(args), tuple(dict(kws).items()), current_arch())
-    if memo not in _jitted:
+    memo = (key, tuple(args), tuple(dict(kws).items()))
+    if memo not in memory().jitted:
         try:
             return _trace_call(key, receiver, find, args, kws)
         except Exception as e:
@@ -171,7 +174,7 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
                 if isinstance(e, CuteError) and not isinstance(e, RunTimeCondition):
                     raise as_typing_error(e) from e
                 raise other from e
-    return _jit_call(key, receiver, _jitted[memo], args, kws, memo)
+    return _jit_call(key, receiver, memory().jitted[memo], args, kws, memo)
 
 
 def _known_to_numba(receiver: Any) -> Any:
@@ -190,12 +193,8 @@ def _numba_call(key: Any, receiver: Any, function: Any, args: Any, kws: Any) -> 
     def lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         return context.get_function(function, inner)(builder, values)
 
-    _register_lowering((*key, tuple(inner.args)), lower)
+    memory().register((*key, tuple(inner.args)), lower)
     return typing.signature(inner.return_type, *inner.args).replace(pysig=inner.pysig)
-
-
-_jitted: dict[Any, Any] = {}
-"""The plain functions that tracing could not follow, by call."""
 
 
 def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
@@ -249,8 +248,8 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
                 at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
         return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
-    _register_lowering((*key, ((receiver,) if bound else ()) + types_), lower)
-    _jitted[memo] = fn
+    memory().register((*key, ((receiver,) if bound else ()) + types_), lower)
+    memory().jitted[memo] = fn
     params = [pysig.parameters[names[i]] for i in rest]
     return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
         pysig=inspect.Signature(params, __validate_parameters__=False)
@@ -309,15 +308,18 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
-    memo = (key, types_, tuple(folded.parameters), current_arch())
-    result = _results.get(memo)
+    memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))
+    known = memory()
+    if all(map(lasts, (receiver, *types_))):
+        memo, known = (*memo, *setting()), LASTING
+    result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
         order = [names.index(p) for p in real.parameters]
         values = [abstract(t, None, typing_tracer) for t in types_]
         result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
-        _register(key, receiver, find, real, order, types_)
-        _results[memo] = result
+        known.register(*_lowering(key, receiver, find, real, order, types_))
+        known.results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
         pysig=folded
     )
@@ -333,7 +335,8 @@ def _is_shared(fn: Any) -> bool:
     return inspect.isfunction(fn) or isinstance(fn, type)
 
 
-def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> None:
+def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> tuple[Any, Any]:
+    """Return what Numba asks for the lowering of a traced call by, and that."""
     bound = _has_receiver(key, receiver)
     full = ((receiver,) if bound else ()) + types_
 
@@ -346,11 +349,4 @@ def _register(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
         result = run(fn, real, [values[i] for i in order], tracer)
         return concrete(result, sig.return_type, tracer)
 
-    _register_lowering((*key, full), lower)
-
-
-def _register_lowering(key: Any, lower: Any) -> None:
-    full = key[-1]
-    selector = cuda_target.target_context._defns[key]
-    if full not in [s for s, _ in selector.versions]:
-        selector.append(lower, full)
+    return (*key, full), lower

@@ -48,6 +48,7 @@ class Value(types.Callable):
     def __init__(self, spec: Any) -> None:
         self.spec = spec
         self.leaves = tuple(tree.leaf_types(spec))
+        self._key = tree.identity(spec)
         head = spec[1].__name__ if spec[0] in ("node", "const") else "tuple"
         if spec[0] == "const":
             head = getattr(spec[2], "__name__", head)
@@ -55,7 +56,7 @@ class Value(types.Callable):
 
     @property
     def key(self) -> Any:
-        return self.spec
+        return self._key
 
     def unify(self, typingctx: Any, other: types.Type) -> types.Type | None:
         joined = tree.join(self.spec, other.spec) if isinstance(other, Value) else None
@@ -68,13 +69,13 @@ class Value(types.Callable):
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         (trace,) = _tracing
-        return trace((Value, self.spec), self, _callee, args, kws)
+        return trace((Value, self.key), self, _callee, args, kws)
 
     def get_call_signatures(self) -> Any:
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
-        return (Value, self.spec, sig.args)
+        return (Value, self.key, sig.args)
 
 
 @register_model(Value)
