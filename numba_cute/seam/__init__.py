@@ -39,6 +39,8 @@ from numba_cute.seam.leaf import (
     divisor_of as divisor_of,
     is_exact as is_exact,
     known as known,
+    quotient as quotient,
+    remainder as remainder,
 )
 from numba_cute.seam.marks import (
     ArrayView as ArrayView,
