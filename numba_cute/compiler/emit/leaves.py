@@ -134,12 +134,13 @@ def _operand(x: Any) -> Any:
 
 def _operator(op: str, reflected: bool) -> Callable[..., Any]:
     """Return the method of an operator with two operands. op: its name in `operator`."""
+    swapped = reflected and op not in ("add", "mul", "and_", "or_", "xor")  # constants stay on the right
 
     def call(self: Number, o: Any, *more: Any) -> Any:
         o = _operand(o)
         if o is None:
             return NotImplemented
-        a, b = (o, self) if reflected else (self, o)
+        a, b = (o, self) if swapped else (self, o)
         if more or _is_plain(sys._getframe(1)):
             return seam.current().operate(op, a, b, *more)  # type: ignore[attr-defined]
         if op in _COMPARISONS:
