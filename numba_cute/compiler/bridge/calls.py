@@ -7,28 +7,31 @@ into the caller's frame. Nothing is registered for each function: anything that 
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
+import math
 import operator
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from numba.cuda import types, typing
+from numba.cuda.core.errors import TypingError
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import fold_arguments
 
 from ... import seam
-from ...dtypes import Scalar
 from ...seam import CuteError
 from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import WrongArguments, other_arguments
 from ...seam.guards import facade
 from ...seam.marks import plain
-from ..emit.leaves import Number
+from ...seam.source.language import no_operator
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.memory import LASTING, memory
+from ..ground.refusals import SIGNS, kind
 from . import contexts
 from .lasting import is_lasting_value, lasts, setting
 from .object_types import BoundTraced, Value, traces_calls
@@ -273,27 +276,25 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     return abstract(sig.return_type, out, tracer)
 
 
-_OPERATORS: dict[str, Any] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "udiv": operator.floordiv, "urem": operator.mod,
-    "fdiv": operator.truediv, "and_": operator.and_, "or_": operator.or_, "xor": operator.xor, "shl": operator.lshift,
-    "lshr": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-
-
-def operate(op: str, a: Any, b: Any) -> Any:
-    """Apply an operator to two numbers, one of them a leaf, as Numba does in a function that it compiles."""
+def operate(op: str, *operands: Any) -> Any:
+    """Apply an operator to numbers, one of them a leaf, as Numba does in a function that it compiles. op: its name in
+    `operator`, among Python's functions or in `math`."""
     tracer: Any = seam.current()
-    values = [x.value if isinstance(x, Scalar) else x for x in (a, b)]
-    kinds = tuple(types.unliteral(numba_type(x)) for x in values)
+    kinds = tuple(types.unliteral(numba_type(x)) for x in operands)
     context = contexts.typing_context()
-    fn = context.resolve_value_type(_OPERATORS[op])
-    sig = fn.get_call_type(context, kinds, {})
+    fn = context.resolve_value_type(next(getattr(m, op) for m in (operator, builtins, math) if hasattr(m, op)))
+    try:
+        sig = fn.get_call_type(context, kinds, {})
+    except TypingError:
+        sig = None
+    if sig is None:
+        raise CuteError(no_operator(SIGNS.get(op, op), [kind(str(ty)) for ty in kinds]))
     if tracer.builder is None:
-        return Number(sig.return_type)
-    lowered = [tracer.ir(x, ty) for x, ty in zip(values, kinds)]
+        return abstract(sig.return_type, None, tracer)
+    lowered = [tracer.ir(x, ty) for x, ty in zip(operands, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, have, want) for v, have, want in zip(lowered, kinds, sig.args)]
-    return Number(sig.return_type, tracer.context.get_function(fn, sig)(tracer.builder, lowered))
+    out = tracer.context.get_function(fn, sig)(tracer.builder, lowered)
+    return abstract(sig.return_type, out, tracer)
 
 
 Tracer.call_function = staticmethod(call_jitted)

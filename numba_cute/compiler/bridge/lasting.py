@@ -9,11 +9,11 @@ from typing import Any
 
 from numba.cuda import types
 
-from ...seam.constexpr import Constexpr
-from ...seam.held import python_of
-from ...seam.plain import Maker
-from ...seam.recording import recording
-from ...seam.whose import is_library
+from ...seam.ground.packages import is_library
+from ...seam.hooks.recording import recording
+from ...seam.marks.constexpr import Constexpr
+from ...seam.marks.host_objects import python_of
+from ...seam.marks.plain import Maker
 from ..ground.building import known_launch
 from ..ground.target import current_arch
 from .object_types import BoundJitted, BoundTraced, StructRef, Value

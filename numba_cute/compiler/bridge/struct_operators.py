@@ -14,8 +14,6 @@ from numba.cuda.typing.templates import AbstractTemplate
 
 from ... import seam
 from ...seam.marks.plain import with_ordinary_parameters
-from ..ground.target import current_arch
-from . import contexts
 from ..ground.memory import LASTING, memory
 from . import contexts, lasting
 from .object_types import StructRef

@@ -20,7 +20,7 @@ from numba.cuda import types
 
 from ... import seam
 from ...seam import CuteError
-from ...seam.whose import is_library
+from ...seam.ground.packages import is_library
 from .leaf_types import Multiple, leaf_type, multiple
 
 Spec = tuple[Any, ...]

@@ -60,6 +60,29 @@ def no_static_shape(what: str) -> str:
     )
 
 
+_OF_FLOATS = ("add", "sub", "mul", "truediv")
+
+
+def check_traced_operator(op: str, dtype: Any) -> None:
+    """Raise a CuteError if traced code has no such operator of two numbers. op: its name in `operator`. dtype: the type
+    in which they meet."""
+    symbol = {"truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "divmod": "divmod"}.get(op, op.rstrip("_"))
+    if dtype.is_float and op not in _OF_FLOATS:
+        raise CuteError(f"operator {symbol} is not for floating-point values ({dtype})")
+    if op == "truediv" and not dtype.is_float:
+        raise CuteError(f"operator / is not for integers ({dtype}) in traced code; convert one to a float")
+    if op in ("pow", "divmod"):
+        raise CuteError(f"operator {symbol} is not for run-time numbers in traced code ({dtype})")
+
+
+def negative(a: Any, b: Any, op: str) -> str:
+    """Write the message for a negative number where a layout divides coordinates. op: "floordiv" or "mod"."""
+    return (
+        f"{a} {'//' if op == 'floordiv' else '%'} {b}: a coordinate, index or extent that a layout divides is negative; "
+        "compiled code divides these as unsigned numbers: give one of at least 0, or leave it out by a condition"
+    )
+
+
 def no_number(x: Any) -> str:
     """Write the message for what stands where a number is needed."""
     return f"{x!r} is no number: a {type(x).__name__}"
