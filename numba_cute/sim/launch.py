@@ -197,9 +197,11 @@ class Simulated:
             restore(after)
 
     def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Compile the kernel, if that is wanted; gives its arguments."""
+        """Compile the kernel, if that is wanted, or have the front end judge one of `cuda.jit`; gives its arguments."""
         if self.target is not None:
             COMPILER.compile(self.kernel, args, self.target)
+        elif hasattr(self.kernel, "py_func"):
+            COMPILER.check(self.kernel, args, self.arch)
         return args
 
     def _replayably(self, grid: Any, block: Any, smem: int, args: Any, seed: int | None, before: Any = None) -> None:
