@@ -9,10 +9,15 @@ from typing import Any
 import numba.cuda.dispatcher as cuda_dispatcher
 from numba.cuda import types
 
+from ...seam.language import refuse_code
+from ..ground.ownership import owns
+
 
 def lowered(py_func: Any, argtypes: Any, options: dict[str, Any], cc: Any) -> Any:
     """Return Numba's result for a kernel's function and arguments' types. options: those of `cuda.jit`. cc: the
     target."""
+    if not owns(py_func, argtypes):
+        refuse_code(py_func)
     debug, lineinfo = options.get("debug", False), options.get("lineinfo", False)
     nvvm_options: dict[str, Any] = {
         "fastmath": options.get("fastmath", False),

@@ -27,6 +27,7 @@ _RECORD = np.dtype([("clock", "<u8"), ("time", "<u8"), ("sm", "<u4"), ("what", "
 _apart: dict[Any, dict[Any, Any]] = {}
 """By a dispatcher, what of its functions is compiled with events."""
 
+
 def _twin(kernel: Any) -> Any:
     """The kernel compiled to tell its events; it remembers it."""
     found = getattr(kernel, "_cute_twin", None)

@@ -14,7 +14,7 @@ from ... import seam
 from ...dtypes import BFloat16, Int32, Int64, Uint32, from_numpy
 from ...seam import CuteError
 from ...seam.language import kind_of, no_function
-from ...seam.words import no_static_shape
+from ...seam.words import NO_ALIGNMENT, no_static_shape
 from ..ground.ordering import fence, order
 from ..ground.report import DivergenceError, assigned_name, who
 from ..hardware.cooperative import CooperativeGroups
@@ -44,7 +44,7 @@ def _aligned(alignment: int | None) -> int:
     if alignment is None:
         return 8
     if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
-        raise CuteError(f"array: alignment {alignment!r} is no power of two from 8 (bytes) on")
+        raise CuteError(NO_ALIGNMENT)
     return alignment
 
 
