@@ -33,11 +33,11 @@ def check(kernel: Any, args: tuple[Any, ...], arch: str) -> None:
     kernel: what `cuda.jit` made. args: all of its arguments, static ones as they are. arch: the target.
     """
     py_func, options = kernel.py_func, dict(kernel.targetoptions)
-    with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), _apart():
-        with building(py_func, options.get("launch_bounds")):
-            argtypes = types_of(kernel, args, arch)
-            if not was_lowered(py_func, argtypes, options, cc):
-                lowered(py_func, argtypes, options, cc)
+    bounds = options.get("launch_bounds")
+    with global_compiler_lock, compiling_for(arch) as cc, without_nvvm(), _apart(), building(py_func, bounds):
+        argtypes = types_of(kernel, args, arch)
+        if not was_lowered(py_func, argtypes, options, cc):
+            lowered(py_func, argtypes, options, cc)
 
 
 @contextmanager
