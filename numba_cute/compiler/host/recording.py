@@ -28,6 +28,11 @@ _apart: dict[Any, dict[Any, Any]] = {}
 """By a dispatcher, what of its functions is compiled with events."""
 
 
+def of_twins(dispatcher: Any) -> dict[Any, Any]:
+    """Return what a dispatcher holds of its functions for twins."""
+    return _apart.setdefault(dispatcher, {})
+
+
 def _twin(kernel: Any) -> Any:
     """The kernel compiled to tell its events; it remembers it."""
     found = getattr(kernel, "_cute_twin", None)
@@ -38,7 +43,7 @@ def _twin(kernel: Any) -> Any:
                 f"timeline: kernel {kernel.py_func.__name__} comes from Numba's disk cache, which has none that tells "
                 "events: leave cache=True out while you record"
             )
-        with apart(lambda dispatcher: _apart.setdefault(dispatcher, {})):
+        with apart(of_twins):
             # link-time optimisation keeps no symbol for the host to find
             found = kernel._cute_twin = type(kernel)(kernel.py_func, kernel.argtypes, **{**options, "lto": False})
         found._cute_records = True
