@@ -42,6 +42,11 @@ NO_STATIC_BOUNDS = (
     "range_constexpr: its arguments must be static ints (literals, globals, closure variables, arithmetic on them, "
     "sizes of static layouts), the same on every path to the loop; use range() for a run-time count"
 )
+NO_ALIGNMENT = "array: its alignment must be a power of two from 8 (bytes) on"
+NO_NEW_ARRAY = (
+    "this makes a new array, for which kernels have no memory: compute its elements one by one, or write them to one "
+    "of cuda.local.array"
+)
 NO_STEP = "range_constexpr: its step is 0; a loop needs one that is not"
 NO_STATIC_UNROLLING = "range: unroll_full must be static, True or False"
 
