@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directed programs, a file for each construct, as text: ``=== name``, helpers, ``---``, the body.
 
-A body has `o` (ints out), `f` (floats out), `a` (16 ints, some negative), `n` = 5, `m` = 3 and `tid`. It stands in the
+A body has `o` (ints out), `w` (floats out), `a` (16 ints, some negative), `n` = 5, `m` = 3 and `tid`. It stands in the
 kernel, in a helper, in a helper with a run-time branch, and in a function of `cute.jit`: the meaning is the same.
 """
 
@@ -13,12 +13,12 @@ import textwrap
 from collections.abc import Iterator
 
 BEGIN = "    tid = cuda.threadIdx.x\n    cute.const_expr(True)\n"
-KERNEL = "@cuda.jit\ndef kernel(o, f, a, n, m):\n" + BEGIN
+KERNEL = "@cuda.jit\ndef kernel(o, w, a, n, m):\n" + BEGIN
 PLACES = {
     "kernel": None,
-    "helper": "def place(o, f, a, n, m, tid):\n",
-    "branch": "def place(o, f, a, n, m, tid):\n    if n > 1000:\n        o[tid, 7] = 1\n",
-    "jit": "@cute.jit\ndef place(o, f, a, n, m, tid):\n",
+    "helper": "def place(o, w, a, n, m, tid):\n",
+    "branch": "def place(o, w, a, n, m, tid):\n    if n > 1000:\n        o[tid, 7] = 1\n",
+    "jit": "@cute.jit\ndef place(o, w, a, n, m, tid):\n",
 }
 """Where a body stands: the function's head."""
 
@@ -29,7 +29,7 @@ def source(helpers: str, body: str, place: str = "kernel") -> str:
     head = PLACES[place]
     if head is None:
         return f"{helpers}\n{KERNEL}{body}"
-    return f"{helpers}\n{head}{body}\n{KERNEL}    place(o, f, a, n, m, tid)\n"
+    return f"{helpers}\n{head}{body}\n{KERNEL}    place(o, w, a, n, m, tid)\n"
 
 
 def constructs() -> list[str]:
