@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from numba.cuda import cgutils
+from numba.cuda import cgutils, types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.analysis import must_use_alloca
@@ -43,6 +43,14 @@ class Lower(CUDALower):
         entry = super().lower_function_body()
         returns.settle(self.function)
         return entry
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        """Lower an assignment. A constant that is an int of another class, as a member of an `IntFlag`, is written by
+        its number: LLVM's text is made by `str`, which for Python 3.10 is the member's name."""
+        value = inst.value
+        if isinstance(value, (ir.Const, ir.Global, ir.FreeVar)) and isinstance(ty, types.Integer):
+            inst = ir.Assign(ir.Const(int(value.value), inst.loc), inst.target, inst.loc)
+        return super().lower_assign(ty, inst)
 
     def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
         """Make a variable's slot. How large it is only debug information asks, and LLVM takes long to say."""
