@@ -14,6 +14,7 @@ from .dtypes import DType, Int64, Scalar
 from .layout import IntTuple, Layout
 from .seam import CuteError
 from .seam.ground.backend import RUNNING
+from .seam.ground.naming import described
 from .seam.hooks.casting import CASTING, OfArrays
 from .tensor.address import Address
 from .tensor.dlpack import ArrayInfo, inspect_array
@@ -147,7 +148,10 @@ def pack(array: Any) -> Any:
     array: of ml_dtypes' int4, uint4, float4_e2m1fn, float6_e2m3fn or float6_e3m2fn, which have a byte for each element;
     the last axis must make whole bytes. `recast_tensor(from_dlpack(pack(x)), cute.Float4E2M1FN)` is the tensor.
     """
-    a = np.asarray(array)
+    try:
+        a = np.asarray(array)
+    except ValueError as e:
+        raise CuteError(f"pack: array {described(array)}: {e}") from None
     width = _narrow(a.dtype, "pack").width
     if a.ndim == 0 or a.shape[-1] * width % 8:
         raise CuteError(f"pack: shape {a.shape}: the last axis of {width}-bit elements does not make whole bytes")

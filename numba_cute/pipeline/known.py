@@ -121,7 +121,11 @@ def cluster_size(shape: Any) -> int:
         shape = shape.shape
     size = 1
     for extent in shape if isinstance(shape, tuple) else (shape,):
-        size *= cluster_size(extent) if isinstance(extent, tuple) else extent
+        extent = cluster_size(extent) if isinstance(extent, tuple) else extent
+        if not isinstance(extent, (int, Leaf)):
+            size = extent
+            break
+        size *= extent
     if not isinstance(size, int) or not 1 <= size <= MAX_CLUSTER:
         raise CuteError(
             f"cluster shape {shape!r}: its size {size!r} must be static and 1 to {MAX_CLUSTER} CTAs{how_static(size)}"

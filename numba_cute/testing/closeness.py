@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dtypes import DType, Float32
 from ..seam import CuteError
-from ..seam.ground.naming import shown
+from ..seam.ground.naming import described, shown
 from ..seam.guards.messages import FalseAssertion
 
 __all__ = ["allowed_error", "assert_allclose", "to_numpy"]
@@ -65,6 +65,13 @@ def _unit(kind: Any) -> float:
         raise CuteError(f"assert_allclose: {shown(kind)} is no element type; give one like cute.Float32") from None
 
 
+def _float64(name: str, x: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(x, np.float64)
+    except (TypeError, ValueError):
+        raise CuteError(f"allowed_error: {name} {described(x)}: give an array of numbers") from None
+
+
 def allowed_error(
     want: Any, dtype: Any, *, terms: int = 1, accumulate: Any = Float32, operands: Any = None, magnitude: Any = None
 ) -> np.ndarray[Any, Any]:
@@ -78,7 +85,7 @@ def allowed_error(
     computed from; None if they were not. magnitude: sums of the summands' absolute values, an array like `want`; by
     default sqrt(terms) times the root of the mean square of `want`, as of summands of random sign.
     """
-    want = np.asarray(want, np.float64)
+    want = _float64("want", want)
     if isinstance(terms, bool) or not isinstance(terms, int) or terms < 1:
         raise CuteError(f"assert_allclose: terms {terms!r} must be an int from 1 on")
     finite = np.where(np.isfinite(want), want, 0.0)
@@ -89,7 +96,7 @@ def allowed_error(
         rms = math.sqrt(float(np.mean(finite**2))) if finite.size else 0.0
         sums = np.maximum(np.abs(finite), math.sqrt(terms) * rms)
     else:
-        sums = np.abs(np.asarray(magnitude, np.float64))
+        sums = np.abs(_float64("magnitude", magnitude))
     of_sums = _SURE * math.sqrt(terms) * _unit(accumulate) * sums if terms > 1 else 0.0
     of_factors = 0.0 if operands is None else _SURE * 2 * _unit(operands) * sums / math.sqrt(terms)
     return np.asarray(last + (of_sums + of_factors) * (1 + _unit(dtype)))

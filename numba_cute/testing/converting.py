@@ -12,6 +12,7 @@ from ..dtypes import Boolean
 from ..isa.rows.control import trap
 from ..layout import Layout, flatten_to_tuple, make_layout
 from ..seam import CuteError, current, current_or, traced
+from ..seam.ground.naming import described
 from ..seam.guards.messages import FalseAssertion
 from ..tensor.printing import printf
 from ..tensor.tensor import Tensor, make_tensor
@@ -90,6 +91,8 @@ def assert_(cond: Any, msg: str = "") -> None:
     cond: the condition, a number or a comparison. msg: what is said. Any thread. PTX trap, sm_70.
     """
     if isinstance(cond, (bool, int)) or current_or(None) is None:
+        if getattr(cond, "shape", ()) != ():
+            raise CuteError(f"assert_: cond {described(cond)}: give one condition, as `x.all()` of an array")
         if not cond:
             raise FalseAssertion(msg or "the assertion is false")
         return

@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from ..compiler.host.stopwatch import Saved, Stopwatch
 from ..runtime import from_dlpack
-from ..seam import CuteError
+from ..seam import CuteError, WrongArguments
+from ..seam.ground.names import other_arguments
 from ..tensor.tensor import extent
 from . import store
 from .children import Child, reachable
@@ -122,7 +123,10 @@ class Autotuned:
 
     def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """The call's arguments by name, but for those that configurations set."""
-        call = self._signature.bind_partial(*args, **named)
+        try:
+            call = self._signature.bind_partial(*args, **named)
+        except TypeError as why:
+            raise WrongArguments(other_arguments(self.function, str(why), named)) from None
         call.apply_defaults()
         bound = dict(call.arguments)
         if callable(self.options.configs):

@@ -223,7 +223,9 @@ def get_copy_atom_a_transform(
     if transform_a_source is OperandSource.SMEM:
         bits = min(128, 16 * 16) if a_dtype.width >= 8 else 128
         return make_copy_atom(CopyUniversalOp(), mma_dtype, num_bits_per_copy=bits)
-    rows, k = layout.product_each(a_smem_shape[0])
+    mode = a_smem_shape[0]
+    _need(isinstance(mode, tuple) and len(mode) == 2, what, f"a_smem_shape {a_smem_shape} begins with no (M, K) tile")
+    rows, k = layout.product_each(mode)
     _need(rows == 128, what, f"a CTA has {rows} rows of A in tensor memory; they must be 128")
     words = k * mma_dtype.width // 32
     return make_copy_atom(tcgen05.St32x32bOp(tcgen05.Repetition(words)), mma_dtype)

@@ -4,7 +4,7 @@
 
 A call may end in its result, in a CuteError, or in Python's own TypeError or AttributeError for what is not there: a
 parameter, an operator, an attribute. Any other exception, five seconds, a crash, or a write to memory by a call that
-failed or to a read-only array is wrong. CuteErrors that only say that a call failed are counted too ("bare").
+failed or to a read-only array is wrong. InternalErrors are counted too ("bare"): no argument is said to be wrong.
 `--show NUMBER` makes one call again.
 """
 

@@ -237,8 +237,7 @@ def _is_arity(call: Call) -> bool:
 def judged(call: Call, e: BaseException) -> dict[str, str] | None:
     """What is wrong with how a call ended; None if nothing."""
     if isinstance(e, cute.CuteError):
-        bare = getattr(e, "unexplained", None)
-        if bare is None:
+        if not isinstance(e, cute.InternalError):
             return None
         kind, cause = "bare", e.__cause__ or e
     else:

@@ -89,6 +89,8 @@ def swizzle_bytes(ptr: Pointer, form: DescriptorForm, what: str) -> int:
 @pure
 def _strides(v: Layout, major: int, swizzle: int, width: int, form: DescriptorForm) -> tuple[int, int]:
     """(leading, stride) byte offsets of a canonical (MN, K) operand tile; an error if `v` is none."""
+    if layout.rank(v) != 2:
+        raise CuteError(f"{form.instruction} operand of layout {v}: its first mode must be ((MN, K), …): partition it")
     per_chunk = UNIT_BITS // width
     down, across = _offsets(v, 0) * width, _offsets(v, 1) * width  # in bits: a layout is the sum of its modes
     mn, k = len(down), len(across)

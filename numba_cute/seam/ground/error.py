@@ -23,16 +23,17 @@ for _cls in (CuteError, RunTimeCondition, InternalError):
     _cls.__module__ = "numba_cute"  # tracebacks name them as users import them
 
 
-def internal_error(what: str, cause: BaseException) -> InternalError:
+def internal_error(what: str, cause: BaseException, line: tuple[str, int] | None = None) -> InternalError:
     """Return the error for an exception that this library's own code raised by mistake.
 
-    what: the call or the kernel that it happened in. cause: the exception, whose innermost place is told.
+    what: the call, or the kernel, that it happened in. cause: the exception, whose place is told. line: the user's.
     """
     frames = traceback.extract_tb(cause.__traceback__)
-    place = f", {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    users = f"\n  called at {line[0]}:{line[1]}" if line else ""
     return InternalError(
-        f"{what}: {type(cause).__name__}: {cause}{place}: this is a fault of numba-cute, please report it with this "
-        f"text and its traceback ({_versions()})"
+        f"{what}: {type(cause).__name__}{place}: {cause}: this is a fault of numba-cute, please report it with this "
+        f"text and its traceback ({_versions()}){users}"
     )
 
 

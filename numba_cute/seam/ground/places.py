@@ -7,6 +7,7 @@ import dis
 import itertools
 import linecache
 import sys
+from collections.abc import Collection
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -15,7 +16,9 @@ from .packages import package_of
 
 E = TypeVar("E", bound=CuteError)
 
-_NOT_USERS = frozenset({"numba_cute", "numba", "numpy", "ml_dtypes", "llvmlite", "greenlet"}) | sys.stdlib_module_names
+_NOT_USERS = (
+    frozenset({"numba_cute", "numba", "numpy", "ml_dtypes", "llvmlite", "greenlet", "cuda"}) | sys.stdlib_module_names
+)
 """Packages whose lines are not what the user wrote."""
 
 
@@ -47,11 +50,31 @@ def users_line(trace: TracebackType | None) -> tuple[str, int] | None:
 
 
 def _is_users(frame: FrameType) -> bool:
-    name = package_of(frame.f_globals.get("__name__"))
     if frame.f_code in _OPERATIONS:
         return False
     made = frame.f_code.co_filename == "<string>" and frame.f_code.co_name.startswith("__")  # a dataclass's
-    return name not in _NOT_USERS and not made
+    return _package(frame) not in _NOT_USERS and not made
+
+
+def _package(frame: FrameType) -> str:
+    return package_of(frame.f_globals.get("__name__"))
+
+
+def is_users_error(e: BaseException, own: Collection[str] = ()) -> bool:
+    """Return whether an exception came out of code that is the user's. own: packages that are not the user's either."""
+    trace = e.__traceback__
+    while trace is not None:
+        if _package(trace.tb_frame) not in _NOT_USERS and _package(trace.tb_frame) not in own:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def users_call(frame: FrameType | None) -> tuple[str, int] | None:
+    """Return the file and line of the user's call that a frame runs in: of the frame itself, or outwards of it."""
+    while frame is not None and _package(frame) in _NOT_USERS:
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def definition_of(function: Any) -> tuple[str, int]:

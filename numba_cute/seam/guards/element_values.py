@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import typing
 from typing import Any
 
 from ..ground.error import CuteError
@@ -58,8 +60,11 @@ def whole(value: Any) -> int:
 
 def in_union(x: Any) -> Any:
     """Return what stands beside an element type in an annotation's union."""
-    if x is None or isinstance(x, (type, str)) or callable(x):
-        return x
+    with contextlib.suppress(SyntaxError):  # of a text that names no type
+        if x is None or isinstance(x, type) or callable(x):
+            return x
+        if isinstance(x, str):
+            return typing.ForwardRef(x)
     raise CuteError(f"{described(x)} stands in a union with an element type: that is of types alone")
 
 

@@ -5,7 +5,8 @@ What it shows takes `loc=` and `ip=` as the CuTe DSL's functions do, and ignores
 source and in the intermediate code an operation stands, which Numba knows by itself.
 
 A call of what it shows ends in its result or in a CuteError: what else Python raises in the library is put into words
-(`kinds.refusal`), at the call that the user made. What the user's own functions raise passes as it is.
+(`_told`), at the call that the user made: those of the argument that is wrong, or, where none is, those of an
+InternalError. What the user's own functions raise passes as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import dataclasses
 import enum
 import functools
 import importlib
-import sys
 from collections.abc import Iterable
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from ..ground.error import CuteError
 from ..ground.names import of_module, refuse_arguments
 from ..ground.packages import KERNELS, is_library, package_of
+from ..ground.places import is_users_error, users_call
 from ..marks.decorators import is_static_class, is_struct_class, is_traced
 from . import kinds
 
@@ -32,18 +33,8 @@ _ALONE = ("numba_cute.seam", "numba_cute.sim")
 _EQUALITIES = ("__eq__", "__ne__")
 _ENGINES = ("numba_cute.sim", "numba_cute.compiler")
 """Who runs kernels: what they call of the library, a kernel calls."""
-_KNOWN = frozenset({"numba_cute", "numpy", "ml_dtypes", "numba", "llvmlite", "greenlet", "cuda"}) | (
-    frozenset(sys.stdlib_module_names)
-)
-_OF_PYTHON = (
-    "builtins",
-    "numpy.exceptions",
-    "numpy",
-    "numpy._core._exceptions",
-    "numpy.core._exceptions",
-    "dataclasses",
-)
-"""The modules of exceptions that say that a call was wrong; others, as Numba's, have words of their own."""
+_PYTHONS = ("builtins", "numpy", "dataclasses")
+"""The packages of exceptions that say that a call was wrong; others, as Numba's, have words of their own."""
 _GUARDED = frozenset({
     "__call__", "__getitem__", "__setitem__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__",
     "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__and__", "__rand__",
@@ -155,14 +146,18 @@ def _guard_struct(cls: type) -> None:
 
 def caller(frame: FrameType) -> FrameType:
     """Give the frame itself, or where it is a facade's own the one that called it."""
-    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+    while _is_guard(frame) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
+def _is_guard(frame: FrameType) -> bool:
+    return frame.f_globals is globals()
+
+
 @functools.cache
 def _located(fn: Any) -> Any:
-    """The function, taking `loc` and `ip` besides; itself where it takes them already, or any name."""
+    """The guarded function, taking `loc` and `ip` besides; itself where it takes them already, or any name."""
     code = fn.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if takes_locations(fn) or any(n in parameters for n in _IGNORED):
@@ -171,13 +166,8 @@ def _located(fn: Any) -> Any:
     def call(*args: Any, loc: Any = None, ip: Any = None, **named: Any) -> Any:
         try:
             return fn(*args, **named)
-        except CuteError:
-            raise
         except Exception as e:
-            said = _in_words(fn, args, named, e)
-            if said is None:
-                raise
-            raise said from e
+            raise _told(fn, args, named, e)  # noqa: B904 - it has its cause, or is `e`
 
     made = _made(call, fn)
     made.__cute_located__ = True
@@ -190,32 +180,20 @@ def _guarded(fn: Any) -> Any:
     if hasattr(fn, "__cute_guards__") or takes_locations(fn):
         return fn
 
-    def operator(self: Any, other: Any, /) -> Any:
+    def operator(self: Any, other: Any, /) -> Any:  # costs half of what `call` does
         try:
             return fn(self, other)
-        except CuteError:
-            raise
         except Exception as e:
-            said = _in_words(fn, (self, other), {}, e)
-            if said is None:
-                raise
-            raise said from e
+            raise _told(fn, (self, other), {}, e)  # noqa: B904
 
     def call(*args: Any, **named: Any) -> Any:
         try:
             return fn(*args, **named)
-        except CuteError:
-            raise
         except Exception as e:
-            said = _in_words(fn, args, named, e)
-            if said is None:
-                raise
-            raise said from e
+            raise _told(fn, args, named, e)  # noqa: B904
 
     is_operator = fn.__name__ in _GUARDED and fn.__name__ != "__call__" and fn.__code__.co_argcount == 2
-    made = _made(operator if is_operator else call, fn)
-    made.__cute_guards__ = True
-    return made
+    return _made(operator if is_operator else call, fn)
 
 
 def entry(fn: Any) -> Any:
@@ -227,18 +205,39 @@ def entry(fn: Any) -> Any:
     def call(*args: Any, **named: Any) -> Any:
         try:
             return fn(*args, **named)
-        except CuteError:
-            raise
         except Exception as e:
-            refuse_arguments(fn, args, named, e)
-            if type(e).__module__ not in _OF_PYTHON or _is_users(e, _KNOWN | {KERNELS, "torch"}):
-                raise
-            said = kinds.refusal(fn, args, named, e)
-            if said is None:
-                raise
-            raise said from e
+            raise _told(fn, args, named, e, own=(KERNELS, "torch"))  # noqa: B904
 
     return _made(call, fn)
+
+
+def _told(fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception, own: tuple[str, ...] = ()) -> Exception:
+    """Return what a guarded call that ended in an exception raises: the CuteError that says what is wrong; the
+    exception itself where it says so, where the library made the call, or where something of the user's raised it.
+    own: packages that are not the user's either."""
+    if isinstance(e, CuteError):
+        return e
+    refuse_arguments(fn, args, named, e)
+    trace = e.__traceback__
+    assert trace is not None and trace.tb_frame.f_back is not None
+    caller = trace.tb_frame.f_back
+    if package_of(type(e).__module__) not in _PYTHONS or is_users_error(e, own) or _is_inner(caller):
+        return e
+    said = kinds.refusal(fn, args, named, e, users_call(caller))
+    said.__cause__ = e
+    return said
+
+
+def _is_inner(frame: FrameType | None) -> bool:
+    """Return whether a function that a facade shows called, from `frame` outwards to the user's code or an engine."""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not is_library(name) or name.startswith(_ENGINES):
+            return False
+        if _is_guard(frame):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @functools.cache
@@ -251,42 +250,10 @@ def _checked(init: Any) -> Any:
         init(self, *args, **named)
         kinds.check_fields(self)
 
-    made = _made(call, init)
-    made.__cute_guards__ = True
-    return made
+    return _made(call, init)
 
 
 def _made(call: Any, fn: Any) -> Any:
     call.__code__ = call.__code__.replace(co_name=fn.__name__)  # reports name the function that the user called
+    call.__cute_guards__ = True
     return functools.update_wrapper(call, fn)
-
-
-def _in_words(fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: Exception) -> CuteError | None:
-    """The CuteError for an exception of a call that the user made; None where the library made it, or something of the
-    user's raised it, or Python because of the call itself."""
-    refuse_arguments(fn, args, named, e)
-    if type(e).__module__ not in _OF_PYTHON or not _is_outermost(sys._getframe(2)) or _is_users(e):
-        return None
-    return kinds.refusal(fn, args, named, e)
-
-
-def _is_outermost(frame: FrameType | None) -> bool:
-    """Whether no function that a facade shows called, from `frame` outwards to the user's code or an engine."""
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not is_library(name) or name.startswith(_ENGINES):
-            return True
-        if frame.f_code.co_filename == __file__:
-            return False
-        frame = frame.f_back
-    return True
-
-
-def _is_users(e: Exception, known: frozenset[str] = frozenset()) -> bool:
-    """Whether an exception came out of code that is not this library's, nor of what it stands on, nor `known`."""
-    at = e.__traceback__
-    while at is not None:
-        if package_of(at.tb_frame.f_globals.get("__name__")) not in (known or _KNOWN):
-            return True
-        at = at.tb_next
-    return False

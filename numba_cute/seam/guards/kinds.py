@@ -4,8 +4,8 @@ of a wrong kind, and in words what is expected.
 
 A call that fails with another exception than a CuteError is judged here (`refusal`): the argument whose kind is wrong
 is named, or the field of the object whose method it is; else the one that lacks what was asked of it, or holds the
-number that cannot be computed with. Annotations are read then, not before. An annotation `Annotated[Any, Kind(...)]`
-says what Python's types do not.
+number that cannot be computed with. Where none is to blame, the library is (`InternalError`). Annotations are read
+then, not before. An annotation `Annotated[Any, Kind(...)]` says what Python's types do not.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import enum
 import functools
 import inspect
 import operator
+import re
 import sys
 import types
 import typing
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
-from ..ground.error import CuteError
+from ..ground.error import CuteError, internal_error
 from ..ground.leaf import Leaf
 from ..ground.naming import article, described, shown
-from ..ground.packages import is_library, package_of
+from ..ground.packages import is_library
 from ..marks.decorators import ArrayView, is_static_class, is_struct_class, judge_made
 
 DEEPEST = 100
@@ -40,19 +41,11 @@ class Kind:
     make: str = ""
 
 
-class Refused(CuteError):
-    """A call with arguments that do not go together: only what Python said of it is known."""
-
-    unexplained = True
+class NoSuchIndex(CuteError, IndexError):
+    """An index that is not there: who goes through an object by its indices expects an IndexError."""
 
 
-class RefusedIndex(Refused, IndexError):
-    """The same of an index that is not there: who goes through an object by its indices expects that error."""
-
-
-for _cls in (Refused, RefusedIndex):
-    _cls.__module__ = CuteError.__module__
-    _cls.__qualname__ = _cls.__name__ = CuteError.__name__
+NoSuchIndex.__module__ = CuteError.__module__
 
 
 # ------------------------------------------------------------------ kinds of annotations
@@ -267,22 +260,21 @@ def fields_of(cls: Any) -> dict[str, Kind]:
 # ------------------------------------------------------------------ which argument
 
 
-def refusal(fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: BaseException) -> CuteError | None:
-    """The error for a call that ended in an exception of Python's; None for one that the call itself is wrong in: too
-    many arguments, or names that the function does not have."""
+def refusal(
+    fn: Any, args: tuple[Any, ...], named: dict[str, Any], e: BaseException, line: tuple[str, int] | None = None
+) -> CuteError:
+    """Return the error for a call, with arguments that the function takes, that ended in an exception of Python's: of
+    the argument that is wrong, or an InternalError where none is. line: the user's, which made the call."""
     fn = inspect.unwrap(fn)
-    try:
-        given = inspect.signature(fn).bind(*args, **named)
-    except TypeError:
-        return None
-    values = given.arguments
+    values = inspect.signature(fn).bind(*args, **named).arguments
+    given = ", ".join(f"{n}={shown(x)}" for n, x in values.items())
     if isinstance(e, IndexError) and fn.__name__ == "__getitem__":
-        return _bare(fn.__qualname__, values, e)
+        return NoSuchIndex(f"{fn.__qualname__}({given}): there is no such element: {e}")
     owner, _, name = fn.__qualname__.rpartition(".")
     owner = owner.rpartition(".")[2]
     what = f"{owner}.{name}" if owner and owner != "<locals>" else name
     what = owner if name == "__init__" else what
-    return _of_kinds(fn, what, values) or _of_values(fn, what, values, e) or _bare(what, values, e)
+    return _of_kinds(fn, what, values) or _of_values(fn, what, values, e) or internal_error(f"{what}({given})", e, line)
 
 
 def _of_kinds(fn: Any, what: str, values: dict[str, Any]) -> CuteError | None:
@@ -383,12 +375,15 @@ def _of_values(fn: Any, what: str, values: dict[str, Any], e: BaseException) -> 
     if isinstance(e, (OverflowError, MemoryError)):
         large = "is larger than what can be computed with here: give numbers below 2**63"
         return _first(what, given, lambda y: abs(y) >= 1 << 24, large)
-    return _strange(fn, what, given)
+    return _named(fn, what, given, e)
 
 
 def _lacking(fn: Any, what: str, given: list[tuple[str, Any]], e: AttributeError) -> CuteError | None:
-    """An object that lacks an attribute: the argument that it is, or is in."""
+    """An object that lacks an attribute: the argument that it is, or is in. That one of this library's lacks what its
+    own methods ask of it is no argument's fault."""
     for name, x in given:
+        if name == "self" and x is e.obj and is_library(type(x).__module__) or e.name is None:
+            continue
         if any(y is e.obj for y in _parts(x)):
             inside = "" if x is e.obj else f", in which {described(e.obj)}"
             value = described(x) if x is e.obj else shown(x)
@@ -418,39 +413,21 @@ def _first(what: str, given: list[tuple[str, Any]], is_it: Any, rule: str) -> Cu
     return None
 
 
-_FOREIGN = (
-    dict,
-    set,
-    frozenset,
-    bytes,
-    complex,
-    types.ModuleType,
-    type(...),
-    type(NotImplemented),
-    slice,
-    BaseException,
-)
-
-
-def _is_foreign(x: Any) -> bool:
-    """Whether a value is of no kind that this library computes with."""
-    cls = type(x)
-    root = package_of(cls.__module__)
-    return isinstance(x, _FOREIGN) or cls is object or root not in ("builtins", "numba_cute", "numpy", "ml_dtypes")
-
-
-def _strange(fn: Any, what: str, given: list[tuple[str, Any]]) -> CuteError | None:
-    """A value of a kind that nothing here takes, for a parameter whose kind no annotation says."""
-    known = kinds_of(fn)
-    for is_it in (_is_foreign, lambda y: isinstance(y, (str, type, types.FunctionType, types.BuiltinFunctionType))):
-        for name, x in given:
-            if name == "self" or name in known:
-                continue
-            for y in _parts(x):
-                if is_it(y):
-                    inside = "is" if y is x else "has in it"
-                    return CuteError(f"`{name}` of `{what}` {inside} {described(y)}{_documented(fn, name)}")
+def _named(fn: Any, what: str, given: list[tuple[str, Any]], e: BaseException) -> CuteError | None:
+    """A value for a parameter whose kind no annotation says, which Python's words name, by itself or its type. Numbers
+    and None are everywhere, and so none of an argument's marks."""
+    known, text = kinds_of(fn), str(e)
+    for name, x in given:
+        for y in _parts(x) if name != "self" and name not in known else ():
+            if not isinstance(y, (int, float, Leaf, type(None))) and _is_in(y, text):
+                inside = "is" if y is x else "has in it"
+                return CuteError(f"`{name}` of `{what}` {inside} {described(y)}{_documented(fn, name)}")
     return None
+
+
+def _is_in(x: Any, text: str) -> bool:
+    called = f"{getattr(x, '__qualname__', '')}()"
+    return shown(x) in text or called in text or re.search(rf"\b{type(x).__name__}\b", text) is not None
 
 
 def _documented(fn: Any, name: str) -> str:
@@ -458,10 +435,3 @@ def _documented(fn: Any, name: str) -> str:
     text = " ".join((fn.__doc__ or "").split())
     found = [s for s in text.split(". ") if s.startswith(f"{name}:") or f"`{name}`" in s or f" {name}:" in s]
     return f'; the documentation: "{found[0].rstrip(".")}"' if found else ""
-
-
-def _bare(what: str, values: dict[str, Any], e: BaseException) -> CuteError:
-    """The last resort: the call, and what Python said."""
-    given = ", ".join(f"{n}={shown(x)}" for n, x in values.items())
-    cls = RefusedIndex if isinstance(e, IndexError) else Refused
-    return cls(f"{what}({given}): these arguments do not go together: {type(e).__name__}: {e}")
