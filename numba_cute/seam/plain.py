@@ -10,7 +10,6 @@ the kernel is compiled is taken, as of a `traced` one; only where that asks for 
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
 import functools
 import inspect
@@ -18,6 +17,7 @@ import sys
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
+from .bytecode import operations
 from .leaf import Leaf
 from .marks import is_static_class, is_struct_class, is_traced
 from .whose import package_of
@@ -133,7 +133,7 @@ def _set_by_methods(cls: Any) -> frozenset[str]:
 
 
 def _set_in(code: CodeType) -> set[str]:
-    found = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR"}
+    found = {o.value for o in operations(code) if o.name == "STORE_ATTR"}
     return found.union(*(_set_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 

@@ -5,7 +5,6 @@ simulator counts as steps, and not catch what is raised to it."""
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
 import functools
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...seam import CuteError, is_static_class, is_struct_class
+from ...seam.bytecode import READING, operations
 from ...seam.held import is_held, method_of
 from ...seam.whose import is_library, package_of
 from ...seam.withs import without_with
@@ -131,9 +131,9 @@ def _code(code: CodeType, outside: frozenset[str]) -> tuple[bool, frozenset[str]
     """Tell whether code (and the code inside it) leaves no trace and catches nothing; and the names that it mentions.
     outside: its variables that belong to functions around it."""
     names = set(code.co_names)
-    ok = not names & _LEAVES_A_TRACE
-    for i in dis.get_instructions(code) if ok else ():
-        if i.opname in _CATCHES or (i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in outside):
+    ok = READING.holds and not names & _LEAVES_A_TRACE
+    for o in operations(code) if ok else ():
+        if o.name in _CATCHES or (o.name in ("STORE_DEREF", "DELETE_DEREF") and o.value in outside):
             ok = False
     for const in code.co_consts:
         if isinstance(const, CodeType):
