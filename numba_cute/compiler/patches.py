@@ -18,6 +18,7 @@ from typing import Any
 
 from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering
 from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
+from numba.cuda.core import analysis, bytecode, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
 
 from ..seam import CuteError
 from . import pipeline
@@ -27,6 +28,7 @@ from .ground import nvvm, target
 from .host import caching, debugging, disk_cache, kernel, kernels
 from .host.native import sites
 from .passes import inlining, lower, methods, single, uses
+from .passes.comprehensions import HANDLERS
 
 WRITTEN_FOR = ("0.30.4",)
 """The versions of numba-cuda whose code the digests below are of."""
@@ -60,7 +62,10 @@ def digest_of(code: Sequence[Any]) -> str:
 
 def _source(function: Any) -> str:
     """Give a function's source as `inspect.getsource` does, by its indentation: reading its tokens takes long."""
-    lines, first = inspect.findsource(inspect.unwrap(function))
+    function = inspect.unwrap(function)
+    if getattr(function, "__code__", None) and function.__code__.co_filename == "<string>":  # or `python -c` is read
+        raise OSError("no source")
+    lines, first = inspect.findsource(function)
     margin = len(lines[first]) - len(lines[first].lstrip())
     last, inside = first, False
     for at, line in enumerate(lines[first:], first):
@@ -163,6 +168,10 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         compiler.nvvm, "set_cuda_kernel", entry.marking, digest="20c8e9dc50bd7135",
         why="to mark tensor maps that are passed by value, and a kernel's cluster shape",
+    ),
+    Patch(
+        bytecode.ByteCodePy312, "remove_build_list_swap_pattern", HANDLERS.leaving_out, digest="ec7d72a008fe891f",
+        why="to know every comprehension of Python 3.12", reads=(bytecode.ByteCodePy312.__init__,),
     ),
     Patch(
         inline_closurecall, "dead_code_elimination", inlining.IN_CLOSURES.keeping_stores, digest="be0110bbcb38ae42",

@@ -21,6 +21,7 @@ from .bridge import contexts
 from .ground import memory, ownership
 from .inspection import operations
 from .passes.audit import Audit
+from .passes.comprehensions import HANDLERS
 from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
@@ -74,6 +75,9 @@ def _read(state: Any) -> None:
     refuse_code(function)
     if function is not state.func_id.func:
         state.func_id = FunctionIdentity.from_function(function)
+    elif not getattr(state.bc, "exception_entries", ()):
+        return
+    with HANDLERS.none():
         ExtractByteCode().run_pass(state)
 
 

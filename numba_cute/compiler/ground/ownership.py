@@ -9,7 +9,6 @@ call it.
 
 from __future__ import annotations
 
-import dis
 import functools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,12 +18,11 @@ from typing import Any
 from numba.cuda import types
 
 from ... import seam
+from ...seam.bytecode import operations
 
 _PACKAGE = __name__.split(".")[0]
-_GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 _MARKS = ("__cute_cluster__", "__cute_own__")
 """Attributes of functions that this library's decorators made something of."""
-_ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 
 
 def owns(py_func: Any, argtypes: Iterable[Any]) -> bool:
@@ -67,10 +65,10 @@ def is_own_type(ty: Any) -> bool:
 def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
     """Return the globals and the attributes that code names, and the code of the functions inside it."""
     found: tuple[set[str], set[str]] = (set(), set())
-    for inst in dis.get_instructions(code):
-        for names, opcodes in zip(found, (_GLOBALS, _ATTRIBUTES)):
-            if inst.opname in opcodes:
-                names.add(inst.argval)
+    for o in operations(code):
+        for names, kind in zip(found, ("LOAD_GLOBAL", "LOAD_ATTR")):
+            if o.name == kind:
+                names.add(o.value)
     for const in code.co_consts:
         if isinstance(const, CodeType):
             for names, inner in zip(found, names_of(const)):

@@ -17,6 +17,7 @@ from numba.cuda.core.compiler_machinery import register_pass
 from numba.cuda.core.typed_passes import InlineOverloads
 from numba.cuda.core.untyped_passes import InlineClosureLikes
 
+from .comprehensions import HANDLERS
 from .definitions import statements
 
 
@@ -86,7 +87,7 @@ class InlineClosures(InlineClosureLikes):
     _name = "numba_cute_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
-        with IN_CLOSURES.running():
+        with IN_CLOSURES.running(), HANDLERS.none():
             return bool(super().run_pass(state))
 
 

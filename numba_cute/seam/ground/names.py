@@ -8,7 +8,6 @@ each time.
 from __future__ import annotations
 
 import abc
-import dis
 import enum
 import inspect
 import re
@@ -18,6 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from . import absent
+from .bytecode import operation_at
 from .error import CuteError
 
 _ROOT = "numba_cute"
@@ -170,7 +170,7 @@ def of_module(namespace: dict[str, Any]) -> None:
 def absent_from(module: str, name: str, frame: FrameType) -> Exception:
     """Return the error of a name that a module lacks. frame: who asks for it, maybe by `from … import`."""
     owner = sys.modules[module]
-    if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]:
+    if operation_at(frame.f_code, frame.f_lasti) == "IMPORT_FROM":
         return UnknownImport(unknown(owner, name), name=name)
     return UnknownName(owner, name)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import dis
+import inspect
 import itertools
 import linecache
 import sys
@@ -11,6 +11,7 @@ from collections.abc import Collection
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
+from .bytecode import operations
 from .error import CuteError
 from .packages import package_of
 
@@ -105,6 +106,14 @@ def at_line(e: E, file: str, line: int) -> E:
     return e
 
 
+def source_of(fn: Any) -> tuple[list[str], int]:
+    """Return the lines of a function's source, and the number of the first. OSError: there is none. What was given to
+    `exec` has none: since Python 3.13 the text of `python -c` stands in its place, under the same name."""
+    if inspect.unwrap(fn).__code__.co_filename == "<string>":
+        raise OSError("source code not available: it was given to exec")
+    return inspect.getsourcelines(fn)
+
+
 def line_of(e: BaseException) -> tuple[str, int] | None:
     """Return the line that `at_line` gave an error, or that of the user's innermost frame; None if unknown."""
     return getattr(e, "place", None) or users_line(e.__traceback__)
@@ -112,9 +121,7 @@ def line_of(e: BaseException) -> tuple[str, int] | None:
 
 def line_naming(code: CodeType, name: str) -> int | None:
     """Return the first line of a function's code that reads a global or closure variable of that name."""
-    line = None
-    for i in dis.get_instructions(code):
-        line = i.positions.lineno if hasattr(i, "positions") and i.positions else i.starts_line or line
-        if i.argval == name and i.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")):
-            return line
+    for o in operations(code):
+        if o.value == name and o.name in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            return o.line
     return next((n for c in code.co_consts if isinstance(c, CodeType) for n in [line_naming(c, name)] if n), None)

@@ -10,7 +10,6 @@ the kernel is compiled is taken, as of a `traced` one; only where that asks for 
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
 import functools
 import inspect
@@ -21,6 +20,7 @@ from typing import Any
 from ..ground.leaf import Leaf
 from ..ground.packages import package_of
 from .decorators import is_static_class, is_struct_class, is_traced
+from .bytecode import operations
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
 _FOREIGN = frozenset(("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax"))
@@ -134,7 +134,7 @@ def _set_by_methods(cls: Any) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=4096)
 def _set_in(code: CodeType) -> set[str]:
-    found = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR"}
+    found = {o.value for o in operations(code) if o.name == "STORE_ATTR"}
     return found.union(*(_set_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 

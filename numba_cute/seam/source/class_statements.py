@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 import textwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -15,6 +14,9 @@ from ..ground.error import CuteError
 from ..ground.places import at_line
 from ..marks.decorators import traced
 from .bytecode import opnames
+from .error import CuteError
+from .marks import traced
+from .places import at_line, source_of
 
 _DESCRIBE = "__cute_describe__"
 
@@ -35,7 +37,7 @@ def without_classes(function: Any) -> Any:
         return function
     code = function.__code__
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = ast.parse(textwrap.dedent("".join(source_of(function)[0])))
     except (OSError, SyntaxError) as e:
         raise CuteError(f"{function.__name__} has a class in it, and its source cannot be read: {e}") from e
     ast.increment_lineno(tree, code.co_firstlineno - 1)

@@ -4,7 +4,6 @@ this library's, in the words of both engines."""
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 import re
@@ -15,6 +14,7 @@ from typing import Any
 from ..ground.error import CuteError
 from ..ground.places import at_line, definition_of
 from ..marks.prints import prints
+from .bytecode import handlers, operations
 
 # ---------------------------------------------------------------- constructs
 
@@ -51,12 +51,12 @@ def refuse_code(function: Any) -> None:
 def result_line(code: CodeType) -> int:
     """Return the line of the first `return` of a function's code that gives something."""
     line, before = code.co_firstlineno, None
-    for i in dis.get_instructions(code):
-        line = _line(i) or line
-        if i.opname == "RETURN_VALUE" and before is not None:
-            if before.opname != "LOAD_CONST" or before.argval is not None:
+    for o in operations(code):
+        line = o.line or line
+        if o.name == "RETURN_VALUE" and before is not None:
+            if before.name != "LOAD_CONST" or before.value is not None:
                 return line
-        before = i
+        before = o
     return code.co_firstlineno
 
 
@@ -68,36 +68,30 @@ def _first_refused(code: CodeType, texts: bool) -> tuple[str, int] | None:
 def _refused(code: CodeType, texts: bool) -> Iterator[tuple[str, int]]:
     """What is refused, and its line; texts: f-strings too."""
     line = code.co_firstlineno
-    for i in dis.get_instructions(code):
-        line = _line(i) or line
-        words = _TEXT if texts and i.opname in _TEXTS else _OPCODES.get(i.opname)
-        if i.opname == "PUSH_EXC_INFO":
-            line = _try_line(code, i.offset) or line
-        elif i.opname == "LOAD_CONST" and isinstance(i.argval, frozenset):
+    for o in operations(code):
+        line = o.line or line
+        words = _TEXT if texts and o.name in _TEXTS else _OPCODES.get(o.name)
+        if o.name == "PUSH_EXC_INFO":
+            line = _try_line(code, o.offset) or line
+        elif o.name == "LOAD_CONST" and isinstance(o.value, frozenset):
             words = _SET
-        elif i.opname == "LOAD_CONST" and type(i.argval) is int and not -(1 << 63) <= i.argval < 1 << 64:
-            words = too_large(i.argval)
+        elif o.name == "LOAD_CONST" and type(o.value) is int and not -(1 << 63) <= o.value < 1 << 64:
+            words = too_large(o.value)
         if words is not None:
             yield words, line
-        if isinstance(i.argval, CodeType):
-            if i.argval.co_flags & inspect.CO_GENERATOR:
+        if isinstance(o.value, CodeType):
+            if o.value.co_flags & inspect.CO_GENERATOR:
                 yield _GENERATOR, line
-            yield from _refused(i.argval, texts)
-
-
-def _line(i: Any) -> int | None:
-    found = i.positions.lineno if hasattr(i, "positions") and i.positions else i.starts_line
-    return found if type(found) is int else None
+            yield from _refused(o.value, texts)
 
 
 def _try_line(code: CodeType, handler: int) -> int | None:
     """The line of the `try` whose handler stands there."""
-    entries = getattr(dis.Bytecode(code), "exception_entries", ())
-    starts = [e.start for e in entries if e.target == handler]
+    starts = [start for start, target in handlers(code) if target == handler]
     if not starts:
         return None
-    before = [i for i in dis.get_instructions(code) if i.offset < min(starts)]
-    return _line(before[-1]) if before and before[-1].opname == "NOP" else None
+    before = [o for o in operations(code) if o.offset < min(starts)]
+    return before[-1].line if before and before[-1].name == "NOP" else None
 
 
 # ---------------------------------------------------------------- operations

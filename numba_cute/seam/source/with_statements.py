@@ -8,7 +8,6 @@ Python's `with` calls the object's methods around the block and catches what is 
 from __future__ import annotations
 
 import ast
-import inspect
 import textwrap
 import weakref
 from types import CodeType, FunctionType
@@ -17,6 +16,8 @@ from typing import Any
 from ..ground.error import CuteError
 from ..ground.places import at_line, definition_of
 from .bytecode import opnames
+from .error import CuteError
+from .places import at_line, definition_of, source_of
 
 _OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -71,7 +72,7 @@ def _name(expr: ast.expr) -> str:
 def _rewritten(fn: FunctionType) -> FunctionType:
     code = fn.__code__
     try:
-        lines, first = inspect.getsourcelines(fn)
+        lines, first = source_of(fn)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError):
         e = CuteError("`with` is read from the source, which is not there: write `if elect_one():`")

@@ -5,7 +5,6 @@ simulator counts as steps, and not catch what is raised to it."""
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
 import functools
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from ...seam import CuteError, is_static_class, is_struct_class
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.host_objects import is_held, method_of
 from ...seam.source.with_statements import without_with
+from ...seam.bytecode import READING, operations
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",
@@ -131,9 +131,9 @@ def _code(code: CodeType, outside: frozenset[str]) -> tuple[bool, frozenset[str]
     """Tell whether code (and the code inside it) leaves no trace and catches nothing; and the names that it mentions.
     outside: its variables that belong to functions around it."""
     names = set(code.co_names)
-    ok = not names & _LEAVES_A_TRACE
-    for i in dis.get_instructions(code) if ok else ():
-        if i.opname in _CATCHES or (i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in outside):
+    ok = READING.holds and not names & _LEAVES_A_TRACE
+    for o in operations(code) if ok else ():
+        if o.name in _CATCHES or (o.name in ("STORE_DEREF", "DELETE_DEREF") and o.value in outside):
             ok = False
     for const in code.co_consts:
         if isinstance(const, CodeType):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import sys
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -13,6 +12,7 @@ from ... import seam
 from ...seam import CuteError
 from ...seam.ground.packages import is_library
 from ...seam.guards.messages import dropped, matters
+from ...seam.bytecode import operations
 from ..ground.report import in_library
 from .arithmetic.functions import range_of, unrolled_range
 
@@ -27,9 +27,8 @@ def check_used(fn: Any, result: Any, caller: FrameType) -> None:
 @functools.lru_cache(maxsize=1024)
 def _statements(code: CodeType) -> frozenset[int]:
     """The offsets of the calls whose results are dropped, each with the caches behind it, where a frame may stand."""
-    instructions = list(dis.get_instructions(code))
-    pairs = zip(instructions, instructions[1:])
-    calls = [(i.offset, after.offset) for i, after in pairs if "CALL" in i.opname and after.opname == "POP_TOP"]
+    pairs = zip(operations(code), operations(code)[1:])
+    calls = [(o.offset, after.offset) for o, after in pairs if "CALL" in o.name and after.name == "POP_TOP"]
     return frozenset(at for start, stop in calls for at in range(start, stop))
 
 

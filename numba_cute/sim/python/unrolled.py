@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 from types import CodeType, FrameType
 from typing import Any
 
 from ...dtypes import DType
+from ...seam.bytecode import operations
 
 
 def copy_of(frame: FrameType) -> tuple[Any, ...]:
@@ -24,11 +24,11 @@ def copy_of(frame: FrameType) -> tuple[Any, ...]:
 def _indices(code: CodeType, at: int) -> tuple[str, ...]:
     """List the variables of the loops around an instruction."""
     found, looking = [], False
-    for i in dis.get_instructions(code):
+    for o in operations(code):
         if looking:
-            if i.opname in ("STORE_FAST", "STORE_DEREF", "STORE_NAME"):
-                found.append(i.argval)
+            if o.name in ("STORE_FAST", "STORE_DEREF", "STORE_NAME"):
+                found.append(o.value)
             looking = False
-        if i.opname == "FOR_ITER" and i.offset < at < i.argval:
+        if o.name == "FOR_ITER" and o.offset < at < o.value:
             looking = True
     return tuple(found)

@@ -12,6 +12,8 @@ what is wrong or leaves a mould behind.
 
 from __future__ import annotations
 
+from .calls import call_python, named_arguments, nothing, refused, released  # noqa: F401
+
 # The state's words: Python functions that are called for a tensor that has no mould, or say whether two arguments are
 # alike; the kinds of arrays; the class of tensors; the static classes of arguments.
 SLOW_DERIVED, ALIKE, KINDS, TENSOR, CLASSES = range(0, 40, 8)

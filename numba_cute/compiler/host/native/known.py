@@ -18,6 +18,7 @@ from .... import seam
 from ....seam.hooks.casting import CASTING, FUNCTIONS, OfArrays, cast_by, run
 from . import arrays, casting, launcher
 from .moulds import Looking, Mould, Varied
+from .trusted import CASTS, LAUNCHES
 
 MOST_MOULDS, MOST_CHILDREN = 1024, 64
 """Of a function of arrays, and of a tensor."""
@@ -243,14 +244,14 @@ class _Patience:
 
     def __call__(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         self.left -= 1
-        if self.left == -1:
+        if self.left == -1 and CASTS.holds:
             moulds()
         return function(*args, **named)
 
 
 def begin() -> None:
     """Have moulds soon: kernels are launched more than once."""
-    if CASTING.derived is run:
+    if CASTING.derived is run and LAUNCHES.holds:
         CASTING.derived = patience = _Patience()
 
         def wait(one: OfArrays) -> None:

@@ -273,5 +273,6 @@ class Code:
 
 
 def python_api(name: str) -> int:
-    """Return the address of a function of Python's C API."""
-    return int(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0)
+    """Return the address of a function of Python's C API; 0 if this Python has no such symbol."""
+    found = getattr(ctypes.pythonapi, name, None)
+    return 0 if found is None else int(ctypes.cast(found, ctypes.c_void_p).value or 0)

@@ -18,7 +18,7 @@ MARK = "_cute_cast"
 _NAMES = {"DTYPE": "dtype", "DIVISOR": "divisor", "VALUE": "value"}
 _NAMES |= {"MARK": MARK, "ITERATOR": "iterator", "ADDRESS": "address", "DICT": "__dict__"}
 """Attributes that machine code asks for: its names for them, and theirs."""
-_API = {
+API = {
     "Py_IncRef": "void i64", "Py_DecRef": "void i64", "PyErr_Clear": "void", "PyErr_Occurred": "i64",
     "PyLong_AsVoidPtr": "i64 i64", "PyLong_AsLongLong": "i64 i64", "PyLong_AsUnsignedLongLong": "i64 i64",
     "PyFloat_AsDouble": "f64 i64", "PyNumber_Index": "i64 i64", "PyObject_GetAttr": "i64 i64 i64",
@@ -30,20 +30,17 @@ _API = {
     "PyObject_GenericSetAttr": "i32 i64 i64 i64",
     "PyEval_SaveThread": "i64", "PyEval_RestoreThread": "void i64",
 }  # fmt: skip
-"""Functions of Python's C API: result and parameters."""
-_SHARED = (words.nothing, words.refused, words.released, words.named_arguments, words.call_python)
+"""Functions of Python's C API that are symbols of every Python that is promised: result and parameters."""
 
 
 @functools.cache
 def code(module: Any = words) -> Any:
     """Make the machine code of a module's functions of words, once."""
-    _check_objects()
-    foreign = {n: Foreign(python_api(n), *kinds.split()) for n, kinds in _API.items()}
+    foreign = {n: Foreign(python_api(n), *kinds.split()) for n, kinds in API.items()}
     fixed = {"NONE": id(None), "TRUE": id(True), "FALSE": id(False), "RECORDED": ctypes.addressof(ACTIVE)}
     fixed |= {name: id(sys.intern(text)) for name, text in _NAMES.items()}
     fixed |= {"INT_CLASS": id(int), "TUPLE_CLASS": id(tuple)}
-    own = [f for f in vars(module).values() if isinstance(f, FunctionType)]
-    return Code([*own, *(f for f in _SHARED if f not in own)], foreign, fixed)
+    return Code([f for f in vars(module).values() if isinstance(f, FunctionType)], foreign, fixed)
 
 
 FASTCALL_WITH_NAMES, NO_ARGUMENTS = 0x82, 0x4
@@ -73,9 +70,3 @@ def function(name: str, state: tuple[Any, ...], flags: int = FASTCALL_WITH_NAMES
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.addressof(method), state, None)
-
-
-def _check_objects() -> None:
-    """See that an object's second word is its type, which the machine code reads."""
-    for obj in (1, 1.0, (), code, None, words):
-        assert ctypes.c_void_p.from_address(id(obj) + 8).value == id(type(obj))

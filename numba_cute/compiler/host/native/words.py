@@ -13,6 +13,8 @@ A step's result: 1, it suits; 0, it does not; 2, an exception is set.
 
 from __future__ import annotations
 
+from .calls import call_python, call_with, named_arguments, nothing, refused, released  # noqa: F401
+
 # A site's words.
 FIRST, SLOW, SITE_WORDS = 0, 8, 2
 # A plan's words.
@@ -39,60 +41,6 @@ MOST_DIMS = 32
 DL_CUDA = 2
 MINUS_ONE = -4616189618054758400
 """The bits of -1.0, which is what `PyFloat_AsDouble` gives for an error."""
-
-
-def nothing():
-    Py_IncRef(NONE)
-    return NONE
-
-
-def refused():
-    PyErr_Clear()
-    return 0
-
-
-def released(obj, result):
-    Py_DecRef(obj)
-    return result
-
-
-def named_arguments(names, args):
-    """A dictionary of the arguments that lie from `args` on, by their names, a tuple; 0 where it cannot be made."""
-    made = PyDict_New()
-    count = PyTuple_Size(names)
-    i = 0
-    while made != 0 and i < count:
-        if PyDict_SetItem(made, PyTuple_GetItem(names, i), load64(args + 8 * i)) != 0:
-            return released(made, 0)
-        i += 1
-    return made
-
-
-def call_python(function, args, count, names):
-    """Call a Python function as `PyObject_Vectorcall` does, which is no symbol of Python 3.10."""
-    given = PyTuple_New(count)
-    if given == 0:
-        return 0
-    i = 0
-    while i < count:
-        Py_IncRef(load64(args + 8 * i))
-        PyTuple_SetItem(given, i, load64(args + 8 * i))
-        i += 1
-    if names == 0:
-        return released(given, PyObject_Call(function, given, 0))
-    named = named_arguments(names, args + 8 * count)
-    if named == 0:
-        return released(given, 0)
-    made = PyObject_Call(function, given, named)
-    Py_DecRef(named)
-    return released(given, made)
-
-
-def call_with(function, obj):
-    """Call a Python function with one argument."""
-    args = scratch(8)
-    store64(args, obj)
-    return call_python(function, args, 1, 0)
 
 
 def stored(out, size, value):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, DType, Float16, Float32, Float64, number
+from ....seam.bytecode import operations
 from .cases import HALVES, binary, unary
 
 Unary = Callable[[Any], Any]
@@ -161,8 +162,17 @@ def _shifted(op: str, dtype: DType) -> Binary:
     return call
 
 
+def _either(x: int, other: bool) -> float:
+    return 1.0 / x if other else x
+
+
+JOINS_RETURNS = [o.name for o in operations(_either.__code__)].count("RETURN_VALUE") == 1
+"""Whether Python makes one `return` of the two ways of such an expression, as 3.11 does: Numba's power of integers ends
+in it, and then has one type, a double, for both."""
+
+
 def _integer_power(dtype: DType) -> Binary:
-    """As Numba computes it: its result passes through a double."""
+    """As Numba computes it."""
     to_double, from_double = _integer_to_float(Float64), _float_to_integer(Float64, dtype)
 
     def call(x: int, y: int) -> int:
@@ -174,6 +184,8 @@ def _integer_power(dtype: DType) -> Binary:
         if abs(y) > 0x10000:
             return from_double(float_power(float(x), float(y)))  # type: ignore[no-any-return]
         result = wrapped(pow(x, abs(y), 1 << dtype.width), dtype)
+        if y >= 0 and not JOINS_RETURNS:
+            return result
         return from_double(1.0 / result if y < 0 else to_double(result))  # type: ignore[no-any-return]
 
     return call

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
+from ....seam.bytecode import operations
 from .bytecode import Body, Instruction
 
 ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
@@ -215,7 +216,7 @@ def _set_inside(code: CodeType) -> Iterator[str]:
     """The variables of functions around that the functions inside a code set."""
     for const in code.co_consts:
         if isinstance(const, CodeType):
-            yield from (i.argval for i in dis.get_instructions(const) if i.opname in ("STORE_DEREF", "DELETE_DEREF"))
+            yield from (o.value for o in operations(const) if o.name in ("STORE_DEREF", "DELETE_DEREF"))
             yield from _set_inside(const)
 
 

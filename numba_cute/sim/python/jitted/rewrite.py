@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from ....dtypes import DType
 from ....seam import after_set
+from ....seam.pythons import Inside, knows_bytecode
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from ..arithmetic.tables import Table
@@ -24,7 +25,13 @@ _MORE_STACK = 3
 
 @functools.lru_cache(maxsize=4096)
 def rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
-    """The code, and all the code inside it, with Numba's operators. casts: see `specialise.Cast`."""
+    """The code, and all the code inside it, with Numba's operators. casts: see `specialise.Cast`. CuteError: on a
+    Python whose bytecode is another than those that are known."""
+    REWRITING.require()
+    return _rewritten(code, casts)
+
+
+def _rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
     body = decode(code)
     consts = list(map(_constant, code.co_consts))
     sets = {id(body.instructions[at]): name for at, name in settings(code).items()}
@@ -36,7 +43,7 @@ def rewritten(code: CodeType, casts: tuple[Any, ...] = ()) -> CodeType:
 def _constant(value: Any) -> Any:
     """A constant as kernels have it: floats are numbers of a type, ints are static."""
     if isinstance(value, CodeType):
-        return rewritten(value)
+        return _rewritten(value)
     if isinstance(value, tuple):
         return tuple(map(_constant, value))
     if type(value) is float:
@@ -187,3 +194,45 @@ def call_below(count: int, position: Any) -> list[Instruction]:
     if VERSION < (3, 12):  # the first operand is in the place of a method's object
         out.append(Instruction("PRECALL", count - 1, position))
     return [*out, Instruction("CALL", count - 1, position)]
+
+
+# ---------------------------------------------------------------- a Python that is not known
+
+
+def _example(n: int) -> Any:
+    """Code of the kinds that kernels have, for what is rewritten."""
+    total, items = 0, [x + 1 for x in range(n) if x is not None]
+
+    def inner(x: int, y: int = 2) -> int:
+        return x * y - total
+
+    for i, x in enumerate(items):
+        if i % 2 == 0 and not x < 1:
+            total += inner(x, y=3)
+        else:
+            total -= -x
+    while total > 40:
+        total //= 2
+    return total, items[-1], 1 < n <= 5
+
+
+def _difference() -> str | None:
+    """Say how code of a Python that is not known is not taken apart, put together and rewritten as its own."""
+    if knows_bytecode():
+        return None
+    code = _example.__code__
+    again = encode(code, decode(code), code.co_consts, 0)
+    if _laid_out(again) != _laid_out(code):
+        return "code is another when it is put together again"
+    found = FunctionType(_rewritten(code), _example.__globals__)(5)
+    return None if found == _example(5) else f"rewritten code gives {found}, not {_example(5)}"
+
+
+def _laid_out(code: CodeType) -> Any:
+    body = decode(code)
+    rows = [(h.start.offset, h.target.offset, h.depth, h.lasti) for h in body.handlers]
+    return [(i.name, i.arg, i.offset) for i in body.instructions], rows
+
+
+REWRITING = Inside("bytecode", "it is not rewritten, and no kernel is simulated", _difference)
+"""That code can be taken apart, changed and put together."""

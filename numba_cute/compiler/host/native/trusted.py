@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether machine code may be trusted with this Python: what it calls is there, objects lie as it reads and makes
+them. Asked when it would first be used; where it may not, launches and what is made for them go through Python."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ....seam.pythons import Inside
+from . import casting, launcher, moulds, words
+from .language import python_api
+
+_NEEDED = (*launcher.API, "PyCFunction_NewEx")
+
+
+def _launches() -> str | None:
+    """Say what of Python's C API or of its objects is not as launches in machine code have it."""
+    missing = [name for name in _NEEDED if not python_api(name)]
+    if missing:
+        return f"its C API has no {', '.join(missing)}"
+    for obj in (1, 1.0, (), _launches, None, words):  # an object's second word is its type
+        if ctypes.c_void_p.from_address(id(obj) + 8).value != id(type(obj)):
+            return f"the second word of {type(obj).__name__} objects is not their class"
+
+    def slow(*args: Any, **named: Any) -> Any:
+        return args, named
+
+    site = (ctypes.c_int64 * words.SITE_WORDS)(0, id(slow))
+    call = launcher.function("launch", (ctypes.addressof(site), site, slow))
+    for args, named in (((1, "a"), {}), ((None,), {"b": 2, "c": 3})):
+        if call(*args, **named) != (args, named):
+            return "a call is given other arguments"
+    return None
+
+
+class _Held:
+    """An object with fields, as those that are cast."""
+
+    def __init__(self, number: int, text: str) -> None:
+        self.number, self.text = number, text
+
+
+class _Slotted:
+    __slots__ = ("number", "text")
+
+
+def _casts() -> str | None:
+    """Say how an object that machine code makes is not as Python makes one."""
+    inner = moulds.Made(_Slotted, {"text": "b"}, {"number": moulds.Number(0, 3)}, slots=True)
+    mould = moulds.Mould(moulds.Made(_Held, {"text": "a"}, {"number": moulds.Number(0, 1), "inner": inner}), [0], False)
+    made = launcher.function("cast_at", (0, mould))(mould.address, None, 1 << 40)
+    if type(made) is not _Held or type(made.inner) is not _Slotted:
+        return "an object is not made"
+    wanted = {"text": "a", "number": (1 << 40) + 1, "inner": made.inner}
+    if {name: vars(made).get(name) for name in wanted} != wanted or (made.number, made.text) != (wanted["number"], "a"):
+        return f"an object of a class has the fields {vars(made)}, not {wanted}"
+    if (made.inner.number, made.inner.text) != ((1 << 40) + 3, "b"):
+        return "an object with slots has other values"
+    if getattr(made, launcher.MARK).address != mould.address or _mould_of(made) != mould.address:
+        return "an object does not tell what it was cast from"
+    made.text = "c"
+    return None if vars(made)["text"] == made.text == "c" else "an object keeps a field that was set"
+
+
+def _mould_of(made: Any) -> int:
+    call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object)(launcher.code(casting).address("mould_of"))
+    return int(call(made))
+
+
+LAUNCHES = Inside("its C API", "launches go through Python, and take longer", _launches)
+CASTS = Inside("its objects", "tensors and atoms are made anew for each launch, and take longer", _casts)
