@@ -28,7 +28,7 @@ from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.target import current_arch
-from . import contexts
+from . import contexts, effects
 from .object_types import BoundTraced, Value, traces_calls
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
@@ -247,7 +247,10 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
                 at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
         return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
-    _register_lowering((*key, ((receiver,) if bound else ()) + types_), lower)
+    full = (*key, ((receiver,) if bound else ()) + types_)
+    _register_lowering(full, lower)
+    numbers = [rest.index(i) + bound if i in rest else 0 for i in range(len(names))]
+    effects.KNOWN[full] = effects.Jitted(dispatcher.py_func, tuple(inner.args), tuple(numbers))
     _jitted[memo] = fn
     params = [pysig.parameters[names[i]] for i in rest]
     return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
@@ -265,7 +268,10 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     fn = types.Dispatcher(dispatcher_of(function.py_func))
     sig = fn.get_call_type(contexts.typing_context(), kinds, {})
     if tracer.builder is None:
-        return abstract(sig.return_type, None, tracer)
+        found = abstract(sig.return_type, None, tracer)
+        if tracer.trail is not None:
+            tracer.trail.note(found, frozenset((effects.NEW,)) | tracer.trail.of(given))
+        return found
     lowered = [concrete(x, ty, tracer) for x, ty in zip(given, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, h, w) for v, h, w in zip(lowered, kinds, sig.args)]
     out = tracer.context.get_function(fn, sig)(tracer.builder, lowered)
@@ -301,8 +307,11 @@ Tracer.operate = staticmethod(operate)
 
 def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
     typing_tracer = Tracer()
+    trail = typing_tracer.trail = effects.Trail()
+    this = abstract(receiver, None, typing_tracer)
+    trail.note(this, frozenset((0,)))
     with seam.running(typing_tracer):
-        fn = find(abstract(receiver, None, typing_tracer))
+        fn = find(this)
     real, folded = _signatures(fn, kws)
     if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
@@ -313,7 +322,14 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         names = list(folded.parameters)
         order = [names.index(p) for p in real.parameters]
         values = [abstract(t, None, typing_tracer) for t in types_]
-        result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
+        first = int(_has_receiver(key, receiver))
+        for i, x in enumerate(values, first):
+            trail.note(x, frozenset((i,)))
+        if plain.asks_identity(fn) and any(map(effects.kinds, (receiver, *types_))):
+            raise RunTimeCondition("whether two names are one object is known only at run time")
+        made = run(fn, real, [values[i] for i in order], typing_tracer)
+        result = numba_type(made)
+        effects.KNOWN[(*key, (receiver,) * first + types_)] = trail.effects(made)
         _register(key, receiver, find, real, order, types_)
         _results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(

@@ -21,12 +21,14 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError, plain
+from ...seam.error import RunTimeCondition
 from ...seam.names import no_field, unknown
 from ..emit.frames import make_slot
 from ..emit.leaves import Number, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
+from .effects import embeds
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .object_types import StructPointer, StructRef, Value
 from .shared_arrays import SharedArray
@@ -311,7 +313,7 @@ def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
     if name not in proxy._ty.stored:
         return None
     place = _address(proxy, name, tracer)
-    if isinstance(ty, StructRef) and not isinstance(ty, StructPointer):
+    if embeds(ty):
         return place
     return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
 
@@ -356,7 +358,10 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)
-        return abstract(seen_type(ref.types[name]), value, tracer)
+        found = abstract(seen_type(ref.types[name]), value, tracer)
+        if tracer.trail is not None:
+            tracer.trail.note(found, tracer.trail.of(proxy))
+        return found
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
@@ -366,6 +371,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
             tracer.plain = before
     if inspect.isfunction(raw):
         traced = seam.is_traced(raw) or plain.is_plain_class(ref.cls)
+        if traced and tracer.plain and plain.asks_identity(raw):
+            raise RunTimeCondition("whether two names are one object is known only at run time")
         return functools.partial(raw if traced else _jitted_from_traced(ref, name), proxy)
     if getattr(raw, "__cute_host__", False):
         return functools.partial(raw, proxy)
@@ -385,5 +392,7 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     _check_assignment(proxy._ty, name, numba_type(value))
+    if tracer.trail is not None and not embeds(proxy._ty.types[name]):
+        tracer.trail.store(proxy, value)
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)

@@ -38,6 +38,8 @@ class Tracer(Regions, Vectors):
 
     plain = False
     """Whether a plain function of the user's is traced."""
+    trail: Any = None
+    """What follows the objects of the traced call that is typed (bridge/effects.py)."""
     operate: Callable[[str, Any, Any], Any]
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
