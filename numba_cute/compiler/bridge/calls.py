@@ -31,7 +31,7 @@ from ..ground.target import current_arch
 from . import contexts, effects
 from .object_types import BoundTraced, Value, traces_calls
 from .struct_operators import dispatcher_of
-from .values import abstract, concrete, numba_type
+from .values import abstract, concrete, numba_type, settle_before
 
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
@@ -264,6 +264,7 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]
+    settle_before(given, tracer)
     kinds = tuple(map(numba_type, given))
     fn = types.Dispatcher(dispatcher_of(function.py_func))
     sig = fn.get_call_type(contexts.typing_context(), kinds, {})

@@ -105,12 +105,12 @@ class Trail:
 
     def note(self, value: Any, sources: Sources) -> None:
         """Note where the objects in a value come from."""
-        for x in _objects_in(value):
+        for x in objects_in(value):
             self._known[id(x)] = (x, sources)
 
     def of(self, value: Any) -> Sources:
         """Return where the objects in a value come from."""
-        return NOTHING.union(*(self._one(x) for x in _objects_in(value)))
+        return NOTHING.union(*(self._one(x) for x in objects_in(value)))
 
     def _one(self, x: Any) -> Sources:
         return self._known[id(x)][1] if id(x) in self._known else frozenset((NEW,))
@@ -128,20 +128,20 @@ class Trail:
         return Effects(sources, items, sources if NEW in sources else NOTHING, frozenset(self._stores))
 
 
-def _objects_in(value: Any) -> Iterator[Any]:
+def objects_in(value: Any) -> Iterator[Any]:
     """Go over the objects that a value of traced code is or holds, and the fields of those that it made itself."""
     kind = type(value)
     if isinstance(value, (RegFile, tree.ByReference)):
         yield value
     elif isinstance(value, (tuple, list)):
         for x in value:
-            yield from _objects_in(x)
+            yield from objects_in(x)
     elif kind is functools.partial:
-        yield from _objects_in((value.func, *value.args, *value.keywords.values()))
+        yield from objects_in((value.func, *value.args, *value.keywords.values()))
     elif kind.__name__ == "method" and hasattr(value, "__self__"):
-        yield from _objects_in(value.__self__)
+        yield from objects_in(value.__self__)
     elif seam.is_struct_class(kind) or plain.is_plain(value):
         yield value
-        yield from _objects_in(tuple(value.__dict__.values()))
+        yield from objects_in(tuple(value.__dict__.values()))
     elif seam.is_static_class(kind) and dataclasses.is_dataclass(value):
-        yield from _objects_in(tuple(getattr(value, f, None) for f in tree.fields_of(kind)))
+        yield from objects_in(tuple(getattr(value, f, None) for f in tree.fields_of(kind)))

@@ -12,6 +12,7 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 from llvmlite import ir
@@ -24,11 +25,11 @@ from ...seam import CuteError, plain
 from ...seam.error import RunTimeCondition
 from ...seam.names import no_field, unknown
 from ..emit.frames import make_slot
-from ..emit.leaves import Number, scalar_type
+from ..emit.leaves import Number, RegFile, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
-from .effects import embeds
+from .effects import embeds, kinds, objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .object_types import StructPointer, StructRef, Value
 from .shared_arrays import SharedArray
@@ -246,13 +247,28 @@ def _run_time(ty: types.Type) -> types.Type:
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
-    """Store a struct that traced code made into a new slot of the frame."""
+    """Store an object that traced code made into its slot of the frame."""
     model = tracer.context.data_model_manager[ty]
-    slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
+    _, slot = tracer.placed.get(id(obj), (obj, None))
+    if slot is None or slot.type.pointee != model.contents():
+        slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
+        tracer.placed[id(obj)] = (obj, slot)
     proxy = StructProxy(ty, slot)
     for name in ty.stored:
         _store(proxy, name, getattr(obj, name), tracer)
     return slot
+
+
+def settle_before(values: list[Any], tracer: Tracer) -> None:
+    """Give the objects of traced code that a jitted function is given their slots: it may change and return them."""
+    for x in list(objects_in(values)):
+        if type(x) is SimpleNamespace:
+            raise CuteError(
+                "a SimpleNamespace that a helper makes cannot be given to a function that Numba compiles: make it in "
+                "the kernel, or write a class for it"
+            )
+        if not isinstance(x, (RegFile, tree.ByReference)):
+            _keep(x, tracer)
 
 
 def seen_type(ty: types.Type) -> types.Type:
@@ -273,24 +289,27 @@ def slot_of(obj: Kept) -> StructProxy:
 @keeps
 def _keep(obj: Any, tracer: Tracer) -> None:
     """Give a struct its slot now, if all of its fields are there: what is set from now on is stored."""
-    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in type(obj).__cute_fields__):
+    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in getattr(type(obj), "__cute_fields__", ())):
         return
-    ty = type_of_instance(obj)
+    ty = type_of_instance(obj) if seam.is_struct_class(type(obj)) else type_of_plain(obj)
     _place(obj, StructProxy(ty, None if tracer.builder is None else materialize(obj, ty, tracer)))
 
 
 def _place(obj: Any, slot: StructProxy) -> None:
     """Make a slot of a struct's, and of those that are its fields."""
     for name in slot._ty.types:
-        if seam.is_struct_class(type(obj.__dict__[name])):
-            _place(obj.__dict__[name], proxy_get(slot, name))
+        inner = obj.__dict__[name]
+        if isinstance(slot._ty.types[name], StructRef) and not isinstance(inner, (StructProxy, Kept)):
+            _place(inner, proxy_get(slot, name))
     obj.__dict__.update(_cute_slot=slot, _cute_region=None)
-    obj.__class__ = _kept(type(obj))  # type: ignore[arg-type]
+    obj.__class__ = _kept(type(obj), tuple(slot._ty.types))
 
 
 @functools.cache
-def _kept(cls: type) -> type:
-    fields = {name: property(_getter(name), _setter(name)) for name in cls.__cute_fields__}  # type: ignore[attr-defined]
+def _kept(cls: Any, names: tuple[str, ...]) -> Any:
+    fields = {name: property(_getter(name), _setter(name)) for name in names}
+    if not seam.is_struct_class(cls):
+        return type(cls.__name__, (Kept, cls), {**fields, "__module__": cls.__module__})
     return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
 
 

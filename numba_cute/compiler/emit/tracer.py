@@ -45,6 +45,11 @@ class Tracer(Regions, Vectors):
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.placed: dict[int, tuple[Any, Any]] = {}
+        """The objects of Python's that have a slot in the frame, by `id`, each with its slot."""
+
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None]) -> None:
         if not isinstance(cond, Number):
