@@ -310,7 +310,8 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
     typing_tracer = Tracer()
     trail = typing_tracer.trail = effects.Trail()
     this = abstract(receiver, None, typing_tracer)
-    trail.note(this, frozenset((0,)))
+    if effects.kinds(receiver):
+        trail.note(this, frozenset((0,)))
     with seam.running(typing_tracer):
         fn = find(this)
     real, folded = _signatures(fn, kws)
@@ -325,12 +326,13 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         values = [abstract(t, None, typing_tracer) for t in types_]
         first = int(_has_receiver(key, receiver))
         for i, x in enumerate(values, first):
-            trail.note(x, frozenset((i,)))
-        if plain.asks_identity(fn) and any(map(effects.kinds, (receiver, *types_))):
+            if effects.kinds(types_[i - first]):
+                trail.note(x, frozenset((i,)))
+        if any(map(effects.kinds, (receiver, *types_))) and plain.asks_identity(fn):
             raise RunTimeCondition("whether two names are one object is known only at run time")
         made = run(fn, real, [values[i] for i in order], typing_tracer)
         result = numba_type(made)
-        effects.KNOWN[(*key, (receiver,) * first + types_)] = trail.effects(made)
+        effects.KNOWN[(*key, (receiver,) * first + types_)] = trail.effects(made if effects.kinds(result) else None)
         _register(key, receiver, find, real, order, types_)
         _results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(

@@ -49,6 +49,22 @@ def _is_addressed(ty: Any) -> bool:
     return isinstance(ty, StructRef)
 
 
+@contexts.call_rule
+def _refuse(func: Any, args: Any) -> None:
+    """Refuse to tell apart two objects of one type that are only values: Numba would take some answer."""
+    key = getattr(func, "typing_key", func)
+    if key not in (operator.is_, operator.is_not) or len(args) != 2 or _identical(args) is not None:
+        return
+    if any(isinstance(a, Value) for a in args) and not _is_addressed(args[0]):
+        sign = "is" if key is operator.is_ else "is not"
+        raise as_typing_error(
+            CuteError(
+                f"x {sign} y of two objects that never change, layouts or tensors: a kernel knows what they hold, not "
+                "which they are; compare them by =="
+            )
+        )
+
+
 def _register(op: Any, same: bool) -> None:
     @contexts.template(op)
     class Template(AbstractTemplate):
@@ -60,12 +76,6 @@ def _register(op: Any, same: bool) -> None:
                 return typing.signature(types.literal(answer is same), *args)
             if len(args) == 2 and args[0] == args[1] and _is_addressed(args[0]):
                 return typing.signature(types.boolean, *args)
-            if any(isinstance(a, Value) for a in args):
-                refused = CuteError(
-                    f"{'is' if same else 'is not'} of two objects that never change, a layout or a tensor: a kernel "
-                    "knows what they hold, not which they are; compare them by =="
-                )
-                raise as_typing_error(refused) from refused
             return None
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:

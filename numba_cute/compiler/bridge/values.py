@@ -231,9 +231,9 @@ def _plain_field(value: Any, changes: bool) -> types.Type:
 
 
 def _held(ty: types.Type, by_address: bool) -> types.Type:
-    """Return a type as a field has it: mutable objects in tuples are held by their address."""
+    """Return a type as a field has it: mutable objects are held by their address, but a struct in a struct."""
     if isinstance(ty, StructRef):
-        return StructPointer(ty.cls, ty.fields) if by_address else ty
+        return StructPointer(ty.cls, ty.fields) if by_address or not seam.is_struct_class(ty.cls) else ty
     if isinstance(ty, types.BaseTuple):
         return types.BaseTuple.from_types([_held(t, True) for t in ty])
     return ty
