@@ -15,7 +15,16 @@ if cudasim.enabled():
     )
 else:
     from . import patches
-    from .bridge import attributes, builtins, calls, operators, struct_operators, structs, typeofs  # noqa: F401
+    from .bridge import (  # noqa: F401
+        attributes,
+        builtins,
+        calls,
+        operators,
+        sameness,  # noqa: F401
+        struct_operators,
+        structs,
+        typeofs,
+    )
     from .host.checking import check
     from .host.cluster import cluster_shape
     from .host.launching import launch

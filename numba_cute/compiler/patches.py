@@ -17,7 +17,6 @@ from importlib.metadata import version
 from typing import Any
 
 from numba.cuda import codegen, compiler, debuginfo, dispatcher, lowering
-from numba.cuda.core import analysis, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
 from numba.cuda.core import analysis, bytecode, byteflow, inline_closurecall, interpreter, ir, postproc, typed_passes
 
 from ..seam import CuteError

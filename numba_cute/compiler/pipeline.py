@@ -22,6 +22,7 @@ from .ground import memory, ownership
 from .inspection import operations
 from .passes.audit import Audit
 from .passes.comprehensions import HANDLERS
+from .passes.identity import Identity
 from .passes.inference import TypeInference
 from .passes.inlining import InlineClosures, InlineOverloaded
 from .passes.keep_constants import KeepConstants
@@ -63,6 +64,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
         manager.add_pass_after(KeepConstants, InlineClosures)
         manager.add_pass_after(Methods, InlineClosures)
         manager.add_pass_after(Settings, InlineClosures)
+        manager.add_pass_after(Identity, TypeInference)
         manager.add_pass_after(Audit, TypeInference)
         manager.add_pass_after(Statements, TypeInference)
         manager.finalize()
@@ -71,6 +73,7 @@ def _extended(pipelines: Any, state: Any) -> Any:
 
 def _read(state: Any) -> None:
     """Let Numba read the function's code as this library means it."""
+    state.cute_function = state.func_id.func
     function = without_classes(without_with(state.func_id.func))
     refuse_code(function)
     if function is not state.func_id.func:

@@ -32,11 +32,11 @@ from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
 from ..ground.memory import LASTING, memory
 from ..ground.refusals import SIGNS, kind
-from . import contexts
+from . import contexts, effects
 from .lasting import is_lasting_value, lasts, setting
 from .object_types import BoundTraced, Value, traces_calls
 from .struct_operators import dispatcher_of
-from .values import abstract, concrete, numba_type
+from .values import abstract, concrete, numba_type, settle_before
 
 
 def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], tracer: Tracer) -> Any:
@@ -251,8 +251,12 @@ def _jit_call(key: Any, receiver: Any, fn: Any, args: Any, kws: Any, memo: Any) 
                 at[i] = context.cast(builder, concrete(x, ty, tracer), ty, inner.args[i])
         return context.get_function(types.Dispatcher(dispatcher), inner)(builder, [at[i] for i in range(len(names))])
 
-    memory().register((*key, ((receiver,) if bound else ()) + types_), lower)
-    memory().jitted[memo] = fn
+    full = (*key, ((receiver,) if bound else ()) + types_)
+    numbers = [rest.index(i) + bound if i in rest else 0 for i in range(len(names))]
+    known = memory()
+    known.register(full, lower)
+    known.effects[full] = effects.Jitted(dispatcher.py_func, tuple(inner.args), tuple(numbers))
+    known.jitted[memo] = fn
     params = [pysig.parameters[names[i]] for i in rest]
     return typing.signature(inner.return_type, *types_, recvr=receiver if bound else None).replace(
         pysig=inspect.Signature(params, __validate_parameters__=False)
@@ -265,11 +269,15 @@ def call_jitted(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> 
     values = inspect.signature(function.py_func).bind(*args, **named)
     values.apply_defaults()
     given = [*values.args, *values.kwargs.values()]
+    settle_before(given, tracer)
     kinds = tuple(map(numba_type, given))
     fn = types.Dispatcher(dispatcher_of(function.py_func))
     sig = fn.get_call_type(contexts.typing_context(), kinds, {})
     if tracer.builder is None:
-        return abstract(sig.return_type, None, tracer)
+        found = abstract(sig.return_type, None, tracer)
+        if tracer.trail is not None:
+            tracer.trail.note(found, frozenset((effects.NEW,)) | tracer.trail.of(given))
+        return found
     lowered = [concrete(x, ty, tracer) for x, ty in zip(given, kinds)]
     lowered = [tracer.context.cast(tracer.builder, v, h, w) for v, h, w in zip(lowered, kinds, sig.args)]
     out = tracer.context.get_function(fn, sig)(tracer.builder, lowered)
@@ -303,8 +311,12 @@ Tracer.operate = staticmethod(operate)
 
 def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
     typing_tracer = Tracer()
+    trail = typing_tracer.trail = effects.Trail()
+    this = abstract(receiver, None, typing_tracer)
+    if effects.kinds(receiver):
+        trail.note(this, frozenset((0,)))
     with seam.running(typing_tracer):
-        fn = find(abstract(receiver, None, typing_tracer))
+        fn = find(this)
     real, folded = _signatures(fn, kws)
     if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
@@ -318,8 +330,17 @@ def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any
         names = list(folded.parameters)
         order = [names.index(p) for p in real.parameters]
         values = [abstract(t, None, typing_tracer) for t in types_]
-        result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
-        known.register(*_lowering(key, receiver, find, real, order, types_))
+        first = int(_has_receiver(key, receiver))
+        for i, x in enumerate(values, first):
+            if effects.kinds(types_[i - first]):
+                trail.note(x, frozenset((i,)))
+        if any(map(effects.kinds, (receiver, *types_))) and plain.asks_identity(fn):
+            raise RunTimeCondition("whether two names are one object is known only at run time")
+        made = run(fn, real, [values[i] for i in order], typing_tracer)
+        result = numba_type(made)
+        found, lower = _lowering(key, receiver, find, real, order, types_)
+        known.register(found, lower)
+        known.effects[found] = trail.effects(made if effects.kinds(result) else None)
         known.results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
         pysig=folded

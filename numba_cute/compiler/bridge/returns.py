@@ -20,7 +20,7 @@ from numba.cuda.extending import register_model
 
 from ..emit.frames import make_slot, slots_of
 
-_CODE, _FLAG, _I32 = ir.IntType(8), ir.IntType(1), ir.IntType(32)
+_CODE, _FLAG, _I32 = ir.IntType(32), ir.IntType(1), ir.IntType(32)
 _ASKED, _FORWARDED = "_cute_own", "_cute_forwarded"
 _GIVEN: dict[str, dict[int, int]] = {}
 """The places of a function's result that are never objects of its own frame, by the function's name in LLVM, each with

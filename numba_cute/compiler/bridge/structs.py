@@ -17,7 +17,7 @@ from ...seam.marks.host_objects import python_of
 from ...seam.marks.plain import is_plain_class
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
-from . import struct_operators
+from . import contexts, struct_operators
 from .object_types import BoundJitted, BoundTraced, StructRef
 from .struct_operators import dispatcher_of
 from .values import StructProxy, concrete, load_field, numba_type, proxy_get, seen_type, store_field
@@ -89,6 +89,25 @@ def struct_getattr(context: Any, builder: Any, typ: StructRef, val: Any, attr: s
     with seam.running(tracer):
         result = proxy_get(StructProxy(typ, val), attr)
         return concrete(result, numba_type(result), tracer)
+
+
+@contexts.setattr_rule
+def _other_object(target: Any, attr: str, value: Any) -> Any:
+    """Refuse an object of another type than the field holds, which Numba could not cast."""
+    field = target.types.get(attr) if isinstance(target, StructRef) else None
+    if isinstance(field, StructRef) and isinstance(value, types.Type) and getattr(value, "_key", None) != field._key:
+        refused = CuteError(
+            f"{target.cls.__name__}.{attr} holds {_described(field)} and cannot hold {_described(value)}: an object of "
+            "the same class whose fields have the same types can take its place"
+        )
+        raise as_typing_error(refused) from refused
+    return None
+
+
+def _described(ty: Any) -> str:
+    if not isinstance(ty, StructRef):
+        return str(ty)
+    return f"a {ty.cls.__name__} ({', '.join(f'{name}: {_described(t)}' for name, t in ty.fields)})"
 
 
 @lowering_registry.lower_setattr_generic(StructRef)

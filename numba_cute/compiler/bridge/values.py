@@ -12,6 +12,7 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 from llvmlite import ir
@@ -21,13 +22,15 @@ from numba.cuda.np.arrayobj import make_array
 
 from ... import dtypes, seam
 from ...seam import CuteError
+from ...seam.ground.error import RunTimeCondition
 from ...seam.ground.names import no_field, unknown
 from ...seam.marks import plain
 from ..emit.frames import make_slot
-from ..emit.leaves import Number, scalar_type
+from ..emit.leaves import Number, RegFile, scalar_type
 from ..emit.regions import keeps
 from ..emit.tracer import Tracer
 from . import tree
+from .effects import embeds, objects_in
 from .leaf_types import TENSOR_MAP, Multiple, leaf_type, make_leaf
 from .object_types import StructPointer, StructRef, Value
 from .shared_arrays import SharedArray
@@ -229,9 +232,9 @@ def _plain_field(value: Any, changes: bool) -> types.Type:
 
 
 def _held(ty: types.Type, by_address: bool) -> types.Type:
-    """Return a type as a field has it: mutable objects in tuples are held by their address."""
+    """Return a type as a field has it: mutable objects are held by their address, but a struct in a struct."""
     if isinstance(ty, StructRef):
-        return StructPointer(ty.cls, ty.fields) if by_address else ty
+        return StructPointer(ty.cls, ty.fields) if by_address or not seam.is_struct_class(ty.cls) else ty
     if isinstance(ty, types.BaseTuple):
         return types.BaseTuple.from_types([_held(t, True) for t in ty])
     return ty
@@ -245,13 +248,28 @@ def _run_time(ty: types.Type) -> types.Type:
 
 
 def materialize(obj: Any, ty: StructRef, tracer: Tracer) -> Any:
-    """Store a struct that traced code made into a new slot of the frame."""
+    """Store an object that traced code made into its slot of the frame."""
     model = tracer.context.data_model_manager[ty]
-    slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
+    _, slot = tracer.placed.get(id(obj), (obj, None))
+    if slot is None or slot.type.pointee != model.contents():
+        slot = make_slot(tracer.builder, model.contents(), ty.cls.__name__, model)
+        tracer.placed[id(obj)] = (obj, slot)
     proxy = StructProxy(ty, slot)
     for name in ty.stored:
         _store(proxy, name, getattr(obj, name), tracer)
     return slot
+
+
+def settle_before(values: list[Any], tracer: Tracer) -> None:
+    """Give the objects of traced code that a jitted function is given their slots: it may change and return them."""
+    for x in list(objects_in(values)):
+        if type(x) is SimpleNamespace:
+            raise CuteError(
+                "a SimpleNamespace that a helper makes cannot be given to a function that Numba compiles: make it in "
+                "the kernel, or write a class for it"
+            )
+        if not isinstance(x, (RegFile, tree.ByReference)):
+            _keep(x, tracer)
 
 
 def seen_type(ty: types.Type) -> types.Type:
@@ -272,24 +290,27 @@ def slot_of(obj: Kept) -> StructProxy:
 @keeps
 def _keep(obj: Any, tracer: Tracer) -> None:
     """Give a struct its slot now, if all of its fields are there: what is set from now on is stored."""
-    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in type(obj).__cute_fields__):
+    if isinstance(obj, Kept) or not all(name in obj.__dict__ for name in getattr(type(obj), "__cute_fields__", ())):
         return
-    ty = type_of_instance(obj)
+    ty = type_of_instance(obj) if seam.is_struct_class(type(obj)) else type_of_plain(obj)
     _place(obj, StructProxy(ty, None if tracer.builder is None else materialize(obj, ty, tracer)))
 
 
 def _place(obj: Any, slot: StructProxy) -> None:
     """Make a slot of a struct's, and of those that are its fields."""
     for name in slot._ty.types:
-        if seam.is_struct_class(type(obj.__dict__[name])):
-            _place(obj.__dict__[name], proxy_get(slot, name))
+        inner = obj.__dict__[name]
+        if isinstance(slot._ty.types[name], StructRef) and not isinstance(inner, (StructProxy, Kept)):
+            _place(inner, proxy_get(slot, name))
     obj.__dict__.update(_cute_slot=slot, _cute_region=None)
-    obj.__class__ = _kept(type(obj))  # type: ignore[arg-type]
+    obj.__class__ = _kept(type(obj), tuple(slot._ty.types))
 
 
 @functools.cache
-def _kept(cls: type) -> type:
-    fields = {name: property(_getter(name), _setter(name)) for name in cls.__cute_fields__}  # type: ignore[attr-defined]
+def _kept(cls: Any, names: tuple[str, ...]) -> Any:
+    fields = {name: property(_getter(name), _setter(name)) for name in names}
+    if not seam.is_struct_class(cls):
+        return type(cls.__name__, (Kept, cls), {**fields, "__module__": cls.__module__})
     return type(cls.__name__, (Kept, cls), {**fields, "__cute_struct__": True, "__cute_plain__": cls})
 
 
@@ -312,7 +333,7 @@ def load_field(proxy: StructProxy, name: str, tracer: Tracer) -> Any:
     if name not in proxy._ty.stored:
         return None
     place = _address(proxy, name, tracer)
-    if isinstance(ty, StructRef) and not isinstance(ty, StructPointer):
+    if embeds(ty):
         return place
     return tracer.context.data_model_manager[ty].from_data(tracer.builder, tracer.builder.load(place))
 
@@ -357,7 +378,10 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
     ref, tracer = proxy._ty, _tracer()
     if name in ref.types:
         value = None if tracer.builder is None else load_field(proxy, name, tracer)
-        return abstract(seen_type(ref.types[name]), value, tracer)
+        found = abstract(seen_type(ref.types[name]), value, tracer)
+        if tracer.trail is not None:
+            tracer.trail.note(found, tracer.trail.of(proxy))
+        return found
     raw = inspect.getattr_static(ref.cls, name, None)
     if isinstance(raw, property):
         before, tracer.plain = tracer.plain, tracer.plain or plain.is_plain_class(ref.cls)
@@ -367,6 +391,8 @@ def proxy_get(proxy: StructProxy, name: str) -> Any:
             tracer.plain = before
     if inspect.isfunction(raw):
         traced = seam.is_traced(raw) or plain.is_plain_class(ref.cls)
+        if traced and tracer.plain and plain.asks_identity(raw):
+            raise RunTimeCondition("whether two names are one object is known only at run time")
         return functools.partial(raw if traced else _jitted_from_traced(ref, name), proxy)
     if getattr(raw, "__cute_host__", False):
         return functools.partial(raw, proxy)
@@ -386,5 +412,7 @@ def _jitted_from_traced(ref: StructRef, name: str) -> Callable[..., Any]:
 def proxy_set(proxy: StructProxy, name: str, value: Any) -> None:
     tracer = _tracer()
     _check_assignment(proxy._ty, name, numba_type(value))
+    if tracer.trail is not None and not embeds(proxy._ty.types[name]):
+        tracer.trail.store(proxy, value)
     if tracer.builder is not None and name in proxy._ty.stored:
         _store(proxy, name, value, tracer)

@@ -38,10 +38,17 @@ class Tracer(Regions, Vectors):
 
     plain = False
     """Whether a plain function of the user's is traced."""
+    trail: Any = None
+    """What follows the objects of the traced call that is typed (bridge/effects.py)."""
     operate: Callable[..., Any]
     """Apply an operator as Numba does where it compiles the function (bridge/calls.py sets it)."""
     call_function: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """Call a function that Numba compiles (bridge/calls.py, which stands above, sets it)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.placed: dict[int, tuple[Any, Any]] = {}
+        """The objects of Python's that have a slot in the frame, by `id`, each with its slot."""
 
     # ------------------------------------------------------------------ control flow
     def when(self, cond: Any, then: Callable[[], None]) -> None:

@@ -19,13 +19,15 @@ from numba.cuda.core.targetconfig import ConfigStack
 class Memory:
     """What was found of calls. results: the types that traced calls gave, by call. jitted: the plain functions that
     tracing could not follow, by call. dispatchers: the jitted forms of functions. compiled: what device functions
-    became, by dispatcher and arguments' types."""
+    became, by dispatcher and arguments' types. effects: what calls do with objects, by the key of their lowering, and
+    of functions that Numba compiles, by the function and its arguments' types (bridge/effects.py)."""
 
     def __init__(self) -> None:
         self.results: dict[Any, Any] = {}
         self.jitted: dict[Any, Any] = {}
         self.dispatchers: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
+        self.effects: dict[Any, Any] = {}
         self._lowerings: dict[Any, OverloadSelector] = {}
         self._before: dict[Any, dict[Any, Any]] = {}
         self._passing: list[tuple[Any, Any]] = []
@@ -113,6 +115,12 @@ def loosen() -> None:
 def memory() -> Memory:
     """Return what is remembered of this compilation."""
     return (_memories or _loose)[-1]
+
+
+def effects_of(key: Any) -> Any:
+    """Return what a call or a function of this compilation does with objects; None if that is not known."""
+    found = memory().effects.get(key)
+    return LASTING.effects.get(key) if found is None else found
 
 
 def lowering_of(key: Any) -> OverloadSelector | None:

@@ -18,7 +18,7 @@ from typing import Any
 from numba.cuda import types
 
 from ... import seam
-from ...seam.bytecode import operations
+from ...seam.ground.bytecode import operations
 
 _PACKAGE = __name__.split(".")[0]
 _MARKS = ("__cute_cluster__", "__cute_own__")

@@ -16,7 +16,6 @@ from numba.cuda.typing.builtins import TupleAdd, TupleConstructor
 from numba.cuda.typing.templates import AbstractTemplate
 
 from ..bridge import contexts
-from ..bridge.object_types import Value
 
 _WIDEST = 1 << 63
 
@@ -72,47 +71,3 @@ class _TupleAdd(TupleAdd):
 @contexts.template(tuple)
 class _TupleConstructor(TupleConstructor):
     prefer_literal = True
-
-
-# ---------------------------------------------------------------- identity
-
-
-def _identical(args: Any) -> bool | None:
-    """Say whether two values are one object, where their types tell: None is one, and so is each static object."""
-    first, second = args
-    if isinstance(first, types.NoneType) or isinstance(second, types.NoneType):
-        return None if any(isinstance(t, (types.Optional, types.Omitted)) for t in args) else first == second
-    objects = [_object(t) for t in args]
-    return None if None in objects else objects[0] is objects[1]
-
-
-def _object(ty: Any) -> Any:
-    """Return the static object, or the function, that a type stands for; None if it stands for values."""
-    if isinstance(ty, types.Dispatcher):
-        return ty.dispatcher
-    if isinstance(ty, types.Function):
-        return ty.typing_key
-    return ty.spec[2] if isinstance(ty, Value) and ty.spec[0] == "const" else None
-
-
-def _register_identity(op: Callable[..., Any], same: bool) -> None:
-    @contexts.template(op)
-    class Template(AbstractTemplate):
-        prefer_literal = True
-
-        def generic(self, args: Any, kws: Any) -> Any:
-            answer = _identical(args) if len(args) == 2 else None
-            return None if answer is None else typing.signature(types.literal(answer is same), *args)
-
-    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return context.get_constant(types.boolean, sig.return_type.literal_value)
-
-    for kind in (types.Any, Value, types.NoneType):  # the nearest one is chosen, and there must be one
-        contexts.lower(op, Value, kind)(lower)
-        contexts.lower(op, types.NoneType, kind)(lower)
-    contexts.lower(op, types.Any, Value)(lower)
-    contexts.lower(op, types.Any, types.NoneType)(lower)
-
-
-_register_identity(operator.is_, True)
-_register_identity(operator.is_not, False)

@@ -17,10 +17,10 @@ import sys
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
+from ..ground.bytecode import operations
 from ..ground.leaf import Leaf
 from ..ground.packages import package_of
 from .decorators import is_static_class, is_struct_class, is_traced
-from .bytecode import operations
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of Python's own would lack it
 _FOREIGN = frozenset(("numba_cute", "numba", "numba_cuda", "numpy", "llvmlite", "torch", "cupy", "cuda", "jax"))
@@ -64,6 +64,36 @@ def is_users(obj: Any) -> bool:
 def _is_own(module: str) -> bool:
     root = package_of(module)
     return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")
+
+
+def asks_identity(fn: Any) -> bool:
+    """Say whether a plain function, or one that it calls by its name, compares two values by `is` that its text does
+    not name: which objects these are a proxy cannot say."""
+    fn = fn.func if isinstance(fn, functools.partial) else fn
+    fn = getattr(fn, "__func__", fn)
+    return is_plain_function(fn) and is_users(fn) and _asks(fn, frozenset())
+
+
+def _asks(fn: Any, busy: frozenset[Any]) -> bool:
+    code = fn.__code__
+    if code in busy:
+        return False
+    if _compares(code):
+        return True
+    called = (fn.__globals__.get(name) for name in code.co_names)
+    return any(is_plain_function(f) and is_users(f) and _asks(f, busy | {code}) for f in called)
+
+
+@functools.cache
+def _compares(code: CodeType) -> bool:
+    """Say whether code has `x is y` whose right side is no constant and no global, nor an attribute of one."""
+    last: str | None = None
+    for inst in operations(code):
+        if inst.name == "IS_OP" and last not in ("LOAD_CONST", "LOAD_GLOBAL"):
+            return True
+        if inst.name != "LOAD_ATTR":
+            last = inst.name
+    return any(_compares(c) for c in code.co_consts if isinstance(c, CodeType))
 
 
 def with_ordinary_parameters(fn: Any, compiled: bool = False) -> Any:

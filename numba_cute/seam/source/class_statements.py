@@ -10,13 +10,10 @@ import textwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from ..ground.bytecode import opnames
 from ..ground.error import CuteError
-from ..ground.places import at_line
+from ..ground.places import at_line, source_of
 from ..marks.decorators import traced
-from .bytecode import opnames
-from .error import CuteError
-from .marks import traced
-from .places import at_line, source_of
 
 _DESCRIBE = "__cute_describe__"
 

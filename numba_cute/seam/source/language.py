@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
+from ..ground.bytecode import handlers, operations
 from ..ground.error import CuteError
 from ..ground.places import at_line, definition_of
 from ..marks.prints import prints
-from .bytecode import handlers, operations
 
 # ---------------------------------------------------------------- constructs
 

@@ -13,11 +13,9 @@ import weakref
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..ground.bytecode import opnames
 from ..ground.error import CuteError
-from ..ground.places import at_line, definition_of
-from .bytecode import opnames
-from .error import CuteError
-from .places import at_line, definition_of, source_of
+from ..ground.places import at_line, definition_of, source_of
 
 _OPENS = frozenset(("BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"))
 _MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...seam import CuteError, is_static_class, is_struct_class
+from ...seam.ground.bytecode import READING, operations
 from ...seam.ground.packages import is_library, package_of
 from ...seam.marks.host_objects import is_held, method_of
 from ...seam.source.with_statements import without_with
-from ...seam.bytecode import READING, operations
 
 _CATCHES = {"PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH", "STORE_GLOBAL", "DELETE_GLOBAL"}
 _LEAVES_A_TRACE = {"print", "printf", "print_tensor", "breakpoint", "input", "open", "exec", "eval", "globals",

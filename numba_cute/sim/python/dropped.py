@@ -10,9 +10,9 @@ from typing import Any
 
 from ... import seam
 from ...seam import CuteError
+from ...seam.ground.bytecode import operations
 from ...seam.ground.packages import is_library
 from ...seam.guards.messages import dropped, matters
-from ...seam.bytecode import operations
 from ..ground.report import in_library
 from .arithmetic.functions import range_of, unrolled_range
 

@@ -8,7 +8,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...dtypes import DType
-from ...seam.bytecode import operations
+from ...seam.ground.bytecode import operations
 
 
 def copy_of(frame: FrameType) -> tuple[Any, ...]:

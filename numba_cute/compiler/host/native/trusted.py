@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from ....seam.pythons import Inside
+from ....seam.ground.pythons import Inside
 from . import casting, launcher, moulds, words
 from .language import python_api
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import Boolean, DType, Float16, Float32, Float64, number
-from ....seam.bytecode import operations
+from ....seam.ground.bytecode import operations
 from .cases import HALVES, binary, unary
 
 Unary = Callable[[Any], Any]

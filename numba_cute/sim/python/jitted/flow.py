@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
 
-from ....seam.bytecode import operations
+from ....seam.ground.bytecode import operations
 from .bytecode import Body, Instruction
 
 ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....dtypes import DType
 from ....seam import after_set
-from ....seam.pythons import Inside, knows_bytecode
+from ....seam.ground.pythons import Inside, knows_bytecode
 from ..arithmetic.number import from_python, wide
 from ..arithmetic.operators import BINARY, INPLACE, UNARY, contains, lacks
 from ..arithmetic.tables import Table

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call does with objects (structs, register files): which of those that it is given it returns, whether it makes
+new ones, and what it stores in which. Of traced calls typing finds it out, of others passes/identity.py.
+
+Objects are told by the numbers of the arguments that hold them or lead to them; NEW stands for those that a call makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from numba.cuda import types
+
+from ... import seam
+from ...seam.marks import plain
+from ..emit.leaves import RegFile
+from ..ground.memory import effects_of
+from . import tree
+from .leaf_types import Registers
+from .object_types import StructPointer, StructRef, Value
+
+NEW = -1
+Sources = frozenset[int]
+NOTHING: Sources = frozenset()
+
+
+class Effects(NamedTuple):
+    """What a call does. result: the sources of its result, and of each item, where that is a tuple. inside: what new
+    objects hold. stores: pairs (into, what)."""
+
+    result: Sources
+    items: tuple[Sources, ...] | None = None
+    inside: Sources = NOTHING
+    stores: frozenset[tuple[Sources, Sources]] = frozenset()
+
+
+class Jitted(NamedTuple):
+    """A call of a function that Numba compiles: what it does, `of` says, in the numbers of its own parameters."""
+
+    function: Any
+    args: tuple[Any, ...]
+    numbers: tuple[int, ...]
+
+
+def of(key: Any) -> Effects | None:
+    """Return what a call does, by the key and the arguments of its lowering; None if that is not known."""
+    found: Effects | Jitted | None = effects_of(key)
+    if not isinstance(found, Jitted):
+        return found
+    inner = effects_of((found.function, found.args))
+    return None if inner is None else _renumbered(inner, found.numbers)
+
+
+def _renumbered(effects: Effects, numbers: tuple[int, ...]) -> Effects:
+    def of(sources: Sources) -> Sources:
+        return frozenset(NEW if i == NEW else numbers[i] for i in sources)
+
+    return Effects(
+        of(effects.result), None if effects.items is None else tuple(map(of, effects.items)), of(effects.inside),
+        frozenset((of(a), of(b)) for a, b in effects.stores),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- types
+
+
+@functools.cache
+def kinds(ty: Any) -> frozenset[Any]:
+    """Return what tells the objects apart that a value of a type is, or leads to."""
+    if isinstance(ty, StructRef):
+        return frozenset((ty._key,)).union(*(kinds(t) for _, t in ty.fields))
+    if isinstance(ty, Registers):
+        return frozenset((ty,))
+    if isinstance(ty, Value):
+        return frozenset().union(*map(kinds, ty.leaves))
+    if isinstance(ty, types.BaseTuple):
+        return frozenset().union(*map(kinds, ty))
+    if isinstance(ty, types.Optional):
+        return kinds(ty.type)
+    return kinds(ty.this) if isinstance(getattr(ty, "this", None), types.Type) else frozenset()
+
+
+def embeds(ty: Any) -> bool:
+    """Say whether a field of this type lies in its object."""
+    return isinstance(ty, StructRef) and not isinstance(ty, StructPointer)
+
+
+# ---------------------------------------------------------------- of traced calls
+
+
+class Trail:
+    """Where the objects of a traced call come from, while its result is typed."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Sources]] = {}
+        self._stores: set[tuple[Sources, Sources]] = set()
+
+    def note(self, value: Any, sources: Sources) -> None:
+        """Note where the objects in a value come from."""
+        for x in objects_in(value):
+            self._known[id(x)] = (x, sources)
+
+    def of(self, value: Any) -> Sources:
+        """Return where the objects in a value come from."""
+        return NOTHING.union(*(self._one(x) for x in objects_in(value)))
+
+    def _one(self, x: Any) -> Sources:
+        return self._known[id(x)][1] if id(x) in self._known else frozenset((NEW,))
+
+    def store(self, into: Any, value: Any) -> None:
+        """Note that an object holds another from now on."""
+        what = self.of(value)
+        if what:
+            self._stores.add((self.of(into), what))
+
+    def effects(self, result: Any) -> Effects:
+        """Return what the call did that gave this result."""
+        items = tuple(map(self.of, result)) if isinstance(result, (tuple, list)) else None
+        sources = self.of(result)
+        return Effects(sources, items, sources if NEW in sources else NOTHING, frozenset(self._stores))
+
+
+def objects_in(value: Any) -> Iterator[Any]:
+    """Go over the objects that a value of traced code is or holds, and the fields of those that it made itself."""
+    kind = type(value)
+    if isinstance(value, (RegFile, tree.ByReference)):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for x in value:
+            yield from objects_in(x)
+    elif kind is functools.partial:
+        yield from objects_in((value.func, *value.args, *value.keywords.values()))
+    elif kind.__name__ == "method" and hasattr(value, "__self__"):
+        yield from objects_in(value.__self__)
+    elif seam.is_struct_class(kind) or plain.is_plain(value):
+        yield value
+        yield from objects_in(tuple(value.__dict__.values()))
+    elif seam.is_static_class(kind) and dataclasses.is_dataclass(value):
+        yield from objects_in(tuple(getattr(value, f, None) for f in tree.fields_of(kind)))

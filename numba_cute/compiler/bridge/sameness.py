@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`x is y` and `x is not y` in kernels: of objects (structs, register tensors) whether their addresses are the same, of
+all else what the types tell."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.cuda import types, typing
+from numba.cuda.typing.templates import AbstractTemplate
+
+from ...seam import CuteError
+from ..ground.errors import as_typing_error
+from . import contexts
+from .leaf_types import Registers
+from .object_types import StructRef, Value
+
+
+def _identical(args: Any) -> bool | None:
+    """Say whether two values are one object, where their types tell: None is one, and so is each static object."""
+    first, second = args
+    if isinstance(first, types.NoneType) or isinstance(second, types.NoneType):
+        return None if any(isinstance(t, (types.Optional, types.Omitted)) for t in args) else first == second
+    if any(isinstance(t, StructRef) for t in args):
+        same = isinstance(first, StructRef) and isinstance(second, StructRef) and first._key == second._key
+        return None if same or any(isinstance(t, types.Optional) for t in args) else False
+    objects = [_object(t) for t in args]
+    if None not in objects:
+        return objects[0] is objects[1]
+    if not any(isinstance(t, Value) for t in args):
+        return None
+    return None if first == second else False
+
+
+def _object(ty: Any) -> Any:
+    """Return the static object, or the function, that a type stands for; None if it stands for values."""
+    if isinstance(ty, types.Dispatcher):
+        return ty.dispatcher
+    if isinstance(ty, types.Function):
+        return ty.typing_key
+    return ty.spec[2] if isinstance(ty, Value) and ty.spec[0] == "const" else None
+
+
+def _is_addressed(ty: Any) -> bool:
+    """Say whether values of a type are told apart by their addresses."""
+    if isinstance(ty, Value):
+        return bool(ty.leaves) and all(isinstance(t, Registers) for t in ty.leaves)
+    return isinstance(ty, StructRef)
+
+
+@contexts.call_rule
+def _refuse(func: Any, args: Any) -> None:
+    """Refuse to tell apart two objects of one type that are only values: Numba would take some answer."""
+    key = getattr(func, "typing_key", func)
+    if key not in (operator.is_, operator.is_not) or len(args) != 2 or _identical(args) is not None:
+        return
+    if any(isinstance(a, Value) for a in args) and not _is_addressed(args[0]):
+        sign = "is" if key is operator.is_ else "is not"
+        raise as_typing_error(
+            CuteError(
+                f"x {sign} y of two objects that never change, layouts or tensors: a kernel knows what they hold, not "
+                "which they are; compare them by =="
+            )
+        )
+
+
+def _register(op: Any, same: bool) -> None:
+    @contexts.template(op)
+    class Template(AbstractTemplate):
+        prefer_literal = True
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            answer = _identical(args) if len(args) == 2 else None
+            if answer is not None:
+                return typing.signature(types.literal(answer is same), *args)
+            if len(args) == 2 and args[0] == args[1] and _is_addressed(args[0]):
+                return typing.signature(types.boolean, *args)
+            return None
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if isinstance(sig.return_type, types.Literal):
+            return context.get_constant(types.boolean, sig.return_type.literal_value)
+        a, b = args
+        if isinstance(sig.args[0], Value):
+            a, b = (builder.extract_value(x, 0) for x in args)
+        return builder.icmp_unsigned("==" if same else "!=", a, b)
+
+    ours = (Value, types.NoneType, StructRef)
+    for kind in (types.Any, *ours):  # the nearest one is chosen, and there must be one
+        for own in ours:
+            contexts.lower(op, own, kind)(lower)
+            if kind is types.Any:
+                contexts.lower(op, kind, own)(lower)
+
+
+_register(operator.is_, True)
+_register(operator.is_not, False)
