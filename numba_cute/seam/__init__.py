@@ -27,10 +27,14 @@ from numba_cute.seam.backend import (
     Regs as Regs,
     current as current,
     current_or as current_or,
+    following as following,
+    refused as refused,
     running as running,
+    settled as settled,
+    signalled as signalled,
 )
 from numba_cute.seam.constexpr import Constexpr as Constexpr
-from numba_cute.seam.error import CuteError as CuteError
+from numba_cute.seam.error import CuteError as CuteError, Signal as Signal
 from numba_cute.seam.leaf import (
     Int as Int,
     Leaf as Leaf,

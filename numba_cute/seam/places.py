@@ -82,6 +82,12 @@ def at_line(e: E, file: str, line: int) -> E:
     return e
 
 
+def at_line_of(e: E, other: BaseException) -> E:
+    """Return an error with the user's line that another one came from, if that has one."""
+    found = line_of(other)
+    return e if found is None else at_line(e, *found)
+
+
 def line_of(e: BaseException) -> tuple[str, int] | None:
     """Return the line that `at_line` gave an error, or that of the user's innermost frame; None if unknown."""
     return getattr(e, "place", None) or users_line(e.__traceback__)

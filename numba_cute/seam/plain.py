@@ -61,6 +61,11 @@ def is_users(obj: Any) -> bool:
     return (is_plain_function(obj) and _is_own(obj.__module__)) or is_plain_class(obj)
 
 
+def is_users_module(module: Any) -> bool:
+    """Say whether a module is the user's: not this library's, not Python's, of none that both build on."""
+    return isinstance(module, str) and _is_own(module)
+
+
 def _is_own(module: str) -> bool:
     root = package_of(module)
     return root not in _FOREIGN and (root not in sys.stdlib_module_names or root == "__main__")

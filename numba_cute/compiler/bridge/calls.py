@@ -7,6 +7,7 @@ into the caller's frame. Nothing is registered for each function: anything that 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import operator
@@ -21,15 +22,19 @@ from numba.cuda.typing.templates import fold_arguments
 from ... import seam
 from ...dtypes import Scalar
 from ...seam import CuteError, facade, plain
-from ...seam.error import RunTimeCondition
+from ...seam.error import Signal
+from ...seam.language import refuse_code
 from ...seam.names import WrongArguments, other_arguments
 from ..emit.leaves import Number
 from ..emit.tracer import Tracer
 from ..ground.errors import as_typing_error
+from ..ground.faults import in_words, may_be_jitted, tells_more
 from ..ground.memory import LASTING, memory
-from . import contexts
+from ..ground.refusals import NUMBAS, kind
+from . import contexts, tree
 from .lasting import is_lasting_value, lasts, setting
-from .object_types import BoundTraced, Value, traces_calls
+from .object_types import BoundTraced, StructRef, Value, traces_calls
+from .state import unchanged
 from .struct_operators import dispatcher_of
 from .values import abstract, concrete, numba_type
 
@@ -48,7 +53,7 @@ def run(fn: Callable[..., Any], pysig: inspect.Signature, args: list[Any], trace
     if isinstance(fn, functools.partial) and isinstance(fn.func, CUDADispatcher):
         fn = functools.partial(_call_dispatcher, fn.func, *fn.args, **fn.keywords)
     try:
-        with seam.running(tracer):
+        with seam.following(tracer):
             return fn(*given, **named)
     finally:
         tracer.plain = before
@@ -159,20 +164,29 @@ def type_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]]
     if memo not in memory().jitted:
         try:
             return _trace_call(key, receiver, find, args, kws)
-        except Exception as e:
-            known = _known_to_numba(receiver)
-            if known is not None:
-                return _numba_call(key, receiver, known, args, kws)
-            fn = _plain_function(receiver, find)
-            if fn is None:
-                raise (as_typing_error(e) if isinstance(e, CuteError) else e) from e
-            try:
-                return _jit_call(key, receiver, fn, args, kws, memo)
-            except Exception as other:
-                if isinstance(e, CuteError) and not isinstance(e, RunTimeCondition):
-                    raise as_typing_error(e) from e
-                raise other from e
+        except (Signal, Exception) as e:
+            return _call_instead(e, key, receiver, find, args, kws, memo)
     return _jit_call(key, receiver, memory().jitted[memo], args, kws, memo)
+
+
+def _call_instead(why: BaseException, key: Any, receiver: Any, find: Any, args: Any, kws: Any, memo: Any) -> Any:
+    """Return the signature of a call that is not traced, for a reason that is no error of anybody's: Numba has the
+    function itself, or compiles it. Else what tracing raised is said."""
+    if not may_be_jitted(why):
+        raise as_typing_error(in_words(why, name_of(receiver, key))) from why
+    known = _known_to_numba(receiver)
+    if known is not None:
+        return _numba_call(key, receiver, known, args, kws)
+    fn = _plain_function(receiver, find)
+    if fn is None:
+        raise as_typing_error(in_words(why, name_of(receiver, key))) from why
+    try:
+        refuse_code(fn)
+        return _jit_call(key, receiver, fn, args, kws, memo)
+    except (*NUMBAS, CuteError, NotImplementedError) as other:
+        if tells_more(why):
+            raise as_typing_error(in_words(why, name_of(receiver, key))) from why
+        raise other from why
 
 
 def _known_to_numba(receiver: Any) -> Any:
@@ -201,7 +215,7 @@ def _plain_function(receiver: Any, find: Callable[[Any], Any]) -> Any:
     try:
         with seam.running(tracer):
             fn = find(abstract(receiver, None, tracer))
-    except Exception:
+    except (CuteError, AttributeError):  # there is no such function, which tracing said
         return None
     if isinstance(fn, functools.partial):
         fn = fn.func
@@ -300,22 +314,25 @@ Tracer.operate = staticmethod(operate)
 
 def _trace_call(key: Any, receiver: Any, find: Callable[[Any], Callable[..., Any]], args: Any, kws: Any) -> Any:
     typing_tracer = Tracer()
-    with seam.running(typing_tracer):
+    with seam.following(typing_tracer):
         fn = find(abstract(receiver, None, typing_tracer))
     real, folded = _signatures(fn, kws)
     if facade.takes_locations(fn) and not dict(kws).keys().isdisjoint(_LOCATIONS):
         folded = _with_locations(folded)
     types_ = _fold(fn, folded, args, kws)
     memo: tuple[Any, ...] = (key, types_, tuple(folded.parameters))
-    known = memory()
+    known, reached = memory(), contextlib.nullcontext()
     if all(map(lasts, (receiver, *types_))):
         memo, known = (*memo, *setting()), LASTING
+    else:
+        reached = unchanged(name_of(receiver, key), fn, *map(static_of, types_))
     result = known.results.get(memo)
     if result is None:
         names = list(folded.parameters)
         order = [names.index(p) for p in real.parameters]
         values = [abstract(t, None, typing_tracer) for t in types_]
-        result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
+        with reached:
+            result = numba_type(run(fn, real, [values[i] for i in order], typing_tracer))
         known.register(*_lowering(key, receiver, find, real, order, types_))
         known.results[memo] = result
     return typing.signature(result, *types_, recvr=receiver if _has_receiver(key, receiver) else None).replace(
@@ -333,6 +350,53 @@ def _is_shared(fn: Any) -> bool:
     return inspect.isfunction(fn) or isinstance(fn, type)
 
 
+def name_of(receiver: Any, key: Any) -> str:
+    """Name what a call calls."""
+    spec = receiver.spec if isinstance(receiver, Value) else ("node", getattr(receiver, "cls", type(receiver)))
+    while spec[0] == "partial":
+        spec = spec[2][0]
+    held = spec[2] if spec[0] == "const" else spec[1] if spec[0] == "node" else receiver
+    held = held.cls if isinstance(held, plain.Maker) else held
+    name = getattr(held, "__name__", type(held).__name__)
+    return f"{name}.{receiver_attr}" if (receiver_attr := key[2] if key[0] is BoundTraced else "") else str(name)
+
+
+def static_of(ty: Any) -> Any:
+    """Return the objects of the host that a type holds."""
+    if isinstance(ty, Value):
+        return tree.constants(ty.spec)
+    if isinstance(ty, types.BaseTuple):
+        return tuple(map(static_of, ty))
+    return ty.dispatcher if isinstance(ty, types.Dispatcher) else getattr(ty, "value", None)
+
+
+def shown_type(ty: Any) -> str:
+    """Write the static value that a type says, or the type."""
+    return repr(ty.literal_value) if isinstance(ty, types.Literal) else kind(str(ty))
+
+
+def _check_same(receiver: Any, key: Any, now: Any, before: Any) -> None:
+    """Refuse a function that gave something else when its code was emitted than when its type was found."""
+    if not _agrees(now, before):
+        raise CuteError(
+            f"{name_of(receiver, key)} gives something else each time it is called, first {shown_type(before)}, now "
+            f"{shown_type(now)}: while a kernel is compiled a function runs more than once, and must give the same"
+        )
+
+
+def _agrees(now: Any, before: Any) -> bool:
+    """Say whether a value of a type is one of another, which says no other static value."""
+    if isinstance(before, types.BaseTuple):
+        return isinstance(now, types.BaseTuple) and len(now) == len(before) and all(map(_agrees, now, before))
+    if isinstance(before, types.Literal):
+        return isinstance(now, types.Literal) and now.literal_value == before.literal_value
+    if isinstance(before, Value):
+        return isinstance(now, Value) and (now == before or tree.join(now.spec, before.spec) == before.spec)
+    if isinstance(before, StructRef):
+        return isinstance(now, StructRef) and now.cls is before.cls
+    return True
+
+
 def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], types_: Any) -> tuple[Any, Any]:
     """Return what Numba asks for the lowering of a traced call by, and that."""
     bound = _has_receiver(key, receiver)
@@ -345,6 +409,8 @@ def _lowering(key: Any, receiver: Any, find: Any, real: Any, order: list[int], t
         with seam.running(tracer):
             fn = find(abstract(receiver, self_value, tracer))
         result = run(fn, real, [values[i] for i in order], tracer)
+        if not all(map(lasts, full)) or not lasts(receiver):
+            _check_same(receiver, key, numba_type(result), sig.return_type)
         return concrete(result, sig.return_type, tracer)
 
     return (*key, full), lower

@@ -79,13 +79,16 @@ class Number(seam.Leaf):
         return Number(self.type, self.ir, math.lcm(self.divisor, divisor))
 
     def __bool__(self) -> bool:
-        raise RunTimeCondition(
-            f"a run-time value ({self.type}) cannot decide compile-time control flow: "
-            "branch on it in the kernel itself, or make it static"
+        raise seam.signalled(
+            RunTimeCondition(
+                f"a run-time value ({self.type}) cannot decide compile-time control flow: "
+                "branch on it in the kernel itself, or make it static"
+            )
         )
 
     def __index__(self) -> int:
-        raise RunTimeCondition(f"a static int is needed here, and this one ({self.type}) is known only at run time")
+        words = f"a static int is needed here, and this one ({self.type}) is known only at run time"
+        raise seam.signalled(RunTimeCondition(words))
 
     __int__ = __index__
 

@@ -9,7 +9,7 @@ for its own types is remembered for ever (`LASTING`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from numba.cuda.core.base import OverloadSelector
@@ -62,10 +62,8 @@ class Memory:
 
 
 def _forget(compiled: Any) -> None:
-    try:
+    with suppress(KeyError):
         compiled.target_context.remove_user_function(compiled.entry_point)
-    except KeyError:
-        pass
 
 
 LASTING = Memory()
